@@ -216,9 +216,6 @@ class DenseLayer(NamedTuple):
 
         Args:
             model: the model's root folder.
-
-        Raises:
-            UnsupportedModel: the activation is not supported, or there are no safetensors weights.
         """
         folder = model / self.folder
         if self.activation not in ACTIVATIONS_OF_DENSE:
@@ -309,11 +306,7 @@ def find_prefix(prompts: Mapping[str, str], default: str | None, role: Role) -> 
 
 
 def read_prefix(folder: Path, role: Role) -> str:
-    """The prefix before a text according to the model's files.
-
-    Raises:
-        DamagedFile: the file with the prompts is damaged.
-    """
+    """The prefix before a text according to the model's files."""
     sentence = _Reader(folder).read("config_sentence_transformers.json")
     return find_prefix(sentence.texts("prompts"), sentence.optional("default_prompt_name", _text), role)
 
@@ -361,11 +354,7 @@ class _Values:
         self.content = content
 
     def optional(self, key: str, convert: Callable[[object], T | None]) -> T | None:
-        """The value; None if it is absent or null.
-
-        Raises:
-            DamagedFile: `convert` returned None, because the value is not of the right kind.
-        """
+        """The value; None if it is absent or null."""
         value = self.content.get(key)
         if value is None:
             return None

@@ -42,11 +42,7 @@ def list_architectures() -> Mapping[str, Architecture]:
 
 
 def find_architecture(config: Mapping[str, Any]) -> Architecture:
-    """The module that builds graphs of this model type.
-
-    Raises:
-        UnsupportedModel: there is none; the message names the supported model types.
-    """
+    """The module that builds graphs of this model type."""
     return _load(_find_module(config))
 
 

@@ -104,12 +104,7 @@ _KEY, _VALUE = 1, 2
 
 
 def find_external_data(graph: Path) -> tuple[str, ...] | None:
-    """The external files with weights of an `.onnx` file, relative to its folder; None if it is not an ONNX model.
-
-    Raises:
-        DamagedFile: one of them is outside of the folder.
-        OSError: the file cannot be read.
-    """
+    """The external files with weights of an `.onnx` file, relative to its folder; None if it is not an ONNX model."""
     with graph.open("rb") as stream:
         try:
             content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)

@@ -129,11 +129,7 @@ class _Quantizer:
         return sum(size // 4 if name in quantised else size for name, size in sizes.items())
 
     def replace_products(self) -> None:
-        """Replace each `MatMul` whose right operand is a constant float32 matrix.
-
-        Raises:
-            DamagedFile: the graph has no such product.
-        """
+        """Replace each `MatMul` whose right operand is a constant float32 matrix."""
         nodes: list[onnx.NodeProto] = []
         for node in self._graph.node:
             nodes.extend(self._replace(node) if self._is_quantisable(node) else [node])

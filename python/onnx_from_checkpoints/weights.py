@@ -44,19 +44,11 @@ class Weights:
         return self._tensors.keys()
 
     def read(self, name: str, *shape: int | None) -> Array:
-        """A tensor of the encoder as float32; None in `shape` allows any size.
-
-        Raises:
-            DamagedFile: the tensor is missing, has a different shape, or does not hold floating-point numbers.
-        """
+        """A tensor of the encoder as float32; None in `shape` allows any size."""
         return self._read(self._prefix + name, shape)
 
     def size(self, name: str, dimensions: int) -> tuple[int, ...]:
-        """The shape of a tensor of the encoder, where config.json does not say it.
-
-        Raises:
-            DamagedFile: the tensor is missing, or has another number of dimensions.
-        """
+        """The shape of a tensor of the encoder, where config.json does not say it."""
         return self.read(name, *[None] * dimensions).shape
 
     def count_layers(self, layer: str) -> int:
@@ -71,9 +63,6 @@ class Weights:
         Args:
             layer: the prefix of a layer's tensors, with `{}` for its number.
             count: the number of layers in config.json.
-
-        Raises:
-            DamagedFile: a tensor belongs to layer `count` (counted from 0) or a later one.
         """
         most = self.count_layers(layer)
         if most > count:
@@ -98,9 +87,6 @@ class Weights:
 
         So a head or a layer of the repository's own code is never left out without a word. Tensors that hold no floats
         do not count, nor do the frequencies of rotary positions (`inv_freq`), which are computed.
-
-        Raises:
-            DamagedFile: there is such a tensor; the message names the first ones.
         """
         unread = [
             name
@@ -195,11 +181,7 @@ class Tensors(Mapping[str, "NDArray[Any]"]):
                 self._entries[name] = entry
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        """The tensor.
-
-        Raises:
-            DamagedFile: its type is not supported, or it holds NaN or infinity.
-        """
+        """The tensor."""
         entry = self._find(name)
         part = np.asarray(self._open(entry)[entry.start : entry.end])
         values: NDArray[Any] = part.view(_KINDS[entry.kind]).reshape(entry.shape)

@@ -100,12 +100,7 @@ class DebertaShape:
 
 
 def read_shape(config: Mapping[str, Any]) -> DebertaShape:
-    """Read config.json, with transformers' defaults for keys that are not in it.
-
-    Raises:
-        UnsupportedModel: an activation or a kind of relative positions is not supported.
-        DamagedFile: a value is missing or invalid, or values do not fit together.
-    """
+    """Read config.json, with transformers' defaults for keys that are not in it."""
     hidden, heads = contract.read_size(config, "hidden_size"), contract.read_size(config, "num_attention_heads")
     _check_widths(config, hidden, heads)
     terms = _read_terms(config)

@@ -72,11 +72,7 @@ class _Spec:
 
 
 def read_sentencepiece(path: Path) -> SentencePieceModel:
-    """Read a SentencePiece model.
-
-    Raises:
-        DamagedFile: the file is damaged, is not a SentencePiece model, or uses what is not supported here.
-    """
+    """Read a SentencePiece model."""
     try:
         content = path.read_bytes()
     except OSError as error:

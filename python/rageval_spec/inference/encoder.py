@@ -135,15 +135,10 @@ class Encoder(TokenCounter):
 
 
 def load_encoder(source: ModelFiles, configuration: Configuration, graph: Path, threads: int | None) -> Encoder:
-    """Load the tokenizer and the graph of a model.
-
-    Raises:
-        DataError: a file is damaged, or the files belong to different models.
-        UsageError: a part of the model is not supported.
-    """
+    """Load the tokenizer and the graph of a model."""
     from rageval_spec.inference.session import Session
 
-    tokenizer = _load_tokenizer(source, configuration)
+    tokenizer = load_model_tokenizer(source, configuration)
     session = Session(graph, configuration.pooling, task=configuration.task, threads=threads)
     if configuration.task not in (None, session.task):
         _refuse_task(source, graph, session, configuration.task)
@@ -153,10 +148,11 @@ def load_encoder(source: ModelFiles, configuration: Configuration, graph: Path, 
 
 def load_counter(source: ModelFiles, configuration: Configuration) -> TokenCounter:
     """Load only the tokenizer of a model; raises as `load_encoder`."""
-    return TokenCounter(_load_tokenizer(source, configuration))
+    return TokenCounter(load_model_tokenizer(source, configuration))
 
 
-def _load_tokenizer(source: ModelFiles, configuration: Configuration) -> Tokenizer:
+def load_model_tokenizer(source: ModelFiles, configuration: Configuration) -> Tokenizer:
+    """What reads texts, or pairs through a template, as the model was trained to."""
     limits: dict[str, Any] = {
         "max_length": configuration.max_length,
         "vocabulary": configuration.vocabulary,

@@ -15,26 +15,17 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 from onnx_from_checkpoints import TOKENIZER, find_external_data, read_tokenizer
 from rageval_spec.errors import DataError, RagevalError, UsageError
-from rageval_spec.inference.model_files import (
-    ModelFiles,
-    check_embedded,
-    named,
-    say_fetch,
-    translated,
-)
+from rageval_spec.inference.model_files import ModelFiles, check_embedded, named, say_fetch, translated
 from rageval_spec.store.disk import InputFile, sweep, write_flushed
 
 if TYPE_CHECKING:
     from onnx_from_checkpoints import Configuration
-
-T = TypeVar("T")
 
 Precision = Literal["fp32", "int8"]
 Fingerprint = Callable[[InputFile], str]
@@ -79,24 +70,118 @@ def find_cache() -> Path:
 def provide_graph(
     source: ModelFiles, configuration: Configuration, precision: Precision, fingerprint: Fingerprint
 ) -> Path:
-    """Return the `.onnx` file to open: the model's own, or one from the cache, which is made first if necessary.
+    """Return the `.onnx` file to open: the model's own, or one from the cache, which is made first if necessary."""
+    return _Form(source, configuration, precision, fingerprint).provide()
 
-    Raises:
-        DataError: the weights are damaged or do not match the configuration.
-        UsageError: graphs of this model type cannot be built.
-        RagevalError: the cache cannot be written.
-    """
-    if source.format == "onnx":
-        whole = source.path(source.weights[0])
-        if precision == "fp32":
-            return whole
-        return _provide(source, configuration, precision, fingerprint, partial(_quantize, whole, signed=True))
-    if precision == "fp32":
-        limit = min(MOST_BYTES_IN_ONE_FILE, _MAPPED_FROM)
-        build = partial(_build, source, configuration, tabled=True, single_up_to=limit)
-    else:
-        build = partial(_build_quantized, source, configuration, signed=True)
-    return _provide(source, configuration, precision, fingerprint, build)
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """A model in one precision."""
+
+    source: ModelFiles
+    configuration: Configuration
+    precision: Precision
+    fingerprint: Fingerprint
+
+    def provide(self) -> Path:
+        source = self.source
+        if source.format == "onnx" and self.precision == "fp32":
+            return source.path(source.weights[0])
+        folder = find_cache() / "models" / self._find_key()
+        if not _is_whole(folder):
+            with _explained(folder, f"set {CACHE} to another folder"):
+                _make(folder, {"name": source.location.name, "precision": self.precision}, self._make_cached)
+        return folder / GRAPH
+
+    def export(self, target: Path) -> None:
+        """Write the graph for other programs, and its external weights if it has any."""
+        if self.source.format == "onnx" and self.precision == "fp32":
+            graph = self.provide()
+            _copy(graph, target)
+            with translated():
+                beside = find_external_data(graph) or ()
+            for name in beside:
+                _copy(graph.parent / name, target.parent / name)
+            return
+        if self.source.format == "onnx":
+            self._quantize(target, single_up_to=0)
+        elif self.precision == "fp32":
+            self._build(target, padded=True, single_up_to=0)
+        else:
+            self._build_quantized(target, padded=True, single_up_to=0)
+        _join(target)
+
+    def _make_cached(self, target: Path) -> None:
+        if self.source.format == "onnx":
+            self._quantize(target, signed=True, single_up_to=_MAPPED_FROM)
+        elif self.precision == "fp32":
+            self._build(target, tabled=True, single_up_to=min(MOST_BYTES_IN_ONE_FILE, _MAPPED_FROM))
+        else:
+            self._build_quantized(target, signed=True, single_up_to=_MAPPED_FROM)
+
+    def _quantize(self, target: Path, *, signed: bool = False, single_up_to: int) -> None:
+        from onnx_from_checkpoints import quantize
+
+        with translated():
+            quantize(self.source.path(self.source.weights[0]), target, signed=signed, single_up_to=single_up_to)
+
+    def _build_quantized(self, target: Path, *, padded: bool = False, signed: bool = False, single_up_to: int) -> None:
+        """Build and quantise a graph, without tables: looking up a projection takes as long as its integer product."""
+        from onnx_from_checkpoints import quantize
+
+        with TemporaryDirectory(dir=target.parent) as folder:
+            whole = Path(folder) / GRAPH
+            self._build(whole, padded=padded, single_up_to=0)
+            with translated():
+                quantize(whole, target, signed=signed, single_up_to=single_up_to)
+
+    def _build(self, target: Path, *, padded: bool = False, tabled: bool = False, single_up_to: int) -> None:
+        """Build a graph; weights of more than `single_up_to` bytes are written to a file of their own."""
+        import onnx
+
+        from onnx_from_checkpoints import build_graph, read_weights, written_beside
+
+        configuration = self.configuration
+        with translated():
+            weights = read_weights(*self.source.list_weights())
+        beside = target.with_name(DATA) if weights.count_bytes() > single_up_to else None
+        with named(self.source), translated(), written_beside(beside):
+            model = build_graph(
+                configuration.encoder,
+                weights,
+                task=configuration.task,
+                padded=padded,
+                tabled=tabled,
+                replies=self._find_replies(),
+                bare=configuration.is_bare,
+            )
+        onnx.save_model(model, target)
+
+    def _find_replies(self) -> tuple[int, ...]:
+        """The ids of the tokens that stand for the labels of a model that writes text; none for other models."""
+        from rageval_spec.inference.pairs import find_reply_ids
+
+        replies, source = self.configuration.replies, self.source
+        return find_reply_ids(source.tokenizer_folder, source.tokenizer, replies) if replies else ()
+
+    def _find_key(self) -> str:
+        """The digest of everything that the file is made of."""
+        from onnx_from_checkpoints import find_architecture
+
+        source, configuration = self.source, self.configuration
+        with named(source), translated():
+            built = _OWN_GRAPH if source.format == "onnx" else find_architecture(configuration.encoder).VERSION
+        names = [*source.weights, *(name for name in source.configuration if name == "config.json")]
+        content: dict[str, Any] = {
+            "precision": self.precision,
+            "task": configuration.task,
+            "builders": [built, QUANTISER if self.precision == "int8" else ""],
+            "files": [self.fingerprint(InputFile(source.path(name), ("model",))) for name in names],
+        }
+        if configuration.replies and source.format == "safetensors":
+            with named(source):
+                content["replies"] = self._find_replies()
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def export_model(
@@ -110,11 +195,6 @@ def export_model(
 
     Returns:
         The path of the `.onnx` file in the folder.
-
-    Raises:
-        UsageError: `target` is a file or a folder that is not empty; or as `provide_graph`.
-        DataError: as `provide_graph`; or the weights of an embedded model are not the published ones.
-        RagevalError: the folder or the cache cannot be written.
     """
     if target.is_file() or (target.is_dir() and any(target.iterdir())):
         raise UsageError(f"{target}: already exists; name a new folder")
@@ -123,7 +203,7 @@ def export_model(
     with _explained(target, "name another folder"):
         try:
             (part / "onnx").mkdir(parents=True)
-            _write_graph(source, configuration, part / "onnx" / GRAPH, precision, fingerprint)
+            _Form(source, configuration, precision, fingerprint).export(part / "onnx" / GRAPH)
             for name in dict.fromkeys((*source.tokenizer, *source.configuration)):
                 _copy(source.path(name), part / name)
             _write_tokenizer(source, part)
@@ -143,27 +223,6 @@ def _write_tokenizer(source: ModelFiles, target: Path) -> None:
         found = read_tokenizer(source.tokenizer_folder, source.tokenizer)
     if found is not None:
         (target / TOKENIZER).write_text(found.tokenizer.to_str(), "utf-8")
-
-
-def _write_graph(
-    source: ModelFiles, configuration: Configuration, target: Path, precision: Precision, fingerprint: Fingerprint
-) -> None:
-    """Write the graph for other programs, and its external weights if it has any."""
-    if source.format == "onnx" and precision == "fp32":
-        graph = provide_graph(source, configuration, precision, fingerprint)
-        _copy(graph, target)
-        with translated():
-            beside = find_external_data(graph) or ()
-        for name in beside:
-            _copy(graph.parent / name, target.parent / name)
-    else:
-        if source.format == "onnx":
-            _quantize(source.path(source.weights[0]), target, single_up_to=0)
-        elif precision == "fp32":
-            _build(source, configuration, target, padded=True, single_up_to=0)
-        else:
-            _build_quantized(source, configuration, target, padded=True)
-        _join(target)
 
 
 def _join(graph: Path) -> None:
@@ -186,101 +245,6 @@ def list_cached() -> tuple[CachedModel, ...]:
     except OSError:
         return ()
     return tuple(sorted(filter(None, found), key=lambda model: (model.name, model.precision, model.key)))
-
-
-def _build_quantized(
-    source: ModelFiles, configuration: Configuration, target: Path, *, padded: bool = False, signed: bool = False
-) -> None:
-    """Build and quantise a graph, without tables: looking up a projection takes as long as its integer product."""
-    with TemporaryDirectory(dir=target.parent) as folder:
-        whole = Path(folder) / GRAPH
-        _build(source, configuration, whole, padded=padded, single_up_to=0)
-        _quantize(whole, target, signed=signed, single_up_to=0 if padded else _MAPPED_FROM)
-
-
-def _build(
-    source: ModelFiles,
-    configuration: Configuration,
-    target: Path,
-    *,
-    padded: bool = False,
-    tabled: bool = False,
-    single_up_to: int,
-) -> None:
-    """Build a graph; weights of more than `single_up_to` bytes are written to a file of their own."""
-    import onnx
-
-    from onnx_from_checkpoints import build_graph, read_weights, written_beside
-
-    with translated():
-        weights = read_weights(*source.list_weights())
-    beside = target.with_name(DATA) if weights.count_bytes() > single_up_to else None
-    with named(source), translated(), written_beside(beside):
-        replies = _find_replies(source, configuration)
-        model = build_graph(
-            configuration.encoder,
-            weights,
-            task=configuration.task,
-            padded=padded,
-            tabled=tabled,
-            replies=replies,
-            bare=configuration.is_bare,
-        )
-    onnx.save_model(model, target)
-
-
-def _find_replies(source: ModelFiles, configuration: Configuration) -> tuple[int, ...]:
-    """The ids of the tokens that stand for the labels of a model that writes text; none for other models."""
-    from rageval_spec.inference.pairs import find_reply_ids
-
-    if not configuration.replies:
-        return ()
-    return find_reply_ids(source.tokenizer_folder, source.tokenizer, configuration.replies)
-
-
-def _quantize(whole: Path, target: Path, *, signed: bool = False, single_up_to: int = _MAPPED_FROM) -> None:
-    from onnx_from_checkpoints import quantize
-
-    with translated():
-        quantize(whole, target, signed=signed, single_up_to=single_up_to)
-
-
-def _provide(
-    source: ModelFiles,
-    configuration: Configuration,
-    precision: Precision,
-    fingerprint: Fingerprint,
-    make: Callable[[Path], None],
-) -> Path:
-    key = _key(source, configuration, precision, fingerprint)
-    folder = find_cache() / "models" / key
-    if not _is_whole(folder):
-        with _explained(folder, f"set {CACHE} to another folder"):
-            _make(folder, {"name": source.location.name, "precision": precision}, make)
-    return folder / GRAPH
-
-
-def _key(source: ModelFiles, configuration: Configuration, precision: Precision, fingerprint: Fingerprint) -> str:
-    names = [*source.weights, *(name for name in source.configuration if name == "config.json")]
-    content: dict[str, Any] = {
-        "precision": precision,
-        "task": configuration.task,
-        "builders": _find_versions(source, configuration, precision),
-        "files": [fingerprint(InputFile(source.path(name), ("model",))) for name in names],
-    }
-    if configuration.replies and source.format == "safetensors":
-        with named(source):
-            content["replies"] = _find_replies(source, configuration)
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def _find_versions(source: ModelFiles, configuration: Configuration, precision: Precision) -> list[str]:
-    """The versions of what makes the file: of the graph's builder, if it is built here, and of the quantiser."""
-    from onnx_from_checkpoints import find_architecture
-
-    with named(source), translated():
-        built = _OWN_GRAPH if source.format == "onnx" else find_architecture(configuration.encoder).VERSION
-    return [built, QUANTISER if precision == "int8" else ""]
 
 
 def _make(folder: Path, facts: Mapping[str, str], make: Callable[[Path], None]) -> None:

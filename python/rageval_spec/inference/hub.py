@@ -36,10 +36,6 @@ def fetch(
         revision: a branch, a tag or a commit; `main` by default.
         file: the file with weights to download; None chooses as `choose_files` does.
         graph: as of `choose_files`.
-
-    Raises:
-        RagevalError: the Hub cannot be reached, or the cache cannot be written; the message says what to do instead.
-        UsageError: the Hub has no such model, revision or file, or access to it must be granted first.
     """
     if is_offline():
         raise RagevalError(explain_offline(model, revision))
@@ -83,11 +79,7 @@ def explain_offline(model: str, revision: str | None = None) -> str:
 
 
 def note_absent(snapshot: Path) -> None:
-    """Mark the missing files in the Hub's cache as absent from the Hub; call this after a complete download.
-
-    Raises:
-        OSError: the cache cannot be written.
-    """
+    """Mark the missing files in the Hub's cache as absent from the Hub; call this after a complete download."""
     for name in model_files.find_missing(snapshot):
         marker = model_files.find_marker(snapshot, name)
         marker.parent.mkdir(parents=True, exist_ok=True)

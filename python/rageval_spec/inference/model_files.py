@@ -11,9 +11,9 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, NoReturn
@@ -103,16 +103,6 @@ class RepositoryFiles:
         """The names of all files, without duplicates."""
         return tuple(dict.fromkeys((*self.weights, *self.tokenizer, *self.configuration)))
 
-    def with_shards(self, shards: Iterable[str]) -> RepositoryFiles:
-        """A copy with the files that the weights' index names."""
-        return RepositoryFiles(self.format, (*self.weights, *shards), self.tokenizer, self.configuration)
-
-    def with_external_data(self, names: Iterable[str] | None) -> RepositoryFiles:
-        """A copy with the external data that the graph names, in place of the guess by name; None keeps the guess."""
-        if names is None:
-            return self
-        return RepositoryFiles(self.format, (self.weights[0], *names), self.tokenizer, self.configuration)
-
 
 @dataclass(frozen=True, slots=True)
 class ModelFiles(RepositoryFiles):
@@ -152,9 +142,6 @@ def locate(model: str, spec_folder: Path, revision: str | None = None) -> Locati
 
     `a/b`, which can be a path or a Hub id, is a path if `a/b` is a folder, or if the folder `a` exists and the Hub's
     cache has no such model. Hub models are only looked up in the Hub's cache.
-
-    Raises:
-        UsageError: `model` is none of these, or the package of the embedded model is not installed.
     """
     if not model:
         raise UsageError(f"a model needs a name: {', '.join(EMBEDDED)}, a folder or a Hugging Face id")
@@ -182,14 +169,8 @@ def find_source(location: Location, file: str | None = None, graph: Graph | None
     complete only with `modules.json`, or if the cache records that the Hub has none.
 
     Args:
-        location: the model.
         file: the file with the weights; None uses the one in `location`, or else chooses as `choose_files` does.
-        graph: as of `choose_files`.
-
-    Raises:
-        UsageError: the folder or file does not exist; or the folder lacks `file`, readable weights, a tokenizer or
-            config.json.
-        DataError: the weights' index cannot be read, or files of an embedded model are missing.
+        graph: as of `Wanted`.
     """
     if location.folder is None:
         return None
@@ -215,9 +196,11 @@ def find_source(location: Location, file: str | None = None, graph: Graph | None
         shards = read_shards(location.folder / SAFETENSORS_INDEX)
         if location.kind == "hub" and not set(shards) <= set(names):
             return None
-        chosen = chosen.with_shards(shards)
+        chosen = replace(chosen, weights=(*chosen.weights, *shards))
     if chosen.format == "onnx":
-        chosen = chosen.with_external_data(list_external_data(location.folder, chosen.weights[0]))
+        # The external data that the graph names are in place of the guess by name.
+        beside = list_external_data(location.folder, chosen.weights[0])
+        chosen = chosen if beside is None else replace(chosen, weights=(chosen.weights[0], *beside))
         if location.kind == "hub" and not all((location.folder / name).is_file() for name in chosen.weights):
             return None
     tokenizer, lender = chosen.tokenizer, None
@@ -240,11 +223,7 @@ def find_snapshot(model: str, revision: str) -> tuple[Path | None, str | None]:
 
 
 def find_missing(snapshot: Path) -> tuple[str, ...]:
-    """Files that a snapshot lacks, that may be needed to read the model, and that may exist on the Hub.
-
-    Raises:
-        DataError: config.json or modules.json is damaged.
-    """
+    """Files that a snapshot lacks, that may be needed to read the model, and that may exist on the Hub."""
     if (snapshot / MODULES).is_file():
         wanted = tuple(_list_module_files(snapshot / MODULES))
     else:
@@ -273,9 +252,7 @@ def _list_module_files(modules: Path) -> Iterator[str]:
 
 def _is_classifier(config: Path) -> bool:
     """Whether the model classifies pairs or tokens; such models are read without sentence-transformers files."""
-    with translated():
-        content = load_json(config) if config.is_file() else None
-    return isinstance(content, dict) and find_task(content.get("architectures")) is not None
+    return find_task((read_config(config) or {}).get("architectures")) is not None
 
 
 class Wanted(NamedTuple):
@@ -304,11 +281,7 @@ def choose_files(
     Args:
         names: all files of the repository, relative to its root.
         model: the model's name in messages.
-        wanted: the file or the graph that the spec names.
         borrows: whether the tokenizer may be missing, because it is another model's.
-
-    Raises:
-        UsageError: the weights or the tokenizer are not among `names`.
     """
     weights, kind = _choose_weights(names, model, wanted or Wanted())
     tokenizer = choose_tokenizer(names)
@@ -339,12 +312,7 @@ def say_other_graph(source: ModelFiles) -> str:
 
 
 def check_graph(source: ModelFiles, configuration: Configuration) -> None:
-    """Refuse, without reading any weights, a model whose files show that its graph cannot be built.
-
-    Raises:
-        UsageError: the architecture, its head or a layer after it is not supported.
-        DataError: a file with weights is missing, or only a pointer of Git LFS.
-    """
+    """Refuse, without reading any weights, a model whose files show that its graph cannot be built."""
     from onnx_from_checkpoints import check_buildable
 
     if source.format != "safetensors":
@@ -367,10 +335,6 @@ def check_tensors(source: ModelFiles, configuration: Configuration) -> None:
     """Refuse a model whose graph cannot be built, by building it from the names and shapes of its tensors.
 
     Unlike `check_graph`, it imports numpy and onnx. The embedded models are known to be buildable.
-
-    Raises:
-        UsageError: a value of config.json is not supported.
-        DataError: the tensors are not those of a model with this config.json, or the header of a file is damaged.
     """
     if source.format != "safetensors" or source.location.kind == "embedded":
         return
@@ -392,11 +356,7 @@ def named(source: ModelFiles) -> Iterator[None]:
 
 
 def check_embedded(source: ModelFiles, fingerprint: Callable[[InputFile], str]) -> None:
-    """Check that the weights of an embedded model are the published ones. Does nothing for other models.
-
-    Raises:
-        DataError: the weights differ.
-    """
+    """Check that the weights of an embedded model are the published ones. Does nothing for other models."""
     if source.location.kind != "embedded":
         return
     file = InputFile(source.path(source.weights[0]), ("model",))
@@ -406,11 +366,7 @@ def check_embedded(source: ModelFiles, fingerprint: Callable[[InputFile], str]) 
 
 
 def list_external_data(folder: Path, graph: str) -> tuple[str, ...] | None:
-    """The external files with weights of the `.onnx` file `graph`, relative to `folder`; None if it is not a model.
-
-    Raises:
-        DataError: the file cannot be read, or names a file outside of its folder.
-    """
+    """The external files with weights of the `.onnx` file `graph`, relative to `folder`; None if it is not a model."""
     try:
         with translated():
             found = find_external_data(folder / graph)
@@ -426,11 +382,7 @@ def list_inputs(source: ModelFiles) -> Iterator[InputFile]:
 
 
 def read_shards(index: Path) -> tuple[str, ...]:
-    """The safetensors files that an index names, sorted.
-
-    Raises:
-        DataError: the file is not an index of safetensors files.
-    """
+    """The safetensors files that an index names, sorted."""
     with translated():
         content = load_json(index)
     files = content.get("weight_map") if isinstance(content, dict) else None
@@ -556,11 +508,7 @@ def _is_buildable(names: Collection[str], config: Mapping[str, Any] | None) -> b
 
 
 def read_config(path: Path) -> Mapping[str, Any] | None:
-    """The content of config.json; None if there is none.
-
-    Raises:
-        DataError: it is damaged.
-    """
+    """The content of config.json; None if there is none."""
     with translated():
         content = load_json(path) if path.is_file() else None
     return content if isinstance(content, dict) else None
@@ -621,28 +569,13 @@ def choose_tokenizer(names: Collection[str]) -> tuple[str, ...]:
 
 
 def find_foundation(config: Path) -> str | None:
-    """The Hub's name of the model whose tokenizer a model reads with: `foundation` in config.json, as HHEM has it.
-
-    Raises:
-        DataError: config.json is damaged.
-    """
-    with translated():
-        content = load_json(config) if config.is_file() else None
-    foundation = content.get("foundation") if isinstance(content, dict) else None
+    """The Hub's name of the model whose tokenizer a model reads with: `foundation` in config.json, as HHEM has it."""
+    foundation = (read_config(config) or {}).get("foundation")
     return foundation if isinstance(foundation, str) and HUB_ID.fullmatch(foundation) else None
 
 
 def refuse_without_tokenizer(names: Collection[str], model: str, foundation: str | None = None) -> NoReturn:
-    """Raise the error for a model without a tokenizer.
-
-    Args:
-        names: all files of the repository.
-        model: the model's name in messages.
-        foundation: the model whose tokenizer it reads with.
-
-    Raises:
-        UsageError: always.
-    """
+    """Raise the error for a model without a tokenizer; `foundation` is the model whose tokenizer it reads with."""
     there = ", ".join(sorted(name for name in names if "/" not in name)[:8]) or "nothing"
     if foundation is not None:
         raise UsageError(
@@ -657,12 +590,7 @@ def refuse_without_tokenizer(names: Collection[str], model: str, foundation: str
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """A context manager for calls to what reads checkpoints, and for reading the tensors that it gave.
-
-    Raises:
-        UsageError: the model is not supported.
-        DataError: a file is damaged; if it must be downloaded again, the message says how.
-    """
+    """Turn the errors of what reads checkpoints into ours; if a file must be downloaded again, the message says how."""
     try:
         yield
     except UnsupportedModel as error:

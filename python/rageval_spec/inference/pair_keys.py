@@ -26,9 +26,6 @@ def choose_reading(
         find_name: gives the model's `published_name`.
         template: the spec's `pair_template`, which comes before what is known of the model.
         replies: the spec's `replies`, which do so too.
-
-    Raises:
-        DataError: the configuration's own template cannot be used.
     """
     stated: dict[str, Any] = {}
     if template:
@@ -55,11 +52,7 @@ def choose_reading(
 def check_pair_keys(
     model: str, replies: Mapping[str, str] | None, template: str | None, configuration: Configuration
 ) -> None:
-    """Refuse keys on how pairs are read that do not fit a model's files.
-
-    Raises:
-        UsageError: `replies` or `pair_template` is for another kind of model.
-    """
+    """Refuse keys on how pairs are read that do not fit a model's files."""
     writes = writes_text(configuration.encoder.get("architectures"))
     if replies is not None and not writes:
         raise UsageError(

@@ -39,12 +39,7 @@ def load_pair_tokenizer(
     vocabulary: int | None = None,
     lowercase: bool = False,
 ) -> PairTokenizer:
-    """Load a model's tokenizer, to read pairs through a template.
-
-    Raises:
-        DataError: the file is damaged or belongs to another model.
-        UsageError: only `transformers` can read the tokenizer, or `max_length` leaves no room for the two texts.
-    """
+    """Load a model's tokenizer, to read pairs through a template."""
     tokenizer, path = _load(folder, names)
     if vocabulary is not None:
         check_size(path, tokenizer.get_vocab_size(), vocabulary)
@@ -62,10 +57,6 @@ def find_reply_ids(folder: Path, names: Sequence[str], replies: Mapping[str, str
         folder: the model's root.
         names: the tokenizer files in it.
         replies: the words that the model replies with, by label.
-
-    Raises:
-        UsageError: only `transformers` can read the tokenizer, or two replies begin with the same token.
-        DataError: the tokenizer is damaged.
     """
     tokenizer, _ = _load(folder, names)
     found: dict[int, str] = {}
@@ -94,11 +85,7 @@ class PairTokenizer:
         max_length: int | None,
         vocabulary: int | None,
     ) -> None:
-        """Keep the parts; `path` is the tokenizer's file, for messages.
-
-        Raises:
-            UsageError: the template leaves no room for one token of each text.
-        """
+        """Keep the parts; `path` is the tokenizer's file, for messages."""
         self._tokenizer = tokenizer
         self._path = path
         self._format = pair_format
@@ -117,9 +104,6 @@ class PairTokenizer:
 
         What is too long is cut from the end of the document, and from the end of the claim only if the claim and the
         template alone are too long.
-
-        Raises:
-            DataError: the model does not know a token id.
         """
         ids: list[NDArray[np.int64]] = []
         types: list[NDArray[np.int64]] = []

@@ -53,9 +53,6 @@ def make_batches(lengths: Sequence[int], budget: int = TOKEN_BUDGET) -> Iterator
     Args:
         lengths: the number of tokens of each text.
         budget: at least 1.
-
-    Raises:
-        UsageError: the budget is less than 1.
     """
     if budget < 1:
         raise UsageError(f"the budget of a batch must be at least 1 token, not {budget}")
@@ -117,9 +114,6 @@ class Session:
                 an output `logits` holds whose number of axes the graph does not state.
             threads: None uses the cores that this process may use; see `count_cores`.
             budget: the most tokens in a batch; see `make_batches`.
-
-        Raises:
-            DataError: the file is damaged or is not an encoder; the message names its inputs or outputs.
         """
         self._path = path
         self._pooling = tuple(pooling)
@@ -151,11 +145,6 @@ class Session:
         Args:
             ids: int64 [tokens] for each text, at least one token, including special tokens.
             type_ids: the same shapes: which of two texts a token belongs to; None means 0 everywhere.
-
-        Raises:
-            DataError: the output does not have the shape of an encoder's, or the model has no embedding for a token id.
-            RagevalError: the graph fails, for example because a text has more tokens than the model has positions, or
-                memory runs out.
         """
         from onnxruntime import RunOptions
 
@@ -377,9 +366,6 @@ def pool(hidden: Hidden, mask: Mask, method: str) -> Vectors:
         mask: [texts, tokens], 0 for tokens that do not count.
         method: `mean`; `mean_sqrt_len_tokens`, the sum over the root of the count; `weightedmean`, weights growing
             1, 2, 3, ... along the text; `max`; `cls`, the first token that counts; `lasttoken`, the last one.
-
-    Raises:
-        UsageError: there is no such method.
     """
     if method not in _METHODS:
         raise UsageError(f"there is no pooling '{method}'; the poolings are: {', '.join(sorted(_METHODS))}")

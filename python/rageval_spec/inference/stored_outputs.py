@@ -68,9 +68,6 @@ def embed_texts(
 
     `texts` are what the model reads, prefixes included. If a vector depends on more than the text, such as its role,
     `task` says on what: answers to different tasks are stored separately.
-
-    Raises:
-        DataError: the model gives a vector with NaN or infinity, or vectors of several dimensions.
     """
     with model.lock:
         return Embeddings(*_Vectors(model, task, texts, compute).collect())

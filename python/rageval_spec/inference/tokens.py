@@ -57,9 +57,6 @@ class Tokenizer(Protocol):
         """Tokenize texts or pairs, at most `max_length` tokens each.
 
         In a pair, the longer text is cut first. Lone surrogates are read as U+FFFD, because tokenizers reject them.
-
-        Raises:
-            DataError: the model does not know a token id, or a text has no tokens at all.
         """
 
 
@@ -72,9 +69,6 @@ class Locator(Protocol):
 
         Offsets are int64 [tokens, 2]: a token's first character and the one after its last. They are equal for tokens
         that stand for no character of the second text.
-
-        Raises:
-            DataError: the model does not know a token id.
         """
 
     def count(self, texts: Sequence[str]) -> list[int]:
@@ -104,10 +98,6 @@ def load_tokenizer(
         max_length: the number of tokens to keep, including special tokens; None keeps all.
         vocabulary: the number of ids that the model knows; None skips the check.
         lowercase: whether to lowercase texts first, even if the tokenizer itself does not.
-
-    Raises:
-        DataError: the files are damaged or belong to another model.
-        UsageError: `transformers` is needed but not installed, or `max_length` leaves no room for a text.
     """
     with translated():
         found = read_tokenizer(folder, names)
@@ -293,11 +283,7 @@ def _list_origins(text: str) -> NDArray[np.int64]:
 
 
 def check_room(max_length: int, special: int) -> None:
-    """Refuse a length that has room only for special tokens.
-
-    Raises:
-        UsageError: there is no room for one token from each of two texts.
-    """
+    """Refuse a length that has room only for special tokens."""
     if max_length < special + 2:
         raise UsageError(f"max_length: {max_length} leaves no room for texts, because {special} tokens are special")
 
@@ -341,11 +327,7 @@ def check_size(path: Path, tokens: int, vocabulary: int) -> None:
 
 
 def check_ids(path: Path, ids: Sequence[NDArray[np.int64]], texts: Sequence[Text], vocabulary: int | None) -> None:
-    """Refuse texts without tokens, and ids that the model does not know.
-
-    Raises:
-        DataError: there is such a text; the message quotes it.
-    """
+    """Refuse texts without tokens, and ids that the model does not know."""
     for one, text in zip(ids, texts, strict=True):
         if not one.size:
             raise DataError(f"{path}: the tokenizer gives no tokens, not even special ones, for {_shorten(text)}")

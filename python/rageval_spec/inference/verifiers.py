@@ -263,9 +263,6 @@ def find_reading(name: str | None, config: Mapping[str, Any]) -> PairReading | N
     Args:
         name: the model's `published_name`.
         config: config.json.
-
-    Raises:
-        DataError: the configuration's own template cannot be used.
     """
     from onnx_from_checkpoints import parse_template
 

@@ -151,20 +151,16 @@ class Chat(ChatModel[ChatNode]):
 
     @cached_property
     def url(self) -> str:
-        """The URL to which questions are posted."""
         return self._dialect.url(self.node.base_url, self.node.model, self.node.api_version)
 
     @cached_property
     def key(self) -> str:
-        """The sha256, in hex, of everything that the model's replies depend on."""
         return super().key
 
     def describe(self) -> dict[str, str]:
-        """The model's name and the URL at which it was asked."""
         return {"use": self.node.use, "model": self.node.model, "url": self.url.partition("?")[0]}
 
     def content(self) -> dict[str, Any]:
-        """The settings that replies depend on, in JSON types."""
         dump = self.node.model_dump(
             mode="json",
             include={
@@ -175,7 +171,6 @@ class Chat(ChatModel[ChatNode]):
         return {"word": self.node.use, "version": self.version, "node": {**dump, **headers, "url": self.url}}
 
     def check(self) -> str | None:
-        """Check that the price is known if the spec limits the cost."""
         if self.context.budget.max_cost is None or self.price is not None:
             return None
         return (
@@ -207,22 +202,13 @@ class Chat(ChatModel[ChatNode]):
         return self.context.answers.has_any(self.key)
 
     def prepare(self) -> None:
-        """Load what calls need and check that the headers can be sent; opens no connection."""
         self._open()
 
     def find(self, request: ChatRequest) -> ChatReply | None:
-        """The stored reply; None if there is none. Makes no call."""
         return self._find(request.digest)
 
     def ask(self, request: ChatRequest, *, fresh: bool = False) -> ChatReply:
-        """The reply, from the store or the endpoint; see `ChatModel`. Blocks; safe to call from several threads.
-
-        Raises:
-            CallError: the call failed after all tries, or was not made because too many calls in a row had failed.
-            LimitError: the spec's limits allow no further call.
-            InterruptedCallError: `stop` was called before a reply came.
-            UsageError: a header cannot be sent.
-        """
+        """The reply, from the store or the endpoint. An equal question that another thread asks is asked once."""
         digest = request.digest
         with self._lock:
             call = self._under_way.get(digest)
@@ -242,7 +228,6 @@ class Chat(ChatModel[ChatNode]):
         return reply
 
     def stop(self) -> None:
-        """End waiting calls and calls under way with `InterruptedCallError`, as after Ctrl-C; stored replies stay."""
         self._stopped.set()
         with self._lock:
             caller = self._caller

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, field_validator
@@ -92,7 +91,6 @@ class HttpModel(EmbeddingModel[HttpModelNode]):
 
     @property
     def similarity(self) -> Literal["cosine", "dot"]:
-        """The node's `similarity`."""
         return self.node.similarity
 
     @property
@@ -101,11 +99,9 @@ class HttpModel(EmbeddingModel[HttpModelNode]):
         return complete_url(self.node.base_url, ("embeddings",))
 
     def describe(self) -> dict[str, str]:
-        """The model's name and the URL at which it was asked."""
         return {"use": self.node.use, "model": self.node.model, "url": self.url.partition("?")[0]}
 
     def content(self) -> dict[str, Any]:
-        """The settings that vectors depend on, in JSON types."""
         dump = self.node.model_dump(
             mode="json",
             include={
@@ -116,12 +112,7 @@ class HttpModel(EmbeddingModel[HttpModelNode]):
         return {"word": self.node.use, "version": self.version, "node": {**dump, **headers, "url": self.url}}
 
     def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
-        """Vectors of texts; see `EmbeddingModel`. Only texts that `max_characters` cuts are flagged as truncated.
-
-        Raises:
-            RagevalError: the endpoint cannot be reached, refuses the call, or gives something other than vectors.
-            UsageError: a header cannot be sent.
-        """
+        """Vectors of texts. Only texts that `max_characters` cuts are flagged as truncated."""
         from rageval_spec.inference.stored_outputs import embed_texts
 
         prefix = self.node.query_prefix if role == "query" else self.node.document_prefix
@@ -160,55 +151,34 @@ class HttpModel(EmbeddingModel[HttpModelNode]):
             content["dimensions"] = self.node.dimensions
         if self.node.encoding_format != "float":
             content["encoding_format"] = self.node.encoding_format
-        vectors = batches.post(content, self._reader(len(asked)))
+        vectors = batches.post(content, lambda reply: self._read(reply, len(asked)))
         return Batch(np.arange(start, start + len(asked)), vectors, np.zeros(len(asked), np.bool_))
 
-    def _reader(self, count: int) -> Callable[[Any], NDArray[np.float32]]:
-        def read(content: Any) -> NDArray[np.float32]:
-            vectors = _Vectors(count, self.node.dimensions).read(content)
-            return _scale(vectors) if self.node.normalize else vectors
-
-        return read
-
-
-@dataclass(frozen=True, slots=True)
-class _Vectors:
-    """Reads the reply to `count` texts: `{"data": [{"index": 0, "embedding": [0.1, ...]}, ...]}`."""
-
-    count: int
-    dimension: int | None
-
-    def read(self, content: Any) -> NDArray[np.float32]:
-        """Vectors in the order of the texts.
-
-        Raises:
-            WrongReplyError: the vectors are not the ones that were asked for.
-        """
+    def _read(self, content: Any, count: int) -> NDArray[np.float32]:
+        """The vectors in the order of the texts, from `{"data": [{"index": 0, "embedding": [0.1, ...]}, ...]}`."""
         items = content.get("data") if isinstance(content, dict) else None
         if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
             raise _wrong("with no list 'data' of embeddings")
-        if len(items) != self.count:
-            raise _wrong(f"with {len(items)} embeddings for {self.count} texts")
-        ordered = [_read_vector(items[position], index) for index, position in enumerate(self._positions(items))]
+        if len(items) != count:
+            raise _wrong(f"with {len(items)} embeddings for {count} texts")
+        ordered = [_read_vector(item, index) for index, item in enumerate(_order(items))]
         dimensions = {len(vector) for vector in ordered}
         if len(dimensions) > 1:
             raise _wrong(f"with vectors of {min(dimensions)} and of {max(dimensions)} values")
-        if self.dimension not in (None, *dimensions):
-            raise _wrong(f"with vectors of {dimensions.pop()} values where 'dimensions' asks for {self.dimension}")
-        return np.stack(ordered)
-
-    def _positions(self, items: Sequence[dict[str, Any]]) -> Sequence[int]:
-        """The position of each text's embedding in the reply; the order of the texts if the reply has no indexes."""
-        if not any("index" in item for item in items):
-            return range(self.count)
-        positions = {item.get("index"): position for position, item in enumerate(items) if _is_number(item)}
-        if positions.keys() != set(range(self.count)):
-            raise _wrong(f"with an 'index' that is missing, repeated, or not below {self.count}")
-        return [positions[index] for index in range(self.count)]
+        if (wanted := self.node.dimensions) not in (None, *dimensions):
+            raise _wrong(f"with vectors of {dimensions.pop()} values where 'dimensions' asks for {wanted}")
+        vectors = np.stack(ordered)
+        return _scale(vectors) if self.node.normalize else vectors
 
 
-def _is_number(item: dict[str, Any]) -> bool:
-    return type(item.get("index")) is int
+def _order(items: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
+    """The items in the order of the texts, which is that of the reply if it has no indexes."""
+    if not any("index" in item for item in items):
+        return items
+    placed = {item.get("index"): item for item in items if type(item.get("index")) is int}
+    if placed.keys() != set(range(len(items))):
+        raise _wrong(f"with an 'index' that is missing, repeated, or not below {len(items)}")
+    return [placed[index] for index in range(len(items))]
 
 
 def _read_vector(item: dict[str, Any], index: int) -> NDArray[np.float32]:

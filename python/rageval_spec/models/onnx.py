@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
+from onnx_from_checkpoints import describe_other, find_code, is_quantized, parse_template, writes_text
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import RagevalError, UsageError
+from rageval_spec.inference import hub, model_files, pair_keys
 from rageval_spec.plugin import (
     EmbeddingModel,
     Embeddings,
@@ -102,8 +104,6 @@ class OnnxNode(ModelNode):
     @classmethod
     def _check_template(cls, template: str | None) -> str | None:
         if template is not None:
-            from onnx_from_checkpoints import parse_template
-
             parse_template(template)
         return template
 
@@ -135,13 +135,6 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
     fills_templates = True
 
     def inputs(self) -> Sequence[InputFile]:
-        """The model's files; empty for a hub model that is not on this machine yet.
-
-        Raises:
-            UsageError: there is no such model, or some of its files are missing.
-        """
-        from rageval_spec.inference.model_files import list_inputs
-
         location = self._location
         if location.kind != "hub" and location.folder is not None:
             if location.file is not None:
@@ -153,17 +146,14 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
         source = self._source
         if source is None:
             return ()
-        self._check_graph()
+        model_files.check_graph(self._require(), self._configuration)
         self._check(self._configuration)
-        return tuple(list_inputs(source))
+        return tuple(model_files.list_inputs(source))
 
     def check_files(self) -> Iterator[FileFault]:
-        """Whether the tensors in the headers of the weights are those of a model with its config.json."""
-        from rageval_spec.inference.model_files import check_tensors
-
         try:
             if self._source is not None:
-                check_tensors(self._source, self._configuration)
+                model_files.check_tensors(self._source, self._configuration)
         except RagevalError as error:
             yield FileFault(("model",), str(error), code="data")
 
@@ -190,26 +180,17 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
             yield FileReading(self.node.model, details, {})
 
     def prepare(self) -> None:
-        """Download a Hub model that is not on this machine, and verify the weights of the embedded one.
-
-        Raises:
-            RagevalError: the model cannot be downloaded.
-            UsageError: the hub has no such model, or the model lacks some files.
-            DataError: the embedded model's weights are not the published ones.
-        """
+        """Download a Hub model that is not on this machine, and verify the weights of the embedded one."""
         if self._source is not None:
-            self._check_weights()
+            model_files.check_embedded(self._source, self.context.fingerprint)
             return
-        from rageval_spec.inference import hub
-        from rageval_spec.inference.model_files import check_tensors, find_source
-
         try:
             self._location = hub.fetch(self.node.model, self.node.revision, self.node.file, self.node.graph)
         except RagevalError as error:
             raise type(error)(f"{self._where()}: {error}") from error
-        self._source = find_source(self._location, self.node.file, self.node.graph)
-        self._check_graph()
-        check_tensors(self._require(), self._configuration)
+        self._source = model_files.find_source(self._location, self.node.file, self.node.graph)
+        model_files.check_graph(self._require(), self._configuration)
+        model_files.check_tensors(self._require(), self._configuration)
 
     def describe(self) -> dict[str, str]:
         """The model, its revision, the sha256 of its weights, the precision, and how texts are read."""
@@ -237,61 +218,41 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
 
     @property
     def published_name(self) -> str | None:
-        """The node's `published_as`; else as `Model.published_name`."""
-        from rageval_spec.inference.hub import find_published_name
-
-        return self.node.published_as or find_published_name(self._location, self.node.revision)
+        return self.node.published_as or hub.find_published_name(self._location, self.node.revision)
 
     @property
     def similarity(self) -> Literal["cosine", "dot"]:
-        """The node's similarity, else that of the model's files, else cosine.
-
-        Raises:
-            UsageError: the model does not give embeddings.
-        """
+        """The node's similarity, else that of the model's files, else cosine."""
         self._refuse_unless("embedding")
         return self._configuration.similarity if self.node.similarity == "auto" else self.node.similarity
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels in the order of the logits; `LABEL_0` and so on if the model's files name none.
-
-        Raises:
-            UsageError: the model is not a sequence classifier.
-        """
+        """The labels in the order of the logits; `LABEL_0` and so on if the model's files name none."""
         self._refuse_unless("classification")
         return self._labels
 
     @property
     def named_labels(self) -> tuple[str, ...] | None:
-        """See `PairModel.named_labels`."""
         return self._list_named_labels("classification")
 
     @property
     def token_labels(self) -> tuple[str, ...]:
-        """As `labels`, of a token classifier.
-
-        Raises:
-            UsageError: the model is not a token classifier.
-        """
         self._refuse_unless("token_classification")
         return self._labels
 
     @property
     def named_token_labels(self) -> tuple[str, ...] | None:
-        """See `TokenModel.named_token_labels`."""
         return self._list_named_labels("token_classification")
 
     @property
     def room(self) -> int | None:
-        """See `PairModel.room` and `TokenModel.room`."""
         if self._task == "token_classification":
             return self._counter.room
         length = self._configuration.max_length
         return None if length is None else length - self._counter.count_around()
 
     def count_tokens(self, texts: Sequence[str]) -> Sequence[int]:
-        """See `PairModel.count_tokens` and `TokenModel.count_tokens`."""
         if self._task == "token_classification":
             return self._counter.count(texts)
         return self._counter.count_in_pairs(texts)
@@ -313,7 +274,6 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
         return None if self._source is None else self._pace.find()
 
     def tag(self, pairs: Sequence[tuple[str, str]]) -> TokenTags:
-        """Logits of tokens; see `TokenModel.tag`."""
         self._refuse_unless("token_classification")
         from rageval_spec.inference.stored_outputs import tag_pairs
 
@@ -336,7 +296,6 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
         return measure_unread(source.tokenizer_folder, source.tokenizer, foreign) if foreign else 0.0
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> PairScores:
-        """Logits of pairs; see `PairModel.score`."""
         self._refuse_unless("classification")
         from rageval_spec.inference.stored_outputs import score_pairs
 
@@ -344,15 +303,11 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
 
     @cached_property
     def _location(self) -> Location:
-        from rageval_spec.inference.model_files import locate
-
-        return locate(self.node.model, self.context.folder, self.node.revision)
+        return model_files.locate(self.node.model, self.context.folder, self.node.revision)
 
     @cached_property
     def _source(self) -> ModelFiles | None:
-        from rageval_spec.inference.model_files import find_source
-
-        return find_source(self._location, self.node.file, self.node.graph)
+        return model_files.find_source(self._location, self.node.file, self.node.graph)
 
     @cached_property
     def _configuration(self) -> Configuration:
@@ -370,8 +325,6 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
     @cached_property
     def _multiplies_integers(self) -> bool:
         """Whether the repository's graph has integer products, which processors without VNNI once computed wrongly."""
-        from onnx_from_checkpoints import is_quantized
-
         source = self._require()
         return source.graph == "repository" and is_quantized(source.path(source.weights[0]))
 
@@ -382,9 +335,7 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
 
     def _find_reading(self, found: Configuration) -> dict[str, Any]:
         """What the spec and the table of known models say of how pairs are read, where the files do not say it."""
-        from rageval_spec.inference.pair_keys import choose_reading
-
-        return choose_reading(found, lambda: self.published_name, self.node.pair_template, self.node.replies)
+        return pair_keys.choose_reading(found, lambda: self.published_name, self.node.pair_template, self.node.replies)
 
     @cached_property
     def _pace(self) -> ReadingSpeed:
@@ -404,8 +355,8 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
         from rageval_spec.inference.encoder import load_encoder
         from rageval_spec.inference.exports import provide_graph
 
-        self._check_weights()
         source = self._require()
+        model_files.check_embedded(source, self.context.fingerprint)
         graph = provide_graph(source, self._configuration, self.node.precision, self.context.fingerprint)
         encoder = load_encoder(source, self._configuration, graph, self.context.threads)
         if encoder.pools and self.node.pooling != "auto":
@@ -432,11 +383,8 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
         return own if stated is None else stated
 
     def _explain_graph(self) -> Iterator[str]:
-        from onnx_from_checkpoints import find_code
-        from rageval_spec.inference.model_files import list_others
-
         source = self._require()
-        others, code = list_others(source), find_code(self._configuration.encoder)
+        others, code = model_files.list_others(source), find_code(self._configuration.encoder)
         own = source.graph == "own"
         made = f"the graph is built from {source.weights[0]}" if own else f"the graph is {source.weights[0]}"
         if others:
@@ -445,16 +393,8 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
             name = self._configuration.model_type
             yield f"the code of its repository ({code}) is not run: {made} as for every {name} model"
 
-    def _check_graph(self) -> None:
-        """Refuse a model whose graph its files show not to be buildable."""
-        from rageval_spec.inference.model_files import check_graph
-
-        check_graph(self._require(), self._configuration)
-
     def _check(self, configuration: Configuration) -> None:
         """Refuse keys of the node that do not fit the model's files."""
-        from rageval_spec.inference.pair_keys import check_pair_keys
-
         if self.node.revision is not None and self._location.kind != "hub":
             raise UsageError(f"revision: is only for models of the Hugging Face Hub, which '{self.node.model}' is not")
         length, positions = self.node.max_length, configuration.positions
@@ -462,22 +402,15 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
             raise UsageError(
                 f"max_length: {length} is more than the {positions} tokens that {self.node.model} can read"
             )
-        check_pair_keys(self.node.model, self.node.replies, self.node.pair_template, configuration)
+        pair_keys.check_pair_keys(self.node.model, self.node.replies, self.node.pair_template, configuration)
         if not configuration.pools_prompt and (self._prefix("query") or self._prefix("document")):
             raise UsageError(
                 f"{self.node.model} leaves the prompt's tokens out of its vectors, which is not supported: "
                 "set query_prefix and document_prefix to '', or write `use: sentence_transformers`"
             )
 
-    def _check_weights(self) -> None:
-        from rageval_spec.inference.model_files import check_embedded
-
-        check_embedded(self._require(), self.context.fingerprint)
-
     def _refuse_unless(self, task: Task) -> None:
         if self._task != task:
-            from onnx_from_checkpoints import describe_other, writes_text
-
             writes = writes_text(self._configuration.encoder.get("architectures"))
             told = describe_other(self._task, task, writes=writes)
             raise UsageError(f"{self._where()}: '{self.node.model}' {told}")

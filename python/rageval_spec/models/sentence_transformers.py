@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
+from onnx_from_checkpoints import load_json, read_configuration, read_prefix
 from rageval_spec.errors import DataError, RagevalError, UsageError
+from rageval_spec.inference import hub, model_files
 from rageval_spec.libraries import np
 from rageval_spec.plugin import EmbeddingModel, Embeddings, InputFile, ModelNode, PairModel, PairScores, Role
 
@@ -78,46 +80,29 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
     not_in_answers = frozenset({"similarity"})
 
     def inputs(self) -> Sequence[InputFile]:
-        """The model's files; empty for a hub model that is not on this machine yet.
-
-        Raises:
-            UsageError: there is no such model.
-        """
         folder = self._location.folder
         if self._location.kind == "folder" and folder is not None and not folder.is_dir():
             return (InputFile(folder, ("model",), "folder"),)
         return tuple(InputFile(folder / name, ("model",)) for name in self._files) if folder else ()
 
     def content(self) -> dict[str, Any]:
-        """What the model's answers depend on besides the content of its files."""
         leave_out = {"batch", "device"} | ({"model", "revision"} if self._files else set())
         node = self.node.model_dump(mode="json", exclude=leave_out)
         return {"word": self.node.use, "version": self.version, "node": node, "files": self._files}
 
     def describe(self) -> dict[str, str]:
-        """The model, its revision, and the versions of the libraries that run it."""
         revision = {"revision": self._location.revision} if self._location.revision else {}
         return {"use": self.node.use, "model": self.node.model, **revision, **_find_versions()}
 
     @property
     def published_name(self) -> str | None:
-        """See `Model.published_name`."""
-        from rageval_spec.inference.hub import find_published_name
-
-        return find_published_name(self._location, self.node.revision)
+        return hub.find_published_name(self._location, self.node.revision)
 
     def check(self) -> str | None:
-        """Check that the library is installed."""
         found = importlib.util.find_spec("sentence_transformers")
         return None if found else f"needs the package sentence_transformers; run `{_INSTALL}`"
 
     def prepare(self) -> None:
-        """Download missing files of the model from the Hugging Face Hub.
-
-        Raises:
-            RagevalError: the model cannot be downloaded.
-            UsageError: sentence-transformers is not installed, or there is no such model.
-        """
         if importlib.util.find_spec("sentence_transformers") is None:  # importing it takes seconds
             raise self._explain_missing("sentence_transformers")
         if self._location.kind == "hub" and not self._is_whole():
@@ -143,21 +128,11 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels in the model's config.json; `LABEL_0` for a reranker that is a language model."""
-        from onnx_from_checkpoints import read_configuration
-        from rageval_spec.inference.model_files import translated
-
         self._check_task("score")
-        with translated():
+        with model_files.translated():
             return read_configuration(self._folder).labels or ("LABEL_0",)
 
     def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
-        """Vectors of texts; see `EmbeddingModel`.
-
-        Raises:
-            UsageError: the model is not an embedding model, or sentence-transformers is not installed.
-            DataError: the model's files are damaged.
-            RagevalError: torch fails, for example because memory runs out.
-        """
         from rageval_spec.inference.stored_outputs import embed_texts
         from rageval_spec.inference.tokens import make_readable
 
@@ -169,7 +144,6 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
         return embed_texts(self, readable, lambda waiting: self._compute_vectors(waiting, prefix, role), task=task)
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> PairScores:
-        """Logits of pairs; see `PairModel`. Raises the same errors as `embed`."""
         from rageval_spec.inference.stored_outputs import score_pairs
         from rageval_spec.inference.tokens import make_readable
 
@@ -227,9 +201,7 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
 
     @cached_property
     def _location(self) -> Location:
-        from rageval_spec.inference.model_files import locate
-
-        return locate(self.node.model, self.context.folder, self.node.revision)
+        return model_files.locate(self.node.model, self.context.folder, self.node.revision)
 
     @property
     def _folder(self) -> Path:
@@ -259,11 +231,8 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
         return self._read_json("config.json")
 
     def _read_json(self, name: str) -> dict[str, Any]:
-        from onnx_from_checkpoints import load_json
-        from rageval_spec.inference.model_files import translated
-
         path = self._folder / name
-        with translated():
+        with model_files.translated():
             content = load_json(path) if path.is_file() else {}
         if not isinstance(content, dict):
             raise DataError(f"{path}: is not a JSON object")
@@ -274,10 +243,7 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
         stated = self.node.query_prefix if role == "query" else self.node.document_prefix
         if stated is not None:
             return stated
-        from onnx_from_checkpoints import read_prefix
-        from rageval_spec.inference.model_files import translated
-
-        with translated():
+        with model_files.translated():
             return read_prefix(self._folder, role)
 
     def _check_task(self, task: Literal["embed", "score"]) -> None:
@@ -339,23 +305,19 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
 
     def _is_whole(self) -> bool:
         """Whether the hub's cache has the weights and the files that describe the model."""
-        from rageval_spec.inference.model_files import find_missing
-
         folder = self._location.folder
-        return folder is not None and _has_weights(self._files) and not find_missing(folder)
+        return folder is not None and _has_weights(self._files) and not model_files.find_missing(folder)
 
     def _fetch(self) -> None:
-        from rageval_spec.inference.hub import explain_offline, is_offline, note_absent
-
-        if is_offline():
-            raise RagevalError(f"{self._where}: {explain_offline(self.node.model, self.node.revision)}")
+        if hub.is_offline():
+            raise RagevalError(f"{self._where}: {hub.explain_offline(self.node.model, self.node.revision)}")
         from huggingface_hub import snapshot_download
 
         # A partial download is completed at its own revision, even if a newer one was published since.
         revision = self._location.revision or self.node.revision
         ignored = [*_OTHER_FILES, *(f"{folder}/*" for folder in _OTHER_FORMATS)]
         with self._explained(f"cannot download '{self.node.model}'", RagevalError):
-            note_absent(Path(snapshot_download(self.node.model, revision=revision, ignore_patterns=ignored)))
+            hub.note_absent(Path(snapshot_download(self.node.model, revision=revision, ignore_patterns=ignored)))
 
     @contextmanager
     def _explained(self, what: str, kind: type[RagevalError]) -> Iterator[None]:
@@ -365,10 +327,8 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
         except RagevalError:
             raise
         except Exception as error:
-            from rageval_spec.inference.hub import shorten_error
-
             hint = "; lower 'batch' or 'max_length'" if "out of memory" in str(error).lower() else ""
-            raise kind(f"{self._where}: {what}: {shorten_error(error)}{hint}") from error
+            raise kind(f"{self._where}: {what}: {hub.shorten_error(error)}{hint}") from error
 
 
 def _is_normalize(module: Any) -> bool:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import importlib.util
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import median
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import click
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from onnx_from_checkpoints import Task
     from rageval_spec.commands.models.model_process import Trial, TrialResult, TriedModel
     from rageval_spec.data.tables import Collection
-    from rageval_spec.plugin import Embeddings, PairScores, TokenTags
     from rageval_spec.progress import Progress, ProgressDisplay
 
 
@@ -52,11 +51,6 @@ def measure_forms(
 
     `texts` is a file or a BEIR folder, or None for built-in texts; `files` are the other options of `find_model`. The
     rounds are interleaved, so that other load on the machine affects all forms alike.
-
-    Raises:
-        UsageError: there is no such model, or it cannot be run.
-        DataError: the texts or the model's files cannot be used.
-        RagevalError: the model cannot be downloaded or run.
     """
     from rageval_spec.inference.session import count_cores
     from rageval_spec.progress import ProgressDisplay
@@ -135,7 +129,7 @@ def _measure(
     """What each form took, and how many texts or pairs the reference truncated."""
     from rageval_spec.wording import count_noun
 
-    outcomes: dict[str, list[TrialResult[Any]]] = {trial.name: [] for trial in trials}
+    outcomes: dict[str, list[TrialResult]] = {trial.name: [] for trial in trials}
     display.announce(f"read {count_noun(len(job.content), job.unit)} in {count_noun(rounds, 'round')}")
     for number in range(rounds):
         for trial in trials[number % len(trials) :] + trials[: number % len(trials)]:
@@ -148,7 +142,7 @@ def _measure(
             tuple(outcome.seconds for outcome in found),
             max(outcome.peak_bytes for outcome in found),
             found[-1].start_bytes,
-            **({} if name == REFERENCE else job.compare(found[-1].answer, reference)),
+            None if name == REFERENCE else job.compare(found[-1].answer, reference),
         )
         for name, found in outcomes.items()
     )
@@ -227,71 +221,41 @@ def bench(form: str, **options: Any) -> int:
 
 
 @dataclass(frozen=True)
-class Job(ABC):
-    """Texts or pairs of texts, and what is done with them."""
+class Job:
+    """Texts or pairs of texts, and the method of a model that reads them."""
 
+    method: Literal["embed", "score", "tag"]
     content: Sequence[Any]
-    unit: ClassVar[Literal["text", "pair"]]
+
+    @property
+    def unit(self) -> Literal["text", "pair"]:
+        return "text" if self.method == "embed" else "pair"
 
     def start(self, count: int) -> Self:
         """The same for only the first `count`."""
         return replace(self, content=self.content[:count])
 
-    @abstractmethod
-    def run(self, trial: Trial, progress: Progress) -> TrialResult[Any]:
-        """Have a model do it."""
+    def run(self, trial: Trial, progress: Progress) -> TrialResult:
+        return trial.ask(self.method, list(self.content), progress=progress)
 
-    @abstractmethod
-    def compare(self, answer: Any, reference: Any) -> dict[str, Any]:
-        """How well two forms of a model agree, by the name of the attribute of `FormResult`."""
-
-
-class _Embedding(Job):
-    content: Sequence[str]
-    unit = "text"
-
-    def run(self, trial: Trial, progress: Progress) -> TrialResult[Embeddings]:
-        return trial.embed(self.content, progress=progress)
-
-    def compare(self, answer: Embeddings, reference: Embeddings) -> dict[str, Any]:
-        first, second = answer.vectors.astype(np.float64), reference.vectors.astype(np.float64)
-        lengths = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
-        cosines = (first * second).sum(axis=1) / np.maximum(lengths, np.finfo(np.float64).tiny)
-        return {"agreement": VectorAgreement(float(cosines.mean()), float(cosines.min()))}
-
-
-class _Scoring(Job):
-    content: Sequence[tuple[str, str]]
-    unit = "pair"
-
-    def run(self, trial: Trial, progress: Progress) -> TrialResult[PairScores]:
-        return trial.score(self.content, progress)
-
-    def compare(self, answer: PairScores, reference: PairScores) -> dict[str, Any]:
-        return {"difference": _compare_logits(answer.logits, reference.logits)}
-
-
-class _Tagging(Job):
-    content: Sequence[tuple[str, str]]
-    unit = "pair"
-
-    def run(self, trial: Trial, progress: Progress) -> TrialResult[TokenTags]:
-        return trial.tag(self.content, progress)
-
-    def compare(self, answer: TokenTags, reference: TokenTags) -> dict[str, Any]:
-        return {"difference": _compare_logits(np.concatenate(answer.logits), np.concatenate(reference.logits))}
+    def compare(self, answer: Any, reference: Any) -> tuple[float, float]:
+        """How well two forms of a model agree; see `FormResult.compared`."""
+        if self.method == "embed":
+            first, second = answer.vectors.astype(np.float64), reference.vectors.astype(np.float64)
+            lengths = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
+            cosines = (first * second).sum(axis=1) / np.maximum(lengths, np.finfo(np.float64).tiny)
+            return float(cosines.mean()), float(cosines.min())
+        logits = (one.logits if self.method == "score" else np.concatenate(one.logits) for one in (answer, reference))
+        own, whole = map(_find_probabilities, logits)
+        apart = np.abs(own - whole)
+        return (float(apart.mean()), float(apart.max())) if apart.size else (0.0, 0.0)
 
 
 def make_job(task: Task | None, texts: Sequence[str]) -> Job:
     """What a model of this task is measured with; without a task, that of an embedding model."""
     if task == "classification":
-        return _Scoring(pair_texts(texts))
-    return _Tagging(pair_texts(texts)) if task == "token_classification" else _Embedding(texts)
-
-
-def _compare_logits(logits: NDArray[np.float32], reference: NDArray[np.float32]) -> Difference:
-    apart = np.abs(_find_probabilities(logits) - _find_probabilities(reference))
-    return Difference(float(apart.mean()), float(apart.max())) if apart.size else Difference(0.0, 0.0)
+        return Job("score", pair_texts(texts))
+    return Job("tag", pair_texts(texts)) if task == "token_classification" else Job("embed", texts)
 
 
 def _find_probabilities(logits: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -307,26 +271,17 @@ def _find_probabilities(logits: NDArray[np.float32]) -> NDArray[np.float64]:
 
 def count_tokens(named: Named, revision: str | None, job: Job) -> int:
     """How many tokens the model reads, special tokens included."""
+    from rageval_spec.inference.encoder import load_model_tokenizer
     from rageval_spec.inference.hub import find_published_name
-    from rageval_spec.inference.pairs import load_pair_tokenizer
-    from rageval_spec.inference.tokens import load_tokenizer
-    from rageval_spec.inference.verifiers import find_reading
+    from rageval_spec.inference.pair_keys import choose_reading
 
-    source, configuration = named.source, named.configuration
-    known = None
+    configuration, location = named.configuration, named.source.location
     if configuration.task == "classification":
-        known = find_reading(find_published_name(source.location, revision), configuration.encoder)
-    lengths = [configuration.max_length] if known is None else [known.max_length, configuration.positions]
-    limits: dict[str, Any] = {
-        "max_length": min((length for length in lengths if length is not None), default=None),
-        "lowercase": configuration.lowercase,
-    }
-    if known is not None and known.pair_format is not None:
-        pairs = load_pair_tokenizer(source.tokenizer_folder, source.tokenizer, known.pair_format, **limits)
-        return sum(map(len, pairs.read(job.content).ids))
+        reading = choose_reading(configuration, lambda: find_published_name(location, revision), None, None)
+        configuration = replace(configuration, **reading)
     prefix = configuration.document_prefix if job.unit == "text" else ""
     content = [prefix + text for text in job.content] if prefix else job.content
-    return sum(map(len, load_tokenizer(source.tokenizer_folder, source.tokenizer, **limits).read(content).ids))
+    return sum(map(len, load_model_tokenizer(named.source, configuration).read(content).ids))
 
 
 _SENTENCES = Path(__file__).parent / "sentences.txt"
@@ -335,11 +290,7 @@ _SEED = 20_240_601
 
 
 def choose_texts(path: Path | None, count: int, collection: Collection | None) -> list[str]:
-    """The first `count` distinct texts of a collection or a file, or built-in texts without either.
-
-    Raises:
-        DataError: the file has no texts, or a line of it is not one.
-    """
+    """The first `count` distinct texts of a collection or a file, or built-in texts without either."""
     from rageval_spec.data.tables import document_texts
 
     if collection is not None:
@@ -406,22 +357,6 @@ DIGITS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class VectorAgreement:
-    """Cosines between the vectors that two forms of a model give the same texts."""
-
-    mean: float
-    lowest: float
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """How far the probabilities of two forms of a classifier are apart, over all pairs (or tokens) and labels."""
-
-    mean: float
-    largest: float
-
-
-@dataclass(frozen=True, slots=True)
 class FormResult:
     """What one form of the model took.
 
@@ -429,22 +364,19 @@ class FormResult:
         seconds: those of each round.
         peak_bytes: the peak memory of its process.
         start_bytes: what of it the process had before it loaded the model and its libraries.
-        agreement: how well its vectors agree with those of fp32; None for fp32 and for classifiers.
-        difference: how far its probabilities are from those of fp32; None for fp32 and for embedding models.
+        compared: the mean and the lowest cosine of its vectors with those of fp32; or how far its probabilities are
+            from those of fp32, on average and at most, over all pairs (or tokens) and labels. None for fp32.
     """
 
     name: str
     seconds: tuple[float, ...]
     peak_bytes: int
     start_bytes: int = 0
-    agreement: VectorAgreement | None = None
-    difference: Difference | None = None
+    compared: tuple[float, float] | None = None
 
     @property
     def median(self) -> float:
         """The median over the rounds, in seconds."""
-        from statistics import median
-
         return median(self.seconds)
 
 
@@ -489,15 +421,18 @@ class Bench:
     def _table(self) -> Iterator[str]:
         with_quality = bool(self.quality)
         width = max(len(form.name) for form in self.measured)
-        compared = "cosine with fp32" if self.unit == "text" else "probabilities off fp32"
+        compared, worst = (
+            ("cosine with fp32", "lowest") if self.unit == "text" else ("probabilities off fp32", "at most")
+        )
         per_second = f"{self.unit}s/s"
         head = f"{'':<{width}}  {per_second:>8}  {'tokens/s':>9}  {'speed':>6}  {'memory':>8}  {compared:>22}"
         yield head + (f"  {MEASURE + ' on ' + str(self.dataset):>24}" if with_quality else "")
         for form in self.measured:
             speed = self.measured[0].median / form.median
+            agreement = "" if form.compared is None else f"{form.compared[0]:.4f}, {worst} {form.compared[1]:.4f}"
             line = (
                 f"{form.name:<{width}}  {self.texts / form.median:>8.1f}  {self.tokens / form.median:>9,.0f}  "
-                f"{f'{speed:.2f}x':>6}  {format_bytes(form.peak_bytes - form.start_bytes):>8}  {_describe(form):>22}"
+                f"{f'{speed:.2f}x':>6}  {format_bytes(form.peak_bytes - form.start_bytes):>8}  {agreement:>22}"
             )
             yield (line + (f"  {self._describe_quality(form.name):>24}" if with_quality else "")).rstrip()
 
@@ -519,14 +454,8 @@ class Bench:
 
     def _describe_form(self, form: FormResult) -> dict[str, Any]:
         """One form in JSON's types."""
-        compared: dict[str, Any] = {"cosine_with_fp32": None, MEASURE: self.quality.get(form.name)}
-        if self.unit == "pair":
-            compared = {"probability_difference_from_fp32": None}
-        if form.agreement:
-            compared["cosine_with_fp32"] = {"mean": form.agreement.mean, "lowest": form.agreement.lowest}
-        if form.difference:
-            told = {"mean": form.difference.mean, "largest": form.difference.largest}
-            compared["probability_difference_from_fp32"] = told
+        is_text = self.unit == "text"
+        named = form.compared and dict(zip(("mean", "lowest" if is_text else "largest"), form.compared, strict=True))
         return {
             "name": form.name,
             f"{self.unit}s_per_second": self.texts / form.median,
@@ -534,13 +463,6 @@ class Bench:
             "seconds": list(form.seconds),
             "peak_memory_bytes": form.peak_bytes,
             "start_memory_bytes": form.start_bytes,
-            **compared,
+            "cosine_with_fp32" if is_text else "probability_difference_from_fp32": named,
+            **({MEASURE: self.quality.get(form.name)} if is_text else {}),
         }
-
-
-def _describe(form: FormResult) -> str:
-    if form.agreement is not None:
-        return f"{form.agreement.mean:.4f}, lowest {form.agreement.lowest:.4f}"
-    if form.difference is not None:
-        return f"{form.difference.mean:.4f}, at most {form.difference.largest:.4f}"
-    return ""

@@ -77,7 +77,7 @@ class Inspected:
 
 def inspect(location: Location, name: str) -> Inspected:
     """What the model at a place is. A damaged file is described in `problem`; the other files are read all the same."""
-    from onnx_from_checkpoints import read_configuration
+    from onnx_from_checkpoints import find_architecture, read_configuration
     from rageval_spec.inference.model_files import find_source, translated
 
     folder = location.folder
@@ -100,30 +100,16 @@ def inspect(location: Location, name: str) -> Inspected:
     if folder is not None:
         configuration = attempt(lambda: read_configuration(folder))
         if configuration is not None:
-            facts |= _describe(configuration)
+            facts |= {"architecture": configuration.model_type, "labels": configuration.labels}
+            facts |= {} if configuration.task is None else {"head": HEADS[configuration.task]}
             if source is not None and source.format == "safetensors":
-                attempt(lambda: _check_architecture(configuration))
+                attempt(lambda: find_architecture(configuration.encoder))
         facts["license"] = read_license(folder / _CARD) or _list_known_licenses().get(name.casefold(), "")
     return Inspected(**facts, problem="; ".join(dict.fromkeys(problems)))
 
 
-def _describe(configuration: Configuration) -> dict[str, Any]:
-    head = "" if configuration.task is None else HEADS[configuration.task]
-    return {"architecture": configuration.model_type, "head": head, "labels": configuration.labels}
-
-
-def _check_architecture(configuration: Configuration) -> None:
-    from onnx_from_checkpoints import find_architecture
-
-    find_architecture(configuration.encoder)
-
-
 def _read_precision(source: ModelFiles) -> str:
-    """The type of most weights according to the headers of the safetensors files; "" for other formats.
-
-    Raises:
-        DamagedFile: a file is damaged or truncated.
-    """
+    """The type of most weights according to the headers of the safetensors files; "" for other formats."""
     from onnx_from_checkpoints import Tensors
 
     files = [source.path(name) for name in source.weights if name.endswith(".safetensors")]
@@ -160,12 +146,8 @@ def _list_known_licenses() -> Mapping[str, str]:
 
 
 STORE = Path(".rageval", "store")
-
-
 WIDTH = 100
 """Longer lines are wrapped, unless they are of words that cannot be."""
-
-
 MOST_LABELS = 20
 """More labels of a classifier are only counted; JSON has them all."""
 
@@ -234,11 +216,7 @@ class Listing:
         return "\n\n".join([*blocks, "\n".join(wrap(hint, width))]) + "\n"
 
     def choose(self, name: str) -> Listed:
-        """The model with this name, in any case.
-
-        Raises:
-            UsageError: it is not on this machine, or it is a word of `models:`.
-        """
+        """The model with this name, in any case."""
         known = {one.name.casefold(): one for one in (*self.built, *self.hub, *self.embedded)}
         if name.casefold() in known:
             return known[name.casefold()]
@@ -271,8 +249,9 @@ def find_models(store: Path = STORE) -> Listing:
     from rageval_spec.store.replies import list_asked
 
     return Listing(
-        tuple(_look_at_embedded(name) for name in EMBEDDED),
-        tuple(_look_at_fetched(name) for name in fetched_names()),
+        tuple(_look_at(name, Path()) for name in EMBEDDED),
+        # In the cache, no folder is named like a model.
+        tuple(_look_at(name, find_hub_cache()) for name in fetched_names()),
         tuple(Listed(model.name, Inspected(precision=model.precision), model.bytes) for model in list_cached()),
         find_hub_cache(),
         find_cache() / "models",
@@ -281,26 +260,14 @@ def find_models(store: Path = STORE) -> Listing:
     )
 
 
-def _look_at_embedded(name: str) -> Listed:
+def _look_at(name: str, folder: Path) -> Listed:
     from rageval_spec.inference.model_files import locate
 
     try:
-        location = locate(name, Path())
+        location = locate(name, folder)
     except RagevalError as error:
         return Listed(name, Inspected(problem=str(error)))
-    return Listed(name, inspect(location, name), _size(location.folder))
-
-
-def _look_at_fetched(name: str) -> Listed:
-    from rageval_spec.inference.model_files import find_hub_cache, locate
-
-    location = locate(name, find_hub_cache())  # in the cache, no folder is named like a model
     return Listed(name, inspect(location, name), _size(location.folder), location.revision)
-
-
-def find_width() -> int:
-    """The width of the list: that of the terminal, but at most `WIDTH`."""
-    return min(WIDTH, get_terminal_size((WIDTH, 24)).columns)
 
 
 def fetched_names() -> list[str]:
@@ -315,13 +282,11 @@ def _size(folder: Path | None) -> int | None:
     """The bytes of all files in a folder that can be reached; None without a folder."""
     if folder is None or not folder.is_dir():
         return None
-    return sum(_count_bytes(path) for path in folder.rglob("*"))
-
-
-def _count_bytes(path: Path) -> int:
-    with suppress(OSError):  # a link to a blob that was deleted
-        return path.stat().st_size if path.is_file() else 0
-    return 0
+    size = 0
+    for path in folder.rglob("*"):
+        with suppress(OSError):  # a link to a blob that was deleted
+            size += path.stat().st_size if path.is_file() else 0
+    return size
 
 
 def _list_entry(entry: Listed, width: int) -> Iterator[str]:
@@ -362,13 +327,7 @@ class Named:
 
 
 def find_model(name: str, revision: str | None = None, file: str | None = None, graph: Graph | None = None) -> Named:
-    """The model with this name, with the graph that `graph` chooses. It is downloaded if it is not on this machine.
-
-    Raises:
-        UsageError: there is no such model.
-        RagevalError: the model cannot be downloaded.
-        DataError: the model's configuration is damaged.
-    """
+    """The model with this name, with the graph that `graph` chooses. It is downloaded if it is not on this machine."""
     from rageval_spec.inference import hub
     from rageval_spec.inference.model_files import EMBEDDED, find_source, locate
     from rageval_spec.progress import ProgressDisplay
@@ -418,12 +377,12 @@ def show_models(model: str | None = None, folder: Path = STORE, form: str = "tex
     rageval-spec models show minilm
     rageval-spec models show --format json
     """
-    listing = find_models(folder)
+    listing, width = find_models(folder), min(WIDTH, get_terminal_size((WIDTH, 24)).columns)
     if model is None:
-        console.write_form(listing.to_json() if form == "json" else listing.to_text(find_width()), form)
+        console.write_form(listing.to_json() if form == "json" else listing.to_text(width), form)
         return PASSED
     chosen = listing.choose(model)
-    lines = "\n".join(_list_entry(chosen, find_width())) + "\n"
+    lines = "\n".join(_list_entry(chosen, width)) + "\n"
     facts = json.dumps(chosen.to_json(), indent=2, ensure_ascii=False) + "\n"
     console.write_form(facts if form == "json" else lines, form)
     return PASSED

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 from rageval_spec import registry
 from rageval_spec.errors import RagevalError
-from rageval_spec.plugin import Context, EmbeddingModel, Embeddings, PairScores, Role, TokenTags
+from rageval_spec.plugin import Context, EmbeddingModel, Embeddings, Role
 from rageval_spec.progress import Progress, ProgressDisplay, ignore_progress
 
 if TYPE_CHECKING:
@@ -27,18 +27,15 @@ PATIENCE = 5.0
 """Seconds that a process has to end on its own."""
 
 
-A = TypeVar("A")
-
-
-class TrialResult(NamedTuple, Generic[A]):
-    """What a model gave, and what that took.
+class TrialResult(NamedTuple):
+    """What a method of a model gave, and what that took.
 
     Attributes:
         peak_bytes: the peak memory of the process so far.
         start_bytes: what of it the process had before it loaded the model and its libraries.
     """
 
-    answer: A
+    answer: Any
     seconds: float
     peak_bytes: int
     start_bytes: int
@@ -58,7 +55,7 @@ class Trial:
     """A model in another process, which ends with this context manager."""
 
     def __init__(self, contender: TriedModel) -> None:
-        """Start the process. The model loads when it first embeds."""
+        """Start the process. The model loads when it is first asked."""
         spawning = multiprocessing.get_context("spawn")
         self.name = contender.name
         self._connection, theirs = spawning.Pipe()
@@ -84,28 +81,8 @@ class Trial:
     def process_id(self) -> int:
         return self._process.pid or 0
 
-    def embed(
-        self, texts: Sequence[str], role: Role = "document", progress: Progress = ignore_progress
-    ) -> TrialResult[Embeddings]:
-        """Embed texts, as `EmbeddingModel.embed` does.
-
-        Raises:
-            RagevalError: the model failed, or its process ended.
-        """
-        outcome: TrialResult[Embeddings] = self._ask("embed", (list(texts), role), progress)
-        return outcome
-
-    def score(self, pairs: Sequence[tuple[str, str]], progress: Progress = ignore_progress) -> TrialResult[PairScores]:
-        """Score pairs, as `PairModel.score` does; raises as `embed`."""
-        outcome: TrialResult[PairScores] = self._ask("score", (list(pairs),), progress)
-        return outcome
-
-    def tag(self, pairs: Sequence[tuple[str, str]], progress: Progress = ignore_progress) -> TrialResult[TokenTags]:
-        """Label tokens, as `TokenModel.tag` does; raises as `embed`."""
-        outcome: TrialResult[TokenTags] = self._ask("tag", (list(pairs),), progress)
-        return outcome
-
-    def _ask(self, method: str, arguments: tuple[Any, ...], progress: Progress) -> TrialResult[Any]:
+    def ask(self, method: str, *arguments: Any, progress: Progress = ignore_progress) -> TrialResult:
+        """What `embed`, `score` or `tag` of the model gives, or a RagevalError if it fails or its process ends."""
         try:
             self._connection.send((method, arguments))
             while True:
@@ -139,7 +116,9 @@ class TriedEmbedding(EmbeddingModel[Any]):
 
     def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
         plural = "queries" if role == "query" else "documents"
-        return self._trial.embed(texts, role, self._display.counting(f"{self._trial.name}, {plural}")).answer
+        progress = self._display.counting(f"{self._trial.name}, {plural}")
+        found: Embeddings = self._trial.ask("embed", list(texts), role, progress=progress).answer
+        return found
 
 
 def _describe_end(code: int | None) -> str:
