@@ -28,7 +28,6 @@ class AuditedRow:
     question: str = ""
 
     def __str__(self) -> str:
-        """The place; the id if there is none."""
         return self.place or f"query {self.query_id}"
 
 
@@ -103,7 +102,6 @@ class AuditCheck:
 
     @property
     def state(self) -> CheckState:
-        """Whether it was made, and found something."""
         if self.findings:
             return "found"
         return "clean" if self.skipped is None else "skipped"
@@ -142,12 +140,10 @@ class Audit:
     results: tuple[str, ...] = ()
 
     def iterate(self) -> Iterator[tuple[DatasetAudit, AuditCheck, AuditFinding]]:
-        """Every finding, with its dataset and its check."""
         for dataset in self.datasets:
             for check in dataset.checks:
                 for finding in check.findings:
                     yield dataset, check, finding
 
     def count(self, severity: Severity) -> int:
-        """The number of findings of a severity."""
         return sum(finding.severity == severity for _, _, finding in self.iterate())

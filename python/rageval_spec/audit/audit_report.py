@@ -130,7 +130,6 @@ MOST_IN_MARKDOWN = 20
 
 
 def render_markdown(audit: audit_findings.Audit) -> bytes:
-    """The audit in UTF-8. Texts have no effect as Markdown or HTML."""
     return ("\n\n".join(_write(audit)) + "\n").encode("utf-8", "backslashreplace")
 
 
@@ -284,7 +283,6 @@ NUMERIC = frozenset(
 
 
 def describe_dataset(dataset: audit_findings.DatasetAudit) -> str:
-    """How many questions it has, and what they come with."""
     parts = [count_noun(dataset.questions, "question")]
     parts += [f"{dataset.with_reference:,} with a reference", f"{dataset.with_relevant:,} with relevant documents"]
     return ", ".join(parts) + (f"; {dataset.origin}" if dataset.origin else "")
@@ -310,7 +308,6 @@ _STYLES = {"error": "red", "warning": "yellow", "info": "dim"}
 
 
 def render_audit(audit: audit_findings.Audit) -> bytes:
-    """The audit as text for a terminal."""
     return render_text(lambda _: _draw(audit))
 
 

@@ -54,7 +54,6 @@ class Material:
 
 
 def audit_dataset(questions: AuditedQuestions, dataset: Dataset[Any], material: Material) -> DatasetAudit:
-    """All checks of a dataset, those of single questions first."""
     train = material.train
     checks = (
         check_questions(questions),
@@ -85,7 +84,6 @@ def audit_dataset(questions: AuditedQuestions, dataset: Dataset[Any], material: 
 
 
 def _check_evaluated(questions: AuditedQuestions, material: Material) -> tuple[AuditCheck, ...]:
-    """The checks that need the values of an evaluation."""
     measured, why = material.measured, material.why_none
     if material.outputs is None:
         unjudged = AuditCheck("unjudged", UNJUDGED, skipped=why)

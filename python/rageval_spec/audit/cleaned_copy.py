@@ -48,10 +48,6 @@ def clean(dataset: Dataset[Any], questions: AuditedQuestions, audit: DatasetAudi
     """The cleaned copy of a dataset's files; None if no finding says that a row can go.
 
     Text files are copied line by line. Others become JSON Lines with the same values.
-
-    Raises:
-        UsageError: the questions of the dataset are in no file.
-        DataError: a file cannot be read.
     """
     reasons = _list_reasons(audit)
     if not reasons:
@@ -76,7 +72,6 @@ def clean(dataset: Dataset[Any], questions: AuditedQuestions, audit: DatasetAudi
 
 
 def _list_reasons(audit: DatasetAudit) -> dict[str, list[str]]:
-    """Why each question can go, by its id."""
     reasons: dict[str, list[str]] = {}
     for check in audit.checks:
         for finding in check.findings:
@@ -139,10 +134,7 @@ def _drop_judgements(path: Path, removed: Collection[str]) -> bytes:
 def _copy_lines(path: Path, decide: Callable[[int, str], bool | None]) -> bytes:
     """The lines of a text file without those of removed rows.
 
-    Args:
-        path: the file.
-        decide: whether the row that begins on this line is removed; None if no row begins there, so that the line
-            belongs to the row before it.
+    `decide` says whether the row that begins on a line is removed; None if the line belongs to the row before it.
     """
     kept, is_removed = [], False
     for number, text in text_lines(path):
@@ -190,7 +182,6 @@ def _rename(path: Path, suffix: str, kind: str = "clean") -> Path:
 
 
 def _find_key(dataset: Dataset[Any], path: Path) -> str:
-    """The key of the spec that names a file."""
     return next((".".join(map(str, file.key)) for file in dataset.inputs() if file.path == path), "path")
 
 

@@ -55,10 +55,7 @@ def _find_without_text(questions: AuditedQuestions) -> Iterator[AuditFinding]:
 
 
 def check_references(questions: AuditedQuestions) -> AuditCheck:
-    """The check `references`: questions without a gold answer, in a dataset that has some.
-
-    A question that its dataset calls unanswerable needs none.
-    """
+    """The check `references`: a question that its dataset calls unanswerable needs none."""
     title = "Questions without a reference"
     if not questions.has_references:
         skipped = "the dataset has no references; metrics that compare answers with them have nothing to compare with"
@@ -254,11 +251,6 @@ def check_age(questions: AuditedQuestions, dataset: Dataset[Any], documents: Doc
     """The check `outdated`: documents that changed after a question about them was written.
 
     Only versions and dates in the files count: the time at which a file was written is often that of a checkout.
-
-    Args:
-        questions: the test set. Rows that `generate` wrote name their documents' versions in `sources`.
-        dataset: the dataset, whose corpus may say when documents changed.
-        documents: the documents as they are now; None if they are not named.
     """
     sources = {one.query_id: named for one in questions.questions if (named := _list_sources(one))}
     findings = [*_find_gone(questions)]
@@ -272,7 +264,6 @@ def check_age(questions: AuditedQuestions, dataset: Dataset[Any], documents: Doc
 
 
 def _list_sources(question: AuditedQuestion) -> dict[str, str]:
-    """The version of each document that a question was made from, by id."""
     sources = question.read_columns().get("sources")
     return {
         str(one["document"]): str(one["version"])

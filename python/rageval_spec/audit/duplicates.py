@@ -39,13 +39,9 @@ _HOW = {
 def check_repeats(
     questions: question_set.AuditedQuestions, embed: Embed | None, remark: str = ""
 ) -> tuple[AuditCheck, AuditCheck]:
-    """The checks `duplicates` and `contradictions`.
+    """The checks `duplicates` and `contradictions`; `embed` gives vectors, `remark` says how questions were compared.
 
     Variants of one question under several conditions, which have the same group, may be equal.
-
-    Args:
-        embed: gives the vectors of texts; None to compare only words.
-        remark: how questions were compared.
     """
     every = questions.questions
     title, other = "Duplicates", "Contradictory references"
@@ -125,13 +121,7 @@ TITLE = "Overlap with the training data"
 def check_overlap(
     questions: question_set.AuditedQuestions, train: question_set.AuditedQuestions | None, name: str
 ) -> AuditCheck:
-    """The check `train_overlap`.
-
-    Args:
-        questions: the test set.
-        train: the questions that a system was trained on; None if no file was named.
-        name: the file, for messages.
-    """
+    """The check `train_overlap` with the questions of the file `name` that a system was trained on."""
     if train is None:
         return AuditCheck(
             "train_overlap", TITLE, skipped="no training questions are named; name a file with --train FILE"
@@ -299,12 +289,7 @@ class QuestionPair(NamedTuple):
 
 
 def find_pairs(questions: Sequence[ComparedQuestion], embed: Embed | None = None) -> list[QuestionPair]:
-    """Pairs of questions that ask the same. Each question is paired with the first one that it repeats, if any.
-
-    Args:
-        questions: the questions. Empty ones are not compared.
-        embed: gives the vectors of texts; None to compare only words.
-    """
+    """Pairs of questions that ask the same: each with the first one that it repeats. Empty ones are not compared."""
     words = [question_set.split_compared_words(question.text) for question in questions]
     first: dict[tuple[object, ...], int] = {}
     found: dict[int, QuestionPair] = {}
@@ -510,12 +495,9 @@ class Similar(NamedTuple):
 
 
 def find_similar(texts: Sequence[str], least: float, groups: Sequence[Hashable] | None = None) -> Iterator[Similar]:
-    """Pairs of texts that share at least this part of their shingles, each pair once. Equal texts are pairs too.
+    """Pairs of texts of the same group that share at least this part of their shingles, each pair once.
 
-    Args:
-        texts: the texts.
-        least: the least part that they share.
-        groups: only texts of the same group are compared; None to compare all of them.
+    Equal texts are pairs too.
     """
     sets: dict[int, frozenset[str]] = {}
     for later, earlier in sorted(_find_candidates(texts, groups)):
@@ -528,7 +510,6 @@ def find_similar(texts: Sequence[str], least: float, groups: Sequence[Hashable] 
 
 
 def compare_shingles(first: frozenset[str], second: frozenset[str]) -> float:
-    """The share of shingles that two texts have in common (Jaccard)."""
     shared = len(first & second)
     return shared / (len(first) + len(second) - shared)
 

@@ -151,13 +151,9 @@ def check_discrimination(questions: question_set.AuditedQuestions, measured: que
 
 
 def correlate_with_rest(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The correlation of each question's values with the mean of all other questions, over the systems.
+    """The correlation of each question's values [questions, systems] with the mean of all others, over the systems.
 
-    Args:
-        values: shape (questions, systems).
-
-    Returns:
-        Shape (questions,): not a number for a question on which all systems, or the rest, are equal.
+    Not a number for a question on which all systems, or the rest, are equal.
     """
     import numpy as np
 

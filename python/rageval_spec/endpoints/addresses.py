@@ -17,11 +17,7 @@ _VERSION = re.compile(r"v\d+\w*")
 
 
 def check_base_url(text: str) -> str:
-    """Return the text if it is a URL that can be shown.
-
-    Raises:
-        ValueError: the text is not a URL, contains credentials, or has characters that are not allowed in a URL.
-    """
+    """Return the text; raise `ValueError` if it is no URL, contains credentials or has characters that no URL has."""
     try:
         url = urlsplit(text)
         port = url.port
@@ -60,11 +56,7 @@ def hide_credentials(url: SplitResult) -> str:
 
 
 def find_proxy(url: SplitResult) -> SplitResult | None:
-    """The proxy for a URL, as urllib finds it; None if there is none.
-
-    Raises:
-        UsageError: the proxy is not an `http://` proxy.
-    """
+    """The proxy for a URL, as urllib finds it; None if there is none. Only an `http://` proxy can be used."""
     proxies = getproxies()
     proxy = proxies.get(url.scheme) or proxies.get("all")
     if not proxy or proxy_bypass(url.netloc):
@@ -76,14 +68,12 @@ def find_proxy(url: SplitResult) -> SplitResult | None:
 
 
 def authorize(proxy: SplitResult) -> dict[str, str]:
-    """The header with the proxy's credentials; empty if its URL has none."""
     if proxy.username is None:
         return {}
     return {"Proxy-Authorization": f"Basic {b64encode(':'.join(list_credentials(proxy)).encode()).decode('ascii')}"}
 
 
 def list_credentials(proxy: SplitResult | None) -> list[str]:
-    """The user and the password of a proxy; empty if its URL has none."""
     if proxy is None or proxy.username is None:
         return []
     return [unquote(proxy.username), unquote(proxy.password or "")]

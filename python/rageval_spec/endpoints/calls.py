@@ -69,7 +69,6 @@ class Caller:
         self, endpoint: Endpoint, dialect: Dialect, settings: ChatSettings, capabilities: Capabilities, limits: Limits,
         clock: Clock,
     ) -> None:  # fmt: skip
-        """Ask nothing yet; `capabilities` are what the model is assumed to accept."""
         self._endpoint = endpoint
         self._dialect = dialect
         self._settings = settings
@@ -80,14 +79,10 @@ class Caller:
     def call(
         self, request: ChatRequest, tokens: TokenExpectation, ledger: TryBudget, keep: Callable[[ChatReply], None]
     ) -> ChatReply:
-        """The reply to a request; `expected` has the tokens that the call is expected to use.
+        """The reply to a request; `CallError` if the call failed, and a retry did not or would not help.
 
         `keep` gets the reply before another call takes this call's slot, so a kill loses no more replies than there are
         slots.
-
-        Raises:
-            CallError: the call failed, and a retry did not or would not help.
-            InterruptedCallError: `stop` was called before a reply came.
         """
 
         def attempt() -> ChatReply:
@@ -109,7 +104,6 @@ class Caller:
         return reply
 
     def stop(self) -> None:
-        """End all waiting calls and all calls under way."""
         self._tries.stop()
         self._endpoint.close()
 
@@ -172,7 +166,6 @@ def _garbage(message: str, reply: Reply) -> TryFailure:
 
 
 def _judge(endpoint: Endpoint, reply: Reply) -> TryFailure:
-    """What a status other than 200 means for a chat model."""
     failure = endpoint.judge(reply)
     failure.is_about_request = reply.status in _ABOUT_THE_REQUEST
     complaint = read_complaint(reply)
@@ -200,17 +193,11 @@ class Batches:
     """Posts to an endpoint until `post_all` has ended, which closes the endpoint."""
 
     def __init__(self, endpoint: Endpoint, tries: Tries) -> None:
-        """Keep the endpoint and its tries; post nothing yet."""
         self._endpoint = endpoint
         self._tries = tries
 
     def post(self, content: Mapping[str, Any], read: Callable[[Any], R]) -> R:
-        """Post `content` and pass the reply's JSON to `read`, which raises `WrongReplyError` if it is not what was
-        asked.
-
-        Raises:
-            RagevalError: the call failed, and a retry did not or would not help.
-        """
+        """What `read` makes of the reply to `content`; it raises `WrongReplyError` if that is not what was asked."""
         body = json.dumps(content).encode("ascii")
 
         def attempt() -> R:

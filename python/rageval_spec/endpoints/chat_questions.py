@@ -138,15 +138,12 @@ def _follow(question: ChatQuestion[T], known: Any) -> T | Failed:
 
 
 def ask_all(model: ChatModel[Any], questions: Sequence[ChatQuestion[T]], context: Context) -> list[T | Failed]:
-    """Call `ask` for each question, as many in parallel as the model takes; results are in the questions' order."""
+    """Call `ask` for each question; results are in the questions' order."""
     return run_all([partial(ask, model, question, context) for question in questions], threads_for(model, context))
 
 
 def run_all(tasks: Sequence[Callable[[], T]], concurrency: int) -> list[T]:
-    """The results of the tasks, in their order; up to `concurrency` tasks run at the same time, in threads.
-
-    If a task raises, no further task begins and the exception is raised.
-    """
+    """The results of the tasks, in their order. If a task raises, no other begins and the exception is raised."""
     if len(tasks) < 2:
         return [task() for task in tasks]
     raised: list[BaseException] = []
@@ -204,10 +201,7 @@ def recall(model: ChatModel[Any], question: ChatQuestion[T], context: Context) -
 def estimate_questions(
     model: ChatModel[Any], name: str, questions: Iterable[ChatQuestion[Any]], context: Context, output: int
 ) -> Estimate:
-    """The calls that these questions would take now, under the model's name in the spec. Makes no call.
-
-    Assumes `output` tokens per reply. Retries after unreadable replies cannot be foreseen.
-    """
+    """The calls that these questions would take now, with `output` tokens a reply. Makes no call."""
     requests = [known.unanswered for question in questions if (known := recall(model, question, context)).unanswered]
     tokens = {request.digest.hex(): Tokens(count_tokens(request.characters), output) for request in requests if request}
     return Estimate({name: tokens} if tokens else {})
@@ -238,7 +232,6 @@ def join_estimates(estimates: Iterable[Estimate]) -> Estimate:
 
 
 def count_tokens(characters: int) -> int:
-    """The approximate number of tokens in `characters` characters."""
     return -(-characters // CHARACTERS_PER_TOKEN)
 
 
@@ -262,7 +255,6 @@ class _Conversation(Generic[T]):
         *,
         is_anew: bool = False,
     ) -> None:
-        """Ask the question; `get_reply` calls the model or looks in the store."""
         self.was_kept = not is_anew
         self.is_anew = is_anew
         self.is_lasting = False
@@ -346,11 +338,7 @@ class _CutOffReplyError(UnreadableReplyError):
 
 
 def _read(question: ChatQuestion[T], reply: ChatReply) -> T:
-    """The result of a reply. Any exception while reading it makes only this reply unreadable.
-
-    Raises:
-        UnreadableReplyError: the reply cannot be read.
-    """
+    """The result of a reply. Any exception while reading it makes only this reply unreadable."""
     try:
         return _read_whole(question, reply)
     except UnreadableReplyError:

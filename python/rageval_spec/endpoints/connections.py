@@ -41,7 +41,6 @@ class Connections:
     """Sends requests to a URL until it is closed. Safe to use from several threads. Does not follow redirects."""
 
     def __init__(self, url: SplitResult, proxy: SplitResult | None, headers: Mapping[str, str], timeout: float) -> None:
-        """Open nothing yet; `timeout` is the most seconds that one whole exchange may take."""
         self._url = url
         self._proxy = proxy
         self._headers = {**headers, **(authorize(proxy) if proxy is not None and self._is_relayed else {})}
@@ -53,15 +52,10 @@ class Connections:
 
     @property
     def is_closed(self) -> bool:
-        """Whether `close` was called."""
         return self._closed
 
     def exchange(self, request: HttpRequest, body: Body) -> Reply:
-        """Send a request once and read the reply into `body`, whatever its status.
-
-        Raises:
-            Failure: no complete reply came.
-        """
+        """Send a request once and read the reply into `body`, whatever its status; raises `TryFailure` if none came."""
         connection = self._take_idle()
         if connection is not None:
             try:
@@ -86,7 +80,6 @@ class Connections:
             raise TryFailure(describe_error(error), is_temporary=True) from error
 
     def close(self) -> None:
-        """Close idle connections and end the calls under way, as after Ctrl-C."""
         with self._lock:
             self._closed = True
             for busy in self._busy:
@@ -147,7 +140,6 @@ class Connections:
             return self._idle.pop() if self._idle else None
 
     def _connect(self, deadline: float) -> HTTPConnection:
-        """A new connection, through the proxy if there is one."""
         host, port, proxy = self._url.hostname or "", self._url.port, self._proxy
         kind = HTTPSConnection if self._url.scheme == "https" else HTTPConnection
         where = (host, port) if proxy is None else (proxy.hostname or "", proxy.port or 80)
@@ -178,7 +170,6 @@ class _TimedSocket:
     unsent: bytearray = field(default_factory=bytearray)
 
     def limit(self) -> None:
-        """Give the next operation the time that is left."""
         left = self.deadline - time.monotonic()
         if left <= 0:
             raise TimeoutError("timed out")
@@ -239,19 +230,13 @@ class Body:
     """The body of one call. Only one body at a time may be read beyond `LARGE` bytes."""
 
     def __init__(self, most: int, is_closed: Callable[[], bool]) -> None:
-        """Read nothing yet; waiting ends when `is_closed` returns True."""
         self._most = most
         self._is_closed = is_closed
         self._is_large = False
         self.waited = 0.0
 
     def read(self, response: HTTPResponse, extend: Callable[[float], None]) -> bytes:
-        """The whole body, decompressed; `extend` gets the seconds that were spent waiting for other large bodies.
-
-        Raises:
-            Failure: the body is larger than the limit, or compressed in a way that was not asked for.
-            IncompleteRead: the body ends too early.
-        """
+        """The whole body, decompressed; `extend` gets the seconds that were spent waiting for other large bodies."""
         pieces: list[bytes] = []
         total = 0
         for piece in _decompress(_read_pieces(response), response.headers.get("Content-Encoding", "")):
@@ -268,7 +253,6 @@ class Body:
         return b"".join(pieces)
 
     def release(self) -> None:
-        """Let the next large body be read, because this one is processed."""
         if self._is_large:
             self._is_large = False
             _gate.release()
@@ -284,7 +268,6 @@ class Body:
 
 @contextmanager
 def hold_body(most: int, is_closed: Callable[[], bool]) -> Iterator[Body]:
-    """A body that is released at the end of the block."""
     body = Body(most, is_closed)
     try:
         yield body

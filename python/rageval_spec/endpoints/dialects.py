@@ -107,7 +107,6 @@ class Complaint(NamedTuple):
 
     @property
     def is_about_length(self) -> bool:
-        """Whether the reply says that the texts are too long for the model."""
         return bool(_TOO_LONG.search(self.text))
 
     @property
@@ -117,7 +116,6 @@ class Complaint(NamedTuple):
 
 
 def read_complaint(reply: Reply) -> Complaint:
-    """The complaint in the reply to a refused call."""
     text = reply.content[:4096].decode("utf-8", "replace")
     try:
         content = json.loads(reply.content)
@@ -152,11 +150,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def read(self, content: Any) -> ChatReply:
-        """The reply in the JSON of a response.
-
-        Raises:
-            WrongReplyError: the JSON contains no reply.
-        """
+        """The reply in the JSON of a response; raises `WrongReplyError` if there is none."""
 
     def adapt(self, body: Mapping[str, Any], complaint: Complaint, capabilities: Capabilities) -> Capabilities | None:
         """The model's capabilities after it refused `body`; None if the refusal says nothing about them."""
@@ -184,15 +178,12 @@ class OpenAI(Dialect):
     }
 
     def url(self, base_url: str | None, model: str, api_version: str) -> str:  # noqa: ARG002 - as all dialects
-        """`/v1/chat/completions` after `base_url`, without the parts that `base_url` has already."""
         return complete_url(base_url or "https://api.openai.com/v1", ("chat", "completions"))
 
     def headers(self, api_key: Secret | None) -> dict[str, Secret]:
-        """A bearer token."""
         return {} if api_key is None else {"Authorization": Secret(f"Bearer {api_key.reveal().strip()}")}
 
     def body(self, request: ChatRequest, settings: ChatSettings, capabilities: Capabilities) -> dict[str, Any]:
-        """Model and messages, and the other parameters that are set and accepted."""
         way = capabilities.ways[0]
         messages = request.messages
         if request.schema is not None and way != "json_schema":
@@ -214,7 +205,6 @@ class OpenAI(Dialect):
         return body | dict(settings.extra)
 
     def read(self, content: Any) -> ChatReply:
-        """The reply in the first choice's message."""
         choice = _first(content, "choices")
         message = choice.get("message")
         if not isinstance(message, dict):
@@ -249,7 +239,6 @@ class Azure(OpenAI):
     """Azure OpenAI: the path contains the deployment, and a separate header the key."""
 
     def url(self, base_url: str | None, model: str, api_version: str) -> str:
-        """`/openai/deployments/MODEL/chat/completions?api-version=...`, or `/openai/v1/chat/completions`."""
         version: tuple[str, ...] = ("openai", "deployments", quote(model, safe=""))
         if base_url is None:
             raise ValueError("azure needs a base_url: https://NAME.openai.azure.com")
@@ -266,7 +255,6 @@ class Azure(OpenAI):
         return urlunsplit(url)
 
     def headers(self, api_key: Secret | None) -> dict[str, Secret]:
-        """`api-key`."""
         return {} if api_key is None else {"api-key": Secret(api_key.reveal().strip())}
 
 
@@ -281,16 +269,13 @@ class Anthropic(Dialect):
     }
 
     def url(self, base_url: str | None, model: str, api_version: str) -> str:  # noqa: ARG002 - as all dialects
-        """`/v1/messages` after `base_url`, without the parts that `base_url` has already."""
         return complete_url(base_url or "https://api.anthropic.com", ("messages",))
 
     def headers(self, api_key: Secret | None) -> dict[str, Secret]:
-        """The key in `x-api-key`, and the version of the API."""
         version = {"anthropic-version": Secret(_VERSION_OF_ANTHROPIC, written=_VERSION_OF_ANTHROPIC)}
         return version if api_key is None else {"x-api-key": Secret(api_key.reveal().strip()), **version}
 
     def body(self, request: ChatRequest, settings: ChatSettings, capabilities: Capabilities) -> dict[str, Any]:
-        """Model, token limit, messages and system prompt, and the other parameters that are set and accepted."""
         way = capabilities.ways[0]
         shown = request.schema is not None and way == "none"
         messages = show_schema(request.messages, request.schema) if shown else request.messages
@@ -386,7 +371,6 @@ def _read_refusal(message: Mapping[str, Any]) -> str:
 
 
 def _read_call(message: Mapping[str, Any]) -> str:
-    """The arguments of the first tool call, for endpoints that answer a schema with one."""
     calls = message.get("tool_calls")
     call = calls[0] if isinstance(calls, list) and calls and isinstance(calls[0], dict) else {}
     function = call.get("function")
@@ -401,7 +385,6 @@ def _count(usage: Any, key: str) -> int | None:
 
 
 def _finish(reason: Any) -> str | None:
-    """Why a reply ended, with Anthropic's words translated to OpenAI's; others unchanged."""
     words = {"end_turn": "stop", "stop_sequence": "stop", "tool_use": "stop", "max_tokens": "length"}
     return words.get(reason, reason) if isinstance(reason, str) else None
 
@@ -438,10 +421,7 @@ _SNAPSHOT = re.compile(r"-(\d{4}-\d\d-\d\d|\d{8})$")
 
 
 def find_price(host: str, model: str) -> tuple[float, float] | None:
-    """US dollars per million tokens in and out; None if the file does not have this model on exactly this host.
-
-    Another host with a model of the same name, such as a proxy or a region, can have another price.
-    """
+    """US dollars per million tokens in and out; None if the file does not have this model on exactly this host."""
     models = _read()["hosts"].get(host.lower(), {})
     price = models.get(model) or models.get(_SNAPSHOT.sub("", model))
     return None if price is None else (price[0], price[1])

@@ -47,9 +47,6 @@ class Endpoint:
 
         `url_key` is the key of the spec to correct if the URL is wrong. Replies of more than `most_bytes` are
         refused. `further_secrets` are masked in addition to those in headers, the URL and the URL of a proxy.
-
-        Raises:
-            UsageError: a header cannot be sent, or the environment names a proxy that cannot be used.
         """
         self._where = where
         self._url = urlsplit(url)
@@ -66,7 +63,6 @@ class Endpoint:
 
     @property
     def where(self) -> str:
-        """The beginning of every error message, such as `models.judge`."""
         return self._where
 
     @contextmanager
@@ -77,9 +73,6 @@ class Endpoint:
 
         `path` and `query` are appended to the URL's own; the body is JSON unless `content_type` says otherwise. Until
         the end of the `with` block no other large reply is read.
-
-        Raises:
-            Failure: no complete reply came, or it is too large.
         """
         with hold_body(self._most_bytes, lambda: self._connections.is_closed) as held:
             headers = {"content-type": content_type} if content_type else {}
@@ -87,11 +80,7 @@ class Endpoint:
             yield reply._replace(content=self._redactor.redact_bytes(reply.content))
 
     def read(self, reply: Reply, read: Callable[[Any], R]) -> R:
-        """Pass the JSON of a reply with status 200 to `read`, which raises `WrongReplyError` if it is wrong.
-
-        Raises:
-            Failure: the status is not 200, the reply is not JSON, or `read` refused it.
-        """
+        """What `read` makes of the JSON of a reply with status 200; it raises `WrongReplyError` if that is wrong."""
         if reply.status != 200:
             raise self.judge(reply)
         try:
@@ -102,11 +91,9 @@ class Endpoint:
             raise TryFailure("answered 200 with something that is not JSON", shorten(reply)) from error
 
     def judge(self, reply: Reply) -> TryFailure:
-        """The failure that a status other than 200 stands for."""
         return classify_status(shorten(reply), self._url_key)
 
     def redact(self, text: str) -> str:
-        """The text with the secrets that are sent masked."""
         return self._redactor.redact(text)
 
     def explain(self, failure: TryFailure, tries: int, path: str = "") -> str:
@@ -120,7 +107,6 @@ class Endpoint:
         return self._redactor.redact(message)
 
     def close(self) -> None:
-        """Close the connections and end the calls under way, as after Ctrl-C."""
         self._connections.close()
 
     def _beginning(self, content: bytes) -> str:

@@ -34,29 +34,21 @@ class Clock:
     """The time, and sleep that another thread can end."""
 
     def __init__(self) -> None:
-        """Start the clock."""
         self._stopped = threading.Event()
 
     def now(self) -> float:
-        """Seconds since a fixed moment."""
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
-        """Wait for some seconds.
-
-        Raises:
-            StoppedError: `stop` was called, before or during the wait.
-        """
+        """Wait for some seconds; raises `StoppedError` if `stop` was called, before or during the wait."""
         if self._stopped.wait(max(0.0, seconds)):
             raise StoppedError
 
     def stop(self) -> None:
-        """Wake all sleepers and let no other sleep."""
         self._stopped.set()
 
     @property
     def is_stopped(self) -> bool:
-        """Whether `stop` was called."""
         return self._stopped.is_set()
 
 
@@ -69,7 +61,6 @@ class Slots:
     """Limits how many calls are under way at the same time. Waiting calls proceed in the order in which they came."""
 
     def __init__(self, most: int) -> None:
-        """Create `most` slots, all free."""
         self._room = most
         self._taken = 0
         # Each waiting call acquires a lock of its own, which is released when its turn comes.
@@ -79,11 +70,7 @@ class Slots:
 
     @contextmanager
     def take(self) -> Iterator[None]:
-        """Wait for a free slot and hold it during the block.
-
-        Raises:
-            StoppedError: `stop` was called.
-        """
+        """Wait for a free slot and hold it during the block; raises `StoppedError` if `stop` was called."""
         self._wait()
         try:
             yield
@@ -93,14 +80,12 @@ class Slots:
                 self._let_in()
 
     def resize(self, room: int) -> None:
-        """Allow `room` calls under way from now on."""
         if room != self._room:
             with self._lock:
                 self._room = room
                 self._let_in()
 
     def stop(self) -> None:
-        """Wake all waiting calls."""
         with self._lock:
             self._stopped = True
             while self._waiting:
@@ -148,25 +133,19 @@ class CallPace:
 
     @property
     def room(self) -> int:
-        """How many calls the endpoint accepts at the same time."""
         return self._throttle.room
 
     @property
     def is_crowded(self) -> bool:
-        """Whether calls are slowed down because the endpoint refuses many."""
         return self._throttle.is_crowded
 
     def has_refused_for(self, seconds: float) -> bool:
-        """Whether the endpoint was asked for `seconds` and accepted no call."""
         return self._throttle.has_refused_for(seconds, self._clock.now())
 
     def wait(self, tokens: int) -> float:
         """Wait until a call that is expected to use `tokens` may begin; return the time at which it begins.
 
         The caller must pass the outcome of the call to `record`, whatever it is.
-
-        Raises:
-            StoppedError: the clock was stopped.
         """
         while True:
             with self._changed:
@@ -194,13 +173,11 @@ class CallPace:
             self._changed.notify_all()
 
     def correct(self, tokens: int) -> None:
-        """Record that a call used `tokens` more than expected; fewer if negative."""
         if self._seconds_a_token:
             with self._changed:
                 self._next_token += tokens * self._seconds_a_token
 
     def hold(self, seconds: float) -> None:
-        """Let no call begin for some seconds, because the endpoint asks for it."""
         with self._changed:
             self._not_before = max(self._not_before, self._clock.now() + seconds)
 
@@ -220,7 +197,6 @@ class Breaker:
     PAUSE = 10.0
 
     def __init__(self, clock: Clock) -> None:
-        """Start without failures."""
         self._clock = clock
         self._failures = 0
         self._last = ""
@@ -310,7 +286,6 @@ class Throttle:
 
     @property
     def room(self) -> int:
-        """The number of calls that may be under way now."""
         return int(self._room)
 
     @property
@@ -320,7 +295,6 @@ class Throttle:
 
     @property
     def is_probing(self) -> bool:
-        """Whether one call is probing whether others may begin."""
         return self._is_probing
 
     @property
@@ -329,11 +303,9 @@ class Throttle:
         return not math.isinf(self._rate) or self._room < self._most or self._refusals > CROWDED
 
     def has_refused_for(self, seconds: float, now: float) -> bool:
-        """Whether the endpoint was asked for `seconds` and accepted no call."""
         return self._refusing_since is not None and now - self._refusing_since >= seconds
 
     def reserve(self, now: float) -> Turn:
-        """Reserve the next call's turn."""
         if self._counted_since is None:
             self._counted_since = now
         begin = max(now, self._next, self._not_before)

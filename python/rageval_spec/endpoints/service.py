@@ -35,7 +35,6 @@ class ServiceError(RagevalError):
     def __init__(
         self, message: str, status: int | None = None, content: bytes = b"", *, is_too_large: bool = False
     ) -> None:
-        """Keep what the caller may want to know about the failure."""
         super().__init__(message)
         self.status = status
         self.content = content
@@ -65,9 +64,6 @@ class Service:
         """Open nothing yet. `where` begins every message; `url_key` is the setting to correct if the URL is wrong.
 
         `secrets` are masked in messages and replies as the secrets of headers are: the parts of an encoded header.
-
-        Raises:
-            UsageError: a header cannot be sent, or the environment names a proxy that cannot be used.
         """
         hidden = [secret.reveal() for secret in secrets]
         self._endpoint = Endpoint(
@@ -98,11 +94,7 @@ class Service:
         content_type: str = "",
         repeatable: bool = True,
     ) -> Any:
-        """Send a request and return the reply's JSON; null if the reply is empty.
-
-        Raises:
-            ServiceError: the call failed, and a retry did not or would not help.
-        """
+        """Send a request and return the reply's JSON; null if the reply is empty."""
 
         def attempt() -> Any:
             with self._endpoint.exchange(
@@ -113,11 +105,7 @@ class Service:
         return self._make(attempt if repeatable else _only_once(attempt), path)
 
     def send(self, path: str, body: bytes, content_type: str) -> bytes:
-        """POST bytes and return the body of the reply, which need not be JSON. The call can be repeated.
-
-        Raises:
-            ServiceError: the call failed for good, or the reply is a web page.
-        """
+        """POST bytes and return the body of the reply: anything but a web page. The call can be repeated."""
 
         def attempt() -> bytes:
             with self._endpoint.exchange(body, path=path, content_type=content_type) as reply:
@@ -130,16 +118,13 @@ class Service:
         return self._make(attempt, path)
 
     def close(self) -> None:
-        """End the calls under way and close the connections."""
         self._tries.stop()
         self._endpoint.close()
 
     def __enter__(self) -> Service:
-        """Nothing is opened before the first call."""
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Close the service."""
         self.close()
 
     def _make(self, attempt: Callable[[], T], path: str) -> T:
@@ -156,7 +141,6 @@ class Service:
             raise ServiceError(f"{self._endpoint.where}: stopped before it replied") from None
 
     def _refuse_others(self, reply: tries.Reply) -> None:
-        """Raise a `TryFailure` for a status other than 2xx."""
         if not 200 <= reply.status < 300:
             failure = self._endpoint.judge(reply)
             failure.is_temporary &= reply.status != _CONFLICT  # here a conflict says that something exists already
@@ -183,11 +167,7 @@ def quote_part(name: str) -> str:
 
 
 def list_pages(fetch: Callable[[str | None], tuple[T, str | None]], where: str) -> Iterator[T]:
-    """Each page that `fetch` gives; it takes a cursor, None for the first page, and returns the next one with the page.
-
-    Raises:
-        ServiceError: a cursor came twice, so the pages would never end.
-    """
+    """Each page that `fetch` gives; it takes a cursor, None for the first page, and returns the next with the page."""
     cursor: str | None = None
     seen: set[str] = set()
     while True:
@@ -201,11 +181,7 @@ def list_pages(fetch: Callable[[str | None], tuple[T, str | None]], where: str) 
 
 
 def expect(content: Any, key: str, kind: type[T], what: str) -> T:
-    """The value of a key of a JSON object.
-
-    Raises:
-        WrongReplyError: the content is not an object, or lacks the key, or the value is of another type.
-    """
+    """The value of a key of a JSON object; raises `WrongReplyError` if it is missing or of another type."""
     value = content.get(key) if isinstance(content, dict) else None
     if not isinstance(value, kind):
         raise tries.WrongReplyError(f"{what} has no {key!r} of the type {kind.__name__}")

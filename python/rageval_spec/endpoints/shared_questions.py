@@ -30,7 +30,6 @@ class Turns:
     """
 
     def __init__(self) -> None:
-        """Start without questions."""
         self._lock = Lock()
         self._under_way: dict[bytes, _Turn] = {}
         self._known: dict[bytes, Any] = {}
@@ -53,7 +52,6 @@ class Turns:
                     del self._under_way[digest]
 
     def keep(self, digest: bytes, known: object) -> None:
-        """Remember a reply, a failure or what replies were read as for the next thread that asks this question."""
         with self._lock:
             self._known[digest] = known
 
@@ -103,7 +101,6 @@ _DIGITS = 8
 
 
 def pack_reply(reply: ChatReply) -> bytes:
-    """A reply in the form in which it is stored."""
     content = {
         "text": reply.text,
         "input_tokens": reply.input_tokens,

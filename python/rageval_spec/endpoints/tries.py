@@ -59,7 +59,6 @@ class TryError(Exception):
         is_about_request: bool = False,
         is_lesson: bool = False,
     ) -> None:
-        """Keep what is known about the failure."""
         super().__init__(message)
         self.is_temporary = is_temporary
         self.wait = wait
@@ -102,7 +101,6 @@ class Free:
     """A ledger that allows every try."""
 
     def begin(self) -> Callable[[], None] | None:
-        """Allow the first try at once."""
         return None
 
     def begin_retry(self) -> None:
@@ -127,19 +125,13 @@ class Tries:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether `stop` was called."""
         return self._clock.is_stopped
 
     def make(self, attempt: Callable[[], T], ledger: TryBudget | None = None, tokens: int = 0) -> T:
-        """The result of `attempt`, which makes one try and raises `TryError` if it fails.
+        """The result of `attempt`, which makes one try of about `tokens` tokens and raises `TryError` if it fails.
 
         A try holds one of the slots for calls under way, so what it stores is stored before another call begins: a kill
-        loses no more replies than there are slots.
-
-        Args:
-            attempt: makes one try.
-            ledger: allows or forbids tries; by default it allows all.
-            tokens: the tokens that a try is expected to use.
+        loses no more replies than there are slots. `ledger` allows or forbids tries.
 
         Raises:
             TryError: the last try's failure; a retry did not or would not help.
@@ -166,19 +158,12 @@ class Tries:
                 self._wait(call, failure)
 
     def correct(self, tokens: int) -> None:
-        """Record that a call used `tokens` more than expected; fewer if negative."""
         self._pace.correct(tokens)
 
     def sleep(self, seconds: float) -> None:
-        """Wait for some seconds.
-
-        Raises:
-            StoppedError: `stop` was called.
-        """
         self._clock.sleep(seconds)
 
     def stop(self) -> None:
-        """End all waiting calls; calls under way continue."""
         self._clock.stop()
         self._slots.stop()
         self._pace.stop()
@@ -287,7 +272,6 @@ class TryFailure(TryError):  # noqa: N818 - not an error yet: a retry can follow
         wait: float | None = None,
         most_retries: int | None = None,
     ) -> None:
-        """Keep what is known about the failure."""
         is_refusal = reply is not None and reply.status == REFUSED
         super().__init__(
             message, is_temporary=is_temporary, wait=wait, is_refusal=is_refusal, most_retries=most_retries

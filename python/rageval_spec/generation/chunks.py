@@ -85,19 +85,11 @@ def count_words(text: str) -> int:
 def cut_documents(
     documents: Iterable[SourceDocument], size: int = WORDS, measure: Callable[[str], int] = count_words
 ) -> list[Chunk]:
-    """Cut documents into chunks of at most `size`, in order.
+    """Cut documents into chunks of at most `size` words, or of whatever `measure` counts, in order.
 
     A chunk begins at a heading where it can. A section that is too long is cut between paragraphs into parts of about
     equal length; a paragraph that is too long, between sentences; a sentence that is too long, between words. A short
     section is joined with the next one. Together the chunks contain all of a text except white space.
-
-    Args:
-        documents: the documents.
-        size: the most words, or whatever `measure` counts.
-        measure: counts the words of a text, or its tokens; see `token_counter`.
-
-    Raises:
-        UsageError: `size` is below 1.
     """
     if size < 1:
         raise UsageError(f"the size of a chunk must be at least 1, not {size}")
@@ -107,12 +99,8 @@ def cut_documents(
 def token_counter(model: str, folder: Path) -> Callable[[str], int]:
     """A measure for `cut_documents` that counts the tokens of an embedding model, without special tokens.
 
-    Args:
-        model: `minilm`, a folder relative to `folder`, or a Hugging Face id whose files are on this machine.
-        folder: what paths are relative to.
-
-    Raises:
-        UsageError: there is no such model, or its files are not on this machine.
+    `model` is `minilm`, a folder relative to `folder`, or a Hugging Face id whose files are on
+    this machine.
     """
     from rageval_spec.inference.model_files import find_source, locate
     from rageval_spec.inference.tokens import load_tokenizer
@@ -283,20 +271,12 @@ class _Pair(NamedTuple):
 def find_groups(
     chunks: Sequence[Chunk], vectors: NDArray[np.float32] | None, count: int, *, size: int = 2
 ) -> list[ChunkGroup]:
-    """Up to `count` groups of chunks about the same things, the best connected first.
+    """Up to `count` groups of `size` chunks about the same things, the best connected first.
 
-    Two chunks are connected if they share rare names, or if each is among the other's nearest neighbours in the space
-    of embeddings. Chunks that stand side by side in a document are not, nor are two that say the same. No chunk is in
-    two groups before every chunk with a connection is in one. The same chunks and vectors give the same groups.
-
-    Args:
-        chunks: the chunks, in the order of their documents.
-        vectors: their embeddings, [chunks, dimensions]; None to use only names.
-        count: the most groups.
-        size: the number of chunks in a group.
-
-    Raises:
-        UsageError: `size` is below 2, or there are not as many vectors as chunks.
+    Two chunks are connected if they share rare names, or if each is among the other's nearest neighbours by `vectors`,
+    their embeddings [chunks, dimensions]. Chunks side by side in a document are not, nor are two that say the same.
+    No chunk is in two groups before every chunk with a connection is in one. The same chunks and vectors give the
+    same groups.
     """
     if size < 2:
         raise UsageError(f"a group has at least 2 chunks, not {size}")
@@ -330,7 +310,6 @@ def find_names(text: str) -> list[str]:
 
 
 def _connect(chunks: Sequence[Chunk], vectors: NDArray[np.float32] | None) -> dict[tuple[int, int], _Pair]:
-    """All connected pairs of positions."""
     names = [frozenset(find_names(chunk.text)) for chunk in chunks]
     sharers = Counter(name for found in names for name in found)
     rare = {name for name, many in sharers.items() if 2 <= many <= max(2, min(MOST_SHARERS, len(chunks) // 10))}
@@ -365,7 +344,6 @@ def _share_names(names: Sequence[frozenset[str]], rare: set[str]) -> Iterator[tu
 
 
 def _find_nearest(vectors: NDArray[np.float32]) -> Iterator[tuple[int, int]]:
-    """Pairs of which each is among the other's nearest neighbours."""
     if len(vectors) < 2:
         return
     rows = kernels.top_k(vectors, vectors, NEAREST + 1, metric="cosine").indices.tolist()
@@ -375,18 +353,15 @@ def _find_nearest(vectors: NDArray[np.float32]) -> Iterator[tuple[int, int]]:
 
 
 def _stand_together(first: Chunk, second: Chunk) -> bool:
-    """Whether one follows the other in a document."""
     return first.doc_id == second.doc_id and abs(_number(first) - _number(second)) == 1
 
 
 def _number(chunk: Chunk) -> int:
-    """The place of a chunk in its document, as its id says."""
     number = chunk.chunk_id.rpartition("#")[2]
     return int(number) if number.isdecimal() else 0
 
 
 def _compare(vectors: NDArray[np.float32] | None, pairs: Sequence[tuple[int, int]]) -> Iterator[float | None]:
-    """The cosine of each pair; None without vectors."""
     if vectors is None:
         yield from (None for _ in pairs)
         return
@@ -473,14 +448,7 @@ def _list_best(run: pl.DataFrame, queries: pl.DataFrame) -> dict[str, list[str]]
 
 
 def make_search(corpus: pl.DataFrame, model: str | None, depth: int, context: Context) -> Search:
-    """BM25 over a corpus, and dense retrieval if there is an embedding model.
-
-    Args:
-        corpus: the chunks: `doc_id`, `title`, `text`.
-        model: the name of an embedding model among `context.models`; None for none.
-        depth: how many chunks to find for a question.
-        context: where the retrievers find models and threads.
-    """
+    """BM25 over a corpus of `doc_id`, `title`, `text`, and dense retrieval if `model` names one of `context.models`."""
     nodes: dict[str, dict[str, Any]] = {"bm25": {"stop_words": choose_stop_words(corpus["text"].to_list())}}
     if model is not None:
         nodes["dense"] = {"model": model}
@@ -516,7 +484,6 @@ def find_ranks(rankings: Rankings, question: str, sources: Sequence[str]) -> dic
 
 
 def measure_difficulty(ranks: Mapping[str, int | None]) -> str:
-    """How hard it is to find the sources of a question: `easy`, `medium` or `hard`."""
     found = [rank for rank in ranks.values() if rank is not None]
     if len(found) == len(ranks) and max(found, default=0) <= EASY:
         return "easy"

@@ -142,7 +142,6 @@ def _find_blocks(text: str) -> Iterator[TextBlock]:
 
 
 def _read_words(inline: Token) -> str:
-    """What a line says without its markup."""
     parts = [child.content if child.type != "softbreak" else " " for child in inline.children or ()]
     return " ".join("".join(parts).split())
 
@@ -238,7 +237,6 @@ class _Page(HTMLParser):
 
     @property
     def title(self) -> str:
-        """What the tag `title` says."""
         return " ".join("".join(self._title).split())
 
     def choose_lines(self) -> list[_Line]:
@@ -249,7 +247,6 @@ class _Page(HTMLParser):
         return []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Open a tag, after closing what it ends."""
         values = {name: value or "" for name, value in attrs}
         if tag in _VOID:
             self._take_void(tag, values)
@@ -289,7 +286,6 @@ class _Page(HTMLParser):
         del self._open[places[-1] :]
 
     def handle_data(self, data: str) -> None:
-        """Keep the text if someone sees it."""
         tags = [name for name, _ in self._open[-2:]]
         if tags[-1:] == ["title"] and "svg" not in tags:
             self._title.append(data)
@@ -297,7 +293,6 @@ class _Page(HTMLParser):
             self._pending.append(data)
 
     def end_line(self) -> None:
-        """Keep what was collected as a line of what is open now."""
         raw = "".join(self._pending)
         self._pending.clear()
         tags = [name for name, _ in self._open]
@@ -339,7 +334,6 @@ class _Page(HTMLParser):
 
 
 def _clean_html_text(raw: str, *, keeps_lines: bool, keeps_space: bool) -> str:
-    """A text without the white space that a browser does not show."""
     if keeps_space:
         return raw.replace(_BREAK, "\n").strip("\n").rstrip() if raw.strip() else ""
     lines = [" ".join(line.split()) for line in raw.split(_BREAK)]
@@ -352,13 +346,10 @@ _FEWEST_PAGES = 3
 
 
 def read_pdf(data: bytes) -> Content:
-    """The pages of a PDF, a blank line between two, with the offset of each page.
+    """The pages of a PDF, a blank line between two, with the offset of each page; `DataError` if it cannot be read.
 
     Words that are hyphenated at the end of a line are joined. Lines that stand at the top or bottom of more than half
     of the pages, apart from numbers, are headers and footers and left out. Pages without text are named in `unread`.
-
-    Raises:
-        DataError: pypdf is not installed, the file is not a PDF or damaged, it needs a password, or no page has text.
     """
     title, version, pages = _extract(data)
     texts = [_HYPHENATED.sub("", page) for page in _drop_repeated(pages)]
@@ -375,7 +366,6 @@ def read_pdf(data: bytes) -> Content:
 
 
 def _extract(data: bytes) -> tuple[str, str, list[str]]:
-    """Title, date of the last change and texts of the pages."""
     try:
         from pypdf import PasswordType, PdfReader
         from pypdf.errors import DependencyError
@@ -412,7 +402,6 @@ def _clean_pdf_text(text: str) -> str:
 
 
 def _drop_repeated(pages: Sequence[str]) -> Iterator[str]:
-    """The pages without their headers and footers."""
     edges = Counter(edge for page in pages for edge in {_edge(page, 0), _edge(page, -1)} if edge)
     many = max(_FEWEST_PAGES, len(pages) // 2 + 1)
     for page in pages:

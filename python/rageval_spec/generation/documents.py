@@ -77,15 +77,10 @@ class DocumentSet(NamedTuple):
 
 
 def read_documents(path: Path, columns: CorpusColumns | None = None) -> DocumentSet:
-    """Read all documents.
+    """Read a folder, a BEIR folder (one with `corpus.jsonl`), a JSON Lines corpus, or one file of another kind.
 
-    Args:
-        path: a folder, a BEIR folder (one with `corpus.jsonl`), a JSON Lines corpus, or one file of another kind.
-        columns: the names of the keys of a corpus, if they are not the usual ones.
-
-    Raises:
-        DataError: there is nothing at `path`; nothing could be read, with the reasons; or a line of a corpus is not
-            JSON, lacks a key or repeats an id, with `file:line`.
+    Raises `DataError` if nothing could be read, with the reasons, or if a line of a corpus is not JSON, lacks a key or
+    repeats an id, with `file:line`.
     """
     if not path.exists():
         raise DataError(f"{path}: no such file or folder")
@@ -145,7 +140,6 @@ def _relative(path: Path, folder: Path) -> str:
 
 
 def _read_file(path: Path, doc_id: str) -> Iterator[SourceDocument | Unread]:
-    """One file as a document, what of it was not read, or both."""
     form = format_of(path)
     if path.name.startswith("."):
         yield Unread(doc_id, "a hidden file")
@@ -220,11 +214,7 @@ def _parse(form: str, data: bytes) -> Content:
 
 
 def _decode(data: bytes, form: str) -> str:
-    """The text of a file in UTF-8, in UTF-16 with a byte order mark, or in the encoding that a web page names.
-
-    Raises:
-        DataError: the bytes are not text in that encoding, with the line and the column.
-    """
+    """The text of a file in UTF-8, in UTF-16 with a byte order mark, or in the encoding that a web page names."""
     declared = _CHARSET.search(data[:2048]) if form in HTML else None
     encoding = declared[1].decode("ascii") if declared else "utf-8"
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -279,7 +269,6 @@ def _read_corpus(path: Path, columns: CorpusColumns) -> Iterator[SourceDocument 
 
 
 def _find_version(row: dict[str, Any]) -> str:
-    """The version that a row names, itself or in its `metadata`; "" if it names none."""
     metadata = row.get("metadata")
     sources = (row, metadata if isinstance(metadata, dict) else {})
     found = (source.get(key) for key in _VERSION_KEYS for source in sources)
@@ -308,10 +297,7 @@ def describe_unread(unread: tuple[Unread, ...]) -> list[str]:
 
 
 def list_files(path: Path) -> list[Path]:
-    """The files that `documents.read_documents` reads, in order: no hidden ones, and none that it has no reader for.
-
-    So a store or results in the same folder change nothing. Empty if there is nothing to read.
-    """
+    """The files that `read_documents` reads, in order: a store or results in the same folder change nothing."""
     corpus = find_file(path / "corpus.jsonl") if path.is_dir() else path
     if corpus.is_file() and (corpus == path or format_of(corpus) in CORPORA):
         return [corpus]

@@ -95,11 +95,7 @@ def ask_for_draft(
 ) -> ChatQuestion[Draft | Unsuitable]:
     """The question that makes a model write one that the slot describes.
 
-    Args:
-        slot: what the question should be like.
-        passages: the texts to ask about, with their titles.
-        language: the code of the language to write in; None for that of the passages.
-        avoid: questions that exist already about these passages.
+    `language` is a code, or None for that of the passages; `avoid` are questions that exist already about them.
     """
     wordings = read_wordings()
     variables: dict[str, str | int] = {
@@ -117,7 +113,6 @@ def ask_for_draft(
 
 
 def ask_whether_answered(question: str, passages: Sequence[str]) -> ChatQuestion[QuestionOpinion]:
-    """Whether passages answer a question, and whether it makes sense without them."""
     asked = render("check", question=fence("question", question), passages=fence_all("passage", passages))
     return ChatQuestion(_request(JUDGE, asked, _CHECK), _read_opinion)
 
@@ -129,7 +124,6 @@ def ask_closed_book(question: str) -> ChatQuestion[str]:
 
 
 def ask_whether_same(question: str, reference: str, answer: str) -> ChatQuestion[bool]:
-    """Whether an answer says what the reference answer says."""
     asked = render(
         "same",
         question=fence("question", question),
@@ -255,7 +249,6 @@ class Steps:
             self.show(self.done, self.total, "steps")
 
     def end(self, count: int = 1) -> None:
-        """Count steps that have ended."""
         with self._lock:
             self.done = min(self.total, self.done + count)
             self.show(self.done, self.total, "steps")
@@ -280,21 +273,17 @@ class RealAsker:
     """Asks the models; replies come from the store where it has them."""
 
     def __init__(self, models: GeneratorModels, steps: Steps) -> None:
-        """Ask nothing yet."""
         self._models = models
         self._steps = steps
         models.judge.expect([models.criterion])
 
     def write(self, questions: Sequence[ChatQuestion[T]], tokens: int) -> list[T | Failed | None]:  # noqa: ARG002
-        """Ask the model that writes."""
         return self._ask(self._models.writer, questions)
 
     def check(self, questions: Sequence[ChatQuestion[T]], tokens: int) -> list[T | Failed | None]:  # noqa: ARG002
-        """Ask the model that checks."""
         return self._ask(self._models.checker, questions)
 
     def judge(self, samples: Sequence[Sample]) -> list[Finding | Failed | None]:
-        """Ask the judge."""
         if not samples:
             return []
         try:
@@ -329,26 +318,21 @@ class ForeseeingAsker:
     """
 
     def __init__(self, models: GeneratorModels) -> None:
-        """Collect nothing yet."""
         self._models = models
         self.estimates: list[Estimate] = []
         models.judge.expect([models.criterion])
 
     @property
     def estimate(self) -> Estimate:
-        """All calls that are missing."""
         return join_estimates(self.estimates)
 
     def write(self, questions: Sequence[ChatQuestion[T]], tokens: int) -> list[T | Failed | None]:
-        """What the model that writes has said already."""
         return self._look_up(self._models.writer, questions, tokens)
 
     def check(self, questions: Sequence[ChatQuestion[T]], tokens: int) -> list[T | Failed | None]:
-        """What the model that checks has said already."""
         return self._look_up(self._models.checker, questions, tokens)
 
     def judge(self, samples: Sequence[Sample]) -> list[Finding | Failed | None]:
-        """What the judge has said already."""
         judge, criterion = self._models.judge, self._models.criterion
         found: list[Finding | Failed | None] = []
         for sample in samples:

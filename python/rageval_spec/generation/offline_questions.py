@@ -65,7 +65,6 @@ class Vocabulary:
     """The words of a corpus: in how many texts each stands, and in which."""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        """Count the words of `texts`, the units that a retriever finds."""
         self.size = len(texts)
         self._places: dict[str, list[int]] = defaultdict(list)
         for place, text in enumerate(texts):
@@ -75,7 +74,6 @@ class Vocabulary:
         self._frequent = {fold(word) for word in list_frequent(self.language)}
 
     def count_texts(self, term: str) -> int:
-        """In how many texts a term stands."""
         return len(self._places.get(term, ()))
 
     def weigh(self, term: str) -> float:
@@ -102,13 +100,11 @@ class Vocabulary:
 
 
 def list_frequent(language: str | None) -> Iterator[str]:
-    """The frequent words of a language; none if it is not known."""
     for lists in FREQUENT_WORDS.values():
         yield from lists.get(language or "", "").split()
 
 
 def _find_language(texts: Sequence[str]) -> str | None:
-    """The language of most texts."""
     chosen = texts[:: max(1, len(texts) // _SAMPLED)]
     told = Counter(language for text in chosen if (language := find_language(text)) is not None)
     return min(told, key=lambda language: (-told[language], language)) if told else None
@@ -125,10 +121,7 @@ class Sentence(NamedTuple):
 
 
 def rank_sentences(text: str, spans: Sequence[tuple[int, int]], vocabulary: Vocabulary) -> list[Sentence]:
-    """The sentences within parts of a text, the most telling first.
-
-    A sentence tells much if its words are rare in the corpus and frequent in the text: what the text is about.
-    """
+    """The sentences within parts of a text; first those whose words are rare in the corpus and frequent in the text."""
     counts = Counter(word.term for word in find_words(text))
     found = list[Sentence]()
     for first, last in spans:
@@ -251,16 +244,10 @@ class OfflineQuestions(NamedTuple):
 def make_questions(
     units: Sequence[Unit], count: int, *, seed: int = 13, shares: Mapping[Form, float] = SHARES
 ) -> OfflineQuestions:
-    """Make up to `count` questions over a corpus. Every document has its turn before one has a second.
+    """Make up to `count` questions over a corpus, fewer if it does not give more.
 
-    Args:
-        units: what retrievers find.
-        count: how many questions to make; there are fewer if the corpus does not give more.
-        seed: chooses documents, sentences and lengths; the same corpus and seed give the same questions.
-        shares: the shares of the forms. What a corpus cannot give, such as titles, goes to the other forms.
-
-    Raises:
-        UsageError: the count is below 1, or no form has a share.
+    Every document has its turn before one has a second. The same corpus and seed give the same questions. The share
+    of a form that the corpus cannot give, such as titles, goes to the others.
     """
     if count < 1:
         raise UsageError(f"the number of questions must be at least 1, not {count}")
@@ -444,7 +431,6 @@ class _Maker:
         return _leave_gap(text, sentence.text[answer.start : answer.end])
 
     def _choose_keywords(self, sentence: Sentence) -> tuple[str, str]:
-        """Some of the telling words of a sentence, in their order."""
         telling = {word.term: word for word in reversed(sentence.words) if self._vocabulary.weigh(word.term)}
         chosen = sorted(telling.values(), key=lambda word: (-self._vocabulary.weigh(word.term), word.start))
         kept = {_find_name(sentence.text, word) for word in chosen[: self._random.choice(_KEYWORDS)]}

@@ -56,22 +56,10 @@ def make_offline_set(
     split_by: SplitUnit = "document",
     size: int = WORDS,
 ) -> OfflineSet:
-    """Make a test set over documents without any model.
+    """Make a test set of at most `count` questions over documents without any model.
 
-    Documents of a corpus are what its retrievers find, so they stay whole and keep their ids. Files are cut into
-    chunks.
-
-    Args:
-        documents: the documents.
-        count: how many questions to make at most.
-        seed: chooses documents and sentences.
-        shares: the shares of the forms of questions.
-        split: the shares of validation and test, such as `30:70`; None for no split.
-        split_by: what the split keeps whole.
-        size: the most words of a chunk.
-
-    Raises:
-        UsageError: a number or the split is wrong.
+    Documents of a corpus are what its retrievers find, so they stay whole and keep their ids. Files are cut into chunks
+    of at most `size` words. `split` is the shares of validation and test, such as `30:70`.
     """
     if split is not None:
         read_shares(split)

@@ -45,7 +45,6 @@ class AcceptedQuestions:
     """Questions that were accepted, and whether another one would repeat one of them."""
 
     def __init__(self, model: EmbeddingModel[Any] | None = None) -> None:
-        """Begin without questions; without a model, only words are compared."""
         self._model = model
         self._texts: list[str] = []
         self._shingles: list[frozenset[str]] = []
@@ -53,7 +52,6 @@ class AcceptedQuestions:
         self._vectors: list[NDArray[np.float32]] = []
 
     def __len__(self) -> int:
-        """How many questions were accepted."""
         return len(self._shingles)
 
     def add(self, question: str) -> None:
@@ -67,7 +65,6 @@ class AcceptedQuestions:
             self._vectors.append(self._embed([question])[0])
 
     def find(self, question: str) -> Duplicate | None:
-        """The first question that asks the same; None if there is none."""
         shingles = list_shingles(" ".join(split_question_words(question)))
         shared = Counter(place for shingle in shingles for place in self._places.get(shingle, ()))
         for place, count in sorted(shared.items()):
@@ -95,10 +92,7 @@ class AcceptedQuestions:
 
 
 def _differ(first: str, second: str) -> bool:
-    """Whether each question has a telling word that the other one lacks, as if one asks about shoes and one about hats.
-
-    Words that are spelled nearly alike are the same, unless they have digits.
-    """
+    """Whether each has a telling word that the other lacks; words spelled nearly alike are one, unless with digits."""
     words, others = split_question_words(first), split_question_words(second)
     return _has_own(words, others) and _has_own(others, words)
 
@@ -148,12 +142,7 @@ def find_leak(question: str, answer: str, kind: str, language: str = "") -> str 
     """The part of the answer that gives it away, if the question contains it; None if it does not.
 
     That is an answer all of whose telling words stand in the question, or most of whose words stand there in a row.
-
-    Args:
-        question: the question.
-        answer: its answer; "" for none.
-        kind: the type of the question. A comparative one may name its answer.
-        language: the code of its language, whose frequent words do not count; "" if it is not known.
+    A question whose `kind` is comparative may name its answer. Frequent words of the language do not count.
     """
     if kind in _CHOOSING:
         return None
@@ -178,7 +167,6 @@ def split_question_words(text: str) -> list[str]:
 
 
 def _find_longest_run(words: Sequence[str], others: Sequence[str]) -> Sequence[str]:
-    """The longest sequence of words that stands in both texts."""
     best, end, lengths = 0, 0, [0] * (len(others) + 1)
     for at, word in enumerate(words, 1):
         row = [0] * (len(others) + 1)
@@ -213,15 +201,10 @@ class TextSpan(NamedTuple):
 
 
 def find_quote(quote: str, texts: Sequence[str], place: int | None = None) -> list[TextSpan] | None:
-    """Where a quote stands; None if it is in none of the texts.
+    """Where a quote stands; None if it is in none of the texts. The text at `place` is looked through first.
 
     Case, white space and the kind of quotation marks and dashes may differ. A quote with gaps (`A ... B`) has a span
     for each part, in this order and all in one text.
-
-    Args:
-        quote: what is quoted.
-        texts: the texts to look in.
-        place: the text to look in first, from 0.
     """
     parts = [part for part in _GAP.split(quote) if part.strip(_OUTER)]
     order = sorted(range(len(texts)), key=lambda number: number != place)

@@ -47,7 +47,6 @@ class Mix:
 
     @property
     def shares(self) -> Mapping[str, Mapping[str, float]]:
-        """The shares by the fields of a slot. Those of 0 are left out."""
         single = _WHOLE - self.multi_hop - self.unanswerable
         kinds = {"single": single, "multi_hop": self.multi_hop, "unanswerable": self.unanswerable}
         every = zip(PARTS, (self.types, self.difficulties, self.styles, kinds), strict=True)
@@ -91,11 +90,7 @@ class Mix:
 
 
 def read_shares(text: str, known: Mapping[str, object], where: str) -> dict[str, float]:
-    """The shares in a text such as `factual:40,analytical:60`; equal ones where no name has a number.
-
-    Raises:
-        UsageError: the text is not of this form, or `check_shares` finds a fault.
-    """
+    """The shares in a text such as `factual:40,analytical:60`; equal ones where no name has a number."""
     parts = [part.strip().partition(":") for part in text.split(",") if part.strip()]
     if not parts:
         raise UsageError(f"{where}: no shares are given; write {_give_example(known)}")
@@ -111,11 +106,7 @@ def read_shares(text: str, known: Mapping[str, object], where: str) -> dict[str,
 
 
 def check_shares(shares: Mapping[str, float], known: Mapping[str, object], where: str) -> dict[str, float]:
-    """The shares, if each has a known name, none is negative and they sum to 100.
-
-    Raises:
-        UsageError: a name is unknown, or the numbers are wrong; the message says what to write instead.
-    """
+    """The shares in percent; raises `UsageError` unless each has a known name, none is negative and they sum to 100."""
     for name, share in shares.items():
         if name not in known:
             hint = suggest(name, list(known)) or f"there are {list_names(list(known))}"
@@ -131,11 +122,7 @@ def check_shares(shares: Mapping[str, float], known: Mapping[str, object], where
 
 
 def read_percentage(text: str, where: str) -> float:
-    """The number in a text such as `25%` or `25`.
-
-    Raises:
-        UsageError: it is not a number from 0 to 100.
-    """
+    """The number in a text such as `25%` or `25`; raises `UsageError` if it is not from 0 to 100."""
     try:
         number = float(text.strip().removesuffix("%"))
     except ValueError:
@@ -198,7 +185,6 @@ class Picker:
 
     @property
     def can_group(self) -> bool:
-        """Whether any chunks belong together."""
         return bool(self._groups)
 
     def pick(self, slots: Sequence[Slot]) -> list[Places | None]:
@@ -207,7 +193,6 @@ class Picker:
         return [self._pick(slot, taken) for slot in slots]
 
     def count_use(self, places: Places) -> None:
-        """Count a question that was written from these chunks."""
         self._used.update(places)
 
     def _pick(self, slot: Slot, taken: set[int]) -> Places | None:

@@ -44,10 +44,8 @@ class Checker:
     def check(self, candidates: Sequence[Candidate], wanted: Counter[str] | None = None) -> None:
         """Check questions in the order of their slots, and reject or accept each.
 
-        Args:
-            candidates: the questions.
-            wanted: how many questions of each measured difficulty may pass; the others are rejected before a model is
-                asked about them. None lets all pass.
+        `wanted` says how many questions of each measured difficulty may pass; the others are rejected before a model is
+        asked about them. None lets all pass.
         """
         for one in _written(candidates):
             self._read(one)
@@ -63,7 +61,6 @@ class Checker:
         self._compare(candidates, is_last=True)
 
     def _read(self, one: Candidate) -> None:
-        """What the words of the question show."""
         assert one.draft is not None, "only written questions are read"
         question, draft = one.question, one.draft
         told = find_language(question)
@@ -303,17 +300,14 @@ class Candidate:
 
     @property
     def question(self) -> str:
-        """Its text; "" if there is none."""
         return "" if self.draft is None else self.draft.question
 
     @property
     def answer(self) -> str:
-        """Its answer; "" if there is none."""
         return "" if self.draft is None else self.draft.answer
 
     @property
     def texts(self) -> list[str]:
-        """The texts of its chunks."""
         return [chunk.text for chunk in self.chunks]
 
     @property
@@ -323,12 +317,10 @@ class Candidate:
         return f"q-{hashlib.sha256(content.encode('utf-8', 'backslashreplace')).hexdigest()[:12]}"
 
     def reject(self, reason: Reason, detail: str = "", raw: str | None = None) -> None:
-        """Reject the question, unless it was rejected already."""
         if self.reason is None:
             self.reason, self.detail, self.raw = reason, detail, raw
 
     def readmit(self) -> None:
-        """Take back that it was rejected, so that it is checked again."""
         self.reason, self.detail, self.raw = None, "", None
 
     def fail(self, failed: Failed, reason: Reason) -> None:
@@ -424,12 +416,7 @@ def make_questions(
 ) -> ProducedTestSet:
     """Make the questions that were ordered, or as many as the corpus and the models give.
 
-    Args:
-        order: what is wanted.
-        corpus: what to make it from.
-        asker: asks the models.
-        known: the questions so far, to find duplicates; none at first.
-        expect: called with the number of steps that each round of questions takes.
+    `known` finds duplicates; `expect` is called with the number of steps that each round of questions takes.
     """
     return _Maker(order, corpus, asker, known).make(expect)
 

@@ -78,7 +78,6 @@ def write_row(one: Candidate, origin: GenerationOrigin) -> Row:
 
 
 def write_rejected(one: Candidate) -> Row:
-    """The row of a rejected question: why, and what is known of it."""
     draft = one.draft
     return {
         "reason": one.reason,
@@ -181,7 +180,6 @@ class GeneratedTestSet:
 
     @classmethod
     def of(cls, made: ProducedTestSet, origin: GenerationOrigin) -> GeneratedTestSet:
-        """The rows of what was made."""
         rows, rejected = (write_row(one, origin) for one in made.accepted), map(write_rejected, made.rejected)
         return cls(tuple(rows), tuple(rejected), tuple(made.shortages), made.stopped)
 
@@ -194,8 +192,7 @@ class GeneratedTestSet:
     def count_shares(self, mix: Mix) -> list[KindShare]:
         """The made and the wanted number of questions of each type, difficulty, style and kind.
 
-        The wanted numbers are those of as many questions as there are. Difficulties are counted as they were measured,
-        over the questions that have an answer.
+        Difficulties are counted as they were measured, over the questions that have an answer.
         """
         return list(self._list_shares(mix))
 
@@ -218,7 +215,6 @@ class GeneratedTestSet:
             yield from (KindShare(column, name, made[name], 0.0) for name in sorted(made.keys() - wanted.keys()))
 
     def pack(self) -> bytes:
-        """The test set in the form in which it is stored."""
         content = {"format": FORMAT, **asdict(self)}
         return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
 
@@ -235,7 +231,6 @@ class GeneratedTestSet:
 
 
 def _tell_shortage(shortage: str) -> str:
-    """`1 question: no chunk is left` as a sentence."""
     what, _, why = shortage.partition(": ")
     return f"{what} {'is' if what.startswith('1 ') else 'are'} missing: {why}"
 
@@ -257,36 +252,26 @@ class DocumentSource:
 
     @cached_property
     def documents(self) -> DocumentSet:
-        """The documents.
-
-        Raises:
-            DataError: nothing can be read.
-        """
         return read_documents(self.path, self.columns)
 
     @cached_property
     def chunks(self) -> list[Chunk]:
-        """The chunks of all documents."""
         return cut_documents(self.documents.documents, self.size)
 
     @cached_property
     def origin(self) -> Mapping[str, Any]:
-        """The documents by id."""
         return {document.doc_id: document for document in self.documents.documents}
 
     def list_rows(self) -> list[Row]:
-        """The chunks as rows of a corpus."""
         return [write_chunk(chunk, self.origin[chunk.doc_id]) for chunk in self.chunks]
 
     def tabulate(self) -> pl.DataFrame:
-        """The chunks as a table: `doc_id`, `title`, `text`."""
         import polars as pl
 
         rows = [(chunk.chunk_id, write_title(chunk, self.origin[chunk.doc_id]), chunk.text) for chunk in self.chunks]
         return pl.DataFrame(rows, schema=dict.fromkeys(("doc_id", "title", "text"), pl.String), orient="row")
 
     def tabulate_documents(self) -> pl.DataFrame:
-        """The documents as a table: `doc_id`, `title`, `text`."""
         import polars as pl
 
         rows = [(one.doc_id, one.title, one.text) for one in self.documents.documents]
@@ -310,14 +295,7 @@ _ABOUT = ("by", "model", "checker", "judge", "seed")
 
 
 def collect(name: str, made: GeneratedTestSet, source: DocumentSource, *, by_document: bool) -> Collection:
-    """The collection of a test set. Its corpus is read from the documents when it is needed.
-
-    Args:
-        name: the key under `datasets:`.
-        made: the questions.
-        source: the documents.
-        by_document: whether documents are relevant and form the corpus, and not chunks.
-    """
+    """The collection of a test set. Its corpus, read when needed, is documents if `by_document`, otherwise chunks."""
     rows = made.rows
     return Collection(
         name=name,
@@ -339,7 +317,6 @@ def describe_rows(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def suppose(count: int) -> GeneratedTestSet:
-    """A test set of questions that stand for those that are not made yet."""
     rows = [
         {
             "query_id": f"supposed-{number}",
@@ -418,11 +395,7 @@ class Split(NamedTuple):
 
 
 def read_shares(text: str) -> Mapping[str, float]:
-    """The shares of validation and test that `30:70` means; they add up to 1.
-
-    Raises:
-        UsageError: the text is not two positive numbers with a colon between them.
-    """
+    """The shares of validation and test that `30:70` means; they add up to 1."""
     parts = text.split(":")
     try:
         numbers = [float(part) for part in parts]
@@ -434,15 +407,11 @@ def read_shares(text: str) -> Mapping[str, float]:
 
 
 def split_questions(questions: Sequence[Sourced], shares: Mapping[str, float]) -> Split:
-    """Divide questions in these shares, with the same mix of kinds in each set.
+    """Divide questions in these shares, which add up to 1, with the same mix of kinds in each set.
 
     Questions that share a document, directly or through a third question, stay together. The largest such groups are
     placed first, each where it brings sizes and mixes closest to what is wanted; then groups move as long as that
     helps. The order of the questions does not matter.
-
-    Args:
-        questions: the questions.
-        shares: the share of each set; they add up to 1.
     """
     groups = _join(questions)
     kinds = [Counter(kind for place in group for kind in ("", *questions[place].kinds)) for group in groups]
@@ -469,16 +438,8 @@ def divide_rows(
 ) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
     """The rows of a test set with the column `split`, and a sentence for each thing that could not be as wanted.
 
-    Types and difficulties are balanced. A row says in `sources` which documents it comes from.
-
-    Args:
-        rows: the rows.
-        text: the shares of validation and test, such as `30:70`.
-        by: `document`: no document is in both sets. `question`: the same share of each document's questions is in
-            each set, as near as whole questions allow.
-
-    Raises:
-        UsageError: the text is not two shares, such as `30:70`.
+    Types and difficulties are balanced. A row says in `sources` which documents it comes from. By `document`, none
+    is in both sets; by `question`, each set has the same share of each document's questions.
     """
     shares = read_shares(text)
     sourced = []

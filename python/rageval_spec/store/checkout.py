@@ -71,10 +71,7 @@ class CodeState:
 
 
 def find_commit(path: Path) -> str | None:
-    """The hash of the commit that is checked out at `path`, followed by `-dirty` if tracked files were changed.
-
-    None outside a repository, before the repository's first commit, and if git is not installed.
-    """
+    """The hash of the commit at `path`, followed by `-dirty` if tracked files were changed; None if there is none."""
     found = find_checkout(path)
     return f"{found.commit}-dirty" if found.commit and found.is_dirty else found.commit
 
@@ -91,10 +88,7 @@ def find_checkout(path: Path) -> Checkout:
 def find_code_state(path: Path, besides: Iterable[Path] = (), folders: Iterable[Path] = ()) -> CodeState:
     """The commit at `path`, as `find_checkout` finds it, and a digest of what was changed since.
 
-    Args:
-        path: the folder of the spec.
-        besides: files and folders whose changes do not count, such as results.
-        folders: folders of the application.
+    Changes in the files and folders `besides`, such as results, do not count; `folders` are the application's.
     """
     checkout = find_checkout(path)
     top = _ask_git(_find_folder(path), "rev-parse", "--show-toplevel")
@@ -197,7 +191,6 @@ def _is_output(path: Path) -> bool:
 
 
 def _find_results(names: Sequence[str]) -> set[PurePosixPath]:
-    """The results folders of evaluations."""
     folders = [{path.parent for path in map(PurePosixPath, names) if path.name == one} for one in _RESULTS]
     return set.intersection(*folders)
 

@@ -27,7 +27,6 @@ ABANDONED_AFTER = 3600.0
 
 
 def write_flushed(path: Path, content: bytes) -> None:
-    """Write a file and wait until its content is on the disk."""
     with path.open("wb") as stream:
         stream.write(content)
         stream.flush()
@@ -70,7 +69,6 @@ def write_atomically(path: Path, content: bytes, temporary_folder: Path | None =
 
 
 def flush_folder(folder: Path) -> None:
-    """Wait until the folder's list of names is on the disk."""
     if os.name == "nt":
         return  # a folder cannot be opened there
     descriptor = os.open(folder, os.O_RDONLY)
@@ -81,11 +79,7 @@ def flush_folder(folder: Path) -> None:
 
 
 def prepare(store: Path, name: str) -> Path:
-    """Create a folder inside the store's folder, with a `.gitignore` that excludes the whole store.
-
-    Raises:
-        OSError: the folder cannot be created.
-    """
+    """Create a folder inside the store's folder, with a `.gitignore` that excludes the whole store."""
     folder = store / name
     if not folder.is_dir():
         folder.mkdir(parents=True, exist_ok=True)
@@ -106,11 +100,7 @@ class FileDigests:
         self._store = store
 
     def digest(self, path: Path) -> str:
-        """The sha256 of a file's bytes, in hex.
-
-        Raises:
-            DataError: the file cannot be read.
-        """
+        """The sha256 of a file's bytes, in hex."""
         identity = _identity(path)
         name = f"{hashlib.sha256(os.fsencode(path.absolute())).hexdigest()}.json"
         record = self._store / DIGESTS_FOLDER / name
@@ -134,11 +124,7 @@ class FileDigests:
 
 
 def digest_file(path: Path) -> str:
-    """The sha256 of a file's bytes, in hex.
-
-    Raises:
-        DataError: the file cannot be read.
-    """
+    """The sha256 of a file's bytes, in hex; raises `DataError` if it cannot be read."""
     try:
         with path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
@@ -176,9 +162,6 @@ def enable_write_ahead(connection: sqlite3.Connection, patience: float) -> None:
     """Switch a database to write-ahead mode, and wait up to `patience` seconds for another process that does the same.
 
     SQLite's own timeout does not cover this switch.
-
-    Raises:
-        sqlite3.OperationalError: the database was busy for too long, or cannot be written.
     """
     import sqlite3
 

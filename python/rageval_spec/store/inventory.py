@@ -190,11 +190,7 @@ def _is_removable(entry: StoreEntry, now: float) -> bool:
 
 
 def remove(store: Path, entries: Iterable[StoreEntry]) -> list[StoreEntry]:
-    """Remove entries of a store, and return those that were removed.
-
-    Raises:
-        RagevalError: the store cannot be written.
-    """
+    """Remove entries of a store that were not used since they were listed, and return those that were removed."""
     current = {(entry.kind, entry.key): entry.used for entry in list_entries(store)}
     unused = [entry for entry in entries if current.get((entry.kind, entry.key)) == entry.used]
     try:

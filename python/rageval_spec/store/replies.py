@@ -64,25 +64,21 @@ class MemoryAnswers:
         self._answers: dict[str, dict[bytes, bytes]] = {}
 
     def find(self, model: str, questions: Sequence[bytes]) -> Mapping[bytes, bytes]:
-        """The stored answers to these questions, for one model; questions without an answer are absent."""
         kept = self._answers.get(model, {})
         return {question: kept[question] for question in questions if question in kept}
 
     def has_any(self, model: str) -> bool:
-        """Whether any answer of a model is stored."""
         return bool(self._answers.get(model))
 
     def keep(self, model: str, answers: Mapping[bytes, bytes]) -> None:
         self._answers.setdefault(model, {}).update(answers)
 
     def drop(self, model: str, questions: Sequence[bytes]) -> None:
-        """Remove the answers to these questions."""
         kept = self._answers.get(model, {})
         for question in questions:
             kept.pop(question, None)
 
     def claim(self, model: str, question: bytes) -> bool:  # noqa: ARG002 - no other process is there
-        """Return True, because no other process uses these answers."""
         return True
 
     def release(self, model: str, question: bytes) -> None:
@@ -103,47 +99,33 @@ class FileAnswers:
         self._marked: set[str] = set()
 
     def find(self, model: str, questions: Sequence[bytes]) -> Mapping[bytes, bytes]:
-        """The stored answers to these questions, for one model. A damaged file is set aside with a `StoreWarning`."""
+        """A damaged file is set aside with a `StoreWarning`, here as in the other methods."""
         if self._connection is None and not self._path.exists():
             return {}
         self._mark(model)
         return self._use(lambda connection: _find(connection, model, questions))
 
     def has_any(self, model: str) -> bool:
-        """Whether any answer of a model is stored. A damaged file is set aside with a `StoreWarning`."""
         if self._connection is None and not self._path.exists():
             return False
         return self._use(lambda connection: _has_any(connection, model))
 
     def keep(self, model: str, answers: Mapping[bytes, bytes]) -> None:
-        """Keep answers. When this returns, they survive the process.
-
-        Raises:
-            RagevalError: the file cannot be written.
-        """
         self._use(lambda connection: _keep(connection, model, answers))
 
     def drop(self, model: str, questions: Sequence[bytes]) -> None:
-        """Remove the answers to these questions.
-
-        Raises:
-            RagevalError: the file cannot be written.
-        """
         self._use(lambda connection: _drop(connection, model, questions))
         if not self.has_any(model):
             with suppress(OSError):
                 _find_mark(self._path, model).unlink()
 
     def claim(self, model: str, question: bytes) -> bool:
-        """Whether this process can ask a question now; False while another, living process is asking it."""
         return self._claims.claim(model, question)
 
     def release(self, model: str, question: bytes) -> None:
-        """End a claim, because the question was answered or failed."""
         self._claims.release(model, question)
 
     def close(self) -> None:
-        """Close the file. It is opened again when it is needed."""
         with self._lock:
             self._close()
         self._claims.close()

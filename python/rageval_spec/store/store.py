@@ -38,7 +38,6 @@ class MemoryStore:
     """A store in memory, which writes no files and ends with the process."""
 
     def __init__(self) -> None:
-        """Create an empty store."""
         self.folder: Path | None = None
         self._tables: dict[str, pl.DataFrame] = {}
         self._records: dict[str, Record] = {}
@@ -47,7 +46,6 @@ class MemoryStore:
 
     @property
     def answers(self) -> Answers:
-        """The answers that this process has received."""
         if self._answers is None:
             from rageval_spec.store.replies import MemoryAnswers
 
@@ -55,20 +53,16 @@ class MemoryStore:
         return self._answers
 
     def has(self, key: str) -> bool:
-        """Whether the store has the table."""
         return key in self._tables
 
     def load(self, key: str) -> pl.DataFrame | None:
-        """The table, or None if it is absent."""
         return self._tables.get(key)
 
     def save(self, key: str, table: pl.DataFrame, record: Record | None = None) -> None:
-        """Keep a table under its key, with its record, unless the store already has one."""
         if key not in self._tables:
             self._tables[key], self._records[key] = table, record or {}
 
     def record(self, key: str) -> Record:
-        """The record that was saved with a table; empty if there is none."""
         return self._records.get(key, {})
 
     def forget(self, key: str) -> None:
@@ -76,7 +70,6 @@ class MemoryStore:
         self._records.pop(key, None)
 
     def fingerprint(self, file: InputFile) -> str:
-        """The sha256 of a file's content, or of a folder's file names and contents; each is read once a process."""
         if file.path not in self._fingerprints:
             self._fingerprints[file.path] = digest_path(file.path)
         return self._fingerprints[file.path]
@@ -98,11 +91,10 @@ class Tables:
         self._store = store
 
     def has(self, key: str) -> bool:
-        """Whether the store has the table."""
         return self._manifest(key).is_file()
 
     def load(self, key: str) -> pl.DataFrame | None:
-        """The table, or None if it is absent or damaged. A damaged table is removed with a `StoreWarning`."""
+        """A damaged table is removed with a `StoreWarning`."""
         if not self.has(key):
             return None
         try:
@@ -118,7 +110,6 @@ class Tables:
         return table
 
     def record(self, key: str) -> Record:
-        """The record of a table; empty if the table is absent or damaged."""
         try:
             found = json.loads(self._manifest(key).read_bytes()).get("record")
         except (OSError, ValueError, AttributeError):
@@ -126,11 +117,6 @@ class Tables:
         return found if isinstance(found, dict) else {}
 
     def save(self, key: str, table: pl.DataFrame, record: Record | None = None) -> None:
-        """Write the table completely, or not at all.
-
-        Raises:
-            RagevalError: the folder cannot be written.
-        """
         try:
             temporary = self._temporary(key)
             _write_partitions(temporary, table, record or {})
@@ -141,7 +127,6 @@ class Tables:
             ) from error
 
     def forget(self, key: str) -> None:
-        """Remove a table, if it can be removed."""
         if self._table(key).is_dir():
             self._discard(self._table(key))
 
@@ -248,7 +233,6 @@ class FolderStore(Tables):
     """A store in a folder on the disk, which several processes can use."""
 
     def __init__(self, folder: Path) -> None:
-        """The folder is created when something is first kept."""
         super().__init__(folder)
         self.folder = folder
         self._digests = FileDigests(folder)
@@ -256,7 +240,6 @@ class FolderStore(Tables):
 
     @property
     def answers(self) -> Answers:
-        """The answers in the SQLite file of the folder."""
         if self._answers is None:
             from rageval_spec.store.replies import REPLIES_FOLDER, FileAnswers
 
@@ -264,11 +247,9 @@ class FolderStore(Tables):
         return self._answers
 
     def fingerprint(self, file: InputFile) -> str:
-        """As `Store.fingerprint`; a file is read again only if its size, times or inode changed."""
         return digest_path(file.path, self._digests.digest)
 
     def close(self) -> None:
-        """Close the file of answers. It is opened again when it is needed."""
         if self._answers is not None:
             self._answers.close()
 

@@ -74,20 +74,18 @@ class Bm25(System[Bm25Node]):
     needs = frozenset({"queries", "corpus"})
 
     def check(self) -> str | None:
-        """Check that the stemmer's package is installed."""
         if self.node.stemmer == "none" or importlib.util.find_spec("Stemmer") is not None:
             return None
         return f"'stemmer: {self.node.stemmer}' needs the package PyStemmer; `pip install PyStemmer`"
 
     def content(self) -> dict[str, Any]:
-        """What the run depends on, without `tokenizer: auto`: runs stored before this key existed stay valid."""
+        """Without `tokenizer: auto`: runs stored before this key existed stay valid."""
         content = super().content()
         if self.node.tokenizer == "auto":
             del content["node"]["tokenizer"]
         return content
 
     def is_outdated(self, collection: Collection) -> bool:
-        """Whether a run of the first format is outdated: at that time every script was split by `words`."""
         queries = collection.queries
         return (
             self.node.tokenizer == "auto"
@@ -96,12 +94,6 @@ class Bm25(System[Bm25Node]):
         )
 
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> Retrieval:  # noqa: ARG002
-        """The run over all queries of the collection, in order.
-
-        Raises:
-            DataError: the collection has no queries or no corpus.
-            UsageError: the node names a stemmer, but PyStemmer is not installed.
-        """
         reader = f"systems.{self.context.name}: bm25"
         queries = collection.require("queries", reader)
         corpus = collection.require("corpus", reader).sort("doc_id", descending=True)

@@ -193,27 +193,18 @@ class CommandSystem(AnsweringSystem[CommandNode]):
 
     @property
     def variables(self) -> frozenset[str]:
-        """The variables in `input`."""
         return frozenset(question_templates.list_variables(self.node.input))
 
     def check_columns(self, list_columns: Callable[[], Sequence[str] | None]) -> Iterable[FileFault]:
-        """The variables in `input` that are neither built in nor columns of the questions."""
         if self.variables <= {*question_templates.VARIABLES} or (columns := list_columns()) is None:
             return ()
         return question_templates.find_unknown(self.node.input, "input", columns)
 
     def answer(self, collection: Any) -> Any:
-        """A row for each query; see `AnsweringSystem`."""
         self._closed = False
         return super().answer(collection)
 
     def ask(self, told: question_templates.Variables) -> AnswerRow:
-        """The answer that the program writes.
-
-        Raises:
-            AskError: it ends, takes too long, or writes no answer.
-            RagevalError: it cannot be started.
-        """
         line = json.dumps(question_templates.fill_in(self.node.input, told)).encode("ascii") + b"\n"
         deadline = time.monotonic() + self.node.timeout
         process = self._take()
@@ -246,7 +237,6 @@ class CommandSystem(AnsweringSystem[CommandNode]):
             self._end(process)
 
     def take_back(self) -> Sequence[tuple[question_templates.Variables, str]]:
-        """The answers of programs that wrote more answers than they were asked questions."""
         with self._lock:
             found, self._taken_back = self._taken_back, []
         return found
@@ -257,7 +247,6 @@ class CommandSystem(AnsweringSystem[CommandNode]):
         return shlex.split(command) if isinstance(command, str) else list(command)
 
     def _take(self) -> Program:
-        """An idle process, or a new one."""
         with self._lock:
             process = self._idle.pop() if self._idle else None
         if process is not None:
@@ -291,11 +280,7 @@ class CommandSystem(AnsweringSystem[CommandNode]):
             raise RagevalError(f"systems.{self.context.name}.command: cannot start {word!r}: {reason}") from error
 
     def _is_named(self, content: Any, told: question_templates.Variables, process: Program, reply: bytes) -> bool:
-        """Whether an answer names its query.
-
-        Raises:
-            AskError: it is another query's.
-        """
+        """Whether an answer names its query; raises `AskError` if it is another query's."""
         named = content.get("query_id") if isinstance(content, dict) else None
         if named is None or "query_id" not in told:
             return False
@@ -307,7 +292,6 @@ class CommandSystem(AnsweringSystem[CommandNode]):
         )
 
     def _end(self, process: Program) -> None:
-        """Let a program exit, and read the rest of its output."""
         for line in process.end():
             self._doubt(process, line)
 

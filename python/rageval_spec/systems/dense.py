@@ -63,18 +63,11 @@ class Dense(System[DenseNode]):
     needs = frozenset({"queries", "corpus"})
 
     def check(self) -> str | None:
-        """Check that the model is an embedding model."""
         return self.context.explain_model(
             self.node.model, EmbeddingModel, "is not an embedding model; name one that embeds texts"
         )
 
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> Retrieval:  # noqa: ARG002
-        """The run over all queries of the collection, in order.
-
-        Raises:
-            DataError: the collection has no queries or no corpus; the model gives vectors that cannot be compared.
-            UsageError: there is no such model, or it is not an embedding model.
-        """
         reader = f"systems.{self.context.name}: dense"
         model = self.context.model(self.node.model, EmbeddingModel)  # type: ignore[type-abstract]
         table = collection.require("queries", reader)

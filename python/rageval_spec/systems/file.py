@@ -127,24 +127,18 @@ class File(System[FileNode]):
     later_keys = frozenset({"sheet", "layout"})
 
     def content(self) -> dict[str, Any]:
-        """Leaves out `separator` if it is not set, so that keys equal those of releases without this field."""
+        """Without `separator` if it is not set: keys equal those of releases without this field."""
         content = super().content()
         if self.node.separator is None:
             del content["node"]["separator"]
         return content
 
     def inputs(self) -> Sequence[InputFile]:
-        """The files of all datasets."""
         if isinstance(self.node.path, str):
             return (InputFile(self.context.resolve(self.node.path), ("path",)),)
         return [InputFile(self.context.resolve(path), ("path", name)) for name, path in self.node.path.items()]
 
     def inputs_for(self, dataset: str) -> Sequence[InputFile]:
-        """The file of one dataset.
-
-        Raises:
-            UsageError: the node maps datasets to files, but not this dataset.
-        """
         if isinstance(self.node.path, str):
             return self.inputs()
         if dataset not in self.node.path:
@@ -153,7 +147,6 @@ class File(System[FileNode]):
         return (InputFile(self.context.resolve(self.node.path[dataset]), ("path", dataset)),)
 
     def check_files(self) -> Iterator[FileFault]:
-        """Report files of another format, columns that a file does not have, and rows that cannot be read."""
         for file in self.inputs():
             try:
                 present = self._list_columns(file.path)
@@ -179,11 +172,7 @@ class File(System[FileNode]):
             yield FileFault(file.key, f"{file.path.name}: {told}", hint or None)
 
     def _list_columns(self, path: Path) -> Sequence[str] | None:
-        """The names of a file's columns; None for a run, for a missing file, and if it takes long.
-
-        Raises:
-            DataError: the file cannot be read.
-        """
+        """The names of a file's columns; None for a run, for a missing file, and if it takes long."""
         form = self._format(path)
         if form == "trec" or not path.is_file() or (form == "json" and _begins_as_run(path)):
             return None
@@ -191,7 +180,6 @@ class File(System[FileNode]):
         return names if names is None or "response" not in names else [*names, *_UNWRAPPED]
 
     def list_answer_columns(self) -> Sequence[str] | None:
-        """The other columns of all files of answers."""
         found: dict[str, None] = {}
         for file in self.inputs():
             present = self._list_columns(file.path)
@@ -202,7 +190,6 @@ class File(System[FileNode]):
         return [*found]
 
     def describe_files(self) -> Iterator[FileReading]:
-        """How files of answers are read."""
         for file in self.inputs():
             if not file.path.is_file() or not self._look_for_answers(file.path):
                 continue
@@ -233,11 +220,6 @@ class File(System[FileNode]):
         return {}
 
     def run_file(self, dataset: str) -> Path | None:
-        """The file, if it is a TREC run.
-
-        Raises:
-            DataError: a device, a named pipe, or a decompression bomb.
-        """
         path = self.inputs_for(dataset)[0].path
         if self._format(path) != "trec" or self.answers_on(dataset):
             return None
@@ -245,13 +227,7 @@ class File(System[FileNode]):
         return path
 
     def answers_on(self, dataset: str) -> bool:
-        """Whether the file has answers; a missing file has none.
-
-        Reads only the beginning of the file, except that a json file that is not a run is read completely.
-
-        Raises:
-            DataError: the beginning cannot be read, or has neither the columns of a run nor those of answers.
-        """
+        """Reads only the beginning of the file, except that a json file that is not a run is read completely."""
         if self.node.holds != "auto":
             return self.node.holds == "answers"
         path = self.inputs_for(dataset)[0].path
@@ -260,12 +236,6 @@ class File(System[FileNode]):
         return self._holds_answers[path]
 
     def answer(self, collection: Collection) -> Answering:
-        """The answers, in the order of the dataset's queries.
-
-        Raises:
-            DataError: the file cannot be read, answers a query twice, or has no answer to a query of the dataset. The
-                message has `file:line`.
-        """
         from rageval_spec.reading.answer_files import match_answers, read_answers
         from rageval_spec.recorded.answers_and_steps import table_of
 
@@ -281,21 +251,15 @@ class File(System[FileNode]):
         return Answering(table_of(matched.take_rows()), remarks, taken_over)
 
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> pl.DataFrame:  # noqa: ARG002
-        """The run in the file. Duplicate documents of a query are kept; `ranking.duplicates` decides about them.
-
-        Raises:
-            DataError: columns, ids or scores cannot be read. The message has `file:line`.
-        """
+        """Duplicate documents of a query are kept; `ranking.duplicates` decides about them."""
         path = self.inputs_for(collection.name)[0].path
         return _best_first(self._read(path))
 
     @property
     def can_be_asked(self) -> bool:
-        """Never: the file has no answers other than those in it."""
         return False
 
     def find_answers(self, collection: Collection) -> pl.DataFrame:
-        """Everything in the file."""
         return self.answer(collection).answers
 
     @cached_property

@@ -172,7 +172,6 @@ class HttpSystem(AnsweringSystem[HttpSystemNode]):
         self._lock = Lock()
 
     def content(self) -> dict[str, Any]:
-        """What an answer depends on."""
         content = super().content()
         node = {key: value for key, value in content["node"].items() if key != "api_key"}
         node["headers"] = identify_headers(self.node.headers)
@@ -185,14 +184,9 @@ class HttpSystem(AnsweringSystem[HttpSystemNode]):
 
     @property
     def variables(self) -> frozenset[str]:
-        """The variables in `body` and `params`."""
         return frozenset(question_templates.list_variables([self.node.request_body, self.node.params]))
 
     def check_columns(self, list_columns: Callable[[], Sequence[str] | None]) -> Iterator[FileFault]:
-        """The variables in `body` and `params` that are neither built in nor columns of the questions.
-
-        Also a warning if questions have conversations of which the system gets nothing but the last turn.
-        """
         columns = list_columns()
         if columns is None:
             return
@@ -204,16 +198,9 @@ class HttpSystem(AnsweringSystem[HttpSystemNode]):
             yield FileFault(("url",) if self.node.body is None else ("body",), message, hint, severity="warning")
 
     def ask(self, told: question_templates.Variables) -> AnswerRow:
-        """The answer in the reply.
-
-        Raises:
-            AskError: the call failed, or the reply holds no answer.
-            UsageError: a header cannot be sent.
-        """
         return self.receive(told).row
 
     def receive(self, told: question_templates.Variables) -> question_templates.Received:
-        """The answer and the reply that it was read from; raises the same errors as `ask`."""
         from rageval_spec.endpoints.tries import TryFailure
 
         endpoint = self._open()
@@ -244,7 +231,6 @@ class HttpSystem(AnsweringSystem[HttpSystemNode]):
         return None if row.error else json.dumps({"paths": self._paths, "row": row.to_dict()}).encode("ascii")
 
     def unpack(self, content: bytes) -> AnswerRow | None:
-        """Apply the paths to a stored reply."""
         head, _, reply = content.partition(b"\n")
         try:
             kept = json.loads(head)
@@ -259,7 +245,6 @@ class HttpSystem(AnsweringSystem[HttpSystemNode]):
             return None
 
     def close(self, *, at_once: bool = False) -> None:  # noqa: ARG002 - nothing takes long
-        """Cancel calls in progress, and close connections."""
         with self._lock:
             endpoint, self._endpoint = self._endpoint, None
         if endpoint is not None:
@@ -318,12 +303,7 @@ class HttpSystem(AnsweringSystem[HttpSystemNode]):
             raise TryFailure(f"{status} with something that is not JSON", reply) from error
 
     def _parse(self, content: bytes) -> AnswerRow:
-        """The answer in a reply, which is JSON or a stream of events.
-
-        Raises:
-            UnusableReplyError: it has no answer.
-            ValueError: it is neither.
-        """
+        """The answer in a reply, which is JSON or a stream of events; `ValueError` if it is neither."""
         if not is_stream(content):
             try:
                 parsed = json.loads(content)

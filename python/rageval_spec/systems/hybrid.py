@@ -109,18 +109,12 @@ class HybridSystem(System[HybridSystemNode]):
     known_as = ("fusion", "rrf", "ensemble", "weighted")
 
     def content(self) -> dict[str, Any]:
-        """What the run depends on. Weights by name are put in the order of the systems, so that names do not matter."""
+        """Weights by name are put in the order of the systems, so that names do not matter."""
         content = super().content()
         content["node"]["weights"] = self._weights()
         return content
 
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> Retrieval:  # noqa: ARG002
-        """The run over all queries that any system has, in the order of their first appearance.
-
-        Raises:
-            DataError: a run has a score that is NaN or infinite, lists a document twice for a query, or has scores
-                that cannot be normalised.
-        """
         found = [runs[name] for name in self.node.systems]
         return Retrieval(self._fuse(found), tuple(self._remark_on_absent(found)))
 

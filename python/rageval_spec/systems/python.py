@@ -131,20 +131,15 @@ class Python(AnsweringSystem[PythonNode]):
         self._pending: set[Future[Any]] = set()
 
     def inputs(self) -> Sequence[InputFile]:
-        """The module's file; none for a module without one, such as a built-in."""
         return self._named.inputs()
 
     def list_code(self) -> Iterable[Path]:
-        """The modules beside the spec, or beside its own, that its module imports."""
         folder = self.context.resolve(".")
         script = find_beside(folder, self._named.module)
         return () if script is None else list_imports(script, folder)
 
     def check(self) -> str | None:
-        """Check, without importing, that the module has the function and that the function takes the question.
-
-        Only modules next to the spec are checked.
-        """
+        """Check without importing: only modules next to the spec."""
         if self._function is not None:
             return None
         try:
@@ -157,11 +152,7 @@ class Python(AnsweringSystem[PythonNode]):
 
     @property
     def variables(self) -> frozenset[str]:
-        """The function's arguments that are variables; question and id if it takes any argument. Imports the function.
-
-        Raises:
-            UsageError: it cannot be imported, or needs other arguments.
-        """
+        """The function's arguments that are variables; question and id if it takes any argument."""
         function = self._load()
         try:
             parameters = inspect.signature(function).parameters.values()
@@ -180,7 +171,6 @@ class Python(AnsweringSystem[PythonNode]):
 
     @property
     def dispensable_variables(self) -> frozenset[str]:
-        """The function's arguments that have a default. Imports the function."""
         try:
             parameters = inspect.signature(self._load()).parameters.values()
         except (TypeError, ValueError):
@@ -212,12 +202,6 @@ class Python(AnsweringSystem[PythonNode]):
         return not self.node.retrieves
 
     def ask(self, told: Variables) -> AnswerRow:
-        """The function's answer to a question, or what it retrieved.
-
-        Raises:
-            AskError: it raises, takes too long, or returns no answer.
-            UsageError: it cannot be imported.
-        """
         result = self._call(self._load(), told)
         try:
             return _read_retrieval(result) if self.node.retrieves else _LAYOUT.read(_as_content(result))
@@ -225,7 +209,6 @@ class Python(AnsweringSystem[PythonNode]):
             raise AskError(f"{self.node.function}: {error}") from error
 
     def close(self, *, at_once: bool = False) -> None:  # noqa: ARG002 - nothing takes long
-        """Cancel what is running in the event loop."""
         with self._lock:
             pending = list(self._pending)
         for future in pending:
@@ -298,11 +281,7 @@ _Retrieved = tuple[str, str | None, float | None]
 
 
 def _read_retrieval(result: Any) -> AnswerRow:
-    """What a retriever's function returned. A list is a ranking as it is; a dict of scores is one by its scores.
-
-    Raises:
-        UnusableReplyError: it is something else, or a document has no id, or a score is no number.
-    """
+    """What a retriever's function returned. A list is a ranking as it is; a dict of scores is one by its scores."""
     items = result.tolist() if hasattr(result, "tolist") else result
     if isinstance(items, Mapping):
         named = questions_and_answers.find_named(items, _RANKED_KEYS)

@@ -54,19 +54,11 @@ class Rerank(System[RerankNode]):
     needs = frozenset({"queries", "corpus"})
 
     def check(self) -> str | None:
-        """Check that the model is a cross-encoder."""
         return self.context.explain_model(
             self.node.model, PairModel, "is not a cross-encoder; name a model that reads pairs of texts"
         )
 
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> Retrieval:
-        """The run over the queries of the other system's run, in their order.
-
-        Raises:
-            DataError: the collection has no queries or no corpus, or lacks a query or document of the run; the run
-                lists a document twice for a query or has a score that is not a number; the model gives NaN or infinity.
-            UsageError: there is no such model, or it is not a cross-encoder with one label.
-        """
         import polars as pl
 
         model = self._model()

@@ -206,7 +206,6 @@ def generate(
 
 
 def _check_offline() -> None:
-    """Refuse options that say what a model is to do."""
     context = click.get_current_context()
     given = [
         option.opts[0]
@@ -235,11 +234,7 @@ def _open(spec: Any, places: OutputFiles, display: ProgressDisplay, budget: Budg
 
 
 def _check(parts: SpecPlugins) -> None:
-    """Let the dataset and its models check themselves.
-
-    Raises:
-        UsageError: one of them found a fault.
-    """
+    """Let the dataset and its models check themselves."""
     for plugin in (*parts.datasets.values(), *parts.asked_models.values(), *parts.judges.values()):
         if (fault := plugin.check()) is not None:
             raise UsageError(fault.replace("limits.max_cost", "--max-cost").replace(
@@ -258,7 +253,6 @@ class GenerationPlan:
     max_cost: float | None
 
     def list_lines(self) -> list[str]:
-        """The plan as lines of text."""
         lines = [f"{count_noun(self.documents, 'document')}, {count_noun(self.chunks, 'chunk')}"]
         lines += self.expectation.render().splitlines()
         if any(model.calls for model in self.expectation.models):
@@ -268,7 +262,6 @@ class GenerationPlan:
         return lines
 
     def render_plan(self, form: str) -> str:
-        """The plan as text or JSON."""
         if form == "text":
             return "\n".join(self.list_lines()) + "\n"
         content = {"documents": self.documents, "chunks": self.chunks, "to_ask": self.expectation.to_json()}
@@ -276,7 +269,6 @@ class GenerationPlan:
 
 
 def _plan(dataset: Generated, parts: SpecPlugins, display: ProgressDisplay) -> GenerationPlan:
-    """Read the documents and find out what will be asked."""
     from rageval_spec.data.findings import Estimate
     from rageval_spec.generation.documents import describe_unread
     from rageval_spec.pipeline.cost_estimate import ExpectedCalls, add_up
@@ -324,17 +316,8 @@ _PRICE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)\s*")
 def build_spec(corpus: Path, *, spec: Path | None = None, overrides: Sequence[str] = (), **options: Any) -> Spec:
     """The spec with the dataset that was asked for, and with nothing else to evaluate.
 
-    Args:
-        corpus: the documents.
-        spec: the spec whose models, judges and limits are used; None to describe the model by options.
-        overrides: values that replace those of the spec.
-        options: keys of `limits:`, options of `_describe_model`, and keys of the dataset's block, whose shares are
-            texts and whose models and judge are blocks of the spec if there is one, otherwise as endpoints know them.
-            None means the default.
-
-    Raises:
-        UsageError: an option is wrong.
-        SpecError: the spec is wrong.
+    The models, judges and limits are those of `spec`, with `overrides`; without one, options describe the model.
+    The other options are keys of `limits:` and of the dataset's block, whose shares are texts. None means the default.
     """
     from rageval_spec.spec import load, load_dict
     from rageval_spec.spec.blocks.spec_node import LimitsNode
@@ -373,11 +356,7 @@ def _read_keys(corpus: Path, keys: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_columns(text: str) -> CorpusColumns:
-    """The names of the keys of a corpus in a text such as `doc_id: url, text: body`, with or without braces.
-
-    Raises:
-        UsageError: the text is not of this form, or names something that a document does not have.
-    """
+    """The names of the keys of a corpus in a text such as `doc_id: url, text: body`, with or without braces."""
     import yaml
 
     from rageval_spec.reading.formats.column_layouts import CorpusColumns
@@ -419,11 +398,7 @@ def _build_node(keys: Mapping[str, Any]) -> GeneratedNode:
 
 
 def _declare(section: Any, name: str | None, blocks: dict[str, Node], option: str, spec: Path | None) -> None:
-    """Add the block that a name means without being declared.
-
-    Raises:
-        UsageError: the spec has no such block.
-    """
+    """Add the block that a name means without being declared."""
     from rageval_spec import registry
     from rageval_spec.spec.blocks.spec_node import default_block
 

@@ -42,15 +42,7 @@ def generate_offline(
     split_by: SplitUnit,
     columns: CorpusColumns | None,
 ) -> int:
-    """Make questions without a model, write them, and print what came out.
-
-    Returns:
-        The exit code: 0, or 3 if no question could be made.
-
-    Raises:
-        UsageError: the file exists and `force` is not set, it is not JSON Lines, or a number or the split is wrong.
-        DataError: no document could be read.
-    """
+    """Make questions without a model, write them, and print what came out; 3 if no question could be made."""
     check_output(output, force=force)
     places = OutputFiles(output, None)
     from rageval_spec.generation.documents import describe_unread, read_documents
@@ -84,7 +76,6 @@ def _write(made: OfflineSet, places: OutputFiles) -> list[Path]:
 
 
 def _render(made: OfflineSet, output: Path, form: str, documents: int, written: Sequence[Path]) -> bytes | str:
-    """What came out, as text or JSON."""
     counts = {key: dict(Counter(str(row[key]) for row in made.rows if row.get(key))) for key in _COUNTED}
     if form == "json":
         content = {

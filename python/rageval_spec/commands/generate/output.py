@@ -48,11 +48,7 @@ class OutputFiles:
 
 
 def check_output(output: Path, *, force: bool, dry_run: bool = False) -> None:
-    """Check that the questions can be written.
-
-    Raises:
-        UsageError: the file is not named `.jsonl`, or it exists and is not to be replaced.
-    """
+    """Raise `UsageError` if the file is not named `.jsonl`, or if it exists and is not to be replaced."""
     if output.suffix != SUFFIX:
         raise UsageError(f"-o {output}: the questions are written as JSON Lines; name a file that ends in {SUFFIX}")
     if output.exists() and not force and not dry_run:
@@ -78,7 +74,6 @@ def write_sides(rows: Sequence[Mapping[str, Any]], places: OutputFiles) -> Itera
 
 
 def write_block(output: Path) -> str:
-    """The block of a spec that reads the files."""
     import yaml
 
     corpus = output.with_name(f"{output.stem}.corpus.jsonl")
@@ -118,7 +113,6 @@ class Summary:
 
     @property
     def complaint(self) -> str | None:
-        """A sentence that explains an exit code other than 0."""
         if self.stopped is not None:
             done = f"{self.questions:,} of {count_noun(self.wanted, 'question')} are made"
             return f"{done}: {self.stopped}; run the same command again to continue"
@@ -126,11 +120,9 @@ class Summary:
 
     @property
     def off(self) -> list[KindShare]:
-        """The shares that are not as wanted."""
         return [share for share in self.shares if share.is_far(self.questions)]
 
     def render(self, form: str, output: Path, written: Sequence[Path]) -> bytes | str:
-        """The summary as text or JSON."""
         if form == "json":
             content = asdict(self) | {"files": [str(path) for path in written]}
             return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
@@ -185,7 +177,6 @@ class Summary:
 
 
 def summarize(dataset: Generated, made: GeneratedTestSet, budget: Budget) -> Summary:
-    """Sum up a set of questions."""
     sources = [source["document"] for row in made.rows for source in row["sources"]]
     chunks: set[Any] = {chunk for row in made.rows for chunk in row["relevant"]}
     return Summary(

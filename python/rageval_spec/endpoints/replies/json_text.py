@@ -58,21 +58,12 @@ class JsonCandidate:
 
 
 def parse_strictly(text: str) -> Any:
-    """Parse JSON; strings can contain raw line breaks.
-
-    Raises:
-        ValueError, RecursionError: the text is not JSON.
-        UnreadableReplyError: a key occurs twice.
-    """
+    """Parse JSON; strings can contain raw line breaks. A key that occurs twice is a `ValueError` too."""
     return json.loads(text, strict=False, object_pairs_hook=_make_object)
 
 
 def read_json(text: str) -> Any:
-    """The one object or list that a reply is, code fences aside; mistakes of form are repaired.
-
-    Raises:
-        UnreadableReplyError: there is text before or after it, it is cut off, or it is no JSON.
-    """
+    """The one object or list that a reply is, code fences aside; mistakes of form are repaired."""
     text = drop_fences(text)
     if not text.startswith(("{", "[")):
         raise UnreadableReplyError(
@@ -103,8 +94,7 @@ def drop_fences(text: str) -> str:
 def find_pieces(text: str) -> Iterator[JsonCandidate]:
     """The pieces of JSON in a text and the failed attempts at it, from left to right.
 
-    Raises:
-        UnreadableReplyError: the text ends inside JSON, or has too many brackets.
+    Raises `UnreadableReplyError` if the text ends inside JSON, or has too many brackets.
     """
     position = 0
     parser = _Parser(text)
@@ -163,7 +153,6 @@ class _Parser:
         self.last_comment_end = text.rfind("*/")
 
     def read(self, begin: int) -> tuple[Any, int]:
-        """The value that begins at `begin`, and the offset of its end."""
         self.position, self.depth, self.began = begin, 0, False
         return self._read_container(), self.position
 
@@ -380,14 +369,11 @@ def _is_inside_json(text: str, at: int) -> bool:
 
 
 def put_in_order(items: Sequence[Mapping[str, Any]], key: str, decision: str) -> Sequence[Mapping[str, Any]]:
-    """Items in the order of their numbers under `key`, from 1.
+    """Items in the order of their numbers under `key`, from 1; unreadable if one is there twice and another is missing.
 
     If a model gives the same number to all of three or more items, it does not number them, and their positions count.
     Of two items with the same number, one could be repeated and the other missing, so their positions count only if
     both have the same decision.
-
-    Raises:
-        UnreadableReplyError: one number occurs twice and another is missing.
     """
     numbers = [item[key] for item in items]
     if sorted(numbers) == list(range(1, len(numbers) + 1)):

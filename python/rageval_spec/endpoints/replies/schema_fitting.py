@@ -28,9 +28,6 @@ def fit_value(value: Any, schema: Mapping[str, Any]) -> Any:
 
     Keys that are not in the schema are dropped; a key that can be null can be missing. An object inside another one is
     not unwrapped, because it can be what the model quotes.
-
-    Raises:
-        UnreadableReplyError: the value does not fit; the message says why.
     """
     try:
         return _fit(value, schema, "")
@@ -68,7 +65,6 @@ _DIGITS = re.compile(r"\d+(?:\.\d+)?")
 
 
 def list_types(schema: Mapping[str, Any]) -> Sequence[str]:
-    """The types that the schema allows."""
     kind: str | Sequence[str] = schema.get("type", "string")
     return (kind,) if isinstance(kind, str) else kind
 
@@ -103,11 +99,7 @@ def _fit_object(value: Any, schema: Mapping[str, Any], path: str) -> dict[str, A
 
 
 def _refuse_other_scale(value: Mapping[str, Any], properties: Mapping[str, Any]) -> None:
-    """Refuse an object that says beside its number what the highest one is, and means another scale.
-
-    Raises:
-        UnreadableReplyError: the object names another highest number, as in `{"grade": 4, "max": 10}`.
-    """
+    """Refuse an object that says beside its number what the highest one is, as in `{"grade": 4, "max": 10}`."""
     highest = {float(inner["maximum"]) for inner in properties.values() if "maximum" in inner}
     for key in value.keys() - properties.keys() if highest else ():
         said = _DIGITS.findall(json.dumps(value[key])) if _HIGHEST.fullmatch(verdict_grammar.fold_word(key)) else ()
@@ -119,11 +111,7 @@ def _refuse_other_scale(value: Mapping[str, Any], properties: Mapping[str, Any])
 
 
 def _spell(value: Mapping[str, Any], properties: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The object with other spellings of keys, such as "Verdict", replaced by the schema's keys.
-
-    Raises:
-        UnreadableReplyError: a key occurs in two spellings with different values.
-    """
+    """The object with other spellings of keys, such as "Verdict", replaced by the schema's keys."""
     if value.keys() <= properties.keys():
         return value
     meant = {verdict_grammar.fold_word(key): key for key in properties}
@@ -253,9 +241,6 @@ def read_reply(text: str, schema: Mapping[str, Any], *, only_json: bool = False)
 
     Thoughts, a code fence around the whole reply and white space do not count. JSON beside other text is never read:
     whoever quotes it need not agree with it. With `only_json`, neither is a verdict without JSON.
-
-    Raises:
-        UnreadableReplyError: the reply states no value that fits the schema.
     """
     text = json_text.drop_thoughts(text)
     if not text:
@@ -297,9 +282,6 @@ def read_word(text: str) -> str:
     """`yes` or `no`: the whole reply, its last line, or the answer of the JSON object that is the reply.
 
     Such an object has no other key than a reason: `{"hallucination": "no"}` answers another question.
-
-    Raises:
-        UnreadableReplyError: the reply says neither, or something else as well.
     """
     text = json_text.drop_fences(json_text.drop_thoughts(text))
     said = verdict_grammar.read_verdict(text, _read_yes_or_no, verdict_grammar.WORD_NOUNS)

@@ -57,11 +57,7 @@ def read_verdict(text: str, read_value: Read[T], nouns: Sequence[str]) -> T | No
 
     The last line of several counts only if no other line is a verdict that differs, if it is not set in quotation
     marks, and if the line before does not introduce it with a colon, as one introduces what somebody else says.
-
-    Args:
-        text: the reply without thoughts.
-        read_value: reads a value; None for everything that is none.
-        nouns: what the reply can call the value.
+    `nouns` are what the reply, which is without thoughts, can call the value.
     """
     label = _label(tuple(nouns))
 
@@ -122,12 +118,10 @@ def read_number(text: str, highest: float | None = None) -> int | float | None:
 
 
 def read_boolean(text: str) -> bool | None:
-    """Whether a value is yes or no, true or false, 1 or 0; None if it is none of these."""
     return _BOOLEANS.get(read_option(text, [*_BOOLEANS]))
 
 
 def fold_word(word: str) -> str:
-    """A word without case, spaces, hyphens and underscores."""
     return re.sub(r"[\s_-]+", "", word).casefold()
 
 

@@ -160,12 +160,7 @@ class AnsweringSystem(System[N]):
 
     @abstractmethod
     def ask(self, told: question_templates.Variables) -> AnswerRow:
-        """The answer to one question, without `seconds`. Called from several threads.
-
-        Raises:
-            AskError: the system gave no answer.
-            RagevalError: the system cannot be asked at all.
-        """
+        """The answer to one question, without `seconds`; `AskError` if there is none. Called from several threads."""
 
     def receive(self, told: question_templates.Variables) -> question_templates.Received:
         """The answer to one question, with its reply if the system stores replies."""
@@ -201,15 +196,10 @@ class AnsweringSystem(System[N]):
         return hashlib.sha256(text.encode()).hexdigest()
 
     def answer(self, collection: Collection) -> Answering:
-        """A row for each query, in order. Equal questions are asked once.
+        """Equal questions are asked once.
 
         Called again before `finish`, with more queries, it asks only those that it was not asked before, whether it
-        answered them or failed.
-
-        If the spec's limits allow no more questions, the row has an error that says so.
-
-        Raises:
-            RagevalError: the system cannot be asked at all.
+        answered them or failed. If the spec's limits allow no more questions, the row has an error that says so.
         """
 
         earlier = self._interviews.get(collection.name)
@@ -221,24 +211,20 @@ class AnsweringSystem(System[N]):
         return ()
 
     def digest_code(self) -> dict[str, str]:
-        """The sha256 of each file of `list_code`, by its path."""
         files = [InputFile(path, ()) for path in self.list_code()]
         return {str(file.path): self.context.fingerprint(file) for file in files}
 
     def finish(self, dataset: str) -> None:
-        """Mark its answers on a dataset as those of a finished evaluation."""
         interview = self._interviews.pop(dataset, None)
         if interview is not None:
             interview.finish(is_last=not self._interviews)
 
     def describe_reuse(self, count: int) -> str | None:
-        """A phrase that says where the answers that were found come from; None if there are none."""
         kept = KeptAnswers(self)
         taken = kept.sum_up(self._known, len(self._known), 0)
         return None if taken is None else kept.describe(replace(taken, answers=count))
 
     def find_answers(self, collection: Collection) -> pl.DataFrame:
-        """The rows that the store has. Asks no questions."""
         rows: dict[str, AnswerRow] = {}
         kept = KeptAnswers(self)
         for wanted in self.guess_variables():

@@ -89,10 +89,7 @@ class Beginning:
     repairs: str | None = None
 
     def explain_end(self, now: Beginning, longest: float) -> str | None:
-        """Why an evaluation that begins `now` does not continue this one; None if it does.
-
-        `longest` is how many seconds may lie between the two.
-        """
+        """Why an evaluation that begins `now` does not continue this one; None if it does, within `longest` seconds."""
         age = (datetime.fromisoformat(now.time) - datetime.fromisoformat(self.time)).total_seconds()
         if not longest:
             return "resume is never"
@@ -166,7 +163,6 @@ class KeptAnswers:
             memory.begun[self._finished] = beginning
 
     def keep(self, digest: bytes, content: bytes) -> None:
-        """Store an answer of the current evaluation, with the time."""
         began = self._begun
         state = {"time": _tell_time(), "commit": _name(began)}
         self._answers.keep(_key_of(began.id, self._finished), {digest: content, WHEN + digest: _pack(state)})
@@ -180,14 +176,10 @@ class KeptAnswers:
         return hold_claim(self._answers, key, digest, lambda: self.find([question]).get(digest), sleep)
 
     def forget(self, digests: Iterable[bytes]) -> None:
-        """Stop using these answers of the current evaluation."""
         self._answers.keep(_key_of(self._begun.id, self._finished), dict.fromkeys(digests, _NOTHING))
 
     def finish(self, digests: Sequence[bytes]) -> None:
-        """Make these questions' answers those of the last evaluation, which reached its outcome.
-
-        They are copied before they are removed: a kill in between leaves the evaluation unfinished but loses nothing.
-        """
+        """Make these questions' answers those of the last evaluation, which reached its outcome."""
         began = self._begun
         key = _key_of(began.id, self._finished)
         for start in range(0, len(digests), LOOKED_UP_AT_ONCE):
@@ -220,13 +212,7 @@ class KeptAnswers:
         return f"{count_noun(taken.answers, 'answer')} of {describe_sources(taken)}, {describe_asked(taken)}"
 
     def sum_up(self, origins: Mapping[bytes, AnswerOrigin], questions: int, asked_now: int) -> TakenOver | None:
-        """What was taken over; None if nothing was.
-
-        Args:
-            origins: the origin of each answer that was taken over.
-            questions: how many different questions there are.
-            asked_now: how many answers were asked now.
-        """
+        """What was taken over of the answers to so many different questions; None if nothing was."""
         if not origins:
             return None
         times = sorted(one.time for one in origins.values() if one.time is not None)

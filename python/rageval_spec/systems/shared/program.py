@@ -41,11 +41,7 @@ class Program:
     """
 
     def __init__(self, command: str | list[str], folder: Path, *, shell: bool) -> None:
-        """Start the program in a folder.
-
-        Raises:
-            OSError: it cannot be started.
-        """
+        """Start the program in a folder."""
         program = command
         if isinstance(command, list) and is_path(command[0]):
             # Relative to the spec's folder, not to the working directory of this process.
@@ -79,7 +75,6 @@ class Program:
 
     @property
     def runs(self) -> bool:
-        """Whether it may still write."""
         return self._popen.poll() is None and not self._has_ended
 
     def take_unasked(self) -> bytes | None:
@@ -92,11 +87,7 @@ class Program:
         return None
 
     def ask(self, line: bytes, deadline: float, timeout: float, *, ends: bool) -> bytes:
-        """Send a line and return the program's first non-blank line.
-
-        Raises:
-            AskError: the program ends first, the time runs out, or its line is too long.
-        """
+        """Send a line and return the program's first line that is not blank; `AskError` if there is none."""
         start = time.monotonic()
         writer = Thread(target=self._write, args=(line, ends), daemon=True)
         writer.start()  # in a thread: a program that does not read must not block the timeout

@@ -31,11 +31,7 @@ Variables = Mapping[str, Any]
 
 
 def list_variables(template: Any) -> set[str]:
-    """The names in double braces in all texts of a template, at any depth: of `VARIABLES`, or of columns.
-
-    Raises:
-        ValueError: the braces hold no name.
-    """
+    """The names in double braces in all texts of a template, at any depth: of `VARIABLES`, or of columns."""
     names = {name for _, text in _texts_of(template) for name in _VARIABLE.findall(text)}
     if "" in names:
         raise ValueError(f"'{{{{ }}}}' holds no name; write one of {', '.join(VARIABLES)}, or a column's name")
@@ -165,14 +161,8 @@ def list_questions(
 ) -> Iterator[tuple[str, SystemQuestion | AnswerRow]]:
     """Yield each query's id and its question, or an error row if the query lacks a required variable.
 
-    Args:
-        reader: names the system that is asked, for the message that the collection has no queries.
-        collection: has the queries.
-        wanted: the variables that the system gets.
-        dispensable: those of them that are left out of a question if the query does not have them.
-
-    Raises:
-        DataError: the collection has no queries.
+    Variables that are `dispensable` are left out of a question if the query does not have them. `reader` names the
+    system in the message that the collection has no queries.
     """
     queries = collection.require("queries", reader)
     contexts = _reference_contexts(collection) if "contexts" in wanted else {}
@@ -220,7 +210,6 @@ def complete(row: AnswerRow, told: Variables) -> AnswerRow:
 
 
 def _columns(collection: Collection) -> dict[str, str]:
-    """The other columns of each query, as JSON."""
     table = collection.columns
     return {} if table is None else dict(table.select("query_id", "columns").iter_rows())
 

@@ -61,21 +61,13 @@ class TraceSystem(System[T]):
     stored = False
 
     def inputs(self) -> Sequence[InputFile]:
-        """The files that the traces are read from."""
         return self._source.inputs()
 
     @property
     def can_be_asked(self) -> bool:
-        """Never: it has no answers other than the traces."""
         return False
 
     def answer(self, collection: Collection) -> Answering:
-        """The answers in the traces.
-
-        Raises:
-            DataError: no trace answers a question of the dataset.
-            RagevalError: the traces cannot be read.
-        """
         from rageval_spec.reading.answer_files import FileAnswer, match_answers
         from rageval_spec.recorded.answers_and_steps import table_of
 
@@ -103,7 +95,6 @@ class TraceSystem(System[T]):
         return Answering(table_of(matched.take_rows()), tuple(notes), taken_over)
 
     def list_answer_columns(self) -> Sequence[str] | None:
-        """Not known before the traces are read."""
         return None
 
     def find_answers(self, collection: Collection) -> pl.DataFrame:
@@ -164,7 +155,6 @@ def _choose_newest(traces: Sequence[Trace], queries: pl.DataFrame) -> tuple[dict
 
 
 def _keep_newer(newest: dict[str, Trace], query_id: str, trace: Trace) -> None:
-    """Keep the trace if it began no earlier than the one that is there."""
     if query_id not in newest or _moment_of(trace) >= _moment_of(newest[query_id]):
         newest[query_id] = trace
 
