@@ -16,7 +16,7 @@ from rageval_spec.endpoints.dialects import find_price
 from rageval_spec.models.chat import Chat, ChatNode
 from rageval_spec.plugin import Context
 from rageval_spec.plugin.budget import Budget
-from rageval_spec.store.replies import MemoryAnswers
+from rageval_spec.store.store import MemoryAnswers
 from tests.models.chat_endpoint import completion, refusal, say_yes
 from tests.models.chatting import KEY, SCHEMA, Serve, always, build, clock, fails, in_turn, no_proxies, question, serve
 from tests.models.endpoint import Answer

@@ -28,7 +28,7 @@ from rageval_spec.plugin import (
     ignore_progress,
 )
 from rageval_spec.progress import ProgressDisplay
-from rageval_spec.store.replies import MemoryAnswers
+from rageval_spec.store.store import MemoryAnswers
 
 
 class Letters(Model[ModelNode]):

@@ -12,7 +12,7 @@ from rageval_spec.endpoints import pacing
 from rageval_spec.models.chat import Chat, ChatNode
 from rageval_spec.plugin import Context
 from rageval_spec.plugin.secrets import Secret
-from rageval_spec.store.replies import MemoryAnswers
+from rageval_spec.store.store import MemoryAnswers
 from tests.models.chat_endpoint import ChatScript, ChatServer, QuickClock, say_yes
 from tests.models.endpoint import Answer
 

@@ -17,7 +17,8 @@ from rageval_spec.models.chat import Chat, ChatNode
 from rageval_spec.plugin import Context
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.plugin.secrets import Secret
-from rageval_spec.store.replies import FileAnswers, MemoryAnswers
+from rageval_spec.store.replies import FileAnswers
+from rageval_spec.store.store import MemoryAnswers
 from tests.models import chatting
 from tests.models.chat_endpoint import QuickClock, completion, say_yes
 from tests.models.chatting import KEY, SCHEMA, Serve, always, build, clock, fails, in_turn, no_proxies, question, serve

@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.models.sentence_transformers import SentenceTransformers, SentenceTransformersNode
 from rageval_spec.plugin import Context
-from rageval_spec.store.replies import MemoryAnswers
+from rageval_spec.store.store import MemoryAnswers
 
 ENCODER = {"architectures": ["BertModel"], "max_position_embeddings": 512}
 CLASSIFIER = {

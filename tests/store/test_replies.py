@@ -25,11 +25,10 @@ from rageval_spec.store.replies import (
     REPLIES_FOLDER,
     Claims,
     FileAnswers,
-    MemoryAnswers,
     add_asked,
     list_asked,
 )
-from rageval_spec.store.store import open_store
+from rageval_spec.store.store import MemoryAnswers, open_store
 
 MODEL, OTHER = "a" * 64, "b" * 64
 

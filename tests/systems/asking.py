@@ -18,7 +18,7 @@ from rageval_spec.data.tables import ANSWER_COLUMNS, ASKED, Collection
 from rageval_spec.plugin import Answers, Context, Progress, System, ignore_progress
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.reading.question_files import other_columns_table
-from rageval_spec.store.replies import MemoryAnswers
+from rageval_spec.store.store import MemoryAnswers
 
 
 def collection(questions: Mapping[str, str], contexts: Mapping[str, list[str] | None] | None = None) -> Collection:

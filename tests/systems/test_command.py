@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from rageval_spec.errors import RagevalError
 from rageval_spec.spec import load
-from rageval_spec.store.replies import MemoryAnswers
+from rageval_spec.store.store import MemoryAnswers
 from tests.systems.asking import answers_of, build, collection
 from tests.tiny import write_spec
 

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from rageval_spec.data.tables import UNFINISHED
 from rageval_spec.plugin.secrets import Secret
-from rageval_spec.store.replies import MemoryAnswers
+from rageval_spec.store.store import MemoryAnswers
 from tests.systems.asking import Call, Said, Service, answers_of, build, collection, questions_with_columns
 
 Serve = Callable[[Callable[[Call], Said]], Service]

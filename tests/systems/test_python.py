@@ -11,7 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from rageval_spec.errors import UsageError
-from rageval_spec.store.replies import MemoryAnswers
+from rageval_spec.store.store import MemoryAnswers
 from tests.systems.asking import answers_of, build, collection
 
 

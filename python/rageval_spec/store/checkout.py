@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from threading import Thread
@@ -102,7 +103,8 @@ def find_code_state(path: Path, besides: Iterable[Path] = (), folders: Iterable[
     tracked = _ask_git(root, "ls-files", "-z") if others else b""
     if diff is None or others is None or tracked is None:
         return CodeState(checkout.commit)
-    near = [each.resolve().relative_to(root).as_posix() for each in (path, *folders) if _is_inside(each, root)]
+    beside = (each.resolve() for each in (path, *folders))
+    near = [each.relative_to(root).as_posix() for each in beside if each.is_relative_to(root)]
     new = [name for name in _list_new(_split(others), _split(tracked), near) if not _is_output(root / name)]
     if not diff and not new:
         return CodeState(checkout.commit, "")
@@ -166,7 +168,8 @@ def _split(listed: bytes) -> list[str]:
 def _list_new(others: Sequence[str], tracked: Sequence[str], near: Sequence[str]) -> list[str]:
     """The untracked files that count, unless they are results; `near` are the folders in which most endings do."""
     endings = {PurePosixPath(name).suffix for name in tracked} - {""}
-    results = _find_results(others)
+    found = [{path.parent for path in map(PurePosixPath, others) if path.name == one} for one in _RESULTS]
+    results = set.intersection(*found)
 
     def counts(path: PurePosixPath) -> bool:
         beside = any(path.is_relative_to(folder) for folder in near) and _WRITTEN.isdisjoint(path.suffixes or [""])
@@ -175,24 +178,13 @@ def _list_new(others: Sequence[str], tracked: Sequence[str], near: Sequence[str]
     return sorted(name for name in others if counts(PurePosixPath(name)))
 
 
-def _is_inside(path: Path, root: Path) -> bool:
-    return path.resolve().is_relative_to(root)
-
-
 def _is_output(path: Path) -> bool:
     """Whether the shell writes what this process prints to the file."""
     for stream in (1, 2):
-        try:
+        with suppress(OSError):
             if os.path.samestat(os.fstat(stream), path.stat()):
                 return True
-        except OSError:
-            continue
     return False
-
-
-def _find_results(names: Sequence[str]) -> set[PurePosixPath]:
-    folders = [{path.parent for path in map(PurePosixPath, names) if path.name == one} for one in _RESULTS]
-    return set.intersection(*folders)
 
 
 def _describe_file(path: Path, most: int) -> tuple[str, int]:

@@ -13,6 +13,7 @@ import shutil
 import time
 import uuid
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -101,26 +102,20 @@ class FileDigests:
 
     def digest(self, path: Path) -> str:
         """The sha256 of a file's bytes, in hex."""
-        identity = _identity(path)
+        identity = _identify(path)
         name = f"{hashlib.sha256(os.fsencode(path.absolute())).hexdigest()}.json"
         record = self._store / DIGESTS_FOLDER / name
-        try:
+        with suppress(OSError, ValueError, KeyError, TypeError):
             kept = json.loads(record.read_bytes())
             if kept["identity"] == identity:
                 return str(kept["sha256"])
-        except (OSError, ValueError, KeyError, TypeError):
-            pass
         digest = digest_file(path)
-        if identity == _identity(path) and _is_settled(path):
-            self._keep(record, {"path": str(path), "identity": identity, "sha256": digest})
+        if identity == _identify(path) and time.time() - max(identity[1:3]) / 1e9 > SETTLED_AFTER:
+            content = {"path": str(path), "identity": identity, "sha256": digest}
+            with suppress(OSError):  # without the cache, digests take longer but stay correct
+                prepare(self._store, DIGESTS_FOLDER)
+                write_atomically(record, json.dumps(content).encode(), prepare(self._store, "temporary"))
         return digest
-
-    def _keep(self, record: Path, content: dict[str, object]) -> None:
-        try:
-            prepare(self._store, DIGESTS_FOLDER)
-            write_atomically(record, json.dumps(content).encode(), prepare(self._store, "temporary"))
-        except OSError:
-            return  # without the cache, digests take longer but stay correct
 
 
 def digest_file(path: Path) -> str:
@@ -142,20 +137,12 @@ def digest_path(path: Path, digest: Callable[[Path], str] = digest_file) -> str:
     return whole.hexdigest()
 
 
-def _identity(path: Path) -> list[int]:
+def _identify(path: Path) -> list[int]:
     try:
         stat = path.stat()
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
     return [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino, stat.st_dev]
-
-
-def _is_settled(path: Path) -> bool:
-    stat = path.stat()
-    return time.time() - max(stat.st_mtime, stat.st_ctime) > SETTLED_AFTER
-
-
-_PAUSE = 0.01
 
 
 def enable_write_ahead(connection: sqlite3.Connection, patience: float) -> None:
@@ -174,7 +161,7 @@ def enable_write_ahead(connection: sqlite3.Connection, patience: float) -> None:
             # The low byte is the primary error code; the others specify it.
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
                 raise
-        time.sleep(_PAUSE)
+        time.sleep(0.01)
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,10 +130,9 @@ def _measure(paths: Iterable[Path]) -> int:
 
 
 def _read_time(path: Path) -> float:
-    try:
+    with suppress(OSError):
         return path.stat().st_mtime
-    except OSError:
-        return 0.0
+    return 0.0
 
 
 _PATIENCE = 5.0
@@ -197,8 +196,11 @@ def remove(store: Path, entries: Iterable[StoreEntry]) -> list[StoreEntry]:
         for entry in unused:
             if entry.kind == "run":
                 _remove_run(store, entry.key)
-            elif entry.kind not in _REPLIES:
-                _remove_files(_find_files(store, entry))
+            for path in _find_files(store, entry):
+                if path.is_dir():
+                    shutil.rmtree(path, ignore_errors=True)
+                else:
+                    path.unlink(missing_ok=True)
         _remove_replies(
             store / replies.REPLIES_FOLDER / replies.REPLIES_FILE, [e.key for e in unused if e.kind in _REPLIES]
         )
@@ -219,16 +221,8 @@ def _find_files(store: Path, entry: StoreEntry) -> Iterator[Path]:
         yield from (store / DIGESTS_FOLDER).iterdir()
     elif entry.kind == "unfinished":
         yield store / "temporary" / entry.key
-    elif entry.key != replies.REPLIES_FILE:  # the next process that opens a damaged file of replies sets it aside
+    elif entry.kind == "damaged" and entry.key != replies.REPLIES_FILE:  # that one is set aside when it is opened
         yield store / replies.REPLIES_FOLDER / entry.key
-
-
-def _remove_files(paths: Iterable[Path]) -> None:
-    for path in paths:
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
 
 
 def _remove_replies(path: Path, keys: Sequence[str]) -> None:

@@ -57,34 +57,6 @@ _NUMBER = "SELECT id FROM models WHERE key = ?"
 _KEEP_ONE = "INSERT OR REPLACE INTO answers (model, question, answer) SELECT id, ?, ? FROM models WHERE key = ?"
 
 
-class MemoryAnswers:
-    """Answers in memory, which end with the process."""
-
-    def __init__(self) -> None:
-        self._answers: dict[str, dict[bytes, bytes]] = {}
-
-    def find(self, model: str, questions: Sequence[bytes]) -> Mapping[bytes, bytes]:
-        kept = self._answers.get(model, {})
-        return {question: kept[question] for question in questions if question in kept}
-
-    def has_any(self, model: str) -> bool:
-        return bool(self._answers.get(model))
-
-    def keep(self, model: str, answers: Mapping[bytes, bytes]) -> None:
-        self._answers.setdefault(model, {}).update(answers)
-
-    def drop(self, model: str, questions: Sequence[bytes]) -> None:
-        kept = self._answers.get(model, {})
-        for question in questions:
-            kept.pop(question, None)
-
-    def claim(self, model: str, question: bytes) -> bool:  # noqa: ARG002 - no other process is there
-        return True
-
-    def release(self, model: str, question: bytes) -> None:
-        """Do nothing, because claims are not recorded."""
-
-
 class FileAnswers:
     """Answers in a file, which is created when the first answer is kept. Safe to use from several threads."""
 
@@ -314,10 +286,8 @@ class Claims:
             return
         import fcntl
 
-        try:
+        with suppress(OSError):
             fcntl.lockf(self._file, fcntl.LOCK_UN, 1, _place(model, question))
-        except OSError:
-            return
 
     def close(self) -> None:
         with self._lock:

@@ -34,163 +34,58 @@ if TYPE_CHECKING:
     Record = Mapping[str, Any]
 
 
-class MemoryStore:
-    """A store in memory, which writes no files and ends with the process."""
+class Answers(Protocol):
+    """Earlier answers of models, stored the moment they arrive; keys are digests of a question's content.
+
+    What a class does not say itself stores nothing, and lets every question be asked.
+    """
+
+    def find(self, model: str, questions: Sequence[bytes]) -> Mapping[bytes, bytes]:  # noqa: ARG002 - nothing is stored
+        """The stored answers to a model's questions, by digest; questions without one are missing."""
+        return {}
+
+    def has_any(self, model: str) -> bool:  # noqa: ARG002 - nothing is stored
+        """Whether any answer of a model is stored."""
+        return False
+
+    def keep(self, model: str, answers: Mapping[bytes, bytes]) -> None:
+        """Store answers, which then outlive the process. Raises `RagevalError` if they cannot be written."""
+
+    def drop(self, model: str, questions: Sequence[bytes]) -> None:
+        """Remove the answers to a model's questions, as far as there are any."""
+
+    def claim(self, model: str, question: bytes) -> bool:  # noqa: ARG002 - no other process shares them
+        """Whether this process may ask a question now; False while another process with the same store is asking it."""
+        return True
+
+    def release(self, model: str, question: bytes) -> None:
+        """End a claim, because the question was answered or failed."""
+
+
+class NoAnswers(Answers):
+    """Answers that are not stored."""
+
+
+class MemoryAnswers(Answers):
+    """Answers in memory, which end with the process."""
 
     def __init__(self) -> None:
-        self.folder: Path | None = None
-        self._tables: dict[str, pl.DataFrame] = {}
-        self._records: dict[str, Record] = {}
-        self._answers: Answers | None = None
-        self._fingerprints: dict[Path, str] = {}
+        self._answers: dict[str, dict[bytes, bytes]] = {}
 
-    @property
-    def answers(self) -> Answers:
-        if self._answers is None:
-            from rageval_spec.store.replies import MemoryAnswers
+    def find(self, model: str, questions: Sequence[bytes]) -> Mapping[bytes, bytes]:
+        kept = self._answers.get(model, {})
+        return {question: kept[question] for question in questions if question in kept}
 
-            self._answers = MemoryAnswers()
-        return self._answers
+    def has_any(self, model: str) -> bool:
+        return bool(self._answers.get(model))
 
-    def has(self, key: str) -> bool:
-        return key in self._tables
+    def keep(self, model: str, answers: Mapping[bytes, bytes]) -> None:
+        self._answers.setdefault(model, {}).update(answers)
 
-    def load(self, key: str) -> pl.DataFrame | None:
-        return self._tables.get(key)
-
-    def save(self, key: str, table: pl.DataFrame, record: Record | None = None) -> None:
-        if key not in self._tables:
-            self._tables[key], self._records[key] = table, record or {}
-
-    def record(self, key: str) -> Record:
-        return self._records.get(key, {})
-
-    def forget(self, key: str) -> None:
-        self._tables.pop(key, None)
-        self._records.pop(key, None)
-
-    def fingerprint(self, file: InputFile) -> str:
-        if file.path not in self._fingerprints:
-            self._fingerprints[file.path] = digest_path(file.path)
-        return self._fingerprints[file.path]
-
-    def close(self) -> None:
-        """Do nothing: no file is open."""
-
-
-TABLES_FOLDER = "tables"
-MANIFEST = "manifest.json"
-PARTITION_ROWS = 1_000_000
-
-
-class Tables:
-    """The tables of a store on the disk, each with a record that describes it."""
-
-    def __init__(self, store: Path) -> None:
-        """`store` is the store's folder; it is created when the first table is saved."""
-        self._store = store
-
-    def has(self, key: str) -> bool:
-        return self._manifest(key).is_file()
-
-    def load(self, key: str) -> pl.DataFrame | None:
-        """A damaged table is removed with a `StoreWarning`."""
-        if not self.has(key):
-            return None
-        try:
-            table = _read_partitions(self._table(key))
-        except Exception as error:
-            if self.has(key):
-                message = f"store: {self._table(key)} is damaged and will be computed again: {error}"
-                warnings.warn(message, StoreWarning, 2)
-                self._discard(self._table(key))
-            return None
-        with suppress(OSError):
-            os.utime(self._manifest(key))  # records when the table was last used
-        return table
-
-    def record(self, key: str) -> Record:
-        try:
-            found = json.loads(self._manifest(key).read_bytes()).get("record")
-        except (OSError, ValueError, AttributeError):
-            return {}
-        return found if isinstance(found, dict) else {}
-
-    def save(self, key: str, table: pl.DataFrame, record: Record | None = None) -> None:
-        try:
-            temporary = self._temporary(key)
-            _write_partitions(temporary, table, record or {})
-            self._publish(temporary, self._table(key))
-        except OSError as error:
-            raise RagevalError(
-                f"store: cannot write to {self._store}: {error}; choose another folder with --store, or use --no-store"
-            ) from error
-
-    def forget(self, key: str) -> None:
-        if self._table(key).is_dir():
-            self._discard(self._table(key))
-
-    def _table(self, key: str) -> Path:
-        return self._store / TABLES_FOLDER / key
-
-    def _manifest(self, key: str) -> Path:
-        return self._table(key) / MANIFEST
-
-    def _temporary(self, name: str) -> Path:
-        folder = prepare(self._store, "temporary")
-        sweep(folder.iterdir())
-        temporary = folder / f"{name}.{uuid.uuid4().hex}"
-        temporary.mkdir()
-        return temporary
-
-    def _publish(self, temporary: Path, table: Path) -> None:
-        prepare(self._store, TABLES_FOLDER)
-        try:
-            temporary.rename(table)
-        except OSError:
-            if not (table / MANIFEST).is_file():
-                raise
-            shutil.rmtree(temporary, ignore_errors=True)  # another process was first, with the same table
-        flush_folder(table.parent)
-
-    def _discard(self, table: Path) -> None:
-        try:
-            aside = prepare(self._store, "temporary") / f"{table.name}.{uuid.uuid4().hex}"
-            table.rename(aside)
-            shutil.rmtree(aside, ignore_errors=True)
-        except OSError:
-            return  # another process was first, or the store is read-only
-
-
-def _write_partitions(folder: Path, table: pl.DataFrame, record: Record) -> None:
-    entries = []
-    for number, start in enumerate(range(0, max(table.height, 1), PARTITION_ROWS)):
-        part = table.slice(start, PARTITION_ROWS)
-        buffer = BytesIO()
-        part.write_parquet(buffer)
-        content = buffer.getvalue()
-        name = f"part-{number:05}.parquet"
-        write_flushed(folder / name, content)
-        entries.append({"file": name, "rows": part.height, "sha256": hashlib.sha256(content).hexdigest()})
-    manifest = {"partitions": entries, "record": dict(record)}
-    write_flushed(folder / MANIFEST, json.dumps(manifest, indent=1).encode())
-    flush_folder(folder)
-
-
-def _read_partitions(folder: Path) -> pl.DataFrame:
-    import polars as pl
-
-    entries: Sequence[dict[str, str]] = json.loads((folder / MANIFEST).read_bytes())["partitions"]
-    return pl.concat([_read_partition(folder / entry["file"], entry["sha256"]) for entry in entries])
-
-
-def _read_partition(path: Path, sha256: str) -> pl.DataFrame:
-    import polars as pl
-
-    content = path.read_bytes()
-    if hashlib.sha256(content).hexdigest() != sha256:
-        raise ValueError(f"{path.name} has changed since it was written")
-    return pl.read_parquet(BytesIO(content))
+    def drop(self, model: str, questions: Sequence[bytes]) -> None:
+        kept = self._answers.get(model, {})
+        for question in questions:
+            kept.pop(question, None)
 
 
 class Store(Protocol):
@@ -229,11 +124,51 @@ class Store(Protocol):
         """Close all open files. They are opened again when they are needed."""
 
 
-class FolderStore(Tables):
-    """A store in a folder on the disk, which several processes can use."""
+class MemoryStore:
+    """A store in memory, which writes no files and ends with the process."""
+
+    def __init__(self) -> None:
+        self.folder: Path | None = None
+        self.answers: Answers = MemoryAnswers()
+        self._tables: dict[str, pl.DataFrame] = {}
+        self._records: dict[str, Record] = {}
+        self._fingerprints: dict[Path, str] = {}
+
+    def has(self, key: str) -> bool:
+        return key in self._tables
+
+    def load(self, key: str) -> pl.DataFrame | None:
+        return self._tables.get(key)
+
+    def save(self, key: str, table: pl.DataFrame, record: Record | None = None) -> None:
+        if key not in self._tables:
+            self._tables[key], self._records[key] = table, record or {}
+
+    def record(self, key: str) -> Record:
+        return self._records.get(key, {})
+
+    def forget(self, key: str) -> None:
+        self._tables.pop(key, None)
+        self._records.pop(key, None)
+
+    def fingerprint(self, file: InputFile) -> str:
+        if file.path not in self._fingerprints:
+            self._fingerprints[file.path] = digest_path(file.path)
+        return self._fingerprints[file.path]
+
+    def close(self) -> None:
+        """Do nothing: no file is open."""
+
+
+TABLES_FOLDER = "tables"
+MANIFEST = "manifest.json"
+PARTITION_ROWS = 1_000_000
+
+
+class FolderStore:
+    """A store in a folder on the disk, which several processes can use. It is created when something is first kept."""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
         self.folder = folder
         self._digests = FileDigests(folder)
         self._answers: FileAnswers | None = None
@@ -253,54 +188,109 @@ class FolderStore(Tables):
         if self._answers is not None:
             self._answers.close()
 
+    def has(self, key: str) -> bool:
+        return self._manifest(key).is_file()
+
+    def load(self, key: str) -> pl.DataFrame | None:
+        """A damaged table is removed with a `StoreWarning`."""
+        if not self.has(key):
+            return None
+        try:
+            table = _read_partitions(self._table(key))
+        except Exception as error:
+            if self.has(key):
+                message = f"store: {self._table(key)} is damaged and will be computed again: {error}"
+                warnings.warn(message, StoreWarning, 2)
+                self._discard(self._table(key))
+            return None
+        with suppress(OSError):
+            os.utime(self._manifest(key))  # records when the table was last used
+        return table
+
+    def record(self, key: str) -> Record:
+        try:
+            found = json.loads(self._manifest(key).read_bytes()).get("record")
+        except (OSError, ValueError, AttributeError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def save(self, key: str, table: pl.DataFrame, record: Record | None = None) -> None:
+        try:
+            temporary = self._temporary(key)
+            _write_partitions(temporary, table, record or {})
+            self._publish(temporary, self._table(key))
+        except OSError as error:
+            raise RagevalError(
+                f"store: cannot write to {self.folder}: {error}; choose another folder with --store, or use --no-store"
+            ) from error
+
+    def forget(self, key: str) -> None:
+        if self._table(key).is_dir():
+            self._discard(self._table(key))
+
+    def _table(self, key: str) -> Path:
+        return self.folder / TABLES_FOLDER / key
+
+    def _manifest(self, key: str) -> Path:
+        return self._table(key) / MANIFEST
+
+    def _temporary(self, name: str) -> Path:
+        folder = prepare(self.folder, "temporary")
+        sweep(folder.iterdir())
+        temporary = folder / f"{name}.{uuid.uuid4().hex}"
+        temporary.mkdir()
+        return temporary
+
+    def _publish(self, temporary: Path, table: Path) -> None:
+        prepare(self.folder, TABLES_FOLDER)
+        try:
+            temporary.rename(table)
+        except OSError:
+            if not (table / MANIFEST).is_file():
+                raise
+            shutil.rmtree(temporary, ignore_errors=True)  # another process was first, with the same table
+        flush_folder(table.parent)
+
+    def _discard(self, table: Path) -> None:
+        try:
+            aside = prepare(self.folder, "temporary") / f"{table.name}.{uuid.uuid4().hex}"
+            table.rename(aside)
+            shutil.rmtree(aside, ignore_errors=True)
+        except OSError:
+            return  # another process was first, or the store is read-only
+
+
+def _write_partitions(folder: Path, table: pl.DataFrame, record: Record) -> None:
+    entries = []
+    for number, start in enumerate(range(0, max(table.height, 1), PARTITION_ROWS)):
+        part = table.slice(start, PARTITION_ROWS)
+        buffer = BytesIO()
+        part.write_parquet(buffer)
+        content = buffer.getvalue()
+        name = f"part-{number:05}.parquet"
+        write_flushed(folder / name, content)
+        entries.append({"file": name, "rows": part.height, "sha256": hashlib.sha256(content).hexdigest()})
+    manifest = {"partitions": entries, "record": dict(record)}
+    write_flushed(folder / MANIFEST, json.dumps(manifest, indent=1).encode())
+    flush_folder(folder)
+
+
+def _read_partitions(folder: Path) -> pl.DataFrame:
+    import polars as pl
+
+    entries: Sequence[dict[str, str]] = json.loads((folder / MANIFEST).read_bytes())["partitions"]
+    return pl.concat([_read_partition(folder / entry["file"], entry["sha256"]) for entry in entries])
+
+
+def _read_partition(path: Path, sha256: str) -> pl.DataFrame:
+    import polars as pl
+
+    content = path.read_bytes()
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise ValueError(f"{path.name} has changed since it was written")
+    return pl.read_parquet(BytesIO(content))
+
 
 def open_store(folder: Path | None) -> Store:
     """Open the store in a folder; None gives a store in memory."""
     return MemoryStore() if folder is None else FolderStore(folder)
-
-
-class Answers(Protocol):
-    """Earlier answers of models, stored the moment they arrive; keys are digests of a question's content."""
-
-    def find(self, model: str, questions: Sequence[bytes]) -> Mapping[bytes, bytes]:
-        """The stored answers to a model's questions, by digest; questions without one are missing."""
-
-    def has_any(self, model: str) -> bool:
-        """Whether any answer of a model is stored."""
-
-    def keep(self, model: str, answers: Mapping[bytes, bytes]) -> None:
-        """Store answers, which then outlive the process. Raises `RagevalError` if they cannot be written."""
-
-    def drop(self, model: str, questions: Sequence[bytes]) -> None:
-        """Remove the answers to a model's questions, as far as there are any."""
-
-    def claim(self, model: str, question: bytes) -> bool:
-        """Whether this process may ask a question now; False while another process with the same store is asking it."""
-
-    def release(self, model: str, question: bytes) -> None:
-        """End a claim, because the question was answered or failed."""
-
-
-class NoAnswers:
-    """An `Answers` that stores nothing and lets every question be asked."""
-
-    def find(self, model: str, questions: Sequence[bytes]) -> Mapping[bytes, bytes]:  # noqa: ARG002 - nothing is stored
-        """Return no answers."""
-        return {}
-
-    def has_any(self, model: str) -> bool:  # noqa: ARG002 - nothing is stored
-        """Never."""
-        return False
-
-    def keep(self, model: str, answers: Mapping[bytes, bytes]) -> None:
-        """Drop the answers."""
-
-    def drop(self, model: str, questions: Sequence[bytes]) -> None:
-        """Do nothing: nothing is stored."""
-
-    def claim(self, model: str, question: bytes) -> bool:  # noqa: ARG002 - no other process shares it
-        """Always."""
-        return True
-
-    def release(self, model: str, question: bytes) -> None:
-        """Do nothing: claims are not recorded."""

@@ -9,7 +9,7 @@ from rageval_spec.plugin import Answers, Context
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.plugin.plugin import ResumeRule, say_nothing
 from rageval_spec.recorded.answers_and_steps import AnswerRow
-from rageval_spec.store.replies import MemoryAnswers
+from rageval_spec.store.store import MemoryAnswers
 from rageval_spec.systems.shared.answering_system import AnsweringNode, AnsweringSystem
 
 Say = Callable[[Mapping[str, Any]], AnswerRow]

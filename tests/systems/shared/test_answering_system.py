@@ -15,7 +15,8 @@ from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.plugin import Context
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.recorded.answers_and_steps import AnswerRow
-from rageval_spec.store.replies import FileAnswers, MemoryAnswers
+from rageval_spec.store.replies import FileAnswers
+from rageval_spec.store.store import MemoryAnswers
 from rageval_spec.systems.shared.question_templates import AskError
 from tests.systems.asking import answers_of, collection
 from tests.systems.shared.scripted import QUESTIONS, Say, Scripted, echo, scripted

@@ -11,7 +11,7 @@ from rageval_spec.plugin.budget import Budget
 from rageval_spec.plugin.plugin import ResumeRule
 from rageval_spec.recorded.answers_and_steps import AnswerRow
 from rageval_spec.store.checkout import CodeState
-from rageval_spec.store.replies import MemoryAnswers
+from rageval_spec.store.store import MemoryAnswers
 from rageval_spec.systems.shared import kept_answers
 from rageval_spec.systems.shared.kept_answers import KeptAnswers
 from rageval_spec.systems.shared.question_templates import SystemQuestion, digest_of
