@@ -35,18 +35,13 @@ if TYPE_CHECKING:
 
 
 class Answers(Protocol):
-    """Earlier answers of models, stored the moment they arrive; keys are digests of a question's content.
+    """Earlier answers of models, stored the moment they arrive; keys are digests of a question's content."""
 
-    What a class does not say itself stores nothing, and lets every question be asked.
-    """
-
-    def find(self, model: str, questions: Sequence[bytes]) -> Mapping[bytes, bytes]:  # noqa: ARG002 - nothing is stored
+    def find(self, model: str, questions: Sequence[bytes]) -> Mapping[bytes, bytes]:
         """The stored answers to a model's questions, by digest; questions without one are missing."""
-        return {}
 
-    def has_any(self, model: str) -> bool:  # noqa: ARG002 - nothing is stored
+    def has_any(self, model: str) -> bool:
         """Whether any answer of a model is stored."""
-        return False
 
     def keep(self, model: str, answers: Mapping[bytes, bytes]) -> None:
         """Store answers, which then outlive the process. Raises `RagevalError` if they cannot be written."""
@@ -54,20 +49,15 @@ class Answers(Protocol):
     def drop(self, model: str, questions: Sequence[bytes]) -> None:
         """Remove the answers to a model's questions, as far as there are any."""
 
-    def claim(self, model: str, question: bytes) -> bool:  # noqa: ARG002 - no other process shares them
+    def claim(self, model: str, question: bytes) -> bool:
         """Whether this process may ask a question now; False while another process with the same store is asking it."""
-        return True
 
     def release(self, model: str, question: bytes) -> None:
         """End a claim, because the question was answered or failed."""
 
 
-class NoAnswers(Answers):
-    """Answers that are not stored."""
-
-
-class MemoryAnswers(Answers):
-    """Answers in memory, which end with the process."""
+class MemoryAnswers:
+    """Answers in memory, which end with the process. No other process shares them, so every claim is granted."""
 
     def __init__(self) -> None:
         self._answers: dict[str, dict[bytes, bytes]] = {}
@@ -86,6 +76,19 @@ class MemoryAnswers(Answers):
         kept = self._answers.get(model, {})
         for question in questions:
             kept.pop(question, None)
+
+    def claim(self, model: str, question: bytes) -> bool:  # noqa: ARG002
+        return True
+
+    def release(self, model: str, question: bytes) -> None:
+        """Do nothing: claims are not recorded."""
+
+
+class NoAnswers(MemoryAnswers):
+    """An `Answers` that stores nothing and lets every question be asked."""
+
+    def keep(self, model: str, answers: Mapping[bytes, bytes]) -> None:
+        """Drop the answers."""
 
 
 class Store(Protocol):

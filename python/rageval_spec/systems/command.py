@@ -7,8 +7,7 @@ import os
 import shlex
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from threading import Lock
@@ -16,15 +15,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from rageval_spec.diagnostics import FileFault, make_visible
+from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import RagevalError
 from rageval_spec.plugin import Context, InputFile
 from rageval_spec.recorded.answers_and_steps import AnswerRow, UnusableReplyError
-from rageval_spec.recorded.http_replies import ReplyLayout
-from rageval_spec.recorded.json_path import parse_path
-from rageval_spec.systems.shared import question_templates
-from rageval_spec.systems.shared.answering_system import AnsweringSystem, RetrievingNode, check_path
+from rageval_spec.systems.shared.answering_system import RetrievingNode, TemplateSystem, check_path, check_template
 from rageval_spec.systems.shared.program import Program, is_path
+from rageval_spec.systems.shared.question_templates import ASKING, AskError, Variables, fill_in, list_variables
 from rageval_spec.user_functions import find_beside, list_imports
 
 _SCRIPTS = frozenset({".py", ".sh", ".bash", ".js", ".mjs", ".ts", ".rb", ".pl", ".r", ".jar", ".php", ".lua"})
@@ -107,16 +104,17 @@ class CommandNode(RetrievingNode):
     @field_validator("input")
     @classmethod
     def _check_input(cls, template: Any) -> Any:
-        if not question_templates.list_variables(template) & {"question", "query_id", "messages"}:
+        if not list_variables(template) & ASKING:
             raise ValueError("it does not contain '{{ question }}', so the program would not know the question; add it")
-        try:
-            json.dumps(template, allow_nan=False)
-        except ValueError:
-            raise ValueError("JSON has neither NaN nor infinity") from None
-        return template
+        return check_template(template)
+
+    @property
+    def templates(self) -> dict[str, Any]:
+        """The line of a question."""
+        return {"input": self.input}
 
 
-class CommandSystem(AnsweringSystem[CommandNode]):
+class CommandSystem(TemplateSystem[CommandNode]):
     """Runs a program.
 
     If the program fails, takes too long or writes something else, it is ended with its children, and the next question
@@ -132,7 +130,8 @@ class CommandSystem(AnsweringSystem[CommandNode]):
 
     node_type = CommandNode
     known_as = ("shell", "exec", "script", "subprocess", "program")
-    later_keys = AnsweringSystem.later_keys | frozenset(_PARTS)
+    parts = _PARTS
+    later_keys = TemplateSystem.later_keys | frozenset(_PARTS)
 
     def __init__(self, node: CommandNode, context: Context) -> None:
         """Prepare to run the program; it starts with the first question."""
@@ -141,7 +140,7 @@ class CommandSystem(AnsweringSystem[CommandNode]):
         self._running: set[Program] = set()
         self._lock = Lock()
         self._closed = False
-        self._taken_back: list[tuple[question_templates.Variables, str]] = []
+        self._taken_back: list[tuple[Variables, str]] = []
 
     def inputs(self) -> Sequence[InputFile]:
         """The files among the words of the command: scripts, even missing ones, and any other existing file.
@@ -186,26 +185,12 @@ class CommandSystem(AnsweringSystem[CommandNode]):
             return None if os.access(path, os.X_OK) else f"command: {word!r} is not executable; run chmod +x on it"
         return f"command: there is no program {word!r}" if Path(word).is_absolute() else None
 
-    @property
-    def writes_answers(self) -> bool:
-        """Whether it is no retriever."""
-        return self.node.retrieves is None
-
-    @property
-    def variables(self) -> frozenset[str]:
-        return frozenset(question_templates.list_variables(self.node.input))
-
-    def check_columns(self, list_columns: Callable[[], Sequence[str] | None]) -> Iterable[FileFault]:
-        if self.variables <= {*question_templates.VARIABLES} or (columns := list_columns()) is None:
-            return ()
-        return question_templates.find_unknown(self.node.input, "input", columns)
-
     def answer(self, collection: Any) -> Any:
         self._closed = False
         return super().answer(collection)
 
-    def ask(self, told: question_templates.Variables) -> AnswerRow:
-        line = json.dumps(question_templates.fill_in(self.node.input, told)).encode("ascii") + b"\n"
+    def ask(self, told: Variables) -> AnswerRow:
+        line = json.dumps(fill_in(self.node.input, told)).encode("ascii") + b"\n"
         deadline = time.monotonic() + self.node.timeout
         process = self._take()
         try:
@@ -236,7 +221,7 @@ class CommandSystem(AnsweringSystem[CommandNode]):
         for process in () if at_once else idle:
             self._end(process)
 
-    def take_back(self) -> Sequence[tuple[question_templates.Variables, str]]:
+    def take_back(self) -> Sequence[tuple[Variables, str]]:
         with self._lock:
             found, self._taken_back = self._taken_back, []
         return found
@@ -256,7 +241,7 @@ class CommandSystem(AnsweringSystem[CommandNode]):
             if unasked is not None:
                 self._doubt(process, unasked)
                 self._drop(process)
-                raise question_templates.AskError(
+                raise AskError(
                     f"the program wrote a second line for an earlier answer, and may write one: {_show(unasked)}"
                 )
             self._end(process)
@@ -267,7 +252,7 @@ class CommandSystem(AnsweringSystem[CommandNode]):
                 self._running.add(process)
                 return process
         process.kill()
-        raise question_templates.AskError("was not asked for anything more")
+        raise AskError("was not asked for anything more")
 
     def _start(self) -> Program:
         command: str | list[str] = str(self.node.command) if self.node.shell else self._words
@@ -279,7 +264,7 @@ class CommandSystem(AnsweringSystem[CommandNode]):
             reason = "there is no such program" if isinstance(error, FileNotFoundError) else error.strerror or error
             raise RagevalError(f"systems.{self.context.name}.command: cannot start {word!r}: {reason}") from error
 
-    def _is_named(self, content: Any, told: question_templates.Variables, process: Program, reply: bytes) -> bool:
+    def _is_named(self, content: Any, told: Variables, process: Program, reply: bytes) -> bool:
         """Whether an answer names its query; raises `AskError` if it is another query's."""
         named = content.get("query_id") if isinstance(content, dict) else None
         if named is None or "query_id" not in told:
@@ -287,9 +272,7 @@ class CommandSystem(AnsweringSystem[CommandNode]):
         if str(named) == str(told["query_id"]):
             return True
         self._doubt(process, reply)
-        raise question_templates.AskError(
-            f"the program answered another query than {told['query_id']!r}: {_show(reply)}"
-        )
+        raise AskError(f"the program answered another query than {told['query_id']!r}: {_show(reply)}")
 
     def _end(self, process: Program) -> None:
         for line in process.end():
@@ -299,7 +282,7 @@ class CommandSystem(AnsweringSystem[CommandNode]):
         """Take back the answers of a program that wrote an extra answer. Lines that are not answers are ignored."""
         try:
             self._read(_parse(line), line)
-        except question_templates.AskError:
+        except AskError:
             return
         reason = (
             "the program wrote more answers than it was asked questions, so this one may belong to another question; "
@@ -309,16 +292,12 @@ class CommandSystem(AnsweringSystem[CommandNode]):
             self._taken_back += [(told, reason) for told in process.unnamed]
             process.unnamed = []
 
-    @cached_property
-    def _layout(self) -> ReplyLayout:
-        return ReplyLayout(**{part: parse_path(path) for part in _PARTS if (path := getattr(self.node, part))})
-
     def _read(self, content: Any, line: bytes) -> AnswerRow:
         try:
             return self._layout.read(content)
         except (UnusableReplyError, RecursionError) as error:
             what = "an answer" if self.writes_answers else "a retrieval"
-            raise question_templates.AskError(f"the program's line is not {what}: {error}: {_show(line)}") from error
+            raise AskError(f"the program's line is not {what}: {error}: {_show(line)}") from error
 
     def _drop(self, process: Program) -> None:
         with self._lock:
@@ -338,7 +317,7 @@ def _parse(line: bytes) -> Any:
     try:
         return json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise question_templates.AskError(f"the program wrote a line that is not JSON: {_show(line)}") from error
+        raise AskError(f"the program wrote a line that is not JSON: {_show(line)}") from error
 
 
 def _show(line: bytes) -> str:

@@ -17,11 +17,18 @@ from rageval_spec.endpoints.tries import PATIENCE, PATIENCE_TEXT, Reply
 from rageval_spec.plugin import Context
 from rageval_spec.plugin.secrets import Secret, identify_headers
 from rageval_spec.recorded.answers_and_steps import AnswerRow, UnusableReplyError
-from rageval_spec.recorded.http_replies import CutOffReplyError, ReplyLayout, assemble, is_stream
-from rageval_spec.recorded.json_path import parse_path
+from rageval_spec.recorded.http_replies import CutOffReplyError, assemble, is_stream
 from rageval_spec.recorded.messages import MESSAGES
-from rageval_spec.systems.shared import question_templates
-from rageval_spec.systems.shared.answering_system import AnsweringSystem, RetrievingNode, check_path
+from rageval_spec.systems.shared.answering_system import RetrievingNode, TemplateSystem, check_path, check_template
+from rageval_spec.systems.shared.question_templates import (
+    ASKING,
+    AskError,
+    Received,
+    Variables,
+    fill_in,
+    list_variables,
+    write_value,
+)
 
 if TYPE_CHECKING:
     from rageval_spec.endpoints.endpoint import Endpoint
@@ -115,23 +122,11 @@ class HttpSystemNode(RetrievingNode):
 
     _check_paths = field_validator(*_PARTS)(check_path)
 
-    @field_validator("body", "params")
-    @classmethod
-    def _check_template(cls, template: Any) -> Any:
-        question_templates.list_variables(template)
-        try:
-            json.dumps(template, allow_nan=False)
-        except ValueError:
-            raise ValueError("JSON has neither NaN nor infinity") from None
-        return template
+    _check_templates = field_validator("body", "params")(check_template)
 
     @model_validator(mode="after")
     def _check_question(self) -> HttpSystemNode:
-        if not question_templates.list_variables([self.request_body, self.params]) & {
-            "question",
-            "query_id",
-            "messages",
-        }:
+        if not list_variables([*self.templates.values()]) & ASKING:
             raise ValueError(
                 "neither body nor params contain '{{ question }}', so the system would not know the question; add it"
             )
@@ -145,12 +140,12 @@ class HttpSystemNode(RetrievingNode):
         return self
 
     @property
-    def request_body(self) -> Any:
-        """The template of the request's body or parameters; None if neither is sent."""
-        return _BODY if self.body is None and self.method != "GET" else self.body
+    def templates(self) -> dict[str, Any]:
+        """The body, which is None if none is sent, and the parameters."""
+        return {"body": _BODY if self.body is None and self.method != "GET" else self.body, "params": self.params}
 
 
-class HttpSystem(AnsweringSystem[HttpSystemNode]):
+class HttpSystem(TemplateSystem[HttpSystemNode]):
     """Sends questions to a URL. Any 2xx status is an answer; its body must be JSON, or server-sent events.
 
     Replies are stored by URL and request, and the paths are applied when they are read, so changing a path sends no
@@ -162,8 +157,9 @@ class HttpSystem(AnsweringSystem[HttpSystemNode]):
 
     node_type = HttpSystemNode
     known_as = ("api", "rest", "url", "endpoint", "webhook")
-    not_in_answers = AnsweringSystem.not_in_answers | frozenset((*_READING, "patience"))
-    later_keys = AnsweringSystem.later_keys | frozenset({"steps", "retrieves", "scores", "last_event"})
+    not_in_answers = TemplateSystem.not_in_answers | frozenset((*_READING, "patience"))
+    parts = _PARTS
+    later_keys = TemplateSystem.later_keys | frozenset({"steps", "retrieves", "scores", "last_event"})
 
     def __init__(self, node: HttpSystemNode, context: Context) -> None:
         """Prepare the requests; no connection is opened before the first question."""
@@ -177,30 +173,14 @@ class HttpSystem(AnsweringSystem[HttpSystemNode]):
         node["headers"] = identify_headers(self.node.headers)
         return {**content, "node": node}
 
-    @property
-    def writes_answers(self) -> bool:
-        """Whether it is no retriever."""
-        return self.node.retrieves is None
-
-    @property
-    def variables(self) -> frozenset[str]:
-        return frozenset(question_templates.list_variables([self.node.request_body, self.node.params]))
-
     def check_columns(self, list_columns: Callable[[], Sequence[str] | None]) -> Iterator[FileFault]:
-        columns = list_columns()
-        if columns is None:
-            return
-        yield from question_templates.find_unknown(self.node.body, "body", columns)
-        yield from question_templates.find_unknown(self.node.params, "params", columns)
-        if MESSAGES in columns and not self.variables & {MESSAGES, "history", "query_id"}:
+        yield from super().check_columns(list_columns)
+        if MESSAGES in (list_columns() or ()) and not self.variables & {MESSAGES, "history", "query_id"}:
             message = "the questions have conversations, but the request sends only the last turn of each"
             hint = "add '{{ messages }}' or '{{ history }}' to the body"
             yield FileFault(("url",) if self.node.body is None else ("body",), message, hint, severity="warning")
 
-    def ask(self, told: question_templates.Variables) -> AnswerRow:
-        return self.receive(told).row
-
-    def receive(self, told: question_templates.Variables) -> question_templates.Received:
+    def ask(self, told: Variables) -> Received:
         from rageval_spec.endpoints.tries import TryFailure
 
         endpoint = self._open()
@@ -210,11 +190,11 @@ class HttpSystem(AnsweringSystem[HttpSystemNode]):
                 content = reply.content
                 if not 200 <= reply.status < 300:
                     raise endpoint.judge(reply)
-                return question_templates.Received(self._read(reply), content)
+                return Received(self._read(reply), content)
         except TryFailure as failure:
             message = endpoint.explain(failure, 1).removeprefix(self._where).lstrip(": ")
             holds_json = isinstance(failure.__cause__, UnusableReplyError)
-            raise question_templates.AskError(
+            raise AskError(
                 message,
                 is_temporary=failure.is_temporary,
                 wait=failure.wait,
@@ -235,11 +215,9 @@ class HttpSystem(AnsweringSystem[HttpSystemNode]):
         try:
             kept = json.loads(head)
             if "row" in kept:
-                return (
-                    AnswerRow.unpack(json.dumps(kept["row"]).encode())
-                    if _drop_null(kept["paths"]) == self._paths
-                    else None
-                )
+                # Earlier versions stored null for the paths that were not set.
+                paths = {part: path for part, path in kept["paths"].items() if path is not None}
+                return AnswerRow.unpack(json.dumps(kept["row"]).encode()) if paths == self._paths else None
             return replace(self._parse(reply), seconds=kept["seconds"])
         except (ValueError, TypeError, KeyError, RecursionError):
             return None
@@ -259,10 +237,6 @@ class HttpSystem(AnsweringSystem[HttpSystemNode]):
         """The keys of how a reply is read, without those that are not set."""
         return {part: path for part in _READING if (path := getattr(self.node, part)) is not None}
 
-    @cached_property
-    def _layout(self) -> ReplyLayout:
-        return ReplyLayout(**{part: parse_path(path) for part, path in self._paths.items() if part in _PARTS})
-
     def _open(self) -> Endpoint:
         from rageval_spec.endpoints.endpoint import Endpoint
 
@@ -281,12 +255,12 @@ class HttpSystem(AnsweringSystem[HttpSystemNode]):
                 )
             return self._endpoint
 
-    def _body(self, told: question_templates.Variables) -> bytes | None:
-        template = self.node.request_body
-        return None if template is None else json.dumps(question_templates.fill_in(template, told)).encode("ascii")
+    def _body(self, told: Variables) -> bytes | None:
+        template = self.node.templates["body"]
+        return None if template is None else json.dumps(fill_in(template, told)).encode("ascii")
 
-    def _query(self, told: question_templates.Variables) -> str:
-        values = ((key, question_templates.fill_in(value, told)) for key, value in self.node.params.items())
+    def _query(self, told: Variables) -> str:
+        values = ((key, fill_in(value, told)) for key, value in self.node.params.items())
         return urlencode([(key, _as_parameter(value)) for key, value in values], doseq=True)
 
     def _read(self, reply: Reply) -> AnswerRow:
@@ -314,18 +288,9 @@ class HttpSystem(AnsweringSystem[HttpSystemNode]):
         return self._layout.read(found.content, found.text)
 
 
-def _drop_null(paths: Mapping[str, str | None]) -> dict[str, str]:
-    """The paths that were set. Earlier versions stored null for the others."""
-    return {part: path for part, path in paths.items() if path is not None}
-
-
 def _as_parameter(value: Any) -> str | list[str]:
     """A value of the URL's query; a list becomes several parameters of one name."""
-    return (
-        [question_templates.write_value(item) for item in value]
-        if isinstance(value, (list, tuple))
-        else question_templates.write_value(value)
-    )
+    return [write_value(item) for item in value] if isinstance(value, (list, tuple)) else write_value(value)
 
 
 def _list_written_keys(template: Any) -> Iterator[str]:

@@ -6,6 +6,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, wait
+from functools import partial
 from itertools import combinations
 from numbers import Real
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
+from rageval_spec.endpoints.tries import WORTH_ANOTHER_TRY
 from rageval_spec.errors import DataError
 from rageval_spec.plugin import Context, InputFile
 from rageval_spec.recorded import questions_and_answers
@@ -21,7 +23,7 @@ from rageval_spec.recorded.answers_and_steps import AnswerRow, UnusableReplyErro
 from rageval_spec.recorded.http_replies import STEP_KEYS, ReplyLayout
 from rageval_spec.recorded.json_path import list_keys
 from rageval_spec.systems.shared.answering_system import AnsweringNode, AnsweringSystem
-from rageval_spec.systems.shared.question_templates import VARIABLES, AskError, Variables
+from rageval_spec.systems.shared.question_templates import ASKING, VARIABLES, AskError, Variables
 from rageval_spec.user_functions import (
     NamedFunction,
     Workers,
@@ -34,27 +36,15 @@ from rageval_spec.user_functions import (
     list_imports,
 )
 
-_TEMPORARY = frozenset({408, 409, 425, 429})
 _LAYOUT = ReplyLayout()
-_ASKING = frozenset({"question", "query_id", "messages"})
 _NOT_ASKED = (
     "takes neither 'question' nor 'query_id', so it would not know the question; "
     f"its parameters can be {', '.join(VARIABLES)}"
 )
 _ATTRIBUTES = (
     *(*questions_and_answers.ANSWER_KEYS, *questions_and_answers.CONTEXT_KEYS, *STEP_KEYS, "content", "text"),
-    *(
-        "context_ids",
-        "retrieved_context_ids",
-        "input_tokens",
-        "output_tokens",
-        "prompt_tokens",
-        "completion_tokens",
-        "cost",
-        "response_metadata",
-        "finish_reason",
-        "stop_reason",
-    ),
+    *("context_ids", "retrieved_context_ids", "input_tokens", "output_tokens", "prompt_tokens", "completion_tokens"),
+    *("cost", "response_metadata", "finish_reason", "stop_reason"),
 )
 _CONTEXTS = frozenset(questions_and_answers.CONTEXT_KEYS)
 _RANKED_KEYS = ("context_ids", "retrieved_context_ids", "ids", *questions_and_answers.CONTEXT_KEYS, "results", "hits")
@@ -148,7 +138,7 @@ class Python(AnsweringSystem[PythonNode]):
             return f"function: {error}"
         if absence is not None:
             return f"function: {absence}"
-        return None if parameters is None or parameters & _ASKING else f"function: {self.node.function} {_NOT_ASKED}"
+        return None if parameters is None or parameters & ASKING else f"function: {self.node.function} {_NOT_ASKED}"
 
     @property
     def variables(self) -> frozenset[str]:
@@ -165,7 +155,7 @@ class Python(AnsweringSystem[PythonNode]):
             raise self._named.complain(f"needs the argument {odd[0]!r}; it is given {', '.join(VARIABLES)} by name")
         if any(p.kind is p.VAR_KEYWORD for p in parameters):
             takes |= {"question", "query_id"}
-        if not takes & _ASKING:
+        if not takes & ASKING:
             raise self._named.complain(_NOT_ASKED)
         return frozenset(takes & set(VARIABLES))
 
@@ -184,7 +174,7 @@ class Python(AnsweringSystem[PythonNode]):
         candidates = self._list_candidates()
         counts = range(1, len(candidates) + 1)
         takes = (frozenset(names) for count in counts for names in combinations(candidates, count))
-        return [names for names in takes if names & _ASKING]
+        return [names for names in takes if names & ASKING]
 
     def _list_candidates(self) -> Sequence[str]:
         """The variables that the function can take, as far as its source shows them."""
@@ -192,14 +182,9 @@ class Python(AnsweringSystem[PythonNode]):
             parameters = self._named.find_parameters()
         except DataError:
             parameters = None
-        if parameters is None or not parameters & _ASKING:
+        if parameters is None or not parameters & ASKING:
             return VARIABLES
-        return [name for name in VARIABLES if name in parameters | _ASKING]
-
-    @property
-    def writes_answers(self) -> bool:
-        """Whether it is no retriever."""
-        return not self.node.retrieves
+        return [name for name in VARIABLES if name in parameters | ASKING]
 
     def ask(self, told: Variables) -> AnswerRow:
         result = self._call(self._load(), told)
@@ -216,10 +201,8 @@ class Python(AnsweringSystem[PythonNode]):
 
     def _call(self, function: Callable[..., Any], told: Variables) -> Any:
         future: Future[Any]
-        if is_async(function):
-            future = call_async(function, told)
-        else:
-            future = self._workers.submit(lambda: finish(function(**told)))
+        call = partial(function, **told)
+        future = call_async(function, told) if is_async(function) else self._workers.submit(lambda: finish(call()))
         with self._lock:
             self._pending.add(future)
         try:
@@ -231,10 +214,9 @@ class Python(AnsweringSystem[PythonNode]):
     def _result(self, future: Future[Any]) -> Any:
         if not wait([future], self.node.timeout).done:
             future.cancel()
-            raise AskError(
-                f"{self.node.function} gave no answer within {self.node.timeout:g} s",
-                is_temporary=_is_cancelled(future),
-            )
+            message = f"{self.node.function} gave no answer within {self.node.timeout:g} s"
+            # Retrying a call that was not cancelled and still runs would double the load.
+            raise AskError(message, is_temporary=future.cancelled())
         try:
             return future.result()
         except CancelledError as error:
@@ -249,14 +231,9 @@ class Python(AnsweringSystem[PythonNode]):
             return self._function
 
 
-def _is_cancelled(future: Future[Any]) -> bool:
-    """Whether the call has ended. Retrying while it still runs would double the load."""
-    return future.cancelled()
-
-
 def _is_temporary(error: BaseException) -> bool:
     status = getattr(error, "status_code", None)
-    refused = isinstance(status, int) and (status in _TEMPORARY or 500 <= status < 600)
+    refused = isinstance(status, int) and (status in WORTH_ANOTHER_TRY or 500 <= status < 600)
     return refused or isinstance(error, (ConnectionError, TimeoutError))
 
 

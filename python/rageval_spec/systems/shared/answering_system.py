@@ -14,9 +14,10 @@ import hashlib
 import json
 import time
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
@@ -27,15 +28,28 @@ from pydantic import Field, field_validator, model_validator
 from rageval_spec.data.chat import LimitError
 from rageval_spec.data.outcomes import TakenOver
 from rageval_spec.data.tables import UNFINISHED, Collection
+from rageval_spec.diagnostics import FileFault
 from rageval_spec.endpoints.pacing import Clock, StoppedError
 from rageval_spec.endpoints.tries import PATIENCE, BrokenDownError, Limits, Tries
 from rageval_spec.plugin import Answering, Context, GeneratingNode, System
 from rageval_spec.plugin.budget import Reservation
 from rageval_spec.recorded.answers_and_steps import AnswerRow, table_of
+from rageval_spec.recorded.http_replies import ReplyLayout
 from rageval_spec.recorded.json_path import parse_path
 from rageval_spec.store.disk import InputFile
-from rageval_spec.systems.shared import question_templates
 from rageval_spec.systems.shared.kept_answers import AnswerOrigin, KeptAnswer, KeptAnswers
+from rageval_spec.systems.shared.question_templates import (
+    VARIABLES,
+    AskError,
+    Received,
+    SystemQuestion,
+    Variables,
+    complete,
+    digest_of,
+    find_unknown,
+    list_questions,
+    list_variables,
+)
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -112,8 +126,24 @@ class RetrievingNode(AnsweringNode):
             raise ValueError("'scores' belong to the ids of 'retrieves'; add it, such as 'retrieves: $.hits[*].id'")
         return self
 
+    @property
+    def templates(self) -> dict[str, Any]:
+        """What is filled in for each question, by its key in the block."""
+        raise NotImplementedError
+
+
+def check_template(template: Any) -> Any:
+    """The template, if its variables have names and it can be written as JSON."""
+    list_variables(template)
+    try:
+        json.dumps(template, allow_nan=False)
+    except ValueError:
+        raise ValueError("JSON has neither NaN nor infinity") from None
+    return template
+
 
 N = TypeVar("N", bound=AnsweringNode)
+R = TypeVar("R", bound=RetrievingNode)
 
 
 class AnsweringSystem(System[N]):
@@ -145,6 +175,10 @@ class AnsweringSystem(System[N]):
         return f"systems.{self.context.name}: {self.node.use}"
 
     @property
+    def writes_answers(self) -> bool:
+        return not getattr(self.node, "retrieves", None)
+
+    @property
     @abstractmethod
     def variables(self) -> frozenset[str]:
         """The `VARIABLES` that the system gets. May import or open what is needed to find out."""
@@ -159,12 +193,12 @@ class AnsweringSystem(System[N]):
         return (self.variables,)
 
     @abstractmethod
-    def ask(self, told: question_templates.Variables) -> AnswerRow:
-        """The answer to one question, without `seconds`; `AskError` if there is none. Called from several threads."""
+    def ask(self, told: Variables) -> AnswerRow | Received:
+        """The answer to one question, without `seconds`, with its reply if the system stores replies.
 
-    def receive(self, told: question_templates.Variables) -> question_templates.Received:
-        """The answer to one question, with its reply if the system stores replies."""
-        return question_templates.Received(self.ask(told))
+        Called from several threads. Raises `AskError` if there is no answer, and any other `RagevalError` if the system
+        cannot be asked at all.
+        """
 
     def pack(self, row: AnswerRow, reply: bytes | None) -> bytes | None:  # noqa: ARG002 - for subclasses that store it
         """The bytes to store for an answer, or for an unusable reply (its row has an error); None to store nothing."""
@@ -180,7 +214,7 @@ class AnsweringSystem(System[N]):
         With `at_once`, as after Ctrl-C, do not wait for anything.
         """
 
-    def take_back(self) -> Sequence[tuple[question_templates.Variables, str]]:
+    def take_back(self) -> Sequence[tuple[Variables, str]]:
         """Answers found to be invalid since the last call: what the system got, and why they are invalid.
         Called after errors and after `close`.
         """
@@ -201,9 +235,9 @@ class AnsweringSystem(System[N]):
         Called again before `finish`, with more queries, it asks only those that it was not asked before, whether it
         answered them or failed. If the spec's limits allow no more questions, the row has an error that says so.
         """
-
-        earlier = self._interviews.get(collection.name)
-        interview = self._interviews[collection.name] = Interview(self, collection, earlier)
+        interview = self._interviews.get(collection.name) or Interview(self)
+        interview.prepare(collection)
+        self._interviews[collection.name] = interview
         return interview.hold()
 
     def list_code(self) -> Iterable[Path]:
@@ -228,15 +262,33 @@ class AnsweringSystem(System[N]):
         rows: dict[str, AnswerRow] = {}
         kept = KeptAnswers(self)
         for wanted in self.guess_variables():
-            asked = [
-                (query_id, question)
-                for query_id, question in question_templates.list_questions(self.reader, collection, wanted)
-                if isinstance(question, question_templates.SystemQuestion)
-            ]
+            listed = list_questions(self.reader, collection, wanted)
+            asked = [(name, question) for name, question in listed if isinstance(question, SystemQuestion)]
             found = kept.find([question for _, question in asked])
             rows.update((name, found[question.digest].row) for name, question in asked if question.digest in found)
             self._known |= {digest: one.origin for digest, one in found.items()}
         return table_of(rows.items())
+
+
+class TemplateSystem(AnsweringSystem[R]):
+    """Sends filled-in templates, and reads JSON by the paths that its block has for some parts of a reply."""
+
+    parts: ClassVar[tuple[str, ...]]
+    """The keys of these paths."""
+
+    @property
+    def variables(self) -> frozenset[str]:
+        return frozenset(list_variables(list(self.node.templates.values())))
+
+    def check_columns(self, list_columns: Callable[[], Sequence[str] | None]) -> Iterator[FileFault]:
+        if self.variables <= {*VARIABLES} or (columns := list_columns()) is None:
+            return
+        for key, template in self.node.templates.items():
+            yield from find_unknown(template, key, columns)
+
+    @cached_property
+    def _layout(self) -> ReplyLayout:
+        return ReplyLayout(**{part: parse_path(path) for part in self.parts if (path := getattr(self.node, part))})
 
 
 Result = tuple[bytes, AnswerRow] | BaseException | None
@@ -246,40 +298,38 @@ _PATIENCE = 0.2
 
 
 class Interview:
-    """One run of questions from one collection to one system.
+    """The questions of one evaluation of a dataset to one system.
 
-    An evaluation that asks more and more questions holds several; each takes over what became of the questions before.
+    It can be held again with more questions, and takes over what became of those before.
     """
 
-    def __init__(self, system: AnsweringSystem[Any], collection: Collection, earlier: Interview | None = None) -> None:
-        """List the questions. Nothing is asked yet. `earlier` is the last interview of the same evaluation."""
+    def __init__(self, system: AnsweringSystem[Any]) -> None:
+        """Ask nothing yet."""
         self._system = system
         self._context = system.context
-        self._dataset = collection.name
         self._kept = KeptAnswers(system)
-        self._asked = list(
-            question_templates.list_questions(system.reader, collection, system.variables, system.dispensable_variables)
-        )
-        node = system.node
-        limits = Limits(
-            node.concurrency or system.context.concurrency,
-            getattr(node, "retries", 0),
-            node.requests_per_minute,
-            patience=getattr(node, "patience", PATIENCE),
-        )
-        self._tries = Tries(limits, Clock())
-        self._is_first = earlier is None
-        self._rows: dict[bytes, AnswerRow] = {} if earlier is None else dict(earlier._rows)
-        self._origins: dict[bytes, AnswerOrigin] = {} if earlier is None else dict(earlier._origins)
-        self._left: set[bytes] = set() if earlier is None else set(earlier._left)
-        self._taken_back: dict[bytes, str] = {} if earlier is None else dict(earlier._taken_back)
+        self._was_held = False
+        self._rows: dict[bytes, AnswerRow] = {}
+        self._origins: dict[bytes, AnswerOrigin] = {}
+        self._left: set[bytes] = set()
+        self._taken_back: dict[bytes, str] = {}
         self._lock = Lock()
+
+    def prepare(self, collection: Collection) -> None:
+        """List the questions."""
+        system, node = self._system, self._system.node
+        self._place = f"{self._context.name} on {collection.name}"
+        self._asked = list(list_questions(system.reader, collection, system.variables, system.dispensable_variables))
+        self._questions = {one.digest: one for _, one in self._asked if isinstance(one, SystemQuestion)}
+        self._at_once = node.concurrency or self._context.concurrency
+        retries, patience = getattr(node, "retries", 0), getattr(node, "patience", PATIENCE)
+        limits = Limits(self._at_once, retries, node.requests_per_minute, patience=patience)
+        self._tries = Tries(limits, Clock())
 
     def hold(self) -> Answering:
         """Reuse earlier answers and ask the remaining questions."""
-        questions = self._questions()
-        unknown = [question for digest, question in questions.items() if digest not in self._rows]
-        ended = self._kept.explain_end() if self._is_first else None
+        unknown = [question for digest, question in self._questions.items() if digest not in self._rows]
+        ended = None if self._was_held else self._kept.explain_end()
         self._kept.begin()
         found = self._kept.find(unknown)
         for digest, one in found.items():
@@ -287,14 +337,15 @@ class Interview:
         waiting = [question for question in unknown if question.digest not in found]
         total = len(self._rows) + len(waiting)
         self._report(total)
-        if self._is_first:
+        if not self._was_held:
             self._announce(len(waiting), ended)
+        self._was_held = True
         if waiting and self._left:  # it broke down before
             self._leave_all(waiting)
         elif waiting:
             self._ask_all(waiting, total)
-        table = table_of((query_id, self._row(question)) for query_id, question in self._asked)
-        return Answering(self._mark_unfinished(table), taken_over=self._sum_up(questions))
+        rows = ((name, one if isinstance(one, AnswerRow) else self._rows[one.digest]) for name, one in self._asked)
+        return Answering(self._mark_unfinished(table_of(rows)), taken_over=self._sum_up())
 
     def _take_over(self, digest: bytes, kept: KeptAnswer) -> AnswerRow:
         row = kept.row
@@ -304,10 +355,10 @@ class Interview:
         self._rows[digest] = row
         return row
 
-    def _sum_up(self, questions: Mapping[bytes, question_templates.SystemQuestion]) -> TakenOver | None:
-        taken = {digest: origin for digest, origin in self._origins.items() if digest in questions}
-        answered = sum(self._rows[digest].error is None for digest in questions)
-        return self._kept.sum_up(taken, len(questions), answered - len(taken))
+    def _sum_up(self) -> TakenOver | None:
+        taken = {digest: origin for digest, origin in self._origins.items() if digest in self._questions}
+        answered = sum(self._rows[digest].error is None for digest in self._questions)
+        return self._kept.sum_up(taken, len(self._questions), answered - len(taken))
 
     def _mark_unfinished(self, table: pl.DataFrame) -> pl.DataFrame:
         """The table, with a column that distinguishes queries that were not asked from those that failed."""
@@ -315,48 +366,36 @@ class Interview:
 
         if not self._left:
             return table
-        left = [
-            isinstance(question, question_templates.SystemQuestion) and question.digest in self._left
-            for _, question in self._asked
-        ]
+        left = [isinstance(one, SystemQuestion) and one.digest in self._left for _, one in self._asked]
         return table.with_columns(pl.Series(UNFINISHED, left))
 
     def finish(self, *, is_last: bool) -> None:
         """Mark the answers as those of a finished evaluation; `is_last` says that no other dataset has answers."""
-        self._kept.finish(list(self._questions()))
+        self._kept.finish(list(self._questions))
         if is_last:
             self._kept.end()
 
-    def _questions(self) -> dict[bytes, question_templates.SystemQuestion]:
-        return {
-            question.digest: question
-            for _, question in self._asked
-            if isinstance(question, question_templates.SystemQuestion)
-        }
-
     def _announce(self, waiting: int, ended: str | None) -> None:
-        place = f"{self._context.name} on {self._dataset}"
         taken = self._kept.sum_up(self._origins, len(self._rows), 0)
         if taken is not None:
             rest = f"; asking {count_noun(waiting, 'question')}" if waiting else ""
-            self._context.tell(f"{place}: taking over {self._kept.describe(taken)}{rest}")
+            self._context.tell(f"{self._place}: taking over {self._kept.describe(taken)}{rest}")
         elif self._rows:
-            self._context.tell(f"{place}: has the same answers as a system with an equal block")
+            self._context.tell(f"{self._place}: has the same answers as a system with an equal block")
         elif ended is not None:
-            self._context.tell(f"{place}: asks all questions; the unfinished evaluation is not continued: {ended}")
-
-    def _row(self, question: question_templates.SystemQuestion | AnswerRow) -> AnswerRow:
-        return question if isinstance(question, AnswerRow) else self._rows[question.digest]
+            self._context.tell(
+                f"{self._place}: asks all questions; the unfinished evaluation is not continued: {ended}"
+            )
 
     def _report(self, total: int) -> None:
         if total:
             self._context.progress(len(self._rows), total)
 
-    def _ask_all(self, waiting: Sequence[question_templates.SystemQuestion], total: int) -> None:
+    def _ask_all(self, waiting: Sequence[SystemQuestion], total: int) -> None:
         """Ask from several threads. If the system cannot be asked any more, calls in flight finish and are stored."""
         results: SimpleQueue[Result] = SimpleQueue()
         tasks = iter(waiting)
-        at_once = min(self._system.node.concurrency or self._context.concurrency, len(waiting))
+        at_once = min(self._at_once, len(waiting))
         failure: BaseException | None = None
         is_interrupted = True
         try:
@@ -384,7 +423,7 @@ class Interview:
 
     def _take_back(self) -> None:
         """Forget invalid answers. Repeats all of them each time, because one may have been stored only now."""
-        found = {question_templates.digest_of(told): reason for told, reason in self._system.take_back()}
+        found = {digest_of(told): reason for told, reason in self._system.take_back()}
         with self._lock:
             self._taken_back.update(found)
             forgotten = list(self._taken_back)
@@ -394,7 +433,7 @@ class Interview:
         if forgotten:
             self._kept.forget(forgotten)
 
-    def _work(self, tasks: Iterator[question_templates.SystemQuestion], results: SimpleQueue[Result]) -> None:
+    def _work(self, tasks: Iterator[SystemQuestion], results: SimpleQueue[Result]) -> None:
         try:
             while not self._tries.is_stopped:
                 with self._lock:
@@ -410,12 +449,12 @@ class Interview:
         finally:
             results.put(None)
 
-    def _ask_and_keep(self, question: question_templates.SystemQuestion) -> AnswerRow:
+    def _ask_and_keep(self, question: SystemQuestion) -> AnswerRow:
         try:
             row = self._ask(question)
         except BrokenDownError as complaint:
             return self._leave(question, str(complaint))
-        except question_templates.AskError as error:
+        except AskError as error:
             self._take_back()
             self._context.budget.count_question(failed=True, is_lasting=not error.is_temporary)
             return AnswerRow(error=_describe(error))
@@ -424,31 +463,31 @@ class Interview:
         self._context.budget.count_question()
         return row
 
-    def _leave(self, question: question_templates.SystemQuestion, reason: str) -> AnswerRow:
+    def _leave(self, question: SystemQuestion, reason: str) -> AnswerRow:
         """The row of a question that was not asked. This is not a failure; the next evaluation asks it."""
         with self._lock:
             self._left.add(question.digest)
         return AnswerRow(error=reason)
 
-    def _leave_all(self, questions: Sequence[question_templates.SystemQuestion]) -> None:
+    def _leave_all(self, questions: Sequence[SystemQuestion]) -> None:
         reason = next(self._rows[digest].error for digest in self._left)
         self._rows.update((question.digest, self._leave(question, str(reason))) for question in questions)
 
-    def _keep(self, question: question_templates.SystemQuestion, row: AnswerRow, reply: bytes | None) -> None:
+    def _keep(self, question: SystemQuestion, row: AnswerRow, reply: bytes | None) -> None:
         content = self._system.pack(row, reply)
         if content is not None:
             self._kept.keep(question.digest, content)
 
-    def _ask(self, question: question_templates.SystemQuestion) -> AnswerRow:
+    def _ask(self, question: SystemQuestion) -> AnswerRow:
         """Get and store the answer, timed by the successful try. Another process may have asked it instead."""
         with self._kept.hold(question, self._tries.sleep) as found:
             return self._call(question) if found is None else self._take_over(question.digest, found)
 
-    def _call(self, question: question_templates.SystemQuestion) -> AnswerRow:
+    def _call(self, question: SystemQuestion) -> AnswerRow:
         with Reservation(self._context.budget, is_of_system=True) as reservation:
             try:
                 row = self._tries.make(lambda: self._try(question), reservation)
-            except question_templates.AskError as error:
+            except AskError as error:
                 if self._tries.is_stopped:
                     raise StoppedError from None
                 self._keep(question, AnswerRow(seconds=error.seconds, error=str(error)), error.reply)
@@ -456,14 +495,15 @@ class Interview:
             reservation.cost = row.cost
             return row
 
-    def _try(self, question: question_templates.SystemQuestion) -> AnswerRow:
+    def _try(self, question: SystemQuestion) -> AnswerRow:
         start = time.monotonic()
         try:
-            row, reply = self._system.receive(question.told)
-        except question_templates.AskError as error:
+            found = self._system.ask(question.told)
+        except AskError as error:
             error.seconds = time.monotonic() - start
             raise
-        row = question_templates.complete(replace(row, seconds=time.monotonic() - start), question.told)
+        row, reply = found if isinstance(found, Received) else (found, None)
+        row = complete(replace(row, seconds=time.monotonic() - start), question.told)
         self._keep(question, row, reply)
         return row
 
@@ -474,5 +514,5 @@ def _take(results: SimpleQueue[Result]) -> Result:
             return results.get(timeout=_PATIENCE)
 
 
-def _describe(error: question_templates.AskError) -> str:
+def _describe(error: AskError) -> str:
     return str(error) if error.tries == 1 else f"{error} (after {count_noun(error.tries, 'try', 'tries')})"

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 VARIABLES = ("question", "query_id", "contexts", "messages", "history")
 """What a system may get of a query besides its columns. `contexts` are the dataset's reference contexts,
 `messages` is the conversation up to the question, and `history` is the same without the question."""
+ASKING = frozenset({"question", "query_id", "messages"})
+"""Variables of which a system must get one to know the question."""
 _VARIABLE = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
 _MOST_VARIABLES_SHOWN = 12
 
