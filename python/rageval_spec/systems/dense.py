@@ -68,6 +68,8 @@ class Dense(System[DenseNode]):
         )
 
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> Retrieval:  # noqa: ARG002
+        import polars as pl
+
         reader = f"systems.{self.context.name}: dense"
         model = self.context.model(self.node.model, EmbeddingModel)  # type: ignore[type-abstract]
         table = collection.require("queries", reader)
@@ -76,7 +78,9 @@ class Dense(System[DenseNode]):
         documents = _Texts.select("document", corpus["doc_id"], document_texts(corpus))
         notes = (*documents.remark_on_blank(), *queries.remark_on_blank())
         if not (len(queries.ids) and len(documents.ids)):
-            return Retrieval(_empty_run(), notes)
+            return Retrieval(
+                pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}), notes
+            )
         notes += tuple(self._remark_on_script(model, documents))
         asked, known = queries.embed(model), documents.embed(model)
         notes += (*documents.remark_on_cut(known, self.node.model), *queries.remark_on_cut(asked, self.node.model))
@@ -140,12 +144,6 @@ class _Texts:
     @property
     def _noun(self) -> tuple[str, str]:
         return self.role, "queries" if self.role == "query" else "documents"
-
-
-def _empty_run() -> pl.DataFrame:
-    import polars as pl
-
-    return pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64})
 
 
 def _run(query_ids: pl.Series, doc_ids: pl.Series, found: kernels.Neighbours) -> pl.DataFrame:

@@ -41,16 +41,8 @@ if TYPE_CHECKING:
 
 Format = Literal["trec", "json", "jsonl", "csv", "parquet", "xlsx", "yaml"]
 FORMATS: dict[str, Format] = {
-    "json": "json",
-    "jsonl": "jsonl",
-    "ndjson": "jsonl",
-    "csv": "csv",
-    "tsv": "csv",
-    "parquet": "parquet",
-    "xlsx": "xlsx",
-    "xlsm": "xlsx",
-    "yaml": "yaml",
-    "yml": "yaml",
+    "json": "json", "jsonl": "jsonl", "ndjson": "jsonl", "csv": "csv", "tsv": "csv",
+    "parquet": "parquet", "xlsx": "xlsx", "xlsm": "xlsx", "yaml": "yaml", "yml": "yaml",
 }
 """The format by a file's suffix. Any other suffix means a TREC run."""
 _RUN = re.compile(r'\s*\{\s*"(?P<query>(?:[^"\\]|\\.)*)"\s*:\s*\{\s*(?:\}|"(?:[^"\\]|\\.)*"\s*:\s*-?\d)')
@@ -60,14 +52,8 @@ _MOST_DESCRIBED = 1000
 """How many rows show whether a file holds answers, and what its columns are."""
 _UNWRAPPED = ("input_tokens", "output_tokens")
 """Names that `unwrap` gives to what a response of promptfoo holds."""
-_ROWS: dict[Format, RowFormat] = {
-    "csv": "csv",
-    "parquet": "parquet",
-    "jsonl": "json",
-    "json": "json",
-    "xlsx": "xlsx",
-    "yaml": "yaml",
-}
+_ROWS: dict[Format, RowFormat] = {"csv": "csv", "parquet": "parquet", "xlsx": "xlsx", "yaml": "yaml"}
+"""Formats of rows; all others are JSON."""
 
 
 class FileNode(GeneratingNode):
@@ -252,8 +238,7 @@ class File(System[FileNode]):
 
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> pl.DataFrame:  # noqa: ARG002
         """Duplicate documents of a query are kept; `ranking.duplicates` decides about them."""
-        path = self.inputs_for(collection.name)[0].path
-        return _best_first(self._read(path))
+        return _best_first(self._read(self.inputs_for(collection.name)[0].path))
 
     @property
     def can_be_asked(self) -> bool:
@@ -268,9 +253,7 @@ class File(System[FileNode]):
 
     def _look_for_answers(self, path: Path) -> bool:
         form = self._format(path)
-        if form == "trec" or not path.is_file():
-            return False
-        if form == "json" and _begins_as_run(path):
+        if form == "trec" or not path.is_file() or (form == "json" and _begins_as_run(path)):
             return False
         source = self._source(path)
         present = source.unfold_names(self.node.columns)
@@ -367,23 +350,17 @@ def _best_first(run: pl.DataFrame) -> pl.DataFrame:
     """The run grouped by query, in the order in which the queries first appear, each ranking by descending score."""
     import polars as pl
 
-    if _is_best_first(run):
-        return run
-    appearance = pl.col("row").first().over("query_id")
-    ranked = run.with_row_index("row").sort(appearance, "score", descending=[False, True], maintain_order=True)
-    return ranked.drop("row")
-
-
-def _is_best_first(run: pl.DataFrame) -> bool:
-    import polars as pl
-
     same = pl.col("query_id") == pl.col("query_id").shift(1)
     groups, queries, rising = run.select(
         groups=(~same).fill_null(True).sum(),
         queries=pl.col("query_id").n_unique(),
         rising=(same & (pl.col("score") > pl.col("score").shift(1))).any(),
     ).row(0)
-    return bool(groups == queries and not rising)
+    if groups == queries and not rising:
+        return run
+    appearance = pl.col("row").first().over("query_id")
+    ranked = run.with_row_index("row").sort(appearance, "score", descending=[False, True], maintain_order=True)
+    return ranked.drop("row")
 
 
 PLUGIN = File

@@ -69,30 +69,21 @@ class HybridSystemNode(SystemNode):
     ) -> tuple[float, ...] | dict[str, float] | None:
         if weights is None:
             return weights
-        _check_numbers(list(weights.values() if isinstance(weights, dict) else weights))
-        if systems := info.data.get("systems"):
-            _check_match(weights, systems)
+        numbers = [*(weights.values() if isinstance(weights, dict) else weights)]
+        if wrong := [weight for weight in numbers if not 0 <= weight < math.inf]:
+            raise ValueError(f"a weight must be at least 0, not {wrong[0]:g}")
+        if not any(numbers):
+            raise ValueError("all weights are 0; give at least one system a weight above 0")
+        systems = info.data.get("systems", ())
+        if not isinstance(weights, dict):
+            if systems and len(weights) != len(systems):
+                count = count_noun(len(weights), "weight")
+                raise ValueError(f"{count} for {len(systems)} systems; give each system one weight")
+        elif systems and (unknown := [name for name in weights if name not in systems]):
+            raise ValueError(f"'{unknown[0]}' is not among 'systems:', which has {', '.join(systems)}")
+        elif absent := [name for name in systems if name not in weights]:
+            raise ValueError(f"'{absent[0]}' has no weight; write 0 if it should not count")
         return weights
-
-
-def _check_numbers(weights: Sequence[float]) -> None:
-    if wrong := [weight for weight in weights if not 0 <= weight < math.inf]:
-        raise ValueError(f"a weight must be at least 0, not {wrong[0]:g}")
-    if not any(weights):
-        raise ValueError("all weights are 0; give at least one system a weight above 0")
-
-
-def _check_match(weights: tuple[float, ...] | dict[str, float], systems: tuple[str, ...]) -> None:
-    if not isinstance(weights, dict):
-        if len(weights) != len(systems):
-            raise ValueError(
-                f"{count_noun(len(weights), 'weight')} for {len(systems)} systems; give each system one weight"
-            )
-        return
-    if unknown := [name for name in weights if name not in systems]:
-        raise ValueError(f"'{unknown[0]}' is not among 'systems:', which has {', '.join(systems)}")
-    if absent := [name for name in systems if name not in weights]:
-        raise ValueError(f"'{absent[0]}' has no weight; write 0 if it should not count")
 
 
 class HybridSystem(System[HybridSystemNode]):
@@ -144,10 +135,8 @@ class HybridSystem(System[HybridSystemNode]):
         every = set().union(*queries)
         for name, its_own in zip(self.node.systems, queries, strict=True):
             if absent := len(every - its_own):
-                total = count_noun(len(every), "query", "queries")
-                yield Note(
-                    "queries_without_documents", f"{name} has no documents for {absent} of {total}", count=absent
-                )
+                message = f"{name} has no documents for {absent} of {count_noun(len(every), 'query', 'queries')}"
+                yield Note("queries_without_documents", message, count=absent)
 
 
 PLUGIN = HybridSystem

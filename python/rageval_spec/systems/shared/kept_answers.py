@@ -48,25 +48,17 @@ _Content: TypeAlias = tuple[bytes, Mapping[str, Any]]
 
 
 class Asked(Protocol):
-    """What is known of a system whose answers are stored."""
+    """What is known of a system whose answers are stored: an `AnsweringSystem`."""
+
+    context: Context
+    node: Any
 
     @property
-    def key(self) -> str:
-        """The SHA-256, in hex, of everything that its answers depend on besides the question."""
+    def key(self) -> str: ...
 
-    @property
-    def context(self) -> Context:
-        """Its surroundings."""
+    def unpack(self, content: bytes) -> AnswerRow | None: ...
 
-    @property
-    def node(self) -> Any:
-        """Its block, with `reuse` and `version`."""
-
-    def unpack(self, content: bytes) -> AnswerRow | None:
-        """The answer in stored bytes; None if they contain none."""
-
-    def digest_code(self) -> dict[str, str]:
-        """The sha256 of files that the answers can depend on besides those in the key, by path."""
+    def digest_code(self) -> dict[str, str]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,9 +177,8 @@ class KeptAnswers:
         for start in range(0, len(digests), LOOKED_UP_AT_ONCE):
             some = digests[start : start + LOOKED_UP_AT_ONCE]
             moved: dict[bytes, bytes] = {}
-            for digest, (content, when) in (
-                self._find_repaired(began, some) | self._find_with_times(key, some)
-            ).items():
+            taken = self._find_repaired(began, some) | self._find_with_times(key, some)
+            for digest, (content, when) in taken.items():
                 moved |= {digest: content, WHEN + digest: _pack({**when, "evaluation": began.id})}
             if moved:
                 self._answers.keep(self._finished, moved)

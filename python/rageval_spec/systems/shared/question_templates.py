@@ -167,9 +167,11 @@ def list_questions(
     system in the message that the collection has no queries.
     """
     queries = collection.require("queries", reader)
-    contexts = _reference_contexts(collection) if "contexts" in wanted else {}
+    references = collection.references if "contexts" in wanted else None
+    contexts = {} if references is None else dict(references.select("query_id", "reference_contexts").iter_rows())
     named = sorted(wanted - {*VARIABLES})
-    columns = _columns(collection) if named or wanted & {*_CONVERSATION} else {}
+    table = collection.columns if named or wanted & {*_CONVERSATION} else None
+    columns = {} if table is None else dict(table.select("query_id", "columns").iter_rows())
     for query_id, text in queries.select("query_id", "text").iter_rows():
         row = json.loads(columns.get(query_id, "{}"))
         known = {"question": text, "query_id": query_id, "contexts": contexts.get(query_id), **_converse(row, text)}
@@ -178,10 +180,8 @@ def list_questions(
         told = {name: known[name] for name in VARIABLES if name in wanted - left_out}
         told |= {name: row[name] for name in named if name in row}
         lack = _explain_lack(told, named)
-        yield (
-            query_id,
-            SystemQuestion(digest_of(told), told) if lack is None else AnswerRow(error=f"was not asked: {lack}"),
-        )
+        asked = SystemQuestion(digest_of(told), told)
+        yield query_id, asked if lack is None else AnswerRow(error=f"was not asked: {lack}")
 
 
 def _converse(row: Mapping[str, Any], question: str) -> dict[str, Any]:
@@ -209,15 +209,3 @@ def complete(row: AnswerRow, told: Variables) -> AnswerRow:
     """Fill in the contexts of an answer that names none with those that the system got."""
     given = told.get("contexts") if row.contexts is None else row.contexts
     return replace(row, contexts=None if given is None else tuple(given))
-
-
-def _columns(collection: Collection) -> dict[str, str]:
-    table = collection.columns
-    return {} if table is None else dict(table.select("query_id", "columns").iter_rows())
-
-
-def _reference_contexts(collection: Collection) -> dict[str, list[str] | None]:
-    references = collection.references
-    if references is None:
-        return {}
-    return dict(references.select("query_id", "reference_contexts").iter_rows())

@@ -44,7 +44,7 @@ class TraceSystemNode(GeneratingNode):
 
 T = TypeVar("T", bound=GeneratingNode)
 _MOST_SHOWN = 3
-_LONGEST_SHOWN = 60
+_LONGEST = 60
 
 
 class TraceSystem(System[T]):
@@ -143,31 +143,20 @@ def _choose_newest(traces: Sequence[Trace], queries: pl.DataFrame) -> tuple[dict
     by_id: dict[str, Trace] = {}
     by_text: dict[str, Trace] = {}
     unknown = 0
-    for trace in traces:
+    # As texts, moments are in the order of time without their `Z`, which would put whole seconds behind fractions.
+    for trace in sorted(traces, key=lambda one: (one.started or "").removesuffix("Z")):
         if trace.id in known:
-            _keep_newer(by_id, trace.id, trace)
+            by_id[trace.id] = trace
         elif groups := asked.get(trace.question.strip()):
-            for query_id in groups:
-                _keep_newer(by_text, query_id, trace)
+            by_text |= dict.fromkeys(groups, trace)
         else:
             unknown += 1
     return by_text | by_id, unknown
 
 
-def _keep_newer(newest: dict[str, Trace], query_id: str, trace: Trace) -> None:
-    if query_id not in newest or _moment_of(trace) >= _moment_of(newest[query_id]):
-        newest[query_id] = trace
-
-
-def _moment_of(trace: Trace) -> str:
-    """When a trace began, as text in the order of time: `Z` would put whole seconds behind their fractions."""
-    return (trace.started or "").removesuffix("Z")
-
-
 def _explain_unmatched(traces: Sequence[Trace], texts: Sequence[str]) -> str:
     def show(questions: Iterable[str]) -> str:
-        shown = [repr(text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}...") for text in questions]
-        return ", ".join(shown)
+        return ", ".join(repr(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}...") for text in questions)
 
     theirs = show([trace.question for trace in traces[:_MOST_SHOWN]])
     if not traces:
