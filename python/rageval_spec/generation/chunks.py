@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, groupby, zip_longest
 from math import log
-from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from rageval_spec import kernels, registry
@@ -82,10 +82,8 @@ def count_words(text: str) -> int:
     return narrow + (wide + 1) // 2
 
 
-def cut_documents(
-    documents: Iterable[SourceDocument], size: int = WORDS, measure: Callable[[str], int] = count_words
-) -> list[Chunk]:
-    """Cut documents into chunks of at most `size` words, or of whatever `measure` counts, in order.
+def cut_documents(documents: Iterable[SourceDocument], size: int = WORDS) -> list[Chunk]:
+    """Cut documents into chunks of at most `size` words, in order.
 
     A chunk begins at a heading where it can. A section that is too long is cut between paragraphs into parts of about
     equal length; a paragraph that is too long, between sentences; a sentence that is too long, between words. A short
@@ -93,34 +91,12 @@ def cut_documents(
     """
     if size < 1:
         raise UsageError(f"the size of a chunk must be at least 1, not {size}")
-    return [chunk for document in documents for chunk in _cut(document, size, measure)]
+    return [chunk for document in documents for chunk in _cut(document, size)]
 
 
-def token_counter(model: str, folder: Path) -> Callable[[str], int]:
-    """A measure for `cut_documents` that counts the tokens of an embedding model, without special tokens.
-
-    `model` is `minilm`, a folder relative to `folder`, or a Hugging Face id whose files are on
-    this machine.
-    """
-    from rageval_spec.inference.model_files import find_source, locate
-    from rageval_spec.inference.tokens import load_tokenizer
-
-    source = find_source(locate(model, folder))
-    if source is None:
-        raise UsageError(f"the files of {model} are not on this machine: rageval-spec models export {model}")
-    tokenizer = load_tokenizer(source.tokenizer_folder, source.tokenizer, max_length=None)
-    one, two = (len(ids) for ids in tokenizer.read(["a", "a a"]).ids)
-    special = 2 * one - two
-
-    def count(text: str) -> int:
-        return len(tokenizer.read([text]).ids[0]) - special if text.strip() else 0
-
-    return count
-
-
-def _cut(document: SourceDocument, size: int, measure: Callable[[str], int]) -> Iterator[Chunk]:
-    pieces = list(_find_pieces(document, size, measure))
-    groups = _join_small(_fill_sections(pieces, size), size)
+def _cut(document: SourceDocument, size: int) -> Iterator[Chunk]:
+    sections = groupby(_find_pieces(document, size), lambda piece: piece.section)
+    groups = _join_small([group for _, section in sections for group in _fill(list(section), size)], size)
     spans = [(group[0].start, group[-1].end) for group in groups]
     for number, (start, end) in enumerate(spans, 1):
         chunk_id = document.doc_id if len(spans) == 1 else f"{document.doc_id}#{number}"
@@ -141,30 +117,30 @@ def find_headings(document: SourceDocument, at: int) -> tuple[str, ...]:
     return tuple(block.words for block in path if block.words)
 
 
-def _find_pieces(document: SourceDocument, size: int, measure: Callable[[str], int]) -> Iterator[_Piece]:
+def _find_pieces(document: SourceDocument, size: int) -> Iterator[_Piece]:
     section = 0
     after_heading = True
     for block in document.blocks:
         is_heading = block.kind == "heading"
         section += is_heading and not after_heading  # headings that follow one another begin one section
         after_heading = is_heading
-        words = measure(document.text[block.start : block.end])
+        words = count_words(document.text[block.start : block.end])
         if words <= size:
             yield _Piece(block.start, block.end, words, section, block.level)
         else:
-            yield from _cut_block(document.text, block, section, size, measure)
+            yield from _cut_block(document.text, block, section, size)
 
 
-def _cut_block(text: str, block: TextBlock, section: int, size: int, measure: Callable[[str], int]) -> Iterator[_Piece]:
+def _cut_block(text: str, block: TextBlock, section: int, size: int) -> Iterator[_Piece]:
     """A long block as lines, if it is code or a table, or as sentences; what is still too long, as words."""
     for start, end in _find_joints(text, block):
-        words = measure(text[start:end])
+        words = count_words(text[start:end])
         if words <= size:
             yield _Piece(start, end, words, section, block.level)
         else:
             yield from (
-                _Piece(first, last, measure(text[first:last]), section, block.level)
-                for first, last in _cut_at_words(text, start, end, size, measure)
+                _Piece(first, last, count_words(text[first:last]), section, block.level)
+                for first, last in _cut_at_words(text, start, end, size)
             )
 
 
@@ -177,14 +153,12 @@ def _find_joints(text: str, block: TextBlock) -> Iterator[tuple[int, int]]:
     yield from ((block.start + start, block.start + end) for start, end in found)
 
 
-def _cut_at_words(
-    text: str, start: int, end: int, size: int, measure: Callable[[str], int]
-) -> Iterator[tuple[int, int]]:
+def _cut_at_words(text: str, start: int, end: int, size: int) -> Iterator[tuple[int, int]]:
     """Parts of a long sentence; a word of more than 40 characters is cut too."""
     first = last = start
     total = 0
     for word in re.finditer(rf"\S{{1,{_LONGEST_WORD}}}", text[start:end]):
-        words = measure(word[0])
+        words = count_words(word[0])
         if total and total + words > size:
             yield first, last
             first, total = start + word.start(), 0
@@ -192,15 +166,8 @@ def _cut_at_words(
     yield first, last
 
 
-def _fill_sections(pieces: Iterable[_Piece], size: int) -> list[list[_Piece]]:
-    """The pieces of each section in groups of about equal length, none above `size`."""
-    sections: dict[int, list[_Piece]] = {}
-    for piece in pieces:
-        sections.setdefault(piece.section, []).append(piece)
-    return [group for section in sections.values() for group in _fill(section, size)]
-
-
 def _fill(pieces: list[_Piece], size: int) -> Iterator[list[_Piece]]:
+    """The pieces of a section in groups of about equal length, none above `size`."""
     left = _size(pieces)
     group = list[_Piece]()
     for piece in pieces:
@@ -248,59 +215,25 @@ _COMPARED_AT_ONCE = 10_000
 _COMPARED_WORD = re.compile(r"\w+")
 
 
-class ChunkGroup(NamedTuple):
-    """Chunks about the same things.
-
-    Attributes:
-        chunks: the positions of the chunks, ascending.
-        names: the rare names that all of them contain, the rarest first; empty if only their meaning is near.
-        similarity: the lowest cosine between two of them; None without vectors.
-    """
-
-    chunks: tuple[int, ...]
-    names: tuple[str, ...]
-    similarity: float | None = None
-
-
-class _Pair(NamedTuple):
-    score: float
-    names: tuple[str, ...]
-    similarity: float | None
-
-
-def find_groups(
-    chunks: Sequence[Chunk], vectors: NDArray[np.float32] | None, count: int, *, size: int = 2
-) -> list[ChunkGroup]:
-    """Up to `count` groups of `size` chunks about the same things, the best connected first.
+def find_pairs(chunks: Sequence[Chunk], vectors: NDArray[np.float32] | None, count: int) -> list[tuple[int, int]]:
+    """The positions of up to `count` pairs of chunks about the same things, the best connected first.
 
     Two chunks are connected if they share rare names, or if each is among the other's nearest neighbours by `vectors`,
     their embeddings [chunks, dimensions]. Chunks side by side in a document are not, nor are two that say the same.
-    No chunk is in two groups before every chunk with a connection is in one. The same chunks and vectors give the
-    same groups.
+    No chunk is in two pairs before every chunk with a connection is in one. The same chunks and vectors give the same
+    pairs.
     """
-    if size < 2:
-        raise UsageError(f"a group has at least 2 chunks, not {size}")
-    if vectors is not None and len(vectors) != len(chunks):
-        raise UsageError(f"there are {len(chunks)} chunks, but {len(vectors)} vectors")
-    pairs = _connect(chunks, vectors)
-    order = sorted(pairs, key=lambda pair: (-pairs[pair].score, pair))
-    around: dict[int, set[int]] = defaultdict(set)
-    for first, second in order:
-        around[first].add(second)
-        around[second].add(first)
-    groups: dict[tuple[int, ...], ChunkGroup] = {}
-    while len(groups) < count:
-        used, before = set[int](), len(groups)
+    scores = _connect(chunks, vectors)
+    order = sorted(scores, key=lambda pair: (-scores[pair], pair))
+    found: list[tuple[int, int]] = []
+    while order and len(found) < count:
+        used, left = set[int](), list[tuple[int, int]]()
         for pair in order:
-            if len(groups) == count or used.issuperset(pair) or not used.isdisjoint(pair):
-                continue
-            members = _grow(pair, size, around, pairs, used)
-            if members is not None and members not in groups:
-                groups[members] = _describe(members, pairs)
-                used.update(members)
-        if len(groups) == before:
-            break
-    return list(groups.values())
+            is_free = used.isdisjoint(pair)
+            (found if is_free else left).append(pair)
+            used.update(pair if is_free else ())
+        order = left
+    return found[:count]
 
 
 def find_names(text: str) -> list[str]:
@@ -309,7 +242,8 @@ def find_names(text: str) -> list[str]:
     return [name for name in found if len(name) > 2 and not any(letter.isdigit() for letter in name)]
 
 
-def _connect(chunks: Sequence[Chunk], vectors: NDArray[np.float32] | None) -> dict[tuple[int, int], _Pair]:
+def _connect(chunks: Sequence[Chunk], vectors: NDArray[np.float32] | None) -> dict[tuple[int, int], float]:
+    """How well the positions of chunks are connected, by pairs."""
     names = [frozenset(find_names(chunk.text)) for chunk in chunks]
     sharers = Counter(name for found in names for name in found)
     rare = {name for name, many in sharers.items() if 2 <= many <= max(2, min(MOST_SHARERS, len(chunks) // 10))}
@@ -317,21 +251,18 @@ def _connect(chunks: Sequence[Chunk], vectors: NDArray[np.float32] | None) -> di
     candidates = set(_share_names(names, rare))
     if vectors is not None:
         candidates |= set(_find_nearest(vectors))
-    apart = sorted(pair for pair in candidates if not _stand_together(*(chunks[place] for place in pair)))
+    apart = sorted(pair for pair in candidates if not _follow_one_another(*(chunks[place] for place in pair)))
     words = {
         place: frozenset(_COMPARED_WORD.findall(chunks[place].text.casefold())) for pair in apart for place in pair
     }
     return {
-        pair: _weigh(names[pair[0]] & names[pair[1]] & rare, weights, similarity)
+        pair: sum(
+            sorted((weights[name] for name in names[pair[0]] & names[pair[1]] & rare), reverse=True)[:_MOST_NAMES]
+        )
+        + (similarity or 0)
         for pair, similarity in zip(apart, _compare(vectors, apart), strict=True)
         if (similarity or 0) < _TOO_NEAR and _overlap(words[pair[0]], words[pair[1]]) < _SAME
     }
-
-
-def _weigh(shared: Iterable[str], weights: Mapping[str, float], similarity: float | None) -> _Pair:
-    rarest = tuple(sorted(shared, key=lambda name: (-weights[name], name)))
-    score = sum(weights[name] for name in rarest[:_MOST_NAMES]) + (similarity or 0)
-    return _Pair(score, rarest, similarity)
 
 
 def _share_names(names: Sequence[frozenset[str]], rare: set[str]) -> Iterator[tuple[int, int]]:
@@ -352,13 +283,10 @@ def _find_nearest(vectors: NDArray[np.float32]) -> Iterator[tuple[int, int]]:
         yield from ((place, other) for other in found if place < other and place in nearest[other])
 
 
-def _stand_together(first: Chunk, second: Chunk) -> bool:
-    return first.doc_id == second.doc_id and abs(_number(first) - _number(second)) == 1
-
-
-def _number(chunk: Chunk) -> int:
-    number = chunk.chunk_id.rpartition("#")[2]
-    return int(number) if number.isdecimal() else 0
+def _follow_one_another(first: Chunk, second: Chunk) -> bool:
+    numbers = [one.chunk_id.rpartition("#")[2] for one in (first, second)]
+    places = [int(number) if number.isdecimal() else 0 for number in numbers]
+    return first.doc_id == second.doc_id and abs(places[0] - places[1]) == 1
 
 
 def _compare(vectors: NDArray[np.float32] | None, pairs: Sequence[tuple[int, int]]) -> Iterator[float | None]:
@@ -374,34 +302,6 @@ def _compare(vectors: NDArray[np.float32] | None, pairs: Sequence[tuple[int, int
 def _overlap(first: frozenset[str], second: frozenset[str]) -> float:
     """The share of the shorter text's words that the longer one has too."""
     return len(first & second) / max(1, min(len(first), len(second)))
-
-
-def _grow(
-    pair: tuple[int, int],
-    size: int,
-    around: Mapping[int, set[int]],
-    pairs: Mapping[tuple[int, int], _Pair],
-    used: set[int],
-) -> tuple[int, ...] | None:
-    """The pair with further chunks that are connected with all of its members; None if there are too few."""
-    members = list(pair)
-    while len(members) < size:
-        shared = set.intersection(*(around[member] for member in members)) - used
-        if not shared:
-            return None
-        members.append(max(shared, key=lambda one: (sum(pairs[_sort(one, member)].score for member in members), -one)))
-    return tuple(sorted(members))
-
-
-def _sort(first: int, second: int) -> tuple[int, int]:
-    return (first, second) if first < second else (second, first)
-
-
-def _describe(members: tuple[int, ...], pairs: Mapping[tuple[int, int], _Pair]) -> ChunkGroup:
-    inside = [pairs[pair] for pair in combinations(members, 2)]
-    shared = [name for name in inside[0].names if all(name in pair.names for pair in inside)]
-    cosines = [pair.similarity for pair in inside if pair.similarity is not None]
-    return ChunkGroup(members, tuple(shared), min(cosines) if cosines else None)
 
 
 Rankings = Mapping[str, Mapping[str, Sequence[str]]]
@@ -432,19 +332,14 @@ class Search:
             return {name: {} for name in self.systems}
         queries = pl.DataFrame({"query_id": list(questions), "text": list(questions.values())})
         collection = Collection("chunks", load_queries=lambda: queries, load_corpus=lambda: self.corpus)
-        return {name: _list_best(_retrieve(system, collection), queries) for name, system in self.systems.items()}
-
-
-def _retrieve(system: System[Any], collection: Collection) -> pl.DataFrame:
-    found = system.retrieve(collection, {})
-    return found.run if isinstance(found, Retrieval) else found
-
-
-def _list_best(run: pl.DataFrame, queries: pl.DataFrame) -> dict[str, list[str]]:
-    best: dict[str, list[str]] = {query_id: [] for query_id in queries["query_id"]}
-    for query_id, doc_id in run.select("query_id", "doc_id").iter_rows():
-        best[query_id].append(doc_id)
-    return best
+        rankings: dict[str, dict[str, list[str]]] = {}
+        for name, system in self.systems.items():
+            found = system.retrieve(collection, {})
+            best = rankings[name] = {query_id: [] for query_id in questions}
+            run = found.run if isinstance(found, Retrieval) else found
+            for query_id, doc_id in run.select("query_id", "doc_id").iter_rows():
+                best[query_id].append(doc_id)
+        return rankings
 
 
 def make_search(corpus: pl.DataFrame, model: str | None, depth: int, context: Context) -> Search:
@@ -460,15 +355,30 @@ def make_search(corpus: pl.DataFrame, model: str | None, depth: int, context: Co
     return Search(systems, corpus)
 
 
+def find_main_language(texts: Sequence[str], most: int) -> str | None:
+    """The code of the language of most of these texts, of which about `most` are read; None if none shows it."""
+    chosen = texts[:: max(1, len(texts) // most)]
+    told = Counter(language for text in chosen if (language := find_language(text)) is not None)
+    return min(told, key=lambda language: (-told[language], language)) if told else None
+
+
 def choose_stop_words(texts: Sequence[str]) -> str:
     """The name of bm25's list of stop words for the language of most of these texts, or `none`."""
-    chosen = texts[:: max(1, len(texts) // _SAMPLED)]
-    told = [language for text in chosen if (language := find_language(text)) is not None]
-    if not told:
-        return "none"
-    name = NAMES.get(max(sorted(set(told)), key=told.count), "").lower()
+    name = NAMES.get(find_main_language(texts, _SAMPLED) or "", "").lower()
     lists = get_args(registry.load("systems", "bm25").node_type.model_fields["stop_words"].annotation)
     return name if name in lists else "none"
+
+
+def take_turns(places: Iterable[int], doc_ids: Sequence[str], random: Random) -> list[int]:
+    """Positions in random order, one of each document at a time; `doc_ids` has the document of each position."""
+    documents: dict[str, list[int]] = defaultdict(list)
+    for place in places:
+        documents[doc_ids[place]].append(place)
+    turns = list(documents.values())
+    random.shuffle(turns)
+    for own in turns:
+        random.shuffle(own)
+    return [place for turn in zip_longest(*turns) for place in turn if place is not None]
 
 
 def find_ranks(rankings: Rankings, question: str, sources: Sequence[str]) -> dict[str, int | None]:

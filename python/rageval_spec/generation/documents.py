@@ -14,7 +14,14 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from rageval_spec.errors import DataError
-from rageval_spec.generation.document_formats import Content, TextBlock, find_paragraphs
+from rageval_spec.generation.document_formats import (
+    Content,
+    TextBlock,
+    find_paragraphs,
+    read_markdown,
+    read_pdf,
+    read_web_page,
+)
 from rageval_spec.kernels.inputs import name_special
 from rageval_spec.reading.formats.column_layouts import CORPUS, CorpusColumns, choose_keys
 from rageval_spec.reading.formats.json_files import json_objects, text_of
@@ -26,6 +33,7 @@ LARGEST = 64 << 20
 MARKDOWN = frozenset({"md", "markdown", "mdown", "mkd", "mdx"})
 HTML = frozenset({"html", "htm", "xhtml"})
 TEXT = frozenset({"txt", "text", "rst", "adoc", "asciidoc"})
+_READ_AS_FILES = MARKDOWN | HTML | TEXT | {"pdf"}
 CORPORA = frozenset({"jsonl", "ndjson", "json"})
 READABLE = "Markdown, text, HTML and PDF"
 _VERSION_KEYS = ("version", "revision", "modified", "last_modified", "updated_at", "updated", "date")
@@ -108,8 +116,11 @@ def _explain_nothing(path: Path, unread: tuple[Unread, ...]) -> str:
     return f"{path}: no document could be read:{reasons}{more}"
 
 
-def _read_folder(folder: Path) -> Iterator[SourceDocument | Unread]:
-    """All files below a folder in the order of their names. Links to folders are followed, but not in circles."""
+def _walk(folder: Path) -> Iterator[Path | Unread]:
+    """All files below a folder in the order of their names, and the folders that are left out.
+
+    Links to folders are followed, but not in circles.
+    """
     visited = {_identify(folder)}
     problems: list[OSError] = []
     for place, folders, files in os.walk(folder, followlinks=True, onerror=problems.append):
@@ -125,9 +136,16 @@ def _read_folder(folder: Path) -> Iterator[SourceDocument | Unread]:
                 visited.add(identity)
                 kept.append(name)
         folders[:] = kept
-        for name in sorted(files):
-            yield from _read_file(here / name, _relative(here / name, folder))
+        yield from (here / name for name in sorted(files))
     yield from (Unread(_relative(Path(one.filename), folder), one.strerror or str(one)) for one in problems)
+
+
+def _read_folder(folder: Path) -> Iterator[SourceDocument | Unread]:
+    for found in _walk(folder):
+        if isinstance(found, Unread):
+            yield found
+        else:
+            yield from _read_file(found, _relative(found, folder))
 
 
 def _identify(folder: Path) -> tuple[int, int]:
@@ -144,7 +162,7 @@ def _read_file(path: Path, doc_id: str) -> Iterator[SourceDocument | Unread]:
     if path.name.startswith("."):
         yield Unread(doc_id, "a hidden file")
         return
-    if form not in MARKDOWN | HTML | TEXT | {"pdf"}:
+    if form not in _READ_AS_FILES:
         yield Unread(doc_id, _explain_format(path, form))
         return
     try:
@@ -198,17 +216,11 @@ def _read_bytes(path: Path) -> bytes:
 
 def _parse(form: str, data: bytes) -> Content:
     if form == "pdf":
-        from rageval_spec.generation.document_formats import read_pdf
-
         return read_pdf(data)
     text = _decode(data, form)
     if form in HTML:
-        from rageval_spec.generation.document_formats import read_web_page
-
         return read_web_page(text)
     if form in MARKDOWN:
-        from rageval_spec.generation.document_formats import read_markdown
-
         return read_markdown(text)
     return Content(text, tuple(find_paragraphs(text)))
 
@@ -287,12 +299,10 @@ def describe_unread(unread: tuple[Unread, ...]) -> list[str]:
         reasons.setdefault(one.reason, []).append(one.path)
     lines = list[str]()
     for reason, paths in sorted(reasons.items(), key=lambda found: (-len(found[1]), found[0])):
-        named = ", ".join(paths[:_MOST_NAMED]) + (
-            f" and {len(paths) - _MOST_NAMED:,} more" if len(paths) > _MOST_NAMED else ""
-        )
-        lines.append(
-            f"{count_noun(len(paths), 'file')} not read: {reason}: {named}" if len(paths) > 1 else f"{named}: {reason}"
-        )
+        more = f" and {len(paths) - _MOST_NAMED:,} more" if len(paths) > _MOST_NAMED else ""
+        named = ", ".join(paths[:_MOST_NAMED]) + more
+        several = f"{count_noun(len(paths), 'file')} not read: {reason}: {named}"
+        lines.append(several if len(paths) > 1 else f"{named}: {reason}")
     return lines
 
 
@@ -301,23 +311,6 @@ def list_files(path: Path) -> list[Path]:
     corpus = find_file(path / "corpus.jsonl") if path.is_dir() else path
     if corpus.is_file() and (corpus == path or format_of(corpus) in CORPORA):
         return [corpus]
-    return sorted(_walk(path)) if path.is_dir() else []
-
-
-def _walk(folder: Path) -> Iterator[Path]:
-    """The readable files below a folder; links to folders are followed once."""
-    visited = {folder.resolve()}
-    for place, folders, files in os.walk(folder, followlinks=True):
-        here = Path(place)
-        folders[:] = [name for name in sorted(folders) if not name.startswith(".") and _is_new(here / name, visited)]
-        for name in files:
-            is_read = not name.startswith(".") and format_of(here / name) in MARKDOWN | HTML | TEXT | {"pdf"}
-            if is_read and os.access(here / name, os.R_OK) and (here / name).is_file():
-                yield here / name
-
-
-def _is_new(folder: Path, visited: set[Path]) -> bool:
-    real = folder.resolve()
-    is_new = real not in visited
-    visited.add(real)
-    return is_new
+    found = [one for one in _walk(path) if isinstance(one, Path)] if path.is_dir() else []
+    readable = (one for one in found if not one.name.startswith(".") and format_of(one) in _READ_AS_FILES)
+    return sorted(one for one in readable if os.access(one, os.R_OK) and one.is_file())

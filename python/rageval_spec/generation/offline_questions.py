@@ -14,14 +14,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, zip_longest
+from itertools import chain
 from math import log
 from random import Random
 from typing import Literal, NamedTuple, get_args
 
 from rageval_spec import kernels
 from rageval_spec.errors import UsageError
-from rageval_spec.judging.language import FREQUENT_WORDS, find_language
+from rageval_spec.generation.chunks import find_main_language, take_turns
+from rageval_spec.judging.language import FREQUENT_WORDS
 
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 _WIDE = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\u0e00-\u0eff\U00020000-\U0003ffff]")
@@ -70,7 +71,7 @@ class Vocabulary:
         for place, text in enumerate(texts):
             for term in dict.fromkeys(word.term for word in find_words(text)):
                 self._places[term].append(place)
-        self.language = _find_language(texts)
+        self.language = find_main_language(texts, _SAMPLED)
         self._frequent = {fold(word) for word in list_frequent(self.language)}
 
     def count_texts(self, term: str) -> int:
@@ -102,12 +103,6 @@ class Vocabulary:
 def list_frequent(language: str | None) -> Iterator[str]:
     for lists in FREQUENT_WORDS.values():
         yield from lists.get(language or "", "").split()
-
-
-def _find_language(texts: Sequence[str]) -> str | None:
-    chosen = texts[:: max(1, len(texts) // _SAMPLED)]
-    told = Counter(language for text in chosen if (language := find_language(text)) is not None)
-    return min(told, key=lambda language: (-told[language], language)) if told else None
 
 
 class Sentence(NamedTuple):
@@ -294,7 +289,7 @@ class _Source:
 
 class _Maker:
     def __init__(self, units: Sequence[Unit], shares: Mapping[Form, float], random: Random) -> None:
-        self.order = _take_turns(units, random)
+        self.order = take_turns(range(len(units)), [unit.doc_id for unit in units], random)
         self.questions: list[OfflineQuestion] = []
         self._units = units
         self._shares = {form: share for form, share in shares.items() if share > 0}
@@ -510,20 +505,3 @@ def _says(text: str, words: str) -> bool:
     """Whether a text has these words in a row, whatever stands between them."""
     inside, wanted = ([word.term for word in find_words(one)] for one in (text, words))
     return bool(wanted) and f" {' '.join(wanted)} " in f" {' '.join(inside)} "
-
-
-def _take_turns(units: Sequence[Unit], random: Random) -> list[int]:
-    """The positions of units in random order, one of each document at a time."""
-    documents: dict[str, list[int]] = defaultdict(list)
-    for place, unit in enumerate(units):
-        documents[unit.doc_id].append(place)
-    turns = list(documents.values())
-    random.shuffle(turns)
-    for places in turns:
-        random.shuffle(places)
-    return [place for turn in _zip(turns) for place in turn]
-
-
-def _zip(turns: Sequence[Sequence[int]]) -> Iterator[list[int]]:
-    for turn in zip_longest(*turns):
-        yield [place for place in turn if place is not None]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from rageval_spec import __version__
 from rageval_spec.generation import offline_questions
-from rageval_spec.generation.chunks import WORDS, Chunk, count_words, cut_documents
+from rageval_spec.generation.chunks import WORDS, Chunk, cut_documents
 from rageval_spec.generation.documents import DocumentSet, SourceDocument
 from rageval_spec.generation.question_sets import SplitUnit, divide_rows, read_shares
 from rageval_spec.judging.language import find_language
@@ -78,7 +78,7 @@ def _list_parts(documents: DocumentSet, size: int) -> list[_Part]:
         whole = ((one, Chunk(one.doc_id, one.doc_id, 0, len(one.text), one.text)) for one in documents.documents)
         return [_Part(_make_unit(document, chunk), document, chunk) for document, chunk in whole]
     named = {document.doc_id: document for document in documents.documents}
-    chunks = cut_documents(documents.documents, size, count_words)
+    chunks = cut_documents(documents.documents, size)
     return [_Part(_make_unit(named[chunk.doc_id], chunk), named[chunk.doc_id], chunk) for chunk in chunks]
 
 

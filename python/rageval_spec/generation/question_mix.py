@@ -5,17 +5,17 @@ The mix also gives the order in which questions of each kind are asked for.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, product, zip_longest
+from itertools import product
 from math import isclose, prod
 from random import Random
 from typing import Literal, NamedTuple
 
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
-from rageval_spec.generation.chunks import Chunk, count_words
+from rageval_spec.generation.chunks import Chunk, count_words, take_turns
 from rageval_spec.wording import list_names
 
 Kind = Literal["single", "multi_hop", "unanswerable"]
@@ -178,7 +178,9 @@ class Picker:
     def __init__(self, chunks: Sequence[Chunk], groups: Sequence[Places], per_chunk: int, seed: int) -> None:
         """`groups` are positions of chunks that belong together, best first. The same seed deals the same chunks."""
         self.per_chunk = per_chunk
-        self._order = [(place,) for place in _take_turns(chunks, seed)]
+        long = [place for place, chunk in enumerate(chunks) if count_words(chunk.text) >= FEWEST_WORDS]
+        every = long or range(len(chunks))
+        self._order = [(place,) for place in take_turns(every, [chunk.doc_id for chunk in chunks], Random(seed))]
         self._groups = list(groups)
         self._used: Counter[int] = Counter()
         self._tried: set[tuple[Places, str, str]] = set()
@@ -210,17 +212,3 @@ class Picker:
         taken.update(chosen)
         self._tried.add((chosen, slot.type, slot.kind))
         return chosen
-
-
-def _take_turns(chunks: Sequence[Chunk], seed: int) -> Iterator[int]:
-    """The positions of chunks in random order, one of each document at a time."""
-    long = [place for place, chunk in enumerate(chunks) if count_words(chunk.text) >= FEWEST_WORDS]
-    documents: dict[str, list[int]] = defaultdict(list)
-    for place in long or range(len(chunks)):
-        documents[chunks[place].doc_id].append(place)
-    random = Random(seed)
-    turns = list(documents.values())
-    random.shuffle(turns)
-    for places in turns:
-        random.shuffle(places)
-    return (place for place in chain.from_iterable(zip_longest(*turns)) if place is not None)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from rageval_spec.data.tables import Collection, references_of
 from rageval_spec.errors import UsageError
-from rageval_spec.generation.chunks import Chunk, cut_documents, find_groups, make_search
+from rageval_spec.generation.chunks import Chunk, cut_documents, find_pairs, make_search
 from rageval_spec.generation.documents import DocumentSet, SourceDocument, read_documents
 from rageval_spec.generation.question_mix import Mix
 from rageval_spec.generation.question_production import Candidate, Corpus, ProducedTestSet
@@ -281,14 +281,14 @@ class DocumentSource:
         """The corpus to make questions from. Chunks are embedded when groups of them are first asked for."""
         name = None if model is None else model.context.name
 
-        def group(count: int) -> list[tuple[int, ...]]:
+        def pair(count: int) -> list[tuple[int, int]]:
             vectors: NDArray[np.float32] | None = None
             if model is not None:
                 vectors = model.embed([chunk.text for chunk in self.chunks], "document").vectors
-            return [found.chunks for found in find_groups(self.chunks, vectors, count)]
+            return find_pairs(self.chunks, vectors, count)
 
         titles = {one.doc_id: one.title for one in self.documents.documents}
-        return Corpus(self.chunks, titles, group, make_search(self.tabulate(), name, depth, self._context))
+        return Corpus(self.chunks, titles, pair, make_search(self.tabulate(), name, depth, self._context))
 
 
 _ABOUT = ("by", "model", "checker", "judge", "seed")
