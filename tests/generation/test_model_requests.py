@@ -81,7 +81,7 @@ def test_an_unanswerable_question_has_no_answer() -> None:
         "missing": "postage",
         "language": "en",
     }
-    assert question.read(said, REPLY) == Draft("Who pays the postage?", "", (), "en", "postage")
+    assert question.read(said, REPLY) == Draft("Who pays the postage?", "", (), "en")
     assert question.read({**said, "suitable": False}, REPLY) == Unsuitable("the model gives no reason")
 
 

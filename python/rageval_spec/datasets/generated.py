@@ -22,7 +22,7 @@ from rageval_spec.reading.formats.column_layouts import CorpusColumns
 if TYPE_CHECKING:
     from rageval_spec.generation.model_requests import Asker, GeneratorModels
     from rageval_spec.generation.question_mix import Mix
-    from rageval_spec.generation.question_production import Order
+    from rageval_spec.generation.question_production import Order, QuestionMaker
     from rageval_spec.generation.question_sets import DocumentSource, GeneratedTestSet
 
 TYPES = {"factual": 40.0, "analytical": 35.0, "comparative": 15.0, "procedural": 10.0}
@@ -235,11 +235,12 @@ class Generated(Dataset[GeneratedNode]):
 
     def foresee_calls(self, *, embeds: bool = True) -> Estimate:
         """As `estimate`; with `embeds`, chunks are embedded first, so that all stored replies are found."""
+        from rageval_spec.endpoints.chat_questions import join_estimates
         from rageval_spec.generation.model_requests import ForeseeingAsker
 
         asker = ForeseeingAsker(self._models)
         self._make(asker, self._embedding if embeds else None, lambda _: None)
-        return asker.estimate
+        return join_estimates(asker.estimates)
 
     def prepare(self) -> None:
         """Make the questions, unless they are stored. Only one process at a time makes them.
@@ -298,12 +299,16 @@ class Generated(Dataset[GeneratedNode]):
         made = self._make(RealAsker(self._models, steps), self._embedding, steps.expect)
         return GeneratedTestSet.of(made, GenerationOrigin(self.source.origin, self._describe()))
 
-    def _make(self, asker: Asker, embedding: EmbeddingModel[Any] | None, expect: Callable[[int], None]) -> Any:
+    def _make(
+        self, asker: Asker, embedding: EmbeddingModel[Any] | None, expect: Callable[[int], None]
+    ) -> QuestionMaker:
         from rageval_spec.generation.question_faults import AcceptedQuestions
-        from rageval_spec.generation.question_production import make_questions
+        from rageval_spec.generation.question_production import QuestionMaker
 
         corpus = self.source.prepare(embedding, max(self.node.within, 100))
-        return make_questions(self._order, corpus, asker, AcceptedQuestions(embedding), expect)
+        maker = QuestionMaker(self._order, corpus, asker, AcceptedQuestions(embedding))
+        maker.make(expect)
+        return maker
 
     @property
     def _order(self) -> Order:

@@ -6,6 +6,7 @@ retrievers search the chunks, to see how hard a question's source is to find.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
@@ -73,6 +74,12 @@ class _Piece(NamedTuple):
     section: int
     level: int = 0
     """That of the heading it begins with; 0 if it begins without one."""
+
+
+def name_question(text: str, chunk_ids: Iterable[str]) -> str:
+    """An id made of a question and its sources: the same question has the same id in every test set."""
+    content = "\0".join((text, *chunk_ids))
+    return f"q-{hashlib.sha256(content.encode('utf-8', 'backslashreplace')).hexdigest()[:12]}"
 
 
 def count_words(text: str) -> int:

@@ -7,12 +7,13 @@ files, with what they say of each type of question. Which calls that would take 
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from rageval_spec.data.chat import ChatReply, ChatRequest, LimitError, Message
 from rageval_spec.data.findings import Criterion, Estimate, Failed, Finding
@@ -20,7 +21,6 @@ from rageval_spec.endpoints.chat_questions import (
     ChatQuestion,
     ask,
     estimate_questions,
-    join_estimates,
     recall,
     run_all,
     threads_for,
@@ -71,14 +71,12 @@ class Draft(NamedTuple):
         answer: its answer; "" if the question is to be unanswerable.
         quotes: the number of a passage, from 1, and what the model says stands in it.
         language: the code of its language, as the model says; "" if it does not say.
-        missing: what the passage does not tell, for an unanswerable question.
     """
 
     question: str
     answer: str
     quotes: tuple[tuple[int, str], ...] = ()
     language: str = ""
-    missing: str = ""
 
 
 class QuestionOpinion(NamedTuple):
@@ -106,8 +104,7 @@ def ask_for_draft(
         "passages": fence_all("passage", passages),
     }
     if slot.kind == "unanswerable":
-        request = _request("system", render("unanswerable", **variables), _UNANSWERABLE)
-        return ChatQuestion(request, _read_unanswerable)
+        return ChatQuestion(_request("system", render("unanswerable", **variables), _UNANSWERABLE), _read_draft)
     variables |= {"difficulty": wordings["difficulties"][slot.difficulty], "count": len(passages)}
     return ChatQuestion(_request("system", render("draft", **variables), _DRAFT), _read_draft)
 
@@ -148,16 +145,11 @@ def _name_language(code: str | None) -> str:
 def _read_draft(value: Mapping[str, Any], _: ChatReply) -> Draft | Unsuitable:
     if not value["suitable"]:
         return Unsuitable(_say(value["why_not"]) or "the model gives no reason")
-    question, answer = _require(value, "question"), _require(value, "answer")
+    question, language = _require(value, "question"), _say(value["language"]).lower()
+    if "answer" not in value:
+        return Draft(question, "", (), language)
     quotes = tuple((one["passage"], quote) for one in value["evidence"] if (quote := one["quote"].strip()))
-    return Draft(question, answer, quotes, _say(value["language"]).lower())
-
-
-def _read_unanswerable(value: Mapping[str, Any], _: ChatReply) -> Draft | Unsuitable:
-    if not value["suitable"]:
-        return Unsuitable(_say(value["why_not"]) or "the model gives no reason")
-    language, missing = _say(value["language"]).lower(), _say(value["missing"])
-    return Draft(_require(value, "question"), "", (), language, missing)
+    return Draft(question, _require(value, "answer"), quotes, language)
 
 
 def _read_opinion(value: Mapping[str, Any], _: ChatReply) -> QuestionOpinion:
@@ -219,19 +211,6 @@ def describe_prompts() -> dict[str, Any]:
 T = TypeVar("T")
 
 
-class Asker(Protocol):
-    """Asks models. A result is None if it is not there yet, which only happens while calls are foreseen."""
-
-    def write(self, questions: Sequence[ChatQuestion[T]], tokens: int) -> list[T | Failed | None]:
-        """Ask the model that writes; a reply has about `tokens` tokens."""
-
-    def check(self, questions: Sequence[ChatQuestion[T]], tokens: int) -> list[T | Failed | None]:
-        """Ask the model that checks."""
-
-    def judge(self, samples: Sequence[Sample]) -> list[Finding | Failed | None]:
-        """Ask the judge whether the contexts of samples support their answers."""
-
-
 @dataclass
 class Steps:
     """Counts what was asked, for a display of progress. Safe to use from several threads."""
@@ -269,21 +248,39 @@ class GeneratorModels:
     context: Context
 
 
-class RealAsker:
+class Asker(ABC):
+    """Asks models. A result is None if it is not there yet, which only happens while calls are foreseen."""
+
+    def __init__(self, models: GeneratorModels) -> None:
+        self._models = models
+        models.judge.expect([models.criterion])
+
+    def write(self, questions: Sequence[ChatQuestion[T]], tokens: int) -> Sequence[T | Failed | None]:
+        """Ask the model that writes; a reply has about `tokens` tokens."""
+        return self._ask(self._models.writer, questions, tokens)
+
+    def check(self, questions: Sequence[ChatQuestion[T]], tokens: int) -> Sequence[T | Failed | None]:
+        """Ask the model that checks."""
+        return self._ask(self._models.checker, questions, tokens)
+
+    @abstractmethod
+    def judge(self, samples: Sequence[Sample]) -> Sequence[Finding | Failed | None]:
+        """Ask the judge whether the contexts of samples support their answers."""
+
+    @abstractmethod
+    def _ask(
+        self, model: ChatModel[Any], questions: Sequence[ChatQuestion[T]], tokens: int
+    ) -> Sequence[T | Failed | None]: ...
+
+
+class RealAsker(Asker):
     """Asks the models; replies come from the store where it has them."""
 
     def __init__(self, models: GeneratorModels, steps: Steps) -> None:
-        self._models = models
+        super().__init__(models)
         self._steps = steps
-        models.judge.expect([models.criterion])
 
-    def write(self, questions: Sequence[ChatQuestion[T]], tokens: int) -> list[T | Failed | None]:  # noqa: ARG002
-        return self._ask(self._models.writer, questions)
-
-    def check(self, questions: Sequence[ChatQuestion[T]], tokens: int) -> list[T | Failed | None]:  # noqa: ARG002
-        return self._ask(self._models.checker, questions)
-
-    def judge(self, samples: Sequence[Sample]) -> list[Finding | Failed | None]:
+    def judge(self, samples: Sequence[Sample]) -> Sequence[Finding | Failed | None]:
         if not samples:
             return []
         try:
@@ -291,7 +288,7 @@ class RealAsker:
         except LimitError as error:
             return [self._recall(sample, error) for sample in samples]
         self._steps.end(len(samples))
-        return list(findings)
+        return findings
 
     def _recall(self, sample: Sample, error: LimitError) -> Finding | Failed:
         """What the judge has said of a sample before a limit was reached."""
@@ -300,9 +297,14 @@ class RealAsker:
             return Failed(str(error), is_unfinished=True)
         return judge.assess(criterion, [sample]).findings[0]
 
-    def _ask(self, model: ChatModel[Any], questions: Sequence[ChatQuestion[T]]) -> list[T | Failed | None]:
+    def _ask(
+        self,
+        model: ChatModel[Any],
+        questions: Sequence[ChatQuestion[T]],
+        tokens: int,  # noqa: ARG002 - as foreseen
+    ) -> Sequence[T | Failed | None]:
         tasks = [partial(self._ask_one, model, question) for question in questions]
-        return [*run_all(tasks, threads_for(model, self._models.context))]
+        return run_all(tasks, threads_for(model, self._models.context))
 
     def _ask_one(self, model: ChatModel[Any], question: ChatQuestion[T]) -> T | Failed:
         found = ask(model, question, self._models.context)
@@ -310,7 +312,7 @@ class RealAsker:
         return found
 
 
-class ForeseeingAsker:
+class ForeseeingAsker(Asker):
     """Makes no call. What is stored is used, and the calls for the rest are collected.
 
     Attributes:
@@ -318,21 +320,10 @@ class ForeseeingAsker:
     """
 
     def __init__(self, models: GeneratorModels) -> None:
-        self._models = models
+        super().__init__(models)
         self.estimates: list[Estimate] = []
-        models.judge.expect([models.criterion])
 
-    @property
-    def estimate(self) -> Estimate:
-        return join_estimates(self.estimates)
-
-    def write(self, questions: Sequence[ChatQuestion[T]], tokens: int) -> list[T | Failed | None]:
-        return self._look_up(self._models.writer, questions, tokens)
-
-    def check(self, questions: Sequence[ChatQuestion[T]], tokens: int) -> list[T | Failed | None]:
-        return self._look_up(self._models.checker, questions, tokens)
-
-    def judge(self, samples: Sequence[Sample]) -> list[Finding | Failed | None]:
+    def judge(self, samples: Sequence[Sample]) -> Sequence[Finding | Failed | None]:
         judge, criterion = self._models.judge, self._models.criterion
         found: list[Finding | Failed | None] = []
         for sample in samples:
@@ -341,9 +332,9 @@ class ForeseeingAsker:
             found.append(None if missing.calls else judge.assess(criterion, [sample]).findings[0])
         return found
 
-    def _look_up(
+    def _ask(
         self, model: ChatModel[Any], questions: Sequence[ChatQuestion[T]], tokens: int
-    ) -> list[T | Failed | None]:
+    ) -> Sequence[T | Failed | None]:
         context = self._models.context
         self.estimates.append(estimate_questions(model, model.context.name, questions, context, tokens))
         known = [recall(model, question, context) for question in questions]

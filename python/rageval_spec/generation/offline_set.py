@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rageval_spec import __version__
 from rageval_spec.generation import offline_questions
-from rageval_spec.generation.chunks import WORDS, Chunk, cut_documents
+from rageval_spec.generation.chunks import WORDS, Chunk, cut_documents, name_question
 from rageval_spec.generation.documents import DocumentSet, SourceDocument
-from rageval_spec.generation.question_sets import SplitUnit, divide_rows, read_shares
+from rageval_spec.generation.question_sets import SplitUnit, divide_rows, read_shares, write_quote, write_sources
 from rageval_spec.judging.language import find_language
 from rageval_spec.wording import count_noun
 
@@ -98,20 +97,19 @@ def _make_unit(document: SourceDocument, chunk: Chunk) -> offline_questions.Unit
 def _write_row(question: offline_questions.OfflineQuestion, parts: Sequence[_Part], seed: int) -> Row:
     units = [parts[place].unit for place in question.units]
     sources = {parts[place].document.doc_id: parts[place].document for place in question.units}
+    first = parts[question.units[0]].chunk
     return {
-        "query_id": _name(question, units),
+        "query_id": name_question(question.text, (unit.unit_id for unit in units)),
         "question": question.text,
         "relevant": [unit.unit_id for unit in units],
         "relevant_documents": list(sources),
-        "evidence": list(_write_evidence(question, parts)),
+        # A title is no part of its text.
+        "evidence": [write_quote(first, question.start, question.end)] if question.end else [],
         "type": question.form,
         "difficulty": _name_difficulty(question.overlap),
         "language": find_language(units[0].text),
         **({"gap": question.answer} if question.answer else {}),
-        "sources": [
-            {"document": doc_id, "title": document.title, "version": document.version}
-            for doc_id, document in sources.items()
-        ],
+        "sources": write_sources(sources.values()),
         "made_by": MADE_BY,
         "made": {
             "by": f"rageval-spec {__version__}",
@@ -122,29 +120,8 @@ def _write_row(question: offline_questions.OfflineQuestion, parts: Sequence[_Par
     }
 
 
-def _name(question: offline_questions.OfflineQuestion, units: Sequence[offline_questions.Unit]) -> str:
-    """An id made of the question and its sources: the same question has the same id in every set."""
-    content = "\0".join((question.text, *(unit.unit_id for unit in units)))
-    return f"q-{hashlib.sha256(content.encode('utf-8', 'backslashreplace')).hexdigest()[:12]}"
-
-
 def _name_difficulty(overlap: float) -> str:
     return "easy" if overlap >= EASY else "hard" if overlap < HARD else "medium"
-
-
-def _write_evidence(question: offline_questions.OfflineQuestion, parts: Sequence[_Part]) -> Iterator[Row]:
-    """What the question was made from, with its offsets in the chunk and in the document; of a title nothing."""
-    unit, _, chunk = parts[question.units[0]]
-    if question.end:
-        yield {
-            "quote": unit.text[question.start : question.end],
-            "chunk": unit.unit_id,
-            "start": question.start,
-            "end": question.end,
-            "document": chunk.doc_id,
-            "document_start": chunk.start + question.start,
-            "document_end": chunk.start + question.end,
-        }
 
 
 def _write_corpus(parts: Sequence[_Part], made: offline_questions.OfflineQuestions) -> Iterator[Row]:
@@ -176,10 +153,6 @@ def _write_rejected(parts: Sequence[_Part], made: offline_questions.OfflineQuest
 
 def _remark_on_count(found: int, count: int, made: offline_questions.OfflineQuestions) -> Iterator[str]:
     if found < count:
-        reasons = Counter(one.reason for one in made.dropped)
-        most = (
-            f" (most often dropped because {offline_questions.REASONS[reasons.most_common(1)[0][0]]})"
-            if reasons
-            else ""
-        )
+        reasons = Counter(one.reason for one in made.dropped).most_common(1)
+        most = f" (most often dropped because {offline_questions.REASONS[reasons[0][0]]})" if reasons else ""
         yield f"the corpus gives only {found:,} of {count_noun(count, 'question')}{most}"

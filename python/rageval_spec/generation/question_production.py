@@ -6,7 +6,6 @@ into the test set: what it is made from, what was found, and why it was rejected
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from typing import Any, Literal, TypeVar, get_args
 from rageval_spec.data.findings import Failed, Finding, is_supported
 from rageval_spec.data.samples import Sample
 from rageval_spec.generation import model_requests
-from rageval_spec.generation.chunks import Chunk, Rankings, Search, find_ranks, measure_difficulty
+from rageval_spec.generation.chunks import Chunk, Rankings, Search, find_ranks, measure_difficulty, name_question
 from rageval_spec.generation.question_faults import AcceptedQuestions, TextSpan, find_leak, find_quote, find_unanchored
 from rageval_spec.generation.question_mix import Mix, Picker, Places, Slot
 from rageval_spec.judging.language import NAMES, find_language
@@ -312,9 +311,7 @@ class Candidate:
 
     @property
     def query_id(self) -> str:
-        """Its id, made from its text and its chunks: the same question has the same id in every test set."""
-        content = "\0".join((self.question, *(chunk.chunk_id for chunk in self.chunks)))
-        return f"q-{hashlib.sha256(content.encode('utf-8', 'backslashreplace')).hexdigest()[:12]}"
+        return name_question(self.question, (chunk.chunk_id for chunk in self.chunks))
 
     def reject(self, reason: Reason, detail: str = "", raw: str | None = None) -> None:
         if self.reason is None:
@@ -394,9 +391,8 @@ class Corpus:
         return f"[{where}]\n{chunk.text}" if where else chunk.text
 
 
-@dataclass
-class ProducedTestSet:
-    """A test set, with what was rejected on the way.
+class QuestionMaker:
+    """Makes the questions that were ordered, or as many as the corpus and the models give.
 
     Attributes:
         accepted: the questions, in the order of their slots.
@@ -405,23 +401,6 @@ class ProducedTestSet:
         stopped: why it ended before it was done: a limit, or an endpoint that does not answer; None if it was done.
     """
 
-    accepted: list[Candidate] = field(default_factory=list)
-    rejected: list[Candidate] = field(default_factory=list)
-    shortages: list[str] = field(default_factory=list)
-    stopped: str | None = None
-
-
-def make_questions(
-    order: Order, corpus: Corpus, asker: model_requests.Asker, known: AcceptedQuestions, expect: Callable[[int], None]
-) -> ProducedTestSet:
-    """Make the questions that were ordered, or as many as the corpus and the models give.
-
-    `known` finds duplicates; `expect` is called with the number of steps that each round of questions takes.
-    """
-    return _Maker(order, corpus, asker, known).make(expect)
-
-
-class _Maker:
     def __init__(self, order: Order, corpus: Corpus, asker: model_requests.Asker, known: AcceptedQuestions) -> None:
         slots = order.mix.list_slots(order.count, order.seed)
         several = sum(slot.kind == "multi_hop" for slot in slots)
@@ -436,12 +415,18 @@ class _Maker:
         self._attempts: Counter[int] = Counter()
         self._filled: set[int] = set()
         self._set_aside: list[Candidate] = []
-        self._made = ProducedTestSet()
+        self.accepted: list[Candidate] = []
+        self.rejected: list[Candidate] = []
+        self.shortages: list[str] = []
+        self.stopped: str | None = None
 
-    def make(self, expect: Callable[[int], None]) -> ProducedTestSet:
-        """Rounds of questions: each round tries one for every slot that is still empty, if a chunk is left for it."""
+    def make(self, expect: Callable[[int], None]) -> None:
+        """Rounds of questions: each round tries one for every slot that is still empty, if a chunk is left for it.
+
+        `expect` is called with the number of steps that each round takes.
+        """
         pending: Sequence[Slot] = self._slots
-        while pending and self._made.stopped is None:
+        while pending and self.stopped is None:
             candidates = list(self._deal(pending))
             if not candidates:
                 break
@@ -450,17 +435,16 @@ class _Maker:
             self._checker.check(candidates, self._count_wanted() if self._order.steers_difficulty else None)
             self._sort_out(candidates)
             pending = [slot for slot in self._list_empty() if self._attempts[slot.number] < self._order.attempts]
-        while self._set_aside and self._made.stopped is None:
+        while self._set_aside and self.stopped is None:
             self._readmit(expect)
-        self._made.rejected += self._set_aside
-        self._made.accepted.sort(key=lambda one: one.slot.number)
-        if self._made.stopped is None:
+        self.rejected += self._set_aside
+        self.accepted.sort(key=lambda one: one.slot.number)
+        if self.stopped is None:
             unserved: list[Slot] = []
             spent: list[Slot] = []
             for slot in self._list_empty():
                 (unserved if self._attempts[slot.number] < self._order.attempts else spent).append(slot)
-            self._made.shortages += self._explain_shortage(unserved, spent)
-        return self._made
+            self.shortages += self._explain_shortage(unserved, spent)
 
     def _list_empty(self) -> list[Slot]:
         return [slot for slot in self._slots if slot.number not in self._filled]
@@ -470,7 +454,7 @@ class _Maker:
         answerable = sum(slot.kind != "unanswerable" for slot in self._slots)
         shares = self._order.mix.shares["difficulty"]
         wanted = Counter({name: ceil(share * answerable / 100 - 1e-9) for name, share in shares.items()})
-        wanted.subtract(one.difficulty for one in self._made.accepted if one.difficulty is not None)
+        wanted.subtract(one.difficulty for one in self.accepted if one.difficulty is not None)
         return wanted
 
     def _readmit(self, expect: Callable[[int], None]) -> None:
@@ -478,7 +462,7 @@ class _Maker:
         wanted, offered = self._count_wanted(), defaultdict[int, list[Candidate]](list)
         for one in self._set_aside:
             if one.slot.number in self._filled:
-                self._made.rejected.append(one)
+                self.rejected.append(one)
             else:
                 offered[one.slot.number].append(one)
         chosen = list[Candidate]()
@@ -533,17 +517,17 @@ class _Maker:
         """Keep what passed every check; the slots of the others stay empty."""
         for one in candidates:
             if one.unfinished is not None:
-                self._made.stopped = one.unfinished
+                self.stopped = one.unfinished
             elif one.reason is None:
-                self._made.accepted.append(one)
+                self.accepted.append(one)
                 self._filled.add(one.slot.number)
             elif one.reason == "enough":
                 self._set_aside.append(one)
             else:
-                self._made.rejected.append(one)
+                self.rejected.append(one)
         failed = [one for one in candidates if one.is_call_failed]
         if failed and 2 * len(failed) >= len(candidates) and all(one.reason is not None for one in candidates):
-            self._made.stopped = self._made.stopped or failed[0].detail
+            self.stopped = self.stopped or failed[0].detail
 
     def _explain_shortage(self, unserved: Sequence[Slot], spent: Sequence[Slot]) -> Iterator[str]:
         several = sum(slot.kind == "multi_hop" for slot in unserved)

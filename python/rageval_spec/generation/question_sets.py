@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from rageval_spec.errors import UsageError
 from rageval_spec.generation.chunks import Chunk, cut_documents, find_pairs, make_search
 from rageval_spec.generation.documents import DocumentSet, SourceDocument, read_documents
 from rageval_spec.generation.question_mix import Mix
-from rageval_spec.generation.question_production import Candidate, Corpus, ProducedTestSet
+from rageval_spec.generation.question_production import Candidate, Corpus, QuestionMaker
 from rageval_spec.wording import count_noun, format_percent
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def write_row(one: Candidate, origin: GenerationOrigin) -> Row:
         "relevant": [chunk.chunk_id for chunk in chunks],
         "relevant_documents": list(dict.fromkeys(chunk.doc_id for chunk in chunks)),
         "reference_contexts": [chunk.text for chunk in chunks],
-        "evidence": list(_write_evidence(one)),
+        "evidence": [write_quote(one.chunks[place], start, end) for place, start, end in one.spans],
         "type": one.slot.type,
         "kind": one.slot.kind,
         "difficulty": one.difficulty,
@@ -72,7 +72,7 @@ def write_row(one: Candidate, origin: GenerationOrigin) -> Row:
         "style": one.slot.style,
         "language": one.language or None,
         "ranks": dict(one.ranks),
-        "sources": list(_write_sources(one.chunks, origin.documents)),
+        "sources": write_sources(origin.documents[doc_id] for doc_id in dict.fromkeys(c.doc_id for c in one.chunks)),
         "made": {**origin.made, "slot": one.slot.number, "attempt": one.attempt + 1},
     }
 
@@ -115,25 +115,22 @@ def write_title(chunk: Chunk, document: SourceDocument) -> str:
     return " > ".join(dict.fromkeys(line for line in (document.title, *chunk.headings) if line.strip()))
 
 
-def _write_evidence(one: Candidate) -> Iterator[Row]:
-    """Each quote with its offsets in the chunk and in the document: `text[start:end] == quote`."""
-    for place, start, end in one.spans:
-        chunk = one.chunks[place]
-        yield {
-            "quote": chunk.text[start:end],
-            "chunk": chunk.chunk_id,
-            "start": start,
-            "end": end,
-            "document": chunk.doc_id,
-            "document_start": chunk.start + start,
-            "document_end": chunk.start + end,
-        }
+def write_quote(chunk: Chunk, start: int, end: int) -> Row:
+    """A part of a chunk with its offsets in it and in the document: `text[start:end] == quote`."""
+    return {
+        "quote": chunk.text[start:end],
+        "chunk": chunk.chunk_id,
+        "start": start,
+        "end": end,
+        "document": chunk.doc_id,
+        "document_start": chunk.start + start,
+        "document_end": chunk.start + end,
+    }
 
 
-def _write_sources(chunks: Sequence[Chunk], documents: Mapping[str, SourceDocument]) -> Iterator[Row]:
-    for doc_id in dict.fromkeys(chunk.doc_id for chunk in chunks):
-        document = documents[doc_id]
-        yield {"document": doc_id, "title": document.title, "version": document.version}
+def write_sources(documents: Iterable[SourceDocument]) -> list[Row]:
+    """The documents that a question is made from, with their versions."""
+    return [{"document": one.doc_id, "title": one.title, "version": one.version} for one in documents]
 
 
 FORMAT = 1
@@ -179,7 +176,7 @@ class GeneratedTestSet:
     stopped: str | None = None
 
     @classmethod
-    def of(cls, made: ProducedTestSet, origin: GenerationOrigin) -> GeneratedTestSet:
+    def of(cls, made: QuestionMaker, origin: GenerationOrigin) -> GeneratedTestSet:
         rows, rejected = (write_row(one, origin) for one in made.accepted), map(write_rejected, made.rejected)
         return cls(tuple(rows), tuple(rejected), tuple(made.shortages), made.stopped)
 
@@ -194,25 +191,21 @@ class GeneratedTestSet:
 
         Difficulties are counted as they were measured, over the questions that have an answer.
         """
-        return list(self._list_shares(mix))
+        shares = mix.shares
+        columns = ["type", "difficulty", "kind", *(["style"] if len(shares["style"]) > 1 else [])]
+        found = list[KindShare]()
+        for column in columns:
+            counted = [row[column] for row in self.rows if row[column] is not None]
+            made, wanted = Counter(counted), shares[column]
+            found += [KindShare(column, name, made[name], wanted[name] * len(counted) / 100) for name in wanted]
+            found += [KindShare(column, name, made[name], 0.0) for name in sorted(made.keys() - wanted.keys())]
+        return found
 
     def list_differences(self, mix: Mix) -> list[str]:
         """What is not as it was ordered: missing questions, and shares that are far from the wanted ones."""
         far = [share.describe() for share in self.count_shares(mix) if share.is_far(len(self.rows))]
         mixed = [f"their mix is not as ordered: {'; '.join(far)}"] if far else []
         return [*map(_tell_shortage, self.shortages), *mixed]
-
-    def _list_shares(self, mix: Mix) -> Any:
-        shares = mix.shares
-        columns = {"type": shares["type"], "difficulty": shares["difficulty"], "kind": shares["kind"]}
-        if len(shares["style"]) > 1:
-            columns["style"] = shares["style"]
-        for column, wanted in columns.items():
-            counted = [row[column] for row in self.rows if row[column] is not None]
-            made = Counter(counted)
-            for name, share in wanted.items():
-                yield KindShare(column, name, made[name], share * len(counted) / 100)
-            yield from (KindShare(column, name, made[name], 0.0) for name in sorted(made.keys() - wanted.keys()))
 
     def pack(self) -> bytes:
         content = {"format": FORMAT, **asdict(self)}
@@ -266,16 +259,10 @@ class DocumentSource:
         return [write_chunk(chunk, self.origin[chunk.doc_id]) for chunk in self.chunks]
 
     def tabulate(self) -> pl.DataFrame:
-        import polars as pl
-
-        rows = [(chunk.chunk_id, write_title(chunk, self.origin[chunk.doc_id]), chunk.text) for chunk in self.chunks]
-        return pl.DataFrame(rows, schema=dict.fromkeys(("doc_id", "title", "text"), pl.String), orient="row")
+        return _tabulate(self.list_rows(), _CORPUS)
 
     def tabulate_documents(self) -> pl.DataFrame:
-        import polars as pl
-
-        rows = [(one.doc_id, one.title, one.text) for one in self.documents.documents]
-        return pl.DataFrame(rows, schema=dict.fromkeys(("doc_id", "title", "text"), pl.String), orient="row")
+        return _tabulate([one._asdict() for one in self.documents.documents], _CORPUS)
 
     def prepare(self, model: EmbeddingModel[Any] | None, depth: int) -> Corpus:
         """The corpus to make questions from. Chunks are embedded when groups of them are first asked for."""
@@ -291,6 +278,7 @@ class DocumentSource:
         return Corpus(self.chunks, titles, pair, make_search(self.tabulate(), name, depth, self._context))
 
 
+_CORPUS = {"doc_id": "doc_id", "title": "title", "text": "text"}
 _ABOUT = ("by", "model", "checker", "judge", "seed")
 
 
@@ -348,17 +336,9 @@ def _tabulate_qrels(rows: Sequence[Mapping[str, Any]], key: str) -> pl.DataFrame
 
 
 def _tabulate_references(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    return references_of(
-        (
-            row["query_id"],
-            [row["reference"]] if row["reference"] else [],
-            row["reference_contexts"],
-            row["answerable"],
-            None,
-            None,
-        )
-        for row in rows
-    )
+    parts = ("query_id", "reference", "reference_contexts", "answerable")
+    told = ([row[part] for part in parts] for row in rows)
+    return references_of((name, [gold] if gold else [], texts, known, None, None) for name, gold, texts, known in told)
 
 
 def _tabulate_columns(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame | None:
