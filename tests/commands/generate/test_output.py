@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.commands.generate.output import OutputFiles, Summary, check_output, write_rows, write_sides
+from rageval_spec.commands.generate.output import Summary, check_output, place_beside, write_rows, write_sides
 from rageval_spec.errors import UsageError
 from rageval_spec.generation.question_sets import KindShare
 
 
 def test_files_lie_beside_the_questions() -> None:
-    assert OutputFiles(Path("sets/my.golden.jsonl"), None).beside("rejected") == Path("sets/my.golden.rejected.jsonl")
+    assert place_beside(Path("sets/my.golden.jsonl"), "rejected") == Path("sets/my.golden.rejected.jsonl")
 
 
 def test_a_file_that_exists_is_replaced_only_on_demand(tmp_path: Path) -> None:
@@ -27,12 +27,12 @@ def test_a_file_that_exists_is_replaced_only_on_demand(tmp_path: Path) -> None:
 
 
 def test_each_set_of_a_split_has_its_file_and_sets_of_an_earlier_one_are_removed(tmp_path: Path) -> None:
-    places = OutputFiles(tmp_path / "golden.jsonl", None)
+    output = tmp_path / "golden.jsonl"
     rows = [{"split": "test", "n": 1}, {"split": "validation", "n": 2}, {"split": "test", "n": 3}]
-    assert [path.name for path in write_sides(rows, places)] == ["golden.validation.jsonl", "golden.test.jsonl"]
-    assert places.beside("test").read_text() == '{"split": "test", "n": 1}\n{"split": "test", "n": 3}\n'
-    assert [*write_sides([{"n": 1}], places)] == []
-    assert not places.beside("test").exists()
+    assert [path.name for path in write_sides(rows, output)] == ["golden.validation.jsonl", "golden.test.jsonl"]
+    assert place_beside(output, "test").read_text() == '{"split": "test", "n": 1}\n{"split": "test", "n": 3}\n'
+    assert [*write_sides([{"n": 1}], output)] == []
+    assert not place_beside(output, "test").exists()
 
 
 def make(**parts: Any) -> Summary:

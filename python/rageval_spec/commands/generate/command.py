@@ -30,8 +30,7 @@ from rageval_spec.progress import ProgressDisplay
 from rageval_spec.wording import count_noun, list_names
 
 if TYPE_CHECKING:
-    from rageval_spec.commands.generate.output import OutputFiles
-    from rageval_spec.datasets.generated import Generated, GeneratedNode
+    from rageval_spec.datasets.generated import Generated
     from rageval_spec.pipeline.cost_estimate import ExpectedCalls
     from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
     from rageval_spec.plugin import Node
@@ -166,7 +165,7 @@ def generate(
             corpus, output, form, force=force, count=options["count"], seed=options["seed"],
             chunk_words=options["chunk_words"], split=split, split_by=split_by, columns=columns,
         )  # fmt: skip
-    from rageval_spec.commands.generate.output import OutputFiles, check_output, summarize
+    from rageval_spec.commands.generate.output import check_output, summarize
     from rageval_spec.runner import STORE
 
     if options["model"] is None:
@@ -177,9 +176,9 @@ def generate(
     if split is not None:
         read_shares(split)
     spec = build_spec(corpus, **options)
-    places = OutputFiles(output, None if no_store else store or spec.folder / STORE)
+    kept_in = None if no_store else store or spec.folder / STORE
     budget = spec.limits.budget()
-    with ProgressDisplay() as display, _open(spec, places, display, budget) as parts:
+    with ProgressDisplay() as display, _open(spec, kept_in, display, budget) as parts:
         dataset: Generated = parts.datasets[DATASET]  # type: ignore[assignment]
         planned = _plan(dataset, parts, display)
         if dry_run:
@@ -191,8 +190,8 @@ def generate(
         made = dataset.produce()
         summary = summarize(dataset, made, budget)
         rows, unmet = (made.rows, ()) if split is None else divide_rows(made.rows, split, split_by)
-        written = list(_write(made, rows, dataset, places))
-    console.write(summary.render(form, places.output, written))
+        written = list(_write(made, rows, dataset, output))
+    console.write(summary.render(form, output, written))
     for remark in unmet:
         console.tell(f"note: {remark}")
     for path in written:
@@ -218,16 +217,16 @@ def _check_offline() -> None:
 
 
 @contextmanager
-def _open(spec: Any, places: OutputFiles, display: ProgressDisplay, budget: Budget) -> Iterator[SpecPlugins]:
+def _open(spec: Any, kept_in: Path | None, display: ProgressDisplay, budget: Budget) -> Iterator[SpecPlugins]:
     """The plugins, with models that are ready to be asked."""
     from rageval_spec.pipeline.planning.spec_plugins import build_parts, explain_interrupt, prepare_models, stop_calls
     from rageval_spec.store.store import open_store
 
     display.describe_spending = budget.describe_progress
-    with closing(open_store(places.store)) as store:
+    with closing(open_store(kept_in)) as store:
         parts = build_parts(spec, display.counting, store.answers, store.fingerprint, budget, display.tell)
         _check(parts)
-        explain = partial(explain_interrupt, parts, budget, keeps_replies=places.store is not None)
+        explain = partial(explain_interrupt, parts, budget, keeps_replies=kept_in is not None)
         with stop_calls(parts), signals.explained(explain):
             prepare_models(parts, display)
             yield parts
@@ -284,22 +283,22 @@ def _plan(dataset: Generated, parts: SpecPlugins, display: ProgressDisplay) -> G
 
 
 def _write(
-    made: GeneratedTestSet, rows: Sequence[Mapping[str, Any]], dataset: Generated, places: OutputFiles
+    made: GeneratedTestSet, rows: Sequence[Mapping[str, Any]], dataset: Generated, output: Path
 ) -> Iterator[Path]:
     """Write the files; of an unfinished set, only what was rejected and, under another name, what is done."""
-    from rageval_spec.commands.generate.output import write_rows, write_sides
+    from rageval_spec.commands.generate.output import place_beside, write_rows, write_sides
 
-    partial_set = places.beside("partial")
+    partial_set, rejected = place_beside(output, "partial"), place_beside(output, "rejected")
     if made.rows:
-        yield write_rows(partial_set if made.stopped else places.output, rows)
+        yield write_rows(partial_set if made.stopped else output, rows)
         if not made.stopped:
-            yield from write_sides(rows, places)
+            yield from write_sides(rows, output)
             partial_set.unlink(missing_ok=True)
-            yield write_rows(places.beside("corpus"), dataset.source.list_rows())
+            yield write_rows(place_beside(output, "corpus"), dataset.source.list_rows())
     if made.rejected:
-        yield write_rows(places.beside("rejected"), made.rejected)
+        yield write_rows(rejected, made.rejected)
     else:
-        places.beside("rejected").unlink(missing_ok=True)
+        rejected.unlink(missing_ok=True)
 
 
 DATASET = "golden"
@@ -377,24 +376,20 @@ def read_columns(text: str) -> CorpusColumns:
 
 def _extend(spec: Spec, path: Path, limits: Mapping[str, Any], keys: Mapping[str, Any]) -> Spec:
     """The spec with only this dataset, and with the limits that were given."""
+    from rageval_spec.datasets.generated import GeneratedNode
+
     models, judges = {**spec.models}, {**spec.judges}
     for option in ("model", "checker", "embedding"):
         _declare("models", keys.get(option), models, f"--{option}", path)
     _declare("judges", keys.get("judge"), judges, "--judge", path)
     return replace(
         spec,
-        datasets={DATASET: _build_node(keys)},
+        datasets={DATASET: GeneratedNode.model_validate(keys)},
         systems={}, sources={}, metrics=(), gates=(), reports=(), slices=(), labels={},
         models=models,
         judges=judges if "judge" in keys else {},
         limits=spec.limits.model_copy(update=limits),
     )  # fmt: skip
-
-
-def _build_node(keys: Mapping[str, Any]) -> GeneratedNode:
-    from rageval_spec.datasets.generated import GeneratedNode
-
-    return GeneratedNode.model_validate(keys)
 
 
 def _declare(section: Any, name: str | None, blocks: dict[str, Node], option: str, spec: Path | None) -> None:
@@ -426,8 +421,8 @@ def _describe(keys: dict[str, Any], limits: dict[str, Any], endpoint: Mapping[st
         raise UsageError(f"--judge: '{keys['judge']}' is not a judge that needs no settings; declare it in a spec, and "
                          "give --spec")  # fmt: skip
     if "embedding" in keys and default_block("models", keys["embedding"]) is None:
-        models[_EMBEDDING] = {"use": "onnx", "model": keys["embedding"]}
-        keys["embedding"] = _EMBEDDING
+        models["embedding"] = {"use": "onnx", "model": keys["embedding"]}
+        keys["embedding"] = "embedding"
     return {
         "version": 1,
         "name": "generate",
@@ -437,9 +432,6 @@ def _describe(keys: dict[str, Any], limits: dict[str, Any], endpoint: Mapping[st
         "metrics": ["ndcg@10"],
         "limits": limits,
     }
-
-
-_EMBEDDING = "embedding"
 
 
 def _describe_model(
@@ -464,12 +456,8 @@ def _describe_model(
             )
         block["api_key"] = f"${{secret:{variable}}}"
     if price is not None:
-        block["price"] = _read_price(price)
+        if (found := _PRICE.fullmatch(price)) is None:
+            example = "write US dollars per million tokens in and out: 0.15/0.60"
+            raise UsageError(f"--price: '{price}' is not a price; {example}")
+        block["price"] = {"input": float(found[1]), "output": float(found[2])}
     return block
-
-
-def _read_price(text: str) -> dict[str, float]:
-    found = _PRICE.fullmatch(text)
-    if found is None:
-        raise UsageError(f"--price: '{text}' is not a price; write US dollars per million tokens in and out: 0.15/0.60")
-    return {"input": float(found[1]), "output": float(found[2])}

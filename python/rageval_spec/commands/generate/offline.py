@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rageval_spec.commands import console
 from rageval_spec.commands.console import PROGRAM
-from rageval_spec.commands.generate.output import OutputFiles, check_output, write_block, write_rows, write_sides
+from rageval_spec.commands.generate.output import check_output, place_beside, write_block, write_rows, write_sides
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import BROKEN, PASSED
 from rageval_spec.generation.question_sets import SIDES, SplitUnit
@@ -44,7 +44,6 @@ def generate_offline(
 ) -> int:
     """Make questions without a model, write them, and print what came out; 3 if no question could be made."""
     check_output(output, force=force)
-    places = OutputFiles(output, None)
     from rageval_spec.generation.documents import describe_unread, read_documents
     from rageval_spec.generation.offline_set import make_offline_set
 
@@ -55,7 +54,7 @@ def generate_offline(
             display.tell(make_visible(line))
         display.announce("make the questions")
         made = make_offline_set(documents, count, seed=seed, split=split, split_by=split_by, size=chunk_words)
-    written = _write(made, places)
+    written = _write(made, output)
     console.write(_render(made, output, form, len(documents.documents), written))
     for path in written:
         console.tell(f"wrote {path}")
@@ -67,22 +66,24 @@ def generate_offline(
     return PASSED
 
 
-def _write(made: OfflineSet, places: OutputFiles) -> list[Path]:
-    places.beside("rejected").unlink(missing_ok=True)
+def _write(made: OfflineSet, output: Path) -> list[Path]:
+    rejected = place_beside(output, "rejected")
+    rejected.unlink(missing_ok=True)
     corpus = made.corpus if made.rows else []
-    files = {places.output: made.rows, places.beside("corpus"): corpus, places.beside("rejected"): made.rejected}
+    files = {output: made.rows, place_beside(output, "corpus"): corpus, rejected: made.rejected}
     written = [write_rows(path, rows) for path, rows in files.items() if rows]
-    return [*written, *write_sides(made.rows, places)]
+    return [*written, *write_sides(made.rows, output)]
 
 
 def _render(made: OfflineSet, output: Path, form: str, documents: int, written: Sequence[Path]) -> bytes | str:
     counts = {key: dict(Counter(str(row[key]) for row in made.rows if row.get(key))) for key in _COUNTED}
+    asked = len({name for row in made.rows for name in row["relevant_documents"]})
     if form == "json":
         content = {
             "questions": len(made.rows),
             "made_by": "no-model",
             "documents": documents,
-            "asked_documents": len({name for row in made.rows for name in row["relevant_documents"]}),
+            "asked_documents": asked,
             **counts,
             "rejected": dict(Counter(row["reason"] for row in made.rejected)),
             "remarks": list(made.remarks),
@@ -91,21 +92,17 @@ def _render(made: OfflineSet, output: Path, form: str, documents: int, written: 
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
     from rageval_spec.drawing.terminal import render_text
 
-    return render_text(lambda _: _draw(made, output, documents, counts))
+    about = f"{count_noun(len(made.rows), 'question')} about {asked:,} of {count_noun(documents, 'document')}"
+    return render_text(lambda _: _draw(made, output, about, counts))
 
 
-def _draw(
-    made: OfflineSet, output: Path, documents: int, counts: dict[str, dict[str, int]]
-) -> Iterator[RenderableType]:
+def _draw(made: OfflineSet, output: Path, about: str, counts: dict[str, dict[str, int]]) -> Iterator[RenderableType]:
     from rich.text import Text
 
     from rageval_spec.drawing.terminal import tabulate
     from rageval_spec.generation.offline_questions import REASONS
 
-    asked = len({name for row in made.rows for name in row["relevant_documents"]})
-    yield Text(
-        f"{count_noun(len(made.rows), 'question')} about {asked:,} of {count_noun(documents, 'document')}", "bold"
-    )
+    yield Text(about, "bold")
     if made.rows:
         yield ""
         yield tabulate(("", "", "made"), [*_list_counts(counts)], {2})

@@ -30,21 +30,9 @@ if TYPE_CHECKING:
 SUFFIX = ".jsonl"
 
 
-@dataclass(frozen=True)
-class OutputFiles:
-    """Where the files go.
-
-    Attributes:
-        output: the questions.
-        store: the store's folder; None for none.
-    """
-
-    output: Path
-    store: Path | None
-
-    def beside(self, what: str) -> Path:
-        """The file beside the questions: `golden.rejected.jsonl`."""
-        return self.output.with_name(f"{self.output.stem}.{what}{SUFFIX}")
+def place_beside(output: Path, what: str) -> Path:
+    """The file beside the questions: `golden.rejected.jsonl`."""
+    return output.with_name(f"{output.stem}.{what}{SUFFIX}")
 
 
 def check_output(output: Path, *, force: bool, dry_run: bool = False) -> None:
@@ -63,21 +51,21 @@ def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
     return write_report(path, "".join(lines).encode("utf-8", "backslashreplace"))
 
 
-def write_sides(rows: Sequence[Mapping[str, Any]], places: OutputFiles) -> Iterator[Path]:
+def write_sides(rows: Sequence[Mapping[str, Any]], output: Path) -> Iterator[Path]:
     """Write the rows of each set of a split into a file of its own; remove what an earlier split left behind."""
     for side in SIDES:
         found = [row for row in rows if row.get("split") == side]
         if found:
-            yield write_rows(places.beside(side), found)
+            yield write_rows(place_beside(output, side), found)
         else:
-            places.beside(side).unlink(missing_ok=True)
+            place_beside(output, side).unlink(missing_ok=True)
 
 
 def write_block(output: Path) -> str:
     import yaml
 
-    corpus = output.with_name(f"{output.stem}.corpus.jsonl")
-    block = {"datasets": {"golden": {"use": "jsonl", "path": str(output), "corpus": str(corpus)}}}
+    corpus = str(place_beside(output, "corpus"))
+    block = {"datasets": {"golden": {"use": "jsonl", "path": str(output), "corpus": corpus}}}
     text = yaml.safe_dump(block, sort_keys=False, allow_unicode=True, width=1_000_000)
     return "".join(f"  {line}\n" for line in text.splitlines()).rstrip("\n")
 
@@ -138,7 +126,9 @@ class Summary:
         if self.rejected:
             yield ""
             yield Text(f"{count_noun(sum(self.rejected.values()), 'question')} rejected:")
-            yield tabulate(("", "reason", ""), [*self._list_reasons()], {0})
+            meanings: Mapping[str, str] = dict(REASONS.items())
+            reasons = [(f"{count:,}", reason, meanings.get(reason, "")) for reason, count in self.rejected.items()]
+            yield tabulate(("", "reason", ""), reasons, {0})
         yield from self._remark()
         if self.questions and self.stopped is None:
             yield ""
@@ -161,10 +151,6 @@ class Summary:
             before = share.column
             yield label, share.name, f"{share.made:,}", f"{share.wanted:,.0f}"
 
-    def _list_reasons(self) -> Iterator[tuple[str, str, str]]:
-        for reason, count in self.rejected.items():
-            yield f"{count:,}", reason, REASONS.get(reason, "")  # type: ignore[call-overload]
-
     def _remark(self) -> Iterator[RenderableType]:
         from rich.text import Text
 
@@ -177,14 +163,14 @@ class Summary:
 
 
 def summarize(dataset: Generated, made: GeneratedTestSet, budget: Budget) -> Summary:
-    sources = [source["document"] for row in made.rows for source in row["sources"]]
+    documents = {source["document"] for row in made.rows for source in row["sources"]}
     chunks: set[Any] = {chunk for row in made.rows for chunk in row["relevant"]}
     return Summary(
         len(made.rows),
         dataset.node.count,
         len(chunks),
         len(dataset.source.chunks),
-        len(set(sources)),
+        len(documents),
         len(dataset.source.documents.documents),
         made.count_shares(dataset.node.mix) if made.rows else [],
         dict(made.reasons),
