@@ -19,7 +19,7 @@ from rageval_spec.history.database import FILE, History, HistoryError
 from rageval_spec.store.disk import enable_write_ahead
 
 if TYPE_CHECKING:
-    from rageval_spec.spec.blocks.history_block import HistoryNode
+    from rageval_spec.spec.blocks.spec_node import HistoryNode
 
 
 SQLITE_PATIENCE = 30.0

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from rageval_spec import kernels, registry
-from rageval_spec.spec.blocks.spec_node import LISTED_SECTIONS, NAMED_SECTIONS, SECTIONS, SpecNode
+from rageval_spec.spec.blocks.spec_node import LISTED_SECTIONS, NAMED_SECTIONS, SECTIONS, SpecNode, needs_more
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -30,7 +30,10 @@ _SIMPLE = ("type", "enum", "const")
 
 def build_schema(*, builtin_only: bool = False) -> JsonObject:
     """The schema of a whole spec; see `rageval_spec.spec.schema`."""
-    words = {section: _words(section, builtin_only) for section in SECTIONS}
+    words: dict[str, Sequence[str]] = {
+        section: sorted(registry.builtin_words(section)) if builtin_only else registry.words(section)
+        for section in SECTIONS
+    }
     nodes = {
         f"{section}.{word}": registry.load(section, word).node_type
         for section, found in words.items()
@@ -60,10 +63,6 @@ def render_schema(schema: JsonObject) -> str:
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
-def _words(section: registry.Section, builtin_only: bool) -> Sequence[str]:
-    return sorted(registry.builtin_words(section)) if builtin_only else registry.words(section)
-
-
 def _generate(nodes: dict[str, type[BaseModel]]) -> tuple[JsonObject, JsonObject]:
     """The definitions of all nodes (plugins' nodes under `section.word`), and the schema of the top level."""
     models: list[type[BaseModel]] = [SpecNode, *dict.fromkeys(nodes.values())]
@@ -74,12 +73,15 @@ def _generate(nodes: dict[str, type[BaseModel]]) -> tuple[JsonObject, JsonObject
         schema_generator=_Generator,
     )
     definitions: JsonObject = {name: _to_draft_07(schema) for name, schema in generated.get("$defs", {}).items()}
-    names = {model: _definition_name(references[model, "validation"]) for model in models}
+    names = {model: str(references[model, "validation"]["$ref"]).rpartition("/")[2] for model in models}
     top = definitions.pop(names[SpecNode])
     for name, model in nodes.items():
-        definitions[name] = _with_word(definitions[names[model]], name.partition(".")[2])
+        definition = definitions[names[model]]
+        use = {key: value for key, value in definition["properties"]["use"].items() if key not in _SIMPLE}
+        properties = {**definition["properties"], "use": {**use, "const": name.partition(".")[2]}}
+        definitions[name] = {**definition, "properties": properties}
     for generic in set(names.values()) - {names[SpecNode]}:
-        if not _is_referenced(generic, [top, *definitions.values()]):
+        if f'"#/definitions/{generic}"' not in json.dumps([top, definitions]):
             del definitions[generic]
     return definitions, top
 
@@ -92,45 +94,26 @@ class _Generator(GenerateJsonSchema):
         return False
 
 
-def _definition_name(reference: JsonObject) -> str:
-    return str(reference["$ref"]).rpartition("/")[2]
-
-
-def _is_referenced(name: str, schemas: Sequence[JsonObject]) -> bool:
-    return any(f'"#/definitions/{name}"' in json.dumps(schema) for schema in schemas)
-
-
-def _with_word(definition: JsonObject, word: str) -> JsonObject:
-    """A node's definition for one word of `use:`."""
-    use = {key: value for key, value in definition["properties"]["use"].items() if key not in _SIMPLE}
-    properties = {**definition["properties"], "use": {**use, "const": word}}
-    return {**definition, "properties": properties}
-
-
 def _block_schema(section: str, words: Sequence[str]) -> JsonObject:
     """The schema of a block with `use:`, whose word selects the other keys."""
     use: JsonObject = {"type": "string", "description": f"The type of {registry.name_one(section)}."}
-    if words:
-        use["enum"] = list(words)
-    return {
-        "type": "object",
-        "required": ["use"],
-        "properties": {"use": use},
-        **({} if words else {"not": {}}),
-        **({"allOf": [_variant(section, word) for word in words]} if words else {}),
-    }
+    schema: JsonObject = {"type": "object", "required": ["use"], "properties": {"use": use}}
+    if not words:
+        return {**schema, "not": {}}
+    use["enum"] = list(words)
+    variants = [
+        {
+            "if": {"type": "object", "properties": {"use": {"const": word}}, "required": ["use"]},
+            "then": {"$ref": f"#/definitions/{section}.{word}"},
+        }
+        for word in words
+    ]
+    return {**schema, "allOf": variants}
 
 
-def _variant(section: str, word: str) -> JsonObject:
-    return {
-        "if": {"type": "object", "properties": {"use": {"const": word}}, "required": ["use"]},
-        "then": {"$ref": f"#/definitions/{section}.{word}"},
-    }
-
-
-def _entry_schema(section: str, words: Sequence[str], nodes: dict[str, type[BaseModel]]) -> JsonObject:
+def _entry_schema(section: registry.Section, words: Sequence[str], nodes: dict[str, type[BaseModel]]) -> JsonObject:
     """The schema of a block, or of a bare word if the node has no required keys."""
-    bare = [word for word in words if _needs_nothing(nodes[f"{section}.{word}"])]
+    bare = [word for word in words if not needs_more(section, word)]
     text: JsonObject = {"enum": bare}
     if section == "metrics":
         percentiles = [word for word in bare if "percentile" in nodes[f"metrics.{word}"].model_fields]
@@ -145,18 +128,11 @@ def _entry_schema(section: str, words: Sequence[str], nodes: dict[str, type[Base
     }
 
 
-def _needs_nothing(node: type[BaseModel]) -> bool:
-    return not any(field.is_required() for name, field in node.model_fields.items() if name != "use")
-
-
 def _measure_pattern() -> str:
     """A pattern for measures with parameters and cutoff, in any spelling that the kernel accepts. It checks details."""
     names = sorted({*kernels.measure_names(), *kernels.measure_aliases()}, key=lambda name: (-len(name), name))
-    return f"^({'|'.join(map(_any_spelling, names))})([ (@_.].*)?$"
-
-
-def _any_spelling(name: str) -> str:
-    return "".join(f"[{c.upper()}{c.lower()}]" if c.isalpha() else "[-_]?" for c in name)
+    spellings = ("".join(f"[{c.upper()}{c.lower()}]" if c.isalpha() else "[-_]?" for c in name) for name in names)
+    return f"^({'|'.join(spellings)})([ (@_.].*)?$"
 
 
 def _to_draft_07(schema: Any) -> Any:
@@ -192,27 +168,20 @@ def _join_null(schema: JsonObject) -> JsonObject:
     return joined
 
 
-def _write(path: Path, text: str) -> int:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-    return 0
-
-
-def _check(path: Path, text: str) -> int:
-    if path.is_file() and path.read_text(encoding="utf-8") == text:
-        return 0
-    print(f"{path} is out of date; run: python -m rageval_spec.spec.json_schema --write", file=sys.stderr)
-    return 1
-
-
 def main(arguments: Sequence[str]) -> int:
     """Take `--write` or `--check`, and a path (by default `schemas/spec.schema.json` in the current folder)."""
-    actions: dict[str, Callable[[Path, str], int]] = {"--write": _write, "--check": _check}
-    if not arguments or arguments[0] not in actions or len(arguments) > 2:
+    if not arguments or arguments[0] not in ("--write", "--check") or len(arguments) > 2:
         print("usage: python -m rageval_spec.spec.json_schema --write|--check [FILE]", file=sys.stderr)
         return 2
     path = Path(arguments[1]) if len(arguments) == 2 else PUBLISHED
-    return actions[arguments[0]](path, render_schema(build_schema(builtin_only=True)))
+    text = render_schema(build_schema(builtin_only=True))
+    if arguments[0] == "--write":
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    elif not path.is_file() or path.read_text(encoding="utf-8") != text:
+        print(f"{path} is out of date; run: python -m rageval_spec.spec.json_schema --write", file=sys.stderr)
+        return 1
+    return 0
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
@@ -52,7 +52,13 @@ def override(tree: YamlMapping, overrides: Overrides, option: str = OPTION) -> t
     `option` is what the user knows the texts by, which diagnostics name as their file.
     """
     diagnostics: list[Diagnostic] = []
-    for read in _readers(overrides, option):
+    readers: list[Callable[[], _Override]]
+    if isinstance(overrides, Mapping):
+        readers = [partial(_read_item, str(path), value) for path, value in overrides.items()]
+    else:
+        texts = enumerate([overrides] if isinstance(overrides, str) else overrides, start=1)
+        readers = [partial(_read_text, SourceText(option, text, first_line=line)) for line, text in texts]
+    for read in readers:
         try:
             steps, value, faults = read()
             diagnostics += faults
@@ -63,14 +69,8 @@ def override(tree: YamlMapping, overrides: Overrides, option: str = OPTION) -> t
     return tree, diagnostics
 
 
-def _readers(overrides: Overrides, option: str) -> Iterator[Callable[[], _Override]]:
-    if isinstance(overrides, Mapping):
-        yield from (partial(_read_item, str(path), value) for path, value in overrides.items())
-        return
-    texts = [overrides] if isinstance(overrides, str) else overrides
-    yield from (
-        partial(_read_text, SourceText(option, text, first_line=line)) for line, text in enumerate(texts, start=1)
-    )
+_Override: TypeAlias = "tuple[list[_Step], YamlNode | None, list[Diagnostic]]"
+"""An override's path and value, and the faults of the value, which is None if it cannot be read at all."""
 
 
 def _read_text(source: SourceText) -> _Override:
@@ -79,17 +79,16 @@ def _read_text(source: SourceText) -> _Override:
     value, faults = read_yaml(source, value_start)
     if value is None and not faults:
         value = YamlScalar(source.place(value_start), None, "")
-    return _Override(steps, value, faults)
+    return steps, value, faults
 
 
 def _read_item(path: str, value: Any) -> _Override:
     """Read a path and a Python value. Messages begin with `overrides.` and the path."""
-
     place = name_place((ARGUMENT, path), ARGUMENT)
     if "=" in path:
         _refuse(place, "a path must not contain '='", "write the value behind the colon: {path: value}")
     steps = [step._replace(place=place) for step in _split(SourceText(OPTION, f"{path}="), place)[0]]
-    return _Override(steps, *read_value(value, (ARGUMENT, path), ARGUMENT))
+    return steps, *read_value(value, (ARGUMENT, path), ARGUMENT)
 
 
 class _Step(NamedTuple):
@@ -97,14 +96,6 @@ class _Step(NamedTuple):
 
     text: str
     place: TextPlace
-
-
-class _Override(NamedTuple):
-    """An override's path and value, and the faults of the value, which is None if it cannot be read at all."""
-
-    steps: list[_Step]
-    value: YamlNode | None
-    faults: list[Diagnostic]
 
 
 class _RefusedError(Exception):
@@ -209,12 +200,8 @@ _TYPES = "text, a number, True, False, None, a list or a dict"
 def read_value(value: Any, path: KeyPath, name: str) -> tuple[YamlNode, list[Diagnostic]]:
     """The tree of a Python value, and the diagnostics.
 
-    Tuples are lists, paths are text, and numpy's scalars are numbers. The place of a value is its key path.
-
-    Args:
-        value: dicts, lists and scalars.
-        path: the value's own key path; () for a whole spec.
-        name: what messages on a value without a key path begin with.
+    Tuples are lists, paths are text, and numpy's scalars are numbers. The place of a value is its key path; `path` is
+    that of the value itself, () for a whole spec, whose messages begin with `name`.
     """
     reader = _Reader(name)
     return reader.read(value, path, 0), reader.diagnostics

@@ -1,7 +1,4 @@
-"""A spec's file or text -> the frozen `Spec`, or a `SpecError` with all diagnostics.
-
-It also finds where the gates of a spec are written, as code hosts name files: by their path in the repository.
-"""
+"""A spec's file or text -> the frozen `Spec`, or a `SpecError` with all diagnostics."""
 
 from __future__ import annotations
 
@@ -11,30 +8,33 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.diagnostics import Diagnostic, SpecError, suggest
 from rageval_spec.kernels.inputs import name_special
-from rageval_spec.plugin import System
 from rageval_spec.plugin.plugin import SpecOrigin
 from rageval_spec.spec.blocks.block_validation import CheckedSpec, check_tree, list_places
 from rageval_spec.spec.blocks.error_explanation import describe
-from rageval_spec.spec.blocks.gates import GateNode, NamedMetric, check_percentages, name_metrics, resolve_gates
-from rageval_spec.spec.blocks.history_block import check_history, expand_history
-from rageval_spec.spec.blocks.input_files import find_lacking_parts, find_missing, find_shared_files
+from rageval_spec.spec.blocks.gates import (
+    GateNode,
+    NamedMetric,
+    check_percentages,
+    check_stopping,
+    name_metrics,
+    resolve_gates,
+)
+from rageval_spec.spec.blocks.input_files import check_history, find_lacking_parts, find_missing, find_shared_files
 from rageval_spec.spec.blocks.plugin_lookup import adopt_former_keys
 from rageval_spec.spec.blocks.question_weights import KEYS as DESIGN_KEYS
 from rageval_spec.spec.blocks.question_weights import check_weight_keys, resolve_weight_keys
 from rageval_spec.spec.blocks.references import add_defaults, check_references
 from rageval_spec.spec.blocks.slices import check_slices
-from rageval_spec.spec.blocks.spec_node import NAMED_SECTIONS, VERSION, Spec, SpecNode
-from rageval_spec.spec.blocks.stopping import StoppingNode, check_stopping
+from rageval_spec.spec.blocks.spec_node import NAMED_SECTIONS, VERSION, HistoryNode, Spec, SpecNode
 from rageval_spec.spec.overrides import ARGUMENT, OPTION, Overrides, override
 from rageval_spec.spec.text import yaml_tree
-from rageval_spec.spec.text.places import KeyPath, SourceText, TextPlace, cut, nearest_place
+from rageval_spec.spec.text.places import Places, SourceText, cut
 from rageval_spec.spec.text.variables import fill_in_variables, warn_of_credentials
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ _MOST_BYTES = 4 * yaml_tree.MAX_CHARACTERS
 _MOST_DIAGNOSTICS = 100
 _NOT_IN_NAMES = re.compile(r'[\x00-\x1f/\\:*?"<>|$\x7f]+')
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_AS_WRITTEN = ("ranking", "statistics", "diagnosis", "limits", "samples", "redact", "stopping", "resume")
+"""The keys that a spec has as its node has them."""
 
 
 def load(
@@ -102,7 +104,10 @@ def loads(
     Raises:
         SpecError: the spec is wrong; it holds all diagnostics, sorted by position.
     """
-    root, diagnostics = _read_root(SourceText(path, text.removeprefix("\ufeff")))
+    source = SourceText(path, text.removeprefix("\ufeff"))
+    root, diagnostics = yaml_tree.read_yaml(source)
+    if not isinstance(root, yaml_tree.YamlMapping):
+        raise _spec_error([*diagnostics, *_explain_top(source, root, bool(diagnostics))])
     tree, faults = override(root, overrides, option)
     return _load_tree(tree, [*diagnostics, *faults], path, folder, environment, check_files)
 
@@ -135,22 +140,8 @@ def load_dict(
     return _load_tree(tree, [*diagnostics, *faults], path, folder, environment, check_files=True)
 
 
-def load_tree(
-    tree: yaml_tree.YamlMapping,
-    *,
-    path: str,
-    overrides: Overrides = (),
-) -> Spec:
-    """Read a spec from a tree instead of a text. The places of its values say where they come from.
-
-    Args:
-        tree: the tree. Its variables are filled in, in place.
-        path: the spec's name in messages.
-        overrides: as in `loads`.
-
-    Raises:
-        SpecError: the spec is wrong; it holds all diagnostics, sorted by position.
-    """
+def load_tree(tree: yaml_tree.YamlMapping, *, path: str, overrides: Overrides = ()) -> Spec:
+    """As `loads`, from a tree whose places say where its values come from. Its variables are filled in, in place."""
     return _load_tree(*override(tree, overrides), path, Path(), None, check_files=True)
 
 
@@ -168,15 +159,16 @@ def _load_tree(
     places = list_places(tree, tree.place)
     diagnostics += [*filled.diagnostics, *checked.diagnostics, *add_defaults(checked, places, folder)]
     diagnostics += check_references(checked, tree, places)
-    metrics, duplicates = name_metrics(checked)
-    gates, dangling = resolve_gates(checked, metrics, checked.gates, checked.partial_gates, places)
-    bands, unbanded = _resolve_bands(checked, metrics, gates, places)
-    diagnostics += [*duplicates, *dangling, *unbanded, *check_percentages(checked, places)]
+    diagnostics += name_metrics(checked)
+    gates, dangling = resolve_gates(checked, checked.gates, checked.partial_gates, places)
+    bands, unbanded = _resolve_bands(checked, gates, places)
+    diagnostics += [*dangling, *unbanded, *check_percentages(checked, places)]
     has_all_slices = "slices" not in checked.incomplete
     diagnostics += check_slices(checked.slices, checked.gates, places, is_complete=has_all_slices)
     if checked.spec is not None:
         diagnostics += check_history(checked.spec.history, places, folder)
-        diagnostics += _check_stopping(checked, checked.spec.stopping, metrics, gates, places)
+        by_index = dict(zip(checked.gates, gates, strict=True))
+        diagnostics += check_stopping(checked.spec.stopping, checked, by_index, places)
         datasets = checked.names.get("datasets") if "datasets" in tree.entries else None
         diagnostics += check_weight_keys(checked.spec, datasets, places, folder, check_files=check_files)
     if check_files:
@@ -189,13 +181,32 @@ def _load_tree(
     diagnostics += _warn_of_dialects(tree, diagnostics)
     if checked.spec is None or any(diagnostic.severity == "error" for diagnostic in diagnostics):
         raise _spec_error(diagnostics)
-    warnings = tuple(sorted(diagnostics, key=lambda warning: (warning.path, warning.position)))
-    spec = _build_spec(checked, checked.spec, tuple(metrics), gates, path, folder, MappingProxyType(places), warnings)
-    return replace(spec, bands=MappingProxyType(bands)) if bands else spec
+    node, history = checked.spec, checked.spec.history
+    named: dict[str, Any] = {
+        section: MappingProxyType({block.name: block.node for block in checked.of(section)})
+        for section in NAMED_SECTIONS
+    }
+    return Spec(
+        name=node.name or _NOT_IN_NAMES.sub("-", Path(path).stem).strip(" .-")[:100] or "spec",
+        path=path,
+        folder=folder,
+        **named,
+        **{key: getattr(node, key) for key in _AS_WRITTEN},
+        metrics=tuple(NamedMetric(name, metric.node) for name, metric in checked.metrics.items()),
+        gates=gates,
+        bands=MappingProxyType(bands),
+        reports=tuple(block.node for block in checked.of("reports")),
+        digest=_digest(checked, node, gates),
+        places=places,
+        warnings=tuple(sorted(diagnostics, key=lambda warning: (warning.path, warning.position))),
+        slices=tuple(checked.slices.values()),
+        history=HistoryNode(use=history) if isinstance(history, str) else history,
+        designs=resolve_weight_keys(node, list(named["datasets"])),
+    )
 
 
 def _resolve_bands(
-    checked: CheckedSpec, metrics: Sequence[NamedMetric], gates: Sequence[GateNode], places: Mapping[KeyPath, TextPlace]
+    checked: CheckedSpec, gates: Sequence[GateNode], places: Places
 ) -> tuple[dict[str, BandScale], list[Diagnostic]]:
     """The scales of a spec that has bands, and diagnostics; few specs do, so the scales are imported here."""
     written = checked.spec.model_fields_set if checked.spec is not None else frozenset[str]()
@@ -203,34 +214,10 @@ def _resolve_bands(
         return {}, []
     from rageval_spec.spec.blocks.band_scales import check_diagnosis, check_levels, resolve_bands
 
-    bands, diagnostics = resolve_bands(checked, metrics, places)
-    names = {metric.name for metric in metrics}
-    known = [(index, gate) for index, gate in zip(checked.gates, gates, strict=True) if gate.metric in names]
+    bands, diagnostics = resolve_bands(checked, places)
+    known = [(index, gate) for index, gate in zip(checked.gates, gates, strict=True) if gate.metric in checked.metrics]
     levels = [] if diagnostics or checked.spec is None else check_levels(known, bands, places)
-    return bands, [*diagnostics, *levels, *check_diagnosis(checked, metrics, places)]
-
-
-def _check_stopping(
-    checked: CheckedSpec,
-    node: StoppingNode | None,
-    metrics: Sequence[NamedMetric],
-    gates: Sequence[GateNode],
-    places: Mapping[KeyPath, TextPlace],
-) -> Iterator[Diagnostic]:
-    plugins: dict[int, Any] = {id(block.node): block.plugin for block in checked.of("metrics")}
-    named = {metric.name: plugins[id(metric.node)] for metric in metrics}
-    systems = [type(block.plugin) for block in checked.of("systems")]
-    can_ask = any(issubclass(system, System) and system.can_answer for system in systems)
-    can_ask = can_ask or "systems" in checked.incomplete
-    yield from check_stopping(node, dict(zip(checked.gates, gates, strict=True)), named, places, can_ask=can_ask)
-
-
-def _read_root(source: SourceText) -> tuple[yaml_tree.YamlMapping, list[Diagnostic]]:
-    """The tree of a text. Raises `SpecError` if the text is not a mapping."""
-    root, diagnostics = yaml_tree.read_yaml(source)
-    if root is None or not isinstance(root, yaml_tree.YamlMapping):
-        raise _spec_error([*diagnostics, *_explain_top(source, root, bool(diagnostics))])
-    return root, diagnostics
+    return bands, [*diagnostics, *levels, *check_diagnosis(checked, places)]
 
 
 def _read_bytes(path: Path | str, name: str) -> bytes:
@@ -308,45 +295,6 @@ def _warn_of_dialects(tree: yaml_tree.YamlMapping, diagnostics: Sequence[Diagnos
             yield scalar.place.diagnose(message, "yaml-dialect", hint, "warning")
 
 
-def _build_spec(
-    checked: CheckedSpec,
-    node: SpecNode,
-    metrics: tuple[NamedMetric, ...],
-    gates: tuple[GateNode, ...],
-    path: str,
-    folder: Path,
-    places: Mapping[KeyPath, TextPlace],
-    warnings: tuple[Diagnostic, ...],
-) -> Spec:
-    named: dict[str, Mapping[str, Any]] = {
-        section: MappingProxyType({block.name: block.node for block in checked.of(section)})
-        for section in NAMED_SECTIONS
-    }
-    return Spec(
-        name=node.name or _name_after(path),
-        path=path,
-        folder=folder,
-        **named,
-        metrics=metrics,
-        gates=gates,
-        ranking=node.ranking,
-        statistics=node.statistics,
-        diagnosis=node.diagnosis,
-        limits=node.limits,
-        reports=tuple(block.node for block in checked.of("reports")),
-        digest=_digest(checked, node, gates),
-        places=places,
-        warnings=warnings,
-        samples=node.samples,
-        redact=node.redact,
-        slices=tuple(checked.slices.values()),
-        history=expand_history(node.history),
-        stopping=node.stopping,
-        resume=node.resume,
-        designs=resolve_weight_keys(node, list(named["datasets"])),
-    )
-
-
 def _digest(checked: CheckedSpec, node: SpecNode, gates: Sequence[GateNode]) -> str:
     """The sha256 of the spec's content with defaults filled in. The order of entries counts, as it does in tables.
 
@@ -372,11 +320,6 @@ def _digest(checked: CheckedSpec, node: SpecNode, gates: Sequence[GateNode]) -> 
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _name_after(path: str) -> str:
-    """The file's name without its suffix and without characters that names cannot contain."""
-    return _NOT_IN_NAMES.sub("-", Path(path).stem).strip(" .-")[:100] or "spec"
-
-
 def _spec_error(diagnostics: Iterable[Diagnostic]) -> SpecError:
     """An error with all diagnostics; if there are too many, with the first hundred and a count of the rest."""
     found = sorted(set(diagnostics), key=lambda d: (d.path, d.position, d.message))
@@ -397,15 +340,9 @@ def find_spec_origin(spec: Spec) -> SpecOrigin | None:
     path = Path(spec.path)
     if not path.is_file():
         return None
-    return SpecOrigin(
-        name_in_repository(path), tuple(_find_line(spec, ("gates", index)) for index in range(len(spec.gates)))
-    )
-
-
-def _find_line(spec: Spec, key_path: KeyPath) -> int:
-    """The line of a gate; the first line for a gate that `--set` added."""
-    place = nearest_place(spec.places, key_path)
-    return 1 if place is None or place.path != spec.path else max(1, place.position.line)
+    places = [spec.places.nearest(("gates", index)) for index in range(len(spec.gates))]
+    lines = (place.position.line if place.path == spec.path else 1 for place in places)  # `--set` may have added it
+    return SpecOrigin(name_in_repository(path), tuple(max(1, line) for line in lines))
 
 
 def name_in_repository(path: Path) -> str:

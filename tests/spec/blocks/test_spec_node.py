@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,6 @@ from rageval_spec.spec.blocks.spec_node import (
     StatisticsNode,
     default_block,
     default_blocks,
-    default_names,
 )
 
 SPEC = """\
@@ -219,12 +217,6 @@ def test_a_spec_diagnoses_at_the_nearest_key_it_has() -> None:
     }
 
 
-def test_a_spec_without_places_diagnoses_at_its_first_line() -> None:
-    bare = replace(load(), places={})
-    found = bare.diagnose(("gates", 0), "low", "gate", "raise it", "warning")
-    assert str(found) == "<text>:1:1: warning: low; raise it"
-
-
 def test_newer_keys_of_a_gate_enter_its_content_only_if_they_are_set() -> None:
     gate = {"metric": "map", "min": 0.1}
     assert "decide" not in GateNode.model_validate(gate).content()
@@ -247,7 +239,7 @@ def test_every_default_model_is_a_block_that_its_plugin_accepts() -> None:
 
 
 def test_every_default_judge_can_be_named_without_a_declaration() -> None:
-    names = default_names("judges")
+    names = default_blocks("judges")
     assert "overlap" in names
     for name in names:
         spec = loads(SHORT_SPEC % name, check_files=False)
@@ -258,7 +250,7 @@ def test_every_default_judge_can_be_named_without_a_declaration() -> None:
 def test_a_judge_with_a_required_key_is_not_a_default() -> None:
     needing = {"nli", "claims", "cascade", "panel"}
     assert needing <= set(registry.words("judges"))
-    assert needing.isdisjoint(default_names("judges"))
+    assert needing.isdisjoint(default_blocks("judges"))
     assert all(default_block("judges", word) is None for word in needing)
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_spec.diagnostics import NOWHERE
-from rageval_spec.spec.text.places import SourceText, TextPlace, cut, nearest_place, quote
+from rageval_spec.spec.text.places import Places, SourceText, TextPlace, cut, quote
 
 
 def test_offsets_become_lines_and_columns() -> None:
@@ -60,12 +60,9 @@ def test_every_offset_has_a_place_within_its_line(text: str, offset: int) -> Non
 
 
 def test_a_missing_key_has_the_place_of_the_nearest_enclosing_block() -> None:
-    places: dict[tuple[str | int, ...], TextPlace] = {
-        key: SourceText("s", "").place(0) for key in [(), ("gates",), ("gates", 0)]
-    }
-    assert nearest_place(places, ("gates", 0, "min")) is places[("gates", 0)]
-    assert nearest_place(places, ("metrics", 1)) is places[()]
-    assert nearest_place({}, ("metrics",)) is None
+    places = Places({key: SourceText("s", "").place(0) for key in [(), ("gates",), ("gates", 0)]})
+    assert places.nearest(("gates", 0, "min")) is places["gates", 0]
+    assert places.nearest(("metrics", 1)) is places[()]
 
 
 @pytest.mark.parametrize(("text", "shown"), [("a", "'a'"), ("a\nb", "'a\\nb'"), ("x" * 61, f"'{'x' * 60}…'")])

@@ -30,7 +30,7 @@ from rageval_spec.pipeline.execution.sample_judging import AskedJudge, expect_ca
 from rageval_spec.plugin.block_names import names_in
 from rageval_spec.plugin.judge_identity import digest_criterion, digest_identity, identify_judge
 from rageval_spec.spec.blocks.gates import NamedMetric
-from rageval_spec.spec.blocks.spec_node import Spec, default_block, default_names
+from rageval_spec.spec.blocks.spec_node import Spec, default_block, default_blocks
 from rageval_spec.wording import count_noun, list_choices
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def _declare(spec: Spec, judges: Sequence[str]) -> Spec:
 def _explain_absence(spec: Spec, judge: str) -> str:
     if judge in registry.words("judges"):
         return "it needs more keys; declare it under 'judges:' in the spec"
-    known = [*spec.judges, *default_names("judges")]
+    known = [*spec.judges, *default_blocks("judges")]
     return f"the spec has no judge of this name; {suggest(judge, known) or f'write one of {list_choices(known)}'}"
 
 

@@ -28,7 +28,7 @@ from rageval_spec.data.tables import Collection
 from rageval_spec.history.comparability import Edits, find_edits
 from rageval_spec.pipeline.planning.question_selection import list_ids, restrict, shuffle
 from rageval_spec.plugin import AnswerMetric, Metric
-from rageval_spec.spec.blocks.stopping import StoppingNode, explain_undecidable
+from rageval_spec.spec.blocks.gates import GateNode, StoppingNode, explain_undecidable
 from rageval_spec.statistics.sequential_analysis import NEARLY_ALL, BoundDecision, decide
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
     from rageval_spec.data.bands import BandScale
     from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
-    from rageval_spec.spec.blocks.gates import GateNode
     from rageval_spec.spec.blocks.spec_node import Spec
 
 

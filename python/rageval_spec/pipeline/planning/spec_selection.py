@@ -16,7 +16,7 @@ from rageval_spec.plugin import AnswerMetric, Context, Node, System
 from rageval_spec.plugin.block_names import ReferredSection, list_references, names_in
 from rageval_spec.spec.blocks.gates import GateNode
 from rageval_spec.spec.blocks.spec_node import Spec
-from rageval_spec.spec.text.places import KeyPath, TextPlace
+from rageval_spec.spec.text.places import Places
 from rageval_spec.wording import count_noun
 
 T = TypeVar("T")
@@ -157,7 +157,7 @@ def _drop_gates(selected: Spec, whole: Spec) -> tuple[Spec, tuple[Note, ...]]:
     )
 
 
-def _renumber_gates(spec: Spec, kept: Sequence[GateNode]) -> Mapping[KeyPath, TextPlace]:
+def _renumber_gates(spec: Spec, kept: Sequence[GateNode]) -> Places:
     """The places of the spec, with those of the kept gates under the numbers that they have now."""
     numbers: dict[str | int, int] = {}
     for index, gate in enumerate(spec.gates):
@@ -169,7 +169,7 @@ def _renumber_gates(spec: Spec, kept: Sequence[GateNode]) -> Mapping[KeyPath, Te
         for path, place in spec.places.items()
         if path[:1] == ("gates",) and len(path) > 1 and path[1] in numbers
     }
-    return MappingProxyType({**others, **gates})
+    return Places({**others, **gates})
 
 
 def _is_checkable(gate: GateNode, selected: Spec, whole: Spec) -> bool:

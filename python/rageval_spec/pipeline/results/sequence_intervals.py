@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from rageval_spec.data.outcomes import AskedQuestions, Cell, Interval, Note, Stopping
 from rageval_spec.pipeline.execution.stopping_decision import Round, clip, list_values, range_of
 from rageval_spec.pipeline.values.slice_membership import find_slices
-from rageval_spec.spec.blocks.stopping import is_bounded_mean
+from rageval_spec.spec.blocks.gates import is_bounded_mean
 from rageval_spec.statistics.sequential_analysis import find_sequence_interval
 from rageval_spec.wording import count_noun
 

@@ -23,6 +23,7 @@ from rageval_spec.pipeline.values.answer_values import brief_judges, difference_
 from rageval_spec.plugin import Answering
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.spec.blocks.spec_node import Spec
+from rageval_spec.spec.text.places import Places
 from rageval_spec.store.store import open_store
 
 _RESTORED: dict[str, Materials] = {}
@@ -148,7 +149,7 @@ class Materials:
         """Pickle the spec and the store's folder, without what is built from them."""
         held = {one.name: getattr(self.spec, one.name) for one in fields(self.spec)}
         plain: dict[str, Any] = {name: dict(one) for name, one in held.items() if isinstance(one, MappingProxyType)}
-        spec = replace(self.spec, **plain | {"places": {}, "warnings": ()})
+        spec = replace(self.spec, **plain | {"places": Places(), "warnings": ()})
         return _restore, (self._token, spec, self.limit, self.budget.retry_failed, self.store, dict(self.drawn))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,17 +14,16 @@ from pydantic_core import ErrorDetails
 from rageval_spec import registry
 from rageval_spec.diagnostics import Diagnostic, suggest
 from rageval_spec.errors import RagevalError, UsageError
-from rageval_spec.plugin import Context, Judge, Node, RankingMetric
+from rageval_spec.plugin import Context, Judge, Metric, Node, RankingMetric
 from rageval_spec.plugin.secrets import MARK
 from rageval_spec.spec.blocks import spec_node
 from rageval_spec.spec.blocks.error_explanation import CheckedBlock, diagnose_secret, explain, list_keys, place_of
-from rageval_spec.spec.blocks.gates import NUMBER_OR_SHARE, GateNode
+from rageval_spec.spec.blocks.gates import NUMBER_OR_SHARE, GateNode, StoppingNode
 from rageval_spec.spec.blocks.plugin_blocks import PluginBlock, PluginBlocks
-from rageval_spec.spec.blocks.plugin_lookup import correct_word, find_plugin, load_plugin, suggest_metric
+from rageval_spec.spec.blocks.plugin_lookup import correct_word, find_plugin, suggest_metric
 from rageval_spec.spec.blocks.slices import SliceNode
-from rageval_spec.spec.blocks.stopping import StoppingNode
 from rageval_spec.spec.text import yaml_tree
-from rageval_spec.spec.text.places import KeyPath, TextPlace, nearest_place, quote
+from rageval_spec.spec.text.places import KeyPath, Places, TextPlace, quote, walk_values
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -42,36 +41,33 @@ def validate(
     """The node of a block, and its diagnostics.
 
     Validation is strict and works on JSON, like a JSON Schema: text is not a number, only a field's alias is its key,
-    and a float without a fraction is an integer.
-
-    Args:
-        block: the block.
-        model: the type of its node.
-        secrets: the actual text for each marked text.
-        foreign: keys that are validated elsewhere.
+    and a float without a fraction is an integer. `secrets` has the actual text for each marked text; the keys in
+    `foreign` are validated elsewhere.
     """
     data = yaml_tree.to_data(block.node)
     errors: list[ErrorDetails] = []
     for _ in range(3):
         try:
-            text = json.dumps(data)
-            node = model.model_validate_json(text, strict=True, by_alias=True, by_name=False, context=secrets)
+            node = _validate(model, data, secrets)
         except ValidationError as error:
             errors = error.errors(include_url=False, include_input=False)
         else:
             return node, list(_find_misplaced_secrets(block, node, foreign)) if secrets else []
-        if not (_make_integers(data, errors) | _type_variables(block.node, data, errors)):
+        if not _repair(block.node, data, errors):
             break
     return None, explain(block, errors)
+
+
+def _validate(model: type[M], data: Any, secrets: Mapping[str, str]) -> M:
+    return model.model_validate_json(json.dumps(data), strict=True, by_alias=True, by_name=False, context=secrets)
 
 
 def drop_wrong_entries(
     mapping: yaml_tree.YamlMapping, model: type[BaseModel], secrets: Mapping[str, str]
 ) -> yaml_tree.YamlMapping:
     """A mapping without its wrong entries, so that the others can be checked further."""
-    text = json.dumps(yaml_tree.to_data(mapping))
     try:
-        model.model_validate_json(text, strict=True, by_alias=True, by_name=False, context=secrets)
+        _validate(model, yaml_tree.to_data(mapping), secrets)
     except ValidationError as error:
         wrong = {step for found in error.errors(include_url=False) for step in found["loc"][:1]}
         entries = {key: entry for key, entry in mapping.entries.items() if key not in wrong}
@@ -79,9 +75,9 @@ def drop_wrong_entries(
     return mapping
 
 
-def list_places(node: yaml_tree.YamlNode, place: TextPlace) -> dict[KeyPath, TextPlace]:
+def list_places(node: yaml_tree.YamlNode, place: TextPlace) -> Places:
     """The place of every key path of a tree. `place` is the place of the tree itself."""
-    places: dict[KeyPath, TextPlace] = {}
+    places = Places()
     waiting: list[tuple[KeyPath, TextPlace, yaml_tree.YamlNode]] = [((), place, node)]
     while waiting:
         path, where, current = waiting.pop()
@@ -94,82 +90,36 @@ def list_places(node: yaml_tree.YamlNode, place: TextPlace) -> dict[KeyPath, Tex
     return places
 
 
-def _make_integers(data: Any, errors: Sequence[ErrorDetails]) -> bool:
-    """Turn floats without a fraction into integers where those are expected. Returns whether any changed."""
+def _repair(root: yaml_tree.YamlNode, data: Any, errors: Sequence[ErrorDetails]) -> bool:
+    """Make integers of floats without a fraction, and read text from variables as YAML, where those are expected.
+
+    Returns whether anything changed.
+    """
     changed = False
     for error in errors:
-        if error["type"] != "int_type":
-            continue
-        changed |= _make_integer(data, error["loc"])
+        node, value, parent, key = root, data, None, None
+        for step in error["loc"]:
+            inner = yaml_tree.child(node, (step,))
+            if inner is not None:  # pydantic adds a step for the name of one of several types
+                node, parent, key, value = inner, value, step, value[step]
+        read = value
+        if error["type"] == "int_type" and isinstance(value, float) and value.is_integer():
+            read = int(value)
+        elif isinstance(node, yaml_tree.YamlScalar) and node.from_environment and isinstance(value, str):
+            read = yaml_tree.resolve_scalar(value.strip())
+        if parent is not None and read is not value and type(read) in _TYPED.get(error["type"], ()):
+            parent[key] = read
+            if isinstance(node, yaml_tree.YamlScalar) and node.from_environment:
+                node.value = read
+            changed = True
     return changed
-
-
-def _type_variables(node: yaml_tree.YamlNode, data: Any, errors: Sequence[ErrorDetails]) -> bool:
-    """Where a number or a boolean is expected, read text from a variable as YAML. Returns whether any changed."""
-    changed = False
-    for error in errors:
-        if error["type"] in _TYPED:
-            changed |= _type_variable(node, data, error["loc"], _TYPED[error["type"]])
-    return changed
-
-
-def _type_variable(
-    node: yaml_tree.YamlNode, data: Any, location: Sequence[str | int], wanted: tuple[type, ...]
-) -> bool:
-    parent: Any = None
-    key: Any = None
-    for step in location:
-        inner = _step_into(node, step)
-        if inner is not None:  # pydantic adds a step for the name of one of several types
-            parent, key, node = data, step, inner
-            data = data[step]
-    if (
-        parent is None
-        or not isinstance(node, yaml_tree.YamlScalar)
-        or not node.from_environment
-        or not isinstance(data, str)
-    ):
-        return False
-    value = yaml_tree.resolve_scalar(data.strip())
-    if type(value) not in wanted:
-        return False
-    node.value = parent[key] = value  # type: ignore[assignment]
-    return True
-
-
-def _step_into(node: yaml_tree.YamlNode, step: str | int) -> yaml_tree.YamlNode | None:
-    if isinstance(node, yaml_tree.YamlMapping):
-        entry = node.entries.get(str(step)) if isinstance(step, str) else None
-        return None if entry is None else entry.value
-    if isinstance(node, yaml_tree.YamlSequence) and isinstance(step, int) and step < len(node.items):
-        return node.items[step]
-    return None
-
-
-def _make_integer(data: Any, location: Sequence[str | int]) -> bool:
-    parent: Any = None
-    key: Any = None
-    value = data
-    for step in location:
-        if isinstance(value, dict | list) and step in (value if isinstance(value, dict) else range(len(value))):
-            parent, key, value = value, step, value[step]  # type: ignore[index]
-    if parent is None or not isinstance(value, float) or not value.is_integer():
-        return False
-    parent[key] = int(value)
-    return True
 
 
 def _find_misplaced_secrets(block: CheckedBlock, node: BaseModel, foreign: Collection[str]) -> Iterator[Diagnostic]:
     places = list_places(block.node, block.place)
-    waiting: list[tuple[KeyPath, Any]] = [((), node.model_dump(by_alias=True, exclude=set(foreign)))]
-    while waiting:
-        path, value = waiting.pop()
-        if isinstance(value, dict):
-            waiting += [((*path, key), inner) for key, inner in value.items()]
-        elif isinstance(value, list | tuple):
-            waiting += [((*path, index), inner) for index, inner in enumerate(value)]
-        elif isinstance(value, str) and value.startswith(MARK):
-            yield diagnose_secret(nearest_place(places, path) or block.place)
+    for path, value in walk_values(node.model_dump(by_alias=True, exclude=set(foreign))):
+        if isinstance(value, str) and value.startswith(MARK):
+            yield diagnose_secret(places.nearest(path))
 
 
 _BLOCKS: dict[str, type[BaseModel]] = {
@@ -206,9 +156,10 @@ def check_tree(tree: yaml_tree.YamlMapping, secrets: Mapping[str, str], folder: 
     """Validate every block of a spec. References to other blocks and to files are not checked here."""
     checker = _Checker(secrets, folder)
     checker.check_spec(tree)
-    meant = [*_find_meant(tree)]
+    keys = list_keys(spec_node.SpecNode)
+    misspelt = [suggest(key, keys) for key in tree.entries if key not in keys]
     for section in spec_node.NAMED_SECTIONS:
-        if section in tree.entries or section not in meant:
+        if section in tree.entries or f"did you mean '{section}'?" not in misspelt:  # else it is not missing
             checker.check_mapping(section, tree.entries.get(section))
     for section in spec_node.LISTED_SECTIONS:
         checker.check_list(section, _entry_or_default(tree, section))
@@ -232,19 +183,13 @@ class _Checker:
 
     def check_spec(self, tree: yaml_tree.YamlMapping) -> None:
         """Check the spec as a whole, and its gates and slices one by one."""
-        spec, diagnostics = validate(
-            CheckedBlock(tree, tree.place, spec_node.SpecNode), spec_node.SpecNode, self.secrets, spec_node.SECTIONS
-        )
-        self.checked.spec = spec
+        block = CheckedBlock(tree, tree.place, spec_node.SpecNode)
+        self.checked.spec, diagnostics = validate(block, spec_node.SpecNode, self.secrets, spec_node.SECTIONS)
         self.checked.diagnostics += [_point_to_block(diagnostic, tree) for diagnostic in diagnostics]
-        gates = tree.entries["gates"].value if "gates" in tree.entries else None
-        for index, node in enumerate(gates.items if isinstance(gates, yaml_tree.YamlSequence) else ()):
-            if isinstance(node, yaml_tree.YamlMapping) and not _has_fault(node):
-                self._check_gate(index, node)
-
-        slices = tree.entries["slices"].value if "slices" in tree.entries else None
-        for index, node in enumerate(slices.items if isinstance(slices, yaml_tree.YamlSequence) else ()):
-            self._check_slice(index, node)
+        for key, check in (("gates", self._check_gate), ("slices", self._check_slice)):
+            entries = yaml_tree.child(tree, (key,))
+            for index, node in enumerate(entries.items if isinstance(entries, yaml_tree.YamlSequence) else ()):
+                check(index, node)
 
     def _check_slice(self, index: int, node: yaml_tree.YamlNode) -> None:
         if isinstance(node, yaml_tree.YamlScalar) and isinstance(node.value, str) and not node.faulty:
@@ -257,7 +202,9 @@ class _Checker:
         else:
             self.checked.slices[index] = entry
 
-    def _check_gate(self, index: int, node: yaml_tree.YamlMapping) -> None:
+    def _check_gate(self, index: int, node: yaml_tree.YamlNode) -> None:
+        if not isinstance(node, yaml_tree.YamlMapping) or _has_fault(node):
+            return
         right = drop_wrong_entries(node, GateNode, self.secrets)
         gate, _ = validate(CheckedBlock(right, node.place, GateNode), GateNode, self.secrets)
         if gate is not None:
@@ -346,14 +293,6 @@ def _has_fault(node: yaml_tree.YamlNode) -> bool:
     return any(scalar.faulty for scalar in yaml_tree.walk_scalars(node))
 
 
-def _find_meant(tree: yaml_tree.YamlMapping) -> Iterator[str]:
-    """The sections that unknown top-level keys are misspellings of. They are not reported as missing."""
-    keys = list_keys(spec_node.SpecNode)
-    for key in tree.entries:
-        if key not in keys:
-            yield from (section for section in spec_node.SECTIONS if suggest(key, keys) == f"did you mean '{section}'?")
-
-
 def _point_to_block(diagnostic: Diagnostic, tree: yaml_tree.YamlMapping) -> Diagnostic:
     """For an unknown top-level key, name the block that has a key of that name, if any."""
     if diagnostic.code != "unknown-key":
@@ -366,28 +305,16 @@ def _point_to_block(diagnostic: Diagnostic, tree: yaml_tree.YamlMapping) -> Diag
     return diagnostic
 
 
+def _load(metric: str) -> type[Metric[Any]]:
+    plugin: type[Metric[Any]] = registry.load("metrics", metric)
+    return plugin
+
+
 def _as_mapping(scalar: yaml_tree.YamlScalar, values: Mapping[str, yaml_tree.ScalarValue]) -> yaml_tree.YamlMapping:
     """The block that a bare word means. Every value has the word's place."""
-    place = scalar.place
-    return yaml_tree.YamlMapping(
-        place,
-        {
-            key: yaml_tree.YamlEntry(place, yaml_tree.YamlScalar(place, value, str(value)))
-            for key, value in values.items()
-        },
-    )
-
-
-def _read_percentile(text: str) -> dict[str, yaml_tree.ScalarValue] | None:
-    """The block that a percentile means: `latency@p95` is `{use: latency, percentile: 95}`."""
-    word, _, cutoff = text.partition("@p")
-    if not cutoff.isdecimal() or word not in registry.words("metrics"):
-        return None
-    return {"use": word, "percentile": int(cutoff)} if "percentile" in _keys_of(word) else None
-
-
-def _keys_of(metric: str) -> Iterable[str]:
-    return load_plugin("metrics", metric).node_type.model_fields
+    at = scalar.place
+    scalars = {key: yaml_tree.YamlScalar(at, value, str(value)) for key, value in values.items()}
+    return yaml_tree.YamlMapping(at, {key: yaml_tree.YamlEntry(at, value) for key, value in scalars.items()})
 
 
 def _expand_metric(scalar: yaml_tree.YamlScalar) -> yaml_tree.YamlMapping | Diagnostic:
@@ -401,9 +328,10 @@ def _expand_metric(scalar: yaml_tree.YamlScalar) -> yaml_tree.YamlMapping | Diag
         measure = kernels.parse_measure(text)
     except UsageError as error:
         words = registry.words("metrics")
-        if percentile := _read_percentile(text):
-            return _as_mapping(scalar, percentile)
-        if text in words and not issubclass(load_plugin("metrics", text), RankingMetric):
+        word, _, percentile = text.partition("@p")
+        if percentile.isdecimal() and word in words and "percentile" in _load(word).node_type.model_fields:
+            return _as_mapping(scalar, {"use": word, "percentile": int(percentile)})
+        if text in words and not issubclass(_load(text), RankingMetric):
             return _as_mapping(scalar, {"use": text})
         message, _, hint = str(error).partition("; ")
         if message.startswith("unknown"):

@@ -17,7 +17,7 @@ from rageval_spec import registry
 from rageval_spec.diagnostics import Diagnostic, suggest
 from rageval_spec.plugin.block_names import Reference, ReferredSection
 from rageval_spec.plugin.secrets import MARK
-from rageval_spec.spec.blocks.spec_node import NAME_PATTERN, NAMED_SECTIONS, VERSION, SpecNode, default_names
+from rageval_spec.spec.blocks.spec_node import NAME_PATTERN, NAMED_SECTIONS, VERSION, SpecNode, default_blocks
 from rageval_spec.spec.text import yaml_tree
 from rageval_spec.spec.text.places import KeyPath, TextPlace, cut, quote
 from rageval_spec.wording import list_choices
@@ -76,12 +76,11 @@ def explain(block: CheckedBlock, errors: Sequence[ErrorDetails]) -> list[Diagnos
     """A diagnostic for each error, except errors that follow from an earlier one on the same value."""
     located = [_locate(block, error) for error in errors]
     findings = _without_renamed(block, [finding for finding in located if not _is_consequence(finding)])
-    plain = [finding for finding in findings if finding.branch is None]
+    diagnostics = [_explain_one(block, one) for one in findings if one.branch is None and not _is_faulty(one)]
     branches: dict[KeyPath, list[_Finding]] = {}
     for finding in findings:
         if finding.branch is not None:
             branches.setdefault(finding.branch, []).append(finding)
-    diagnostics = [_explain_one(block, finding) for finding in plain if not _is_faulty(finding)]
     for group in branches.values():
         if not any(map(_is_faulty, group)):
             diagnostics += _explain_branches(block, group)
@@ -172,28 +171,29 @@ def _explain_branches(block: CheckedBlock, group: Sequence[_Finding]) -> Iterabl
     """Explain a value with several possible types by the closest type, or by all of them."""
     deepest = max(len(finding.path) for finding in group)
     branch = group[0].branch or ()
-    if deepest > len(branch) or any(finding.missing for finding in group):
-        lowest = max(deepest, len(branch) + 1)  # an error on the value as a whole belongs to another type
-        closest = [finding for finding in group if finding.missing or len(finding.path) >= lowest]
-        places = dict.fromkeys(finding.path for finding in closest if not finding.missing)
-        several = [[finding for finding in closest if finding.path == path and not finding.missing] for path in places]
-        missing = [_explain_one(block, finding) for finding in closest if finding.missing]
-        return [*missing, *(one for found in several for one in _explain_value(block, found))]
-    return _explain_value(block, group)
+    missing = [finding for finding in group if finding.missing]
+    if deepest <= len(branch) and not missing:
+        return [_explain_value(block, group)]
+    lowest = max(deepest, len(branch) + 1)  # an error on the value as a whole belongs to another type
+    closest: dict[KeyPath, list[_Finding]] = {}
+    for finding in group:
+        if len(finding.path) >= lowest and not finding.missing:
+            closest.setdefault(finding.path, []).append(finding)
+    told = [_explain_one(block, finding) for finding in missing]
+    return [*told, *(_explain_value(block, found) for found in closest.values())]
 
 
-def _explain_value(block: CheckedBlock, group: Sequence[_Finding]) -> Iterable[Diagnostic]:
-    """Explain a value that has none of its possible types, in one diagnostic."""
+def _explain_value(block: CheckedBlock, group: Sequence[_Finding]) -> Diagnostic:
+    """Explain a value that has none of its possible types."""
     if len(group) == 1:
-        return [_explain_one(block, group[0])]
+        return _explain_one(block, group[0])
     expected = [_EXPECTED[finding.kind] for finding in group if finding.kind in _EXPECTED]
     choices = [choice for finding in group for choice in _choices(finding)]
     if len(expected) + bool(choices) < len({(finding.kind, finding.message) for finding in group}):
-        telling = [finding for finding in group if finding.kind not in _EXPECTED]
-        return [_explain_one(block, telling[0])]
-    words = [*dict.fromkeys(expected), *choices]
-    hint = _hint_mismatch(group[0].node, _join(words), choices) or _hint_keys(block, group[0])
-    return [_explain_mismatch(group[0], _join(words), choices, hint)]
+        return _explain_one(block, next(finding for finding in group if finding.kind not in _EXPECTED))
+    words = _join([*dict.fromkeys(expected), *choices])
+    hint = _hint_mismatch(group[0].node, words, choices) or _hint_keys(block, group[0])
+    return _explain_mismatch(group[0], words, choices, hint)
 
 
 def _explain_one(block: CheckedBlock, finding: _Finding) -> Diagnostic:
@@ -220,7 +220,8 @@ def _explain_one(block: CheckedBlock, finding: _Finding) -> Diagnostic:
         return finding.place.diagnose(message, "bounds")
     subject = quote(str(finding.path[-1])) if finding.path else "this block"
     if finding.kind in ("too_short", "too_long"):
-        message = f"{subject} must {_BOUNDS[finding.kind](finding.context)}, but has {_size(finding.node)}"
+        size = _length(finding.node) or "none"
+        message = f"{subject} must {_BOUNDS[finding.kind](finding.context)}, but has {size}"
         return finding.place.diagnose(message, "bounds")
     if finding.kind == "string_too_short" and finding.context["min_length"] == 1:
         return finding.place.diagnose(f"{subject} must not be empty", "bounds")
@@ -250,10 +251,6 @@ def _hint_share(finding: _Finding) -> str | None:
 
 def _written(node: yaml_tree.YamlNode) -> str:
     return node.text if isinstance(node, yaml_tree.YamlScalar) else describe(node)
-
-
-def _size(node: yaml_tree.YamlNode) -> str:
-    return str(_length(node) or "none")
 
 
 def _length(node: yaml_tree.YamlNode) -> int:
@@ -305,7 +302,7 @@ def _explain_missing(block: CheckedBlock, finding: _Finding) -> Diagnostic:
         use = finding.node.entries["use"].value if isinstance(finding.node, yaml_tree.YamlMapping) else None
         word = use.text if isinstance(use, yaml_tree.YamlScalar) else "..."
         section = named_section(block.model, (finding.missing,))
-        names = sorted(default_names(section), key=_SIMPLEST.__ne__) if section in ("models", "judges") else []
+        names = sorted(default_blocks(section or ""), key=_SIMPLEST.__ne__)
         hint = f"write {{use: {word}, {finding.missing}: {names[0] if names else '...'}}}"
         if names:
             hint += f"; there {'are' if len(names) > 1 else 'is'} {', '.join(names)} and those under '{section}:'"
@@ -379,13 +376,10 @@ def _hint_names(block: CheckedBlock, finding: _Finding) -> str | None:
     if block.model is SpecNode and len(finding.path) == 1 and finding.path[0] in NAMED_SECTIONS:
         return f"give each block a name: {_example_block(finding.path[0], node)}"
     if isinstance(node, yaml_tree.YamlMapping) and node.entries and named_section(block.model, (*finding.path, 0)):
-        names = f"write [{', '.join(map(cut, node.entries))}]"
-        has_numbers = all(
-            isinstance(getattr(entry.value, "value", None), int | float) for entry in node.entries.values()
-        )
-        return names + (
-            ", and the numbers under 'weights:'" if has_numbers and "weights" in list_keys(block.model) else ""
-        )
+        values = [getattr(entry.value, "value", None) for entry in node.entries.values()]
+        is_weighted = "weights" in list_keys(block.model) and all(isinstance(value, int | float) for value in values)
+        rest = ", and the numbers under 'weights:'" if is_weighted else ""
+        return f"write [{', '.join(map(cut, node.entries))}]{rest}"
     return _hint_keys(block, finding)
 
 
@@ -457,48 +451,37 @@ def _list(keys: Sequence[str]) -> str | None:
 
 def models_at(model: type[BaseModel], path: KeyPath) -> Iterator[type[BaseModel]]:
     """The types of node that a key path can lead to."""
-    for kind in _types_at(model, path):
-        yield from _models(kind)
+    return (arm for arm in _types_at(model, path) if isinstance(arm, type) and issubclass(arm, BaseModel))
 
 
 def named_section(model: type[BaseModel], path: KeyPath) -> ReferredSection | None:
     """The section whose names a key path takes, if any."""
-    marks = (mark for kind in _types_at(model, path) for mark in _marks(kind))
-    return next((mark.section for mark in marks if isinstance(mark, Reference)), None)
+    return next((arm.section for arm in _types_at(model, path) if isinstance(arm, Reference)), None)
 
 
 def _types_at(model: type[BaseModel], path: KeyPath) -> list[Any]:
-    types: list[Any] = [model]
+    """The types that a key path can lead to, with the marks of annotations among them."""
+    arms: list[Any] = [model]
     for step in path:
-        types = [inner for outer in types for inner in _inner_types(outer, step)]
-    return types
+        arms = [arm for outer in arms for inner in _inner_types(outer, step) for arm in _split(inner)]
+    return arms
 
 
-def _models(kind: Any) -> Iterator[type[BaseModel]]:
+def _split(kind: Any) -> Iterator[Any]:
+    """The members of unions, and the types and marks of annotations."""
     if get_origin(kind) in (Union, UnionType, Annotated):
         for inner in get_args(kind):
-            yield from _models(inner)
-    elif isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from _split(inner)
+    else:
         yield kind
 
 
 def _inner_types(kind: Any, step: str | int) -> Iterator[Any]:
-    origin = get_origin(kind)
-    if origin in (Union, UnionType, Annotated):
-        for inner in get_args(kind):
-            yield from _inner_types(inner, step)
-    elif isinstance(step, int) or origin is dict:
-        yield from get_args(kind)[-1:] if origin is dict else get_args(kind)[:1]
+    if get_origin(kind) is dict:
+        yield get_args(kind)[-1]
+    elif isinstance(step, int):
+        yield from get_args(kind)[:1]
     elif isinstance(kind, type) and issubclass(kind, BaseModel):
-        fields = kind.model_fields.items()
-        for name, field in fields:
+        for name, field in kind.model_fields.items():
             if step in (field.alias, name):
                 yield Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
-
-
-def _marks(kind: Any) -> Iterator[Any]:
-    if get_origin(kind) is Annotated:
-        yield from kind.__metadata__
-    if get_origin(kind) in (Union, UnionType, Annotated):
-        for inner in get_args(kind):
-            yield from _marks(inner)

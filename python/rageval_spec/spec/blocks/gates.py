@@ -1,4 +1,4 @@
-"""The block of a gate, and the checks of what it refers to and of its bounds.
+"""The blocks of gates and of `stopping:`, and the checks of what they refer to and of their bounds.
 
 Metrics get their names here, because gates refer to them. A bound is wrong if no value of the metric can meet it, or
 if every value meets it.
@@ -17,12 +17,11 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from rageval_spec.data.outcomes import SEVERITIES, ChangedPart, Drop, DropSeverity, read_drop
-from rageval_spec.diagnostics import Diagnostic, Severity, suggest
+from rageval_spec.diagnostics import Diagnostic, suggest
 from rageval_spec.errors import RagevalError, UsageError
-from rageval_spec.plugin import Metric, MetricNode
-from rageval_spec.spec.blocks.history_block import SpecBlock
-from rageval_spec.spec.blocks.plugin_blocks import PluginBlocks
-from rageval_spec.spec.text.places import KeyPath, TextPlace, list_hint, nearest_place, quote
+from rageval_spec.plugin import Metric, MetricNode, System
+from rageval_spec.spec.blocks.plugin_blocks import PluginBlocks, SpecBlock
+from rageval_spec.spec.text.places import Places, TextPlace, list_hint, quote
 
 
 class NamedMetric(NamedTuple):
@@ -148,126 +147,126 @@ class GateNode(SpecBlock):
         return {key: value for key, value in content.items() if value is not None or key not in _NEWER_GATE_KEYS}
 
 
+_DECIDABLE = {
+    "metric", "system", "dataset", "slice", "min", "max", "target", "at_least", "on", "decide", "on_inconclusive",
+    "baseline", "max_drop", "alpha", "min_scored", "accept_changes", "severities",
+}  # fmt: skip
+"""The keys of gates that `explain_undecidable` knows."""
+
+
+class StoppingNode(SpecBlock):
+    """`stopping:` when to stop asking questions."""
+
+    when: Literal["decided"] = Field(
+        default="decided",
+        description="decided: questions are asked and judged in a random order, until every gate's outcome is certain "
+        "enough. Questions that were not asked by then are reported as such.",
+    )
+    confidence: float = Field(
+        default=0.95,
+        gt=0.5,
+        lt=1,
+        description="The probability that all gates have the outcome that they would have if every question had been "
+        "asked.",
+    )
+    first: int = Field(default=30, ge=2, description="How many questions of each dataset to ask in any case.")
+    batch: int = Field(
+        default=20, ge=1, description="How many more questions to ask before looking at the gates again."
+    )
+
+
 _BOUNDS = {"min", "max", "target", "at_least", "baseline", "max_drop", "alpha", "min_scored"}
+_Fault: TypeAlias = tuple[str, str, str | None]
+"""A key of a gate (`severities.low` for one inside another), what is wrong with it, and what to write instead."""
 
 
-def name_metrics(blocks: PluginBlocks) -> tuple[list[NamedMetric], list[Diagnostic]]:
-    """The metrics with their names in tables, from `as:` or from the plugin."""
-    metrics: list[NamedMetric] = []
-    diagnostics: list[Diagnostic] = []
+def name_metrics(blocks: PluginBlocks) -> Iterator[Diagnostic]:
+    """Give the metrics their names in tables, from `as:` or from the plugin."""
     first: dict[str, TextPlace] = {}
     for block in blocks.of("metrics"):
+        metric: Any = block.plugin
         try:
-            name = block.node.as_ or _own_name(block.plugin)
+            name = block.node.as_ or metric.name
         except RagevalError as error:
             blocks.incomplete.add("metrics")
-            diagnostics.append(block.place.diagnose(str(error), "value"))
+            yield block.place.diagnose(str(error), "value")
             continue
         if name in first:
             message = f"the metric {quote(name)} is listed twice, first {first[name].where}"
-            hint = "remove one, or name one of them with 'as:'"
-            diagnostics.append(block.place.diagnose(message, "duplicate-metric", hint))
+            yield block.place.diagnose(message, "duplicate-metric", "remove one, or name one of them with 'as:'")
             continue
         first[name] = block.place
-        metrics.append(NamedMetric(name, block.node))
-    return metrics, diagnostics
+        blocks.metrics[name] = metric
 
 
 def resolve_gates(
-    blocks: PluginBlocks,
-    metrics: list[NamedMetric],
-    gates: Mapping[int, GateNode],
-    partial_gates: Container[int],
-    places: Mapping[KeyPath, TextPlace],
+    blocks: PluginBlocks, gates: Mapping[int, GateNode], partial_gates: Container[int], places: Places
 ) -> tuple[tuple[GateNode, ...], list[Diagnostic]]:
     """The gates, each with its metric's name in tables, and diagnostics.
 
     `gates` are by index; those in `partial_gates` lack their wrong keys.
     """
-    resolver = _Resolver(blocks, metrics, places)
+    resolver = _Resolver(blocks, places)
     resolved = tuple(resolver.resolve(index, gate, index not in partial_gates) for index, gate in gates.items())
     return resolved, resolver.diagnostics
 
 
-def _own_name(plugin: Any) -> str:
-    metric: Metric[Any] = plugin
-    return metric.name
-
-
 class _Resolver:
-    def __init__(self, blocks: PluginBlocks, metrics: list[NamedMetric], places: Mapping[KeyPath, TextPlace]) -> None:
+    def __init__(self, blocks: PluginBlocks, places: Places) -> None:
         self.blocks = blocks
-        self.metrics = metrics
-        self.plugins: dict[int, Any] = {id(block.node): block.plugin for block in blocks.of("metrics")}
         self.places = places
         self.diagnostics: list[Diagnostic] = []
 
     def resolve(self, index: int, gate: GateNode, whole: bool) -> GateNode:
         """The gate with its metric's name. Errors are added to the diagnostics. `whole`: it has no wrong key."""
-        name = self._find_metric(gate.metric)
-        if name is None and "metrics" not in self.blocks.incomplete:
+        name: str | None = gate.metric
+        if name not in self.blocks.metrics:  # perhaps another spelling of the same measure
+            name = _canonical(gate.metric)
+        metric = self.blocks.metrics.get(name or "")
+        if metric is None and "metrics" not in self.blocks.incomplete:
             message = f"the spec has no metric {quote(gate.metric)}"
-            self._report(index, "metric", message, "dangling", self._suggest_metric(gate.metric))
+            self._report(index, "dangling", ("metric", message, self._suggest_metric(gate.metric)))
         self._check_reference(index, "system", gate.system)
         self._check_reference(index, "dataset", gate.dataset)
         self._check_baseline(index, gate)
-        for key, message, hint in _find_contradictions(gate, whole):
-            self._report(index, key, message, "gate", hint)
-        for found in self._find_unattainable(gate, name):
-            self._report(index, found.key, found.message, "gate", found.hint)
-        return gate if name is None else gate.model_copy(update={"metric": name})
-
-    def _find_unattainable(self, gate: GateNode, name: str | None) -> Iterator[Unattainable]:
-        for metric in self.metrics:
-            if metric.name == name:
-                yield from find_unattainable(gate, self.plugins[id(metric.node)], metric.name)
-
-    def _find_metric(self, text: str) -> str | None:
-        """The metric that a gate means: its name in tables, or another spelling of the same measure."""
-        names = [metric.name for metric in self.metrics]
-        if text in names:
-            return text
-        canonical = _canonical(text)
-        return canonical if canonical in names else None
+        faults = [*_find_contradictions(gate, whole)]
+        if metric is not None:
+            faults += _find_unattainable(gate, metric, quote(str(name)))
+        for fault in faults:
+            self._report(index, "gate", fault)
+        return gate if metric is None else gate.model_copy(update={"metric": name})
 
     def _suggest_metric(self, text: str) -> str | None:
         canonical = _canonical(text)
-        for metric in self.metrics:
-            if canonical is not None and canonical == _own_name(self.plugins[id(metric.node)]):
-                return f"it is called {quote(metric.name)} here"
-        names = [metric.name for metric in self.metrics]
+        for name, metric in self.blocks.metrics.items():
+            if canonical is not None and canonical == metric.name:
+                return f"it is called {quote(name)} here"
+        names = [*self.blocks.metrics]
         if near := suggest(text, names):
             return near
-        if canonical is not None:
-            return f"add {canonical} to 'metrics:'"
-        return list_hint(names)
+        return f"add {canonical} to 'metrics:'" if canonical is not None else list_hint(names)
 
     def _check_reference(self, index: int, key: str, name: str | None) -> None:
         known = self.blocks.names.get(f"{key}s", [])
         if name is not None and known and name not in known:
             hint = suggest(name, known) or list_hint(known)
-            self._report(index, key, f"the spec has no {key} {quote(name)}", "dangling", hint)
+            self._report(index, "dangling", (key, f"the spec has no {key} {quote(name)}", hint))
 
     def _check_baseline(self, index: int, gate: GateNode) -> None:
-        if gate.baseline is None:
-            return
         systems = self.blocks.names.get("systems", [])
         if gate.baseline in systems:
             if gate.system == gate.baseline or systems == [gate.baseline]:
                 message = f"the gate compares {quote(gate.baseline)} with itself"
-                hint = "name another system, or a label in the history"
-                self._report(index, "baseline", message, "gate", hint)
-            return
-        near = suggest(gate.baseline, systems)
-        if near is not None:
+                self._report(index, "gate", ("baseline", message, "name another system, or a label in the history"))
+        elif gate.baseline is not None and (near := suggest(gate.baseline, systems)):
             message = f"{quote(gate.baseline)} is not a system in the spec, so it is looked up in the history"
-            self._report(index, "baseline", message, "baseline", near, warning=True)
+            path = ("gates", index, "baseline")
+            self.diagnostics.append(self.places.diagnose(path, message, "baseline", near, "warning"))
 
-    def _report(self, index: int, key: str, message: str, code: str, hint: str | None, warning: bool = False) -> None:
-        place = nearest_place(self.places, ("gates", index, *filter(None, key.split("."))))
-        if place is not None:
-            severity: Severity = "warning" if warning else "error"
-            self.diagnostics.append(place.diagnose(message, code, hint, severity))
+    def _report(self, index: int, code: str, fault: _Fault) -> None:
+        key, message, hint = fault
+        keys = key.split(".") if key else []
+        self.diagnostics.append(self.places.diagnose(("gates", index, *keys), message, code, hint))
 
 
 def _canonical(text: str) -> str | None:
@@ -280,8 +279,8 @@ def _canonical(text: str) -> str | None:
         return None
 
 
-def _find_contradictions(gate: GateNode, whole: bool) -> Iterator[tuple[str, str, str | None]]:
-    """Contradictions within one gate, as (key, message, hint). `whole`: no wrong key was removed from it."""
+def _find_contradictions(gate: GateNode, whole: bool) -> Iterator[_Fault]:
+    """Contradictions within one gate. `whole`: no wrong key was removed from it."""
     if whole and not gate.model_fields_set & _BOUNDS:
         yield "", "the gate has no bound", "add 'min', 'max', 'target', 'at_least' or 'baseline'"
     if gate.decide == "certain" and gate.on != "mean":
@@ -292,7 +291,13 @@ def _find_contradictions(gate: GateNode, whole: bool) -> Iterator[tuple[str, str
     if whole and gate.need is None and gate.baseline is None and gate.on_inconclusive is not None:
         message = "a gate without a baseline is only inconclusive with 'decide: certain' or 'on: lower | upper'"
         yield "on_inconclusive", message, "add 'decide: certain'"
-    yield from _find_severity_faults(gate)
+    drops = {} if gate.severities is None else gate.severities.drops
+    if gate.severities is not None and not drops:
+        yield "severities", "no severity has a size", "write sizes such as {low: 5%, medium: 10%, high: 15%}"
+    for (less, small), (more, large) in pairwise(drops.items()):
+        if small.is_share == large.is_share and large.number <= small.number:
+            message = f"{quote(more)} severity ({large}) must begin above {quote(less)} severity ({small})"
+            yield f"severities.{more}", message, None
     for key in ("max_drop", "alpha", "accept_changes", "severities"):
         if whole and getattr(gate, key) is not None and gate.baseline is None:
             yield key, f"{quote(key)} needs a 'baseline' to compare with", "add 'baseline:'"
@@ -305,56 +310,34 @@ def _find_contradictions(gate: GateNode, whole: bool) -> Iterator[tuple[str, str
             yield "target", f"the target {gate.target:g} is above 'max', {gate.max:g}, so it can never warn", None
 
 
-def _find_severity_faults(gate: GateNode) -> Iterator[tuple[str, str, str | None]]:
-    """Severities that are not larger than the one before, as (key, message, hint)."""
-    if gate.severities is None:
-        return
-    drops = gate.severities.drops
-    if not drops:
-        yield "severities", "no severity has a size", "write sizes such as {low: 5%, medium: 10%, high: 15%}"
-    for (less, small), (more, large) in pairwise(drops.items()):
-        if small.is_share == large.is_share and large.number <= small.number:
-            message = f"{quote(more)} severity ({large}) must begin above {quote(less)} severity ({small})"
-            yield f"severities.{more}", message, None
-
-
-class Unattainable(NamedTuple):
-    """A key of a gate (`severities.low` for one inside another), what is wrong with it, and what to write instead."""
-
-    key: str
-    message: str
-    hint: str | None = None
-
-
-def find_unattainable(gate: GateNode, metric: Metric[Any], name: str) -> Iterator[Unattainable]:
-    """The keys of a gate that do not fit its metric. `name` is the metric's name in the spec."""
-    if gate.baseline is not None and (reason := _explain_no_comparison(metric)):
-        message = f"{quote(name)} {reason}, so it cannot be compared with a baseline"
-        yield Unattainable("baseline", message, "use 'min' or 'max'")
-    lower_is_better = metric.higher_is_better is False
+def _find_unattainable(gate: GateNode, metric: Metric[Any], name: str) -> Iterator[_Fault]:
+    """The keys of a gate that do not fit its metric. `name` is the metric's name in the spec, in quotes."""
+    if gate.baseline is not None and (metric.statistic == "sum" or metric.higher_is_better is None):
+        reason = "is a count" if metric.statistic == "sum" else "has no better or worse direction"
+        yield "baseline", f"{name} {reason}, so it cannot be compared with a baseline", "use 'min' or 'max'"
+    (low, high), lower_is_better = metric.bounds, metric.higher_is_better is False
     range_ = _describe_range(metric)
-    yield from _find_too_high(gate, metric, name, range_)
-    for key in ("min", "target"):
-        value = getattr(gate, key)
-        if value is not None and value < metric.bounds[0] and not (key == "target" and lower_is_better):
-            never = "fail" if key == "min" else "warn"
-            yield Unattainable(key, f"{quote(name)} is never below {value:g}, so the gate can never {never}: {range_}")
-    for key in ("max", "target"):
-        value = getattr(gate, key)
-        if value is not None and value < metric.bounds[0] and (key == "max" or lower_is_better):
-            yield Unattainable(key, f"{quote(name)} is never {value:g} or less: {range_}")
-    yield from _find_too_large(gate, metric, name, range_)
+    for key in ("min", "max", "target"):
+        bound = getattr(gate, key)
+        is_lowest = key == "min" or (key == "target" and not lower_is_better)
+        never = f"so the gate can never {'warn' if key == 'target' else 'fail'}: {range_}"
+        if bound is not None and high is not None and bound > high:
+            told = f"is never {bound:g} or more: {range_}" if is_lowest else f"is never above {bound:g}, {never}"
+            yield key, f"{name} {told}", _suggest_share(bound, high)
+        if bound is not None and bound < low:
+            told = f"is never below {bound:g}, {never}" if is_lowest else f"is never {bound:g} or less: {range_}"
+            yield key, f"{name} {told}", None
+    yield from _find_too_large(gate, metric, name)
 
 
-def check_percentages(checked: PluginBlocks, places: Mapping[KeyPath, TextPlace]) -> Iterator[Diagnostic]:
+def check_percentages(checked: PluginBlocks, places: Places) -> Iterator[Diagnostic]:
     """An error for each metric that is to be shown as a percentage, although its values are no shares."""
     for block in checked.of("metrics"):
         metric = block.plugin
         if isinstance(metric, Metric) and metric.is_percent and not metric.is_share:
-            place = nearest_place(places, (*block.path, "show_as")) or block.place
             message = f"{quote(metric.name)} cannot be shown as a percentage: {_describe_values(metric)}"
             hint = "remove 'show_as'; only a metric whose values are from 0 to 1 can have it"
-            yield place.diagnose(message, "value", hint)
+            yield places.diagnose((*block.path, "show_as"), message, "value", hint)
 
 
 def _describe_values(metric: Metric[Any]) -> str:
@@ -372,54 +355,79 @@ def _describe_range(metric: Metric[Any]) -> str:
     return f"its values are between {low:g} and {high:g}" if high is not None else f"its values are {low:g} or more"
 
 
-def _find_too_high(gate: GateNode, metric: Metric[Any], name: str, range_: str) -> Iterator[Unattainable]:
-    """Bounds above the highest possible value."""
-    high = metric.bounds[1]
-    if high is None:
-        return
-    lower_is_better = metric.higher_is_better is False
-    for key in ("min", "target"):
-        value = getattr(gate, key)
-        if value is not None and value > high and not (key == "target" and lower_is_better):
-            message = f"{quote(name)} is never {value:g} or more: {range_}"
-            yield Unattainable(key, message, _suggest_share(value, high))
-    for key in ("max", "target"):
-        value = getattr(gate, key)
-        if value is not None and value > high and (key == "max" or lower_is_better):
-            never = "fail" if key == "max" else "warn"
-            message = f"{quote(name)} is never above {value:g}, so the gate can never {never}: {range_}"
-            yield Unattainable(key, message, _suggest_share(value, high))
-
-
-def _find_too_large(gate: GateNode, metric: Metric[Any], name: str, range_: str) -> Iterator[Unattainable]:
+def _find_too_large(gate: GateNode, metric: Metric[Any], name: str) -> Iterator[_Fault]:
     """Drops that are larger than the range of the values, or than the whole of a number that cannot be negative."""
-    (low, high), lower_is_better = metric.bounds, metric.higher_is_better is False
+    (low, high), lower_is_better, range_ = metric.bounds, metric.higher_is_better is False, _describe_range(metric)
     moves = "rises" if lower_is_better else "drops"
-    for key, written in _list_drops(gate):
-        drop = read_drop(written)
+    written = {f"severities.{severity}": getattr(gate.severities, severity, None) for severity in SEVERITIES}
+    for key, value in {"max_drop": gate.max_drop, **written}.items():
+        if value is None:
+            continue
+        drop = read_drop(value)
         if drop.is_share and drop.number > 1 and low >= 0 and not lower_is_better:
-            yield Unattainable(key, f"{quote(name)} never {moves} by more than 100%: {range_}")
+            yield key, f"{name} never {moves} by more than 100%: {range_}", None
         elif not drop.is_share and high is not None and drop.number > high - low:
-            message = f"{quote(name)} never {moves} by more than {drop.number:g}: {range_}"
+            message = f"{name} never {moves} by more than {drop.number:g}: {range_}"
             hint = f"for {drop.number:g}% of the baseline's number write {drop.number:g}%"
             share = _suggest_share(drop.number, high)
-            yield Unattainable(key, message, hint if share is None else f"{share}; {hint}")
-
-
-def _list_drops(gate: GateNode) -> Iterator[tuple[str, float | str]]:
-    if gate.max_drop is not None:
-        yield "max_drop", gate.max_drop
-    for key in SEVERITIES if gate.severities is not None else ():
-        if (written := getattr(gate.severities, key)) is not None:
-            yield f"severities.{key}", written
-
-
-def _explain_no_comparison(metric: Metric[Any]) -> str | None:
-    if metric.statistic == "sum":
-        return "is a count"
-    return "has no better or worse direction" if metric.higher_is_better is None else None
+            yield key, message, hint if share is None else f"{share}; {hint}"
 
 
 def _suggest_share(value: float, high: float) -> str | None:
     """A hint for a share that was written as a percentage."""
     return f"for {value:g}% write {value / 100:g}" if high == 1 and value <= 100 else None
+
+
+def explain_undecidable(gate: GateNode, metric: Metric[Any]) -> str | None:
+    """Why a gate's outcome is known only after every question; None if it can be certain earlier.
+
+    A confidence sequence is of a mean of bounded values, each of which depends on one question alone.
+    """
+    drops = () if gate.severities is None else gate.severities.drops.values()
+    allows_share = isinstance(gate.max_drop, str) or any(drop.is_share for drop in drops)
+    statistic = "percentile" if metric.statistic.startswith("p") else metric.statistic
+    compared = {"group", "condition"} & getattr(metric, "needs", frozenset())
+    unknown = sorted(gate.model_fields_set - _DECIDABLE)
+    reasons = (
+        (gate.slice is not None, "it looks at a slice"),
+        (gate.need is not None, "it looks at an interval over all questions"),
+        (gate.alpha is not None, "it looks at a p-value"),
+        (gate.min_scored == 1, "every question must have a value ('min_scored: 1')"),
+        (bool(unknown), f"'{''.join(unknown[:1])}' looks at every question"),
+        (metric.statistic != "mean", f"it looks at a {statistic}, not at a mean"),
+        (metric.is_partial or bool(compared), "its values compare questions with one another"),
+        (not is_bounded_mean(metric), "its values have no bounds"),
+        (metric.bounds[0] < 0 and allows_share, "it looks at a share of a number that can be negative"),
+    )
+    return next((reason for holds, reason in reasons if holds), None)
+
+
+def is_bounded_mean(metric: Metric[Any]) -> bool:
+    """Whether a metric's aggregate is a mean of values between two bounds, of which there are confidence sequences."""
+    low, high = metric.bounds
+    return metric.statistic == "mean" and high is not None and math.isfinite(low) and math.isfinite(high)
+
+
+def check_stopping(
+    node: StoppingNode | None, blocks: PluginBlocks, gates: Mapping[int, GateNode], places: Places
+) -> Iterator[Diagnostic]:
+    """Warnings where every question is asked: without gates, and for each gate that needs all of them.
+
+    Specs without gates are no mistake: a baseline is recorded with `--set 'gates=[]'`. `gates` are by index.
+    """
+    if node is None:
+        return
+    systems = [type(block.plugin) for block in blocks.of("systems")]
+    can_ask = any(issubclass(system, System) and system.can_answer for system in systems)
+    can_ask = can_ask or "systems" in blocks.incomplete
+    if not gates:
+        message = "the spec has no gates, so there is nothing to decide and every question is asked, despite 'stopping'"
+        yield places.diagnose(("stopping",), message, "stopping", None, "warning")
+    elif not can_ask:
+        message = "no system of the spec answers questions, so 'stopping' has no effect: all queries are evaluated"
+        yield places.diagnose(("stopping",), message, "stopping", "remove it", "warning")
+    for index, gate in gates.items() if can_ask else ():
+        metric = blocks.metrics.get(gate.metric)
+        if metric is not None and (reason := explain_undecidable(gate, metric)):
+            message = f"every question is asked because of the gate on {quote(gate.metric)}, despite 'stopping'"
+            yield places.diagnose(("gates", index, "metric"), f"{message}: {reason}", "stopping", None, "warning")

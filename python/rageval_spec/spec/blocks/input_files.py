@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from functools import partial
-from itertools import islice, product
+from itertools import islice, product, takewhile
 from pathlib import Path
 from typing import Any
 
 from rageval_spec import registry
 from rageval_spec.diagnostics import Diagnostic, suggest
-from rageval_spec.errors import RagevalError, UnusablePathError, check_path, describe_os_error
+from rageval_spec.errors import RagevalError, UnusablePathError, check_path, describe_os_error, expand_home
 from rageval_spec.kernels.inputs import name_special
-from rageval_spec.plugin import Context, Dataset, Plugin, Report, System
+from rageval_spec.plugin import Context, Dataset, Report, System
 from rageval_spec.plugin.report import RESULTS_FILES
 from rageval_spec.spec.blocks.plugin_blocks import PluginBlock
-from rageval_spec.spec.blocks.spec_node import Spec
-from rageval_spec.spec.text.places import KeyPath, TextPlace, nearest_place, quote
+from rageval_spec.spec.blocks.spec_node import NAMED_SECTIONS, HistoryNode, HistoryWord, Spec
+from rageval_spec.spec.text.places import KeyPath, Places, TextPlace, quote, walk_values
 from rageval_spec.store.disk import InputFile
 
 _MOST_SIBLINGS = 10_000
@@ -28,38 +28,29 @@ def check_inputs(spec: Spec) -> list[Diagnostic]:
     return find_missing(_build_blocks(spec), spec.places, spec.folder, list(spec.datasets))
 
 
-def find_missing(
-    blocks: Iterable[PluginBlock], places: Mapping[KeyPath, TextPlace], folder: Path, datasets: list[str]
-) -> list[Diagnostic]:
+def find_missing(blocks: Iterable[PluginBlock], places: Places, folder: Path, datasets: list[str]) -> list[Diagnostic]:
     """As `check_inputs`, for the given blocks of a spec that can have errors elsewhere."""
     diagnostics: dict[Diagnostic, None] = {}
     for block in blocks:
-        for ask in _list_questions(block.plugin, datasets):
+        plugin, listings = block.plugin, [block.plugin.inputs]
+        if isinstance(plugin, System):
+            listings = [partial(plugin.inputs_for, dataset) for dataset in datasets]
+        for list_files in listings:
             try:
-                for file in ask():
-                    place = nearest_place(places, (*block.path, *file.key)) or block.place
+                for file in list_files():
                     if found := check_file(file, folder):
-                        diagnostics[place.diagnose(*found)] = None
+                        diagnostics[places.diagnose((*block.path, *file.key), *found)] = None
             except (RagevalError, OSError, ValueError) as error:
-                place = nearest_place(places, (*block.path, *_find_key(block, error))) or block.place
                 message = describe_os_error(error) if isinstance(error, OSError) else str(error)
-                diagnostics[place.diagnose(message, "input")] = None
+                diagnostics[places.diagnose((*block.path, *_find_key(block, error)), message, "input")] = None
     return list(diagnostics)
 
 
 def _find_key(block: PluginBlock, error: Exception) -> KeyPath:
     """The key that names the file of an error, if known: for a model, its key `model`."""
     path = getattr(error, "path", None) or getattr(error, "filename", None)
-    waiting: list[tuple[KeyPath, Any]] = [] if path is None else [((), block.node.model_dump(by_alias=True))]
-    named: dict[int, KeyPath] = {}
-    while waiting:
-        key, value = waiting.pop()
-        if isinstance(value, Mapping):
-            waiting += [((*key, name), inner) for name, inner in value.items()]
-        elif isinstance(value, list | tuple):
-            waiting += [((*key, index), inner) for index, inner in enumerate(value)]
-        elif isinstance(value, str) and str(path).endswith(value):
-            named[len(value)] = key
+    values = () if path is None else walk_values(block.node.model_dump(by_alias=True))
+    named = {len(value): key for key, value in values if isinstance(value, str) and str(path).endswith(value)}
     return named[max(named)] if named else ("model",) if block.section == "models" else ()
 
 
@@ -104,34 +95,34 @@ def find_shared_files(blocks: Iterable[PluginBlock]) -> Iterator[Diagnostic]:
             yield block.place.diagnose(message, "duplicate-path", "give this one another 'path:', or remove it")
 
 
+def check_history(written: HistoryWord | HistoryNode, places: Places, folder: Path) -> Iterator[Diagnostic]:
+    """The keys of `history:` must suit its `use`, and its file must have a path that can be followed."""
+    if isinstance(written, str):
+        return
+    mistake = written.find_mistake()
+    if written.path is not None and mistake is None:
+        try:
+            check_path(folder / expand_home(written.path), written.path)
+        except UnusablePathError as error:
+            mistake = "path", str(error), None
+    if mistake is not None:
+        key, message, hint = mistake
+        yield places.diagnose(("history", key), message, "history", hint)
+
+
 def _build_blocks(spec: Spec) -> Iterator[PluginBlock]:
     for section, key, node in _list_nodes(spec):
         name = key if isinstance(key, str) else node.use
         plugin = registry.load(section, node.use)(node, Context(name, spec.folder))
-        place = nearest_place(spec.places, (section, key))
-        if place is not None:
-            yield PluginBlock(section, (section, key), name, place, node, plugin)
+        yield PluginBlock(section, (section, key), name, spec.places.nearest((section, key)), node, plugin)
 
 
 def _list_nodes(spec: Spec) -> Iterator[tuple[registry.Section, str | int, Any]]:
-    named: dict[registry.Section, Mapping[str, Any]] = {
-        "datasets": spec.datasets,
-        "systems": {**spec.systems, **spec.sources},
-        "models": spec.models,
-        "judges": spec.judges,
-        "labels": spec.labels,
-    }
-    for section, nodes in named.items():
+    for section in NAMED_SECTIONS:
+        nodes = {**getattr(spec, section), **(spec.sources if section == "systems" else {})}
         yield from ((section, name, node) for name, node in nodes.items())
     yield from (("metrics", index, metric.node) for index, metric in enumerate(spec.metrics))
     yield from (("reports", index, node) for index, node in enumerate(spec.reports))
-
-
-def _list_questions(plugin: Plugin[Any], datasets: list[str]) -> list[Callable[[], Sequence[InputFile]]]:
-    """The calls that list the files of a plugin. Each can fail on its own."""
-    if isinstance(plugin, System):
-        return [partial(plugin.inputs_for, dataset) for dataset in datasets]
-    return [plugin.inputs]
 
 
 def check_file(file: InputFile, folder: Path) -> tuple[str, str, str | None] | None:
@@ -153,7 +144,7 @@ def check_file(file: InputFile, folder: Path) -> tuple[str, str, str | None] | N
         return None
     if file.path.is_symlink():
         return f"{shown} is a broken link", "missing-file", file.hint
-    missing = _first_missing(file.path)
+    missing = [file.path, *takewhile(lambda parent: not parent.exists(), file.path.parents)][-1]
     if missing.parent.is_file():
         message = f"there is no {shown}, because {quote(_show(missing.parent, folder))} is a file, not a folder"
         return message, "missing-file", file.hint
@@ -161,16 +152,6 @@ def check_file(file: InputFile, folder: Path) -> tuple[str, str, str | None] | N
         message = f"there is no {shown}, because there is no folder {quote(_show(missing, folder))}"
         return message, "missing-file", _suggest_sibling(missing) or file.hint
     return f"there is no {file.kind} {shown}", "missing-file", file.hint or _suggest_sibling(file.path)
-
-
-def _first_missing(path: Path) -> Path:
-    """The topmost missing folder of a path, or the path itself."""
-    missing = path
-    for parent in path.parents:
-        if parent.exists():
-            break
-        missing = parent
-    return missing
 
 
 def _suggest_sibling(path: Path) -> str | None:

@@ -1,4 +1,4 @@
-"""The blocks of a spec that belong to plugins: those with `use:`."""
+"""The blocks of a spec that belong to plugins, those with `use:`, and the base of the others."""
 
 from __future__ import annotations
 
@@ -6,10 +6,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from pydantic import BaseModel, ConfigDict
+
 from rageval_spec import registry
-from rageval_spec.plugin import Plugin
+from rageval_spec.plugin import Metric, Plugin
 from rageval_spec.plugin.block_names import NamedBlock, list_references
 from rageval_spec.spec.text.places import KeyPath, TextPlace
+
+
+class SpecBlock(BaseModel):
+    """A YAML block without `use:`. Frozen; an unknown key is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
 
 class PluginBlock(NamedTuple):
@@ -32,12 +40,14 @@ class PluginBlocks:
         partial_blocks: wrong blocks without their wrong keys. Their files and references are checked all the same.
         names: the keys of each section's mapping, including wrong blocks. A section that cannot be read has no entry.
         incomplete: sections with a wrong block. A name that looks undeclared could be declared in it.
+        metrics: the valid metrics, by their names in tables.
     """
 
     blocks: list[PluginBlock] = field(default_factory=list)
     partial_blocks: list[PluginBlock] = field(default_factory=list)
     names: dict[str, list[str]] = field(default_factory=dict)
     incomplete: set[str] = field(default_factory=set)
+    metrics: dict[str, Metric[Any]] = field(default_factory=dict)
 
     def references(self) -> Iterator[tuple[PluginBlock, NamedBlock]]:
         """The references of each block; for wrong blocks, those in valid keys."""

@@ -13,7 +13,6 @@ from rageval_spec import registry
 from rageval_spec.diagnostics import Diagnostic, suggest
 from rageval_spec.errors import UsageError
 from rageval_spec.plugin import MetricInfo, Node, Plugin
-from rageval_spec.plugin.dataset import DatasetNode
 from rageval_spec.spec.blocks.error_explanation import describe, place_of
 from rageval_spec.spec.blocks.spec_node import DEFAULT_MODELS, LISTED_SECTIONS
 from rageval_spec.spec.text.places import TextPlace, cut, quote
@@ -41,7 +40,10 @@ def correct_word(section: registry.Section, block: YamlMapping) -> YamlMapping |
 def find_plugin(section: registry.Section, node: YamlNode, place: TextPlace) -> type[Plugin[Any]] | Diagnostic:
     """The plugin class that a block's `use:` names, or a diagnostic."""
     if not isinstance(node, YamlMapping):
-        return _explain_no_block(section, node, place)
+        is_text = isinstance(node, YamlScalar) and isinstance(node.value, str)
+        expected = "a word or a block with 'use:'" if section in LISTED_SECTIONS else "a block with 'use:'"
+        hint = _suggest_block(section, node.text) if isinstance(node, YamlScalar) and is_text else _list_words(section)
+        return place.diagnose(f"expected {expected}, found {describe(node)}", "type", hint)
     if "use" not in node.entries:
         return place.diagnose("the key 'use' is missing", "missing-key", _list_words(section))
     entry = node.entries["use"]
@@ -51,18 +53,12 @@ def find_plugin(section: registry.Section, node: YamlNode, place: TextPlace) -> 
         return where.diagnose(f"expected a word of {section}, found {describe(use)}", "type", _list_words(section))
     if use.value in registry.builtin_words(section) or use.value in registry.words(section):
         try:
-            return load_plugin(section, use.value)
+            plugin: type[Plugin[Any]] = registry.load(section, use.value)
+            return plugin
         except UsageError as error:
             return where.diagnose(str(error), "plugin")
     singular = registry.name_one(section)
     return where.diagnose(f"unknown {singular} {quote(use.text)}", "unknown-word", _suggest_word(section, use.value))
-
-
-def _explain_no_block(section: registry.Section, node: YamlNode, place: TextPlace) -> Diagnostic:
-    is_text = isinstance(node, YamlScalar) and isinstance(node.value, str)
-    expected = "a word or a block with 'use:'" if section in LISTED_SECTIONS else "a block with 'use:'"
-    hint = _suggest_block(section, node.text) if isinstance(node, YamlScalar) and is_text else _list_words(section)
-    return place.diagnose(f"expected {expected}, found {describe(node)}", "type", hint)
 
 
 def _suggest_block(section: registry.Section, text: str) -> str:
@@ -77,12 +73,6 @@ def _suggest_block(section: registry.Section, text: str) -> str:
     if section == "systems" and "file" in words and ("/" in text or "." in text):
         return f"write {{use: file, path: {cut(text)}}}"
     return suggest(text, words) or _list_words(section)
-
-
-def load_plugin(section: registry.Section, word: str) -> type[Plugin[Node]]:
-    """The plugin class of a word, typed."""
-    plugin: type[Plugin[Node]] = registry.load(section, word)
-    return plugin
 
 
 def _suggest_word(section: registry.Section, word: str) -> str:
@@ -137,9 +127,10 @@ def _fold(text: str) -> str:
 def _load(section: registry.Section, word: str) -> type[Plugin[Node]] | None:
     """The plugin class of a word, or None if it cannot be loaded."""
     try:
-        return load_plugin(section, word)
+        plugin: type[Plugin[Node]] = registry.load(section, word)
     except UsageError:
         return None
+    return plugin
 
 
 def _measures(text: str) -> Iterator[str]:
@@ -173,18 +164,12 @@ def adopt_former_keys(tree: YamlMapping) -> list[Diagnostic]:
     found: dict[Diagnostic, None] = {}
     for name, entry in datasets.value.entries.items():
         if isinstance(entry.value, YamlMapping):
-            block, diagnostics = _adopt(entry.value, _former_columns(entry.value))
+            plugin = find_plugin("datasets", entry.value, entry.value.place)
+            former = {} if isinstance(plugin, Diagnostic) else getattr(plugin.node_type, "former_columns", {})
+            block, diagnostics = _adopt(entry.value, former)
             datasets.value.entries[name] = YamlEntry(entry.key_place, block)
             found.update(dict.fromkeys(diagnostics))
     return list(found)
-
-
-def _former_columns(block: YamlMapping) -> Mapping[str, str]:
-    plugin = find_plugin("datasets", block, block.place)
-    node_type = getattr(plugin, "node_type", None)
-    if isinstance(node_type, type) and issubclass(node_type, DatasetNode):
-        return node_type.former_columns
-    return {}
 
 
 def _adopt(block: YamlMapping, former: Mapping[str, str]) -> tuple[YamlMapping, list[Diagnostic]]:
@@ -198,33 +183,18 @@ def _adopt(block: YamlMapping, former: Mapping[str, str]) -> tuple[YamlMapping, 
             continue
         old = block.entries[key]
         part = file if file == "corpus" or file in block.entries else ""
-        diagnostics.append(_warn(old.key_place, key, part))
-        value = _nest(old, part) if part else old.value
+        inside = f"{COLUMNS}: {{{part}: {{...}}}}" if part else f"{COLUMNS}: {{...}}"
+        message = f"{quote(key)} is now part of '{COLUMNS}'"
+        diagnostics.append(old.key_place.diagnose(message, "former-key", f"write {inside}", "warning"))
+        value = YamlMapping(old.value.place, {part: YamlEntry(old.key_place, old.value)}) if part else old.value
         present = entries.get(COLUMNS)
-        if present is not None:
-            value, twice = _merge(present.value, value)
-            diagnostics += [_refuse_twice(place, key, name) for name, place in twice]
-        entries[COLUMNS] = YamlEntry(old.key_place if present is None else present.key_place, value)
+        if present is None:
+            entries[COLUMNS] = YamlEntry(old.key_place, value)
+        elif isinstance(present.value, YamlMapping) and isinstance(value, YamlMapping):
+            for name in (name for name in value.entries if name in present.value.entries):
+                message = f"{quote(name)} is defined under both {quote(key)} and '{COLUMNS}'"
+                hint = f"keep only the one under '{COLUMNS}'"
+                diagnostics.append(value.entries[name].key_place.diagnose(message, "duplicate-key", hint))
+            merged = YamlMapping(present.value.place, {**value.entries, **present.value.entries})
+            entries[COLUMNS] = YamlEntry(present.key_place, merged)
     return YamlMapping(block.place, entries, block.size, block.height), diagnostics
-
-
-def _nest(entry: YamlEntry, part: str) -> YamlMapping:
-    return YamlMapping(entry.value.place, {part: YamlEntry(entry.key_place, entry.value)})
-
-
-def _merge(first: YamlNode, second: YamlNode) -> tuple[YamlNode, list[tuple[str, TextPlace]]]:
-    """Merge two mappings. Also returns the keys that both have, with their places in the second."""
-    if not isinstance(first, YamlMapping) or not isinstance(second, YamlMapping):
-        return first, []
-    twice = [(key, entry.key_place) for key, entry in second.entries.items() if key in first.entries]
-    return YamlMapping(first.place, {**second.entries, **first.entries}), twice
-
-
-def _warn(place: TextPlace, key: str, part: str) -> Diagnostic:
-    inside = f"{COLUMNS}: {{{part}: {{...}}}}" if part else f"{COLUMNS}: {{...}}"
-    return place.diagnose(f"{quote(key)} is now part of '{COLUMNS}'", "former-key", f"write {inside}", "warning")
-
-
-def _refuse_twice(place: TextPlace, key: str, name: str) -> Diagnostic:
-    message = f"{quote(name)} is defined under both {quote(key)} and '{COLUMNS}'"
-    return place.diagnose(message, "duplicate-key", f"keep only the one under '{COLUMNS}'")

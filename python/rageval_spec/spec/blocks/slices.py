@@ -12,8 +12,8 @@ from pydantic import Field
 
 from rageval_spec.diagnostics import Diagnostic, suggest
 from rageval_spec.spec.blocks.gates import GateNode, SliceName
-from rageval_spec.spec.blocks.history_block import SpecBlock
-from rageval_spec.spec.text.places import KeyPath, TextPlace, list_hint, nearest_place, quote
+from rageval_spec.spec.blocks.plugin_blocks import SpecBlock
+from rageval_spec.spec.text.places import KeyPath, Places, list_hint, quote
 
 BUILT_IN_COLUMNS = ("question", "reference", "answerable", "group", "condition")
 """What every dataset can have, whatever its file calls it. Other names are those of the file's other columns."""
@@ -84,6 +84,8 @@ class SliceNode(SpecBlock):
         return tuple(dict.fromkeys((*named, *(condition.column for condition in self.conditions))))
 
 
+_Fault: TypeAlias = tuple[KeyPath, str, str | None]
+"""A key path, what is wrong there, and what to write instead."""
 _TESTS = ("equal", "among", "min", "max", "contains", "words")
 _EXAMPLES = "write {by: difficulty}, or {name: long, where: {column: question, words: {min: 12}}}"
 
@@ -91,7 +93,7 @@ _EXAMPLES = "write {by: difficulty}, or {name: long, where: {column: question, w
 def check_slices(
     slices: Mapping[int, SliceNode],
     gates: Mapping[int, GateNode],
-    places: Mapping[KeyPath, TextPlace],
+    places: Places,
     *,
     is_complete: bool,
 ) -> list[Diagnostic]:
@@ -107,16 +109,11 @@ def check_slices(
     found += _find_repeated(slices)
     if is_complete:
         found += _find_unknown(gates, [*slices.values()])
-    diagnostics = []
-    for path, message, hint in found:
-        place = nearest_place(places, path)
-        assert place is not None, "every path begins at the top of the spec, which has a place"
-        diagnostics.append(place.diagnose(message, "slice", hint))
-    return diagnostics
+    return [places.diagnose(path, message, "slice", hint) for path, message, hint in found]
 
 
-def _find_contradictions(node: SliceNode) -> Iterator[tuple[KeyPath, str, str | None]]:
-    """Contradictions within one slice, as (key, message, hint)."""
+def _find_contradictions(node: SliceNode) -> Iterator[_Fault]:
+    """Contradictions within one slice, each with a path inside it."""
     if node.by is None and node.where is None:
         yield (), "the slice has neither 'by' nor 'where'", _EXAMPLES
     elif node.by is not None and node.where is not None:
@@ -130,7 +127,7 @@ def _find_contradictions(node: SliceNode) -> Iterator[tuple[KeyPath, str, str | 
         yield from (((*key, *inner), message, hint) for inner, message, hint in _find_impossible(condition))
 
 
-def _find_impossible(condition: ConditionNode) -> Iterator[tuple[KeyPath, str, str | None]]:
+def _find_impossible(condition: ConditionNode) -> Iterator[_Fault]:
     if all(getattr(condition, test) is None for test in _TESTS):
         message = f"the condition on {quote(condition.column)} tests nothing"
         yield ("column",), message, "add 'equal', 'in', 'min', 'max', 'contains' or 'words'"
@@ -144,21 +141,18 @@ def _find_impossible(condition: ConditionNode) -> Iterator[tuple[KeyPath, str, s
         yield ("words", "min"), message, "swap 'min' and 'max'"
 
 
-def _find_repeated(slices: Mapping[int, SliceNode]) -> list[tuple[KeyPath, str, str | None]]:
+def _find_repeated(slices: Mapping[int, SliceNode]) -> Iterator[_Fault]:
     """Slices whose names are taken, by another slice or by those of a column's values."""
-    found: list[tuple[KeyPath, str, str | None]] = []
     columns = {node.by: index for index, node in reversed([*slices.items()]) if node.by is not None}
     names = {node.name: index for index, node in reversed([*slices.items()]) if node.name is not None}
     for index, node in slices.items():
         if node.by is not None and columns[node.by] != index:
-            found.append((("slices", index, "by"), f"the column {quote(node.by)} is listed twice", "remove one"))
+            yield ("slices", index, "by"), f"the column {quote(node.by)} is listed twice", "remove one"
         elif node.name is not None and names[node.name] != index:
-            message = f"the slice {quote(node.name)} is listed twice"
-            found.append((("slices", index, "name"), message, "give it another name"))
+            yield ("slices", index, "name"), f"the slice {quote(node.name)} is listed twice", "give it another name"
         elif node.name is not None and _is_of_column(node.name, [*columns]):
             message = f"{quote(node.name)} is also a name for slices by a column"
-            found.append((("slices", index, "name"), message, "give it another name"))
-    return found
+            yield ("slices", index, "name"), message, "give it another name"
 
 
 def _is_of_column(name: str, columns: Sequence[str]) -> bool:
@@ -166,22 +160,20 @@ def _is_of_column(name: str, columns: Sequence[str]) -> bool:
     return any(name == column or name.startswith(f"{column}=") for column in columns)
 
 
-def _find_unknown(
-    gates: Mapping[int, GateNode], slices: Sequence[SliceNode]
-) -> Iterator[tuple[KeyPath, str, str | None]]:
+def _find_unknown(gates: Mapping[int, GateNode], slices: Sequence[SliceNode]) -> Iterator[_Fault]:
     """Gates on slices that no entry of `slices:` makes. Which values a column has is known only with the data."""
     columns = [node.by for node in slices if node.by is not None]
     names = [node.name for node in slices if node.name is not None]
     for index, gate in gates.items():
         if gate.slice is None or gate.slice in names or _is_of_column(gate.slice, columns):
             continue
-        column = gate.slice.partition("=")[0]
-        hint = suggest(gate.slice, names) or _suggest_column(gate.slice, columns)
-        hint = hint or list_hint([*names, *(f"{by}=..." for by in columns)]) or f"add 'slices: [{column}]'"
-        yield ("gates", index, "slice"), f"the spec has no slice {quote(gate.slice)}", hint
-
-
-def _suggest_column(name: str, columns: Sequence[str]) -> str | None:
-    column, equals, value = name.partition("=")
-    near = suggest(column, columns)
-    return near if near is None or not equals else near.replace("'?", f"={value}'?")
+        column, equals, value = gate.slice.partition("=")
+        near = suggest(column, columns)
+        if near is not None and equals:
+            near = near.replace("'?", f"={value}'?")
+        hint = suggest(gate.slice, names) or near or list_hint([*names, *(f"{by}=..." for by in columns)])
+        yield (
+            ("gates", index, "slice"),
+            f"the spec has no slice {quote(gate.slice)}",
+            hint or f"add 'slices: [{column}]'",
+        )

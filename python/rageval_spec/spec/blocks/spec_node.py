@@ -1,9 +1,8 @@
 """The parts of a spec that belong to no plugin, and the frozen spec itself.
 
 These types are the only place that defines a key, its default, its bounds and its description. The JSON Schema is
-generated from them and from the plugins' nodes.
-
-Some models and judges can be named without a declaration; their blocks are here too.
+generated from them and from the plugins' nodes. Some models and judges can be named without a declaration; their
+blocks are here too.
 """
 
 from __future__ import annotations
@@ -19,16 +18,16 @@ from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from rageval_spec import registry
-from rageval_spec.diagnostics import Diagnostic, Position, Severity
+from rageval_spec.diagnostics import Diagnostic, Severity
 from rageval_spec.kernels.ranking_measures import Duplicates, Missing, RankingOptions, TieRule
 from rageval_spec.plugin import DatasetNode, Node, ReportNode, SystemNode
 from rageval_spec.plugin.budget import Budget, CallLimits
+from rageval_spec.plugin.secrets import Secret
 from rageval_spec.registry import Section
-from rageval_spec.spec.blocks.gates import NUMBER_OR_SHARE, GateNode, NamedMetric
-from rageval_spec.spec.blocks.history_block import HistoryNode, HistoryWord, SpecBlock
+from rageval_spec.spec.blocks.gates import NUMBER_OR_SHARE, GateNode, NamedMetric, StoppingNode
+from rageval_spec.spec.blocks.plugin_blocks import SpecBlock
 from rageval_spec.spec.blocks.slices import ColumnName, SliceNode
-from rageval_spec.spec.blocks.stopping import StoppingNode
-from rageval_spec.spec.text.places import KeyPath, TextPlace, nearest_place
+from rageval_spec.spec.text.places import KeyPath, Places
 from rageval_spec.wording import DURATION, read_duration
 
 if TYPE_CHECKING:
@@ -44,7 +43,10 @@ DEFAULT_IDS: Mapping[str, str] = MappingProxyType({"all-minilm-l6-v2": "minilm"}
 """Their names on hubs, in lower case and without an owner."""
 
 
-def default_block(section: Literal["models", "judges"], name: str) -> Mapping[str, str] | None:
+DefaultedSection: TypeAlias = Literal["judges", "models"]
+
+
+def default_block(section: DefaultedSection, name: str) -> Mapping[str, str] | None:
     """The block that an undeclared name means; None if the name must be declared.
 
     A judge's word means the judge with its defaults, unless one of its keys is required.
@@ -53,28 +55,21 @@ def default_block(section: Literal["models", "judges"], name: str) -> Mapping[st
         return DEFAULT_MODELS.get(name)
     if name not in registry.builtin_words("judges") and name not in registry.words("judges"):
         return None
-    fields = registry.load("judges", name).node_type.model_fields
-    needs_more = any(field.is_required() for key, field in fields.items() if key != "use")
-    return None if needs_more else MappingProxyType({"use": name})
+    return None if needs_more("judges", name) else MappingProxyType({"use": name})
 
 
-def default_names(section: Literal["models", "judges"]) -> tuple[str, ...]:
-    """All names that need no declaration."""
-    if section == "models":
-        return tuple(DEFAULT_MODELS)
-    return tuple(word for word in registry.words("judges") if default_block("judges", word))
+def needs_more(section: registry.Section, word: str) -> bool:
+    """Whether a block of this word needs other keys than `use`."""
+    fields = registry.load(section, word).node_type.model_fields
+    return any(field.is_required() for key, field in fields.items() if key != "use")
 
 
 def default_blocks(section: str) -> dict[str, Mapping[str, str]]:
     """The blocks that need no declaration, by name. Only models and judges have any."""
-    known: Literal["models", "judges"]
     if section == "models":
-        known = "models"
-    elif section == "judges":
-        known = "judges"
-    else:
-        return {}
-    return {name: default_block(known, name) or {} for name in default_names(known)}
+        return dict(DEFAULT_MODELS)
+    words = registry.words("judges") if section == "judges" else ()
+    return {word: block for word in words if (block := default_block("judges", word))}
 
 
 @dataclass(frozen=True)
@@ -220,6 +215,35 @@ class DiagnosisNode(SpecBlock):
     right_from: float = Field(
         default=0.7, description="Values from this on are right. Between the two, a question is undecided."
     )
+
+
+HistoryWord: TypeAlias = Literal["none", "sqlite"]
+
+
+class HistoryNode(SpecBlock):
+    """`history:` where evaluations are recorded."""
+
+    use: Literal["none", "sqlite", "postgres"] = Field(
+        description="none: nowhere; sqlite: in a file; postgres: in PostgreSQL, which needs the extra `postgres`."
+    )
+    path: str | None = Field(
+        default=None, description="The file of `use: sqlite`. Default: `.rageval/history.db` next to the spec."
+    )
+    url: Secret | None = Field(
+        default=None,
+        description="The database of `use: postgres`, for example `${secret:HISTORY_URL}` where the variable holds "
+        "postgresql://user:password@host/database.",
+    )
+
+    def find_mistake(self) -> tuple[str, str, str | None] | None:
+        """The key that contradicts `use`, what is wrong with it, and what to do; None if nothing is wrong."""
+        if self.use == "postgres" and self.url is None:
+            return "use", "'use: postgres' needs the address of a database", "add 'url: ${secret:HISTORY_URL}'"
+        if self.use != "postgres" and self.url is not None:
+            return "url", f"'use: {self.use}' has no 'url'", "write 'use: postgres', or remove 'url'"
+        if self.use != "sqlite" and self.path is not None:
+            return "path", f"'use: {self.use}' has no 'path'", "write 'use: sqlite', or remove 'path'"
+        return None
 
 
 CallCount: TypeAlias = Annotated[int, Field(ge=0)]
@@ -397,11 +421,8 @@ class Spec:
         sources: systems that are not evaluated themselves, but whose runs an evaluated system reads.
         samples: what the results keep of each question.
         redact: the columns of the samples that the results leave out.
-        history: where to record evaluations.
         stopping: when to stop asking questions; None to ask all of them.
-        labels: the blocks of what people judged, by name.
         designs: which questions belong together and how much each counts, for each dataset that says so.
-        resume: how long after its beginning an unfinished evaluation is continued, as it is written.
     """
 
     name: str
@@ -418,7 +439,7 @@ class Spec:
     limits: LimitsNode
     reports: tuple[ReportNode, ...]
     digest: str
-    places: Mapping[KeyPath, TextPlace] = field(repr=False)
+    places: Places = field(repr=False)
     warnings: tuple[Diagnostic, ...] = ()
     sources: Mapping[str, SystemNode] = field(default_factory=dict)
     diagnosis: DiagnosisNode = field(default_factory=DiagnosisNode)
@@ -441,5 +462,4 @@ class Spec:
         self, key_path: KeyPath, message: str, code: str, hint: str | None = None, severity: Severity = "error"
     ) -> Diagnostic:
         """A diagnostic at a key path, or at the nearest enclosing block if the text does not have that key."""
-        place = nearest_place(self.places, key_path) or TextPlace(self.path, Position(1, 1), "")
-        return place.diagnose(message, code, hint, severity)
+        return self.places.diagnose(key_path, message, code, hint, severity)

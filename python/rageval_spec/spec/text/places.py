@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from re import compile as compile_pattern
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from rageval_spec.diagnostics import NOWHERE, Diagnostic, Position, Severity, make_visible
 from rageval_spec.plugin.secrets import hide_credentials
@@ -61,9 +61,7 @@ class SourceText:
 
     @cached_property
     def _lines(self) -> list[str]:
-        ends = [*(match.start() for match in _LINE_END.finditer(self.text)), len(self.text)]
-        lines = (self.text[start:end].rstrip() for start, end in zip(self._starts, ends, strict=True))
-        return [_NOT_SHOWN.sub("\ufffd", line) for line in lines]
+        return [_NOT_SHOWN.sub("\ufffd", line.rstrip()) for line in _LINE_END.split(self.text)]
 
     def place(self, start: int, end: int | None = None) -> TextPlace:
         """The place from offset `start` up to but excluding `end`, cut at the end of the line."""
@@ -75,10 +73,31 @@ class SourceText:
         return TextPlace(self.path, position, line)
 
 
-def nearest_place(places: Mapping[KeyPath, TextPlace], key_path: KeyPath) -> TextPlace | None:
-    """The place of a key path, or of the nearest enclosing block that the text has."""
-    ends = range(len(key_path), -1, -1)
-    return next((places[key_path[:end]] for end in ends if key_path[:end] in places), None)
+class Places(dict[KeyPath, TextPlace]):
+    """The place of every key path of a spec, the empty one included."""
+
+    def nearest(self, key_path: KeyPath) -> TextPlace:
+        """The place of a key path, or of the nearest enclosing block that the text has."""
+        ends = range(len(key_path), -1, -1)
+        return next(self[key_path[:end]] for end in ends if key_path[:end] in self)
+
+    def diagnose(
+        self, key_path: KeyPath, message: str, code: str, hint: str | None = None, severity: Severity = "error"
+    ) -> Diagnostic:
+        return self.nearest(key_path).diagnose(message, code, hint, severity)
+
+
+def walk_values(content: Any) -> Iterator[tuple[KeyPath, Any]]:
+    """Each value of data in JSON's types that holds no other, with its path."""
+    waiting: list[tuple[KeyPath, Any]] = [((), content)]
+    while waiting:
+        path, value = waiting.pop()
+        if isinstance(value, Mapping):
+            waiting += [((*path, key), inner) for key, inner in value.items()]
+        elif isinstance(value, list | tuple):
+            waiting += [((*path, index), inner) for index, inner in enumerate(value)]
+        else:
+            yield path, value
 
 
 def quote(text: str) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
@@ -180,11 +180,7 @@ YamlNode: TypeAlias = YamlScalar | YamlSequence | YamlMapping
 
 
 def read_yaml(source: SourceText, start: int = 0) -> tuple[YamlNode | None, list[Diagnostic]]:
-    """Read the text from character `start` on.
-
-    Returns:
-        The tree, and the diagnostics. The tree is None if the text is empty, or cannot be read to its end.
-    """
+    """The tree from character `start` on (None if there is none, or it cannot be read to its end), and diagnostics."""
     if len(source.text) > MAX_CHARACTERS:
         message = f"the spec has {len(source.text):,} characters; the limit is {MAX_CHARACTERS:,}"
         return None, [source.place(0).diagnose(message, "too-large", "is this a data file?")]
@@ -197,7 +193,8 @@ def read_yaml(source: SourceText, start: int = 0) -> tuple[YamlNode | None, list
     try:
         builder.build(" " * start + source.text[start:])
     except yaml.MarkedYAMLError as error:
-        return None, [*builder.diagnostics, explain_syntax_error(source, error)]
+        message, advice, offset = _explain(source.text, error)
+        return None, [*builder.diagnostics, source.place(offset).diagnose(message, "yaml", advice)]
     except _CannotGoOnError:
         return None, builder.diagnostics
     return builder.root, builder.diagnostics
@@ -212,21 +209,39 @@ def to_data(node: YamlNode) -> Any:
     return node.value
 
 
+def child(node: YamlNode, path: Sequence[str | int]) -> YamlNode | None:
+    """What a path of keys and indexes leads to; None if there is nothing."""
+    current: YamlNode | None = node
+    for step in path:
+        if isinstance(current, YamlMapping) and step in current.entries:
+            current = current.entries[str(step)].value
+        elif isinstance(current, YamlSequence) and isinstance(step, int) and step < len(current.items):
+            current = current.items[step]
+        else:
+            return None
+    return current
+
+
 def walk_scalars(node: YamlNode) -> Iterator[YamlScalar]:
     """All scalars of a tree in order. A scalar that aliases share appears once."""
+    return (scalar for _, scalar in walk_named(node))
+
+
+def walk_named(node: YamlNode) -> Iterator[tuple[str, YamlScalar]]:
+    """All scalars of a tree in order, each with the key that it is under, as in `walk_scalars`."""
     seen: set[int] = set()
-    waiting = [node]
+    waiting: list[tuple[str, YamlNode]] = [("", node)]
     while waiting:
-        current = waiting.pop()
+        name, current = waiting.pop()
         if id(current) in seen:
             continue
         seen.add(id(current))
         if isinstance(current, YamlScalar):
-            yield current
+            yield name, current
         elif isinstance(current, YamlSequence):
-            waiting += reversed(current.items)
+            waiting += [(name, item) for item in reversed(current.items)]
         else:
-            waiting += reversed([entry.value for entry in current.entries.values()])
+            waiting += [(key, entry.value) for key, entry in reversed(current.entries.items())]
 
 
 class _CannotGoOnError(Exception):
@@ -266,24 +281,27 @@ class _Builder:
             elif isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
                 self._open(event)
             elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
-                self._close()
+                frame = self._frames.pop()
+                if isinstance(frame.node, YamlMapping):
+                    self._merge(frame.node, frame.merged)
+                self._attach(frame.node, frame.anchor)
             elif isinstance(event, yaml.AliasEvent):
                 self._read_alias(event)
             elif isinstance(event, yaml.DocumentStartEvent):
-                self._start_document(event)
+                self._documents += 1
+                if self._documents > 1:
+                    hint = "a spec must be a single document"
+                    raise self._refuse(self._place(event), "a second YAML document starts here", "documents", hint)
 
     def _report(self, place: TextPlace, message: str, code: str, hint: str | None = None) -> None:
         self.diagnostics.append(place.diagnose(message, code, hint))
 
+    def _refuse(self, place: TextPlace, message: str, code: str, hint: str | None = None) -> _CannotGoOnError:
+        self._report(place, message, code, hint)
+        return _CannotGoOnError()
+
     def _place(self, event: Any) -> TextPlace:
         return self.source.place(event.start_mark.index, event.end_mark.index)
-
-    def _start_document(self, event: Any) -> None:
-        self._documents += 1
-        if self._documents > 1:
-            hint = "a spec must be a single document"
-            self._report(self._place(event), "a second YAML document starts here", "documents", hint)
-            raise _CannotGoOnError
 
     def _read_scalar(self, event: Any) -> None:
         place = self._place(event)
@@ -303,33 +321,25 @@ class _Builder:
                 scalar.faulty = True
             else:
                 scalar.value = resolved
-        self._finish(scalar, event.anchor)
+        self._attach(scalar, event.anchor)
 
     def _open(self, event: Any) -> None:
         place = self._place(event)
         self._check_tag(event, place)
         if self._wants_key():
             hint = "quote a value that starts with '{' or '['" if event.flow_style else "write text before the ':'"
-            self._report(place, "a key must be text", "key", hint)
-            raise _CannotGoOnError
+            raise self._refuse(place, "a key must be text", "key", hint)
         self._check_depth(place, 1)
         node = YamlMapping(place) if isinstance(event, yaml.MappingStartEvent) else YamlSequence(place)
         if event.anchor is not None:
             self._anchors[event.anchor] = None
         self._frames.append(_Frame(node, event.anchor))
 
-    def _close(self) -> None:
-        frame = self._frames.pop()
-        if isinstance(frame.node, YamlMapping):
-            self._merge(frame.node, frame.merged)
-        self._finish(frame.node, frame.anchor)
-
     def _read_alias(self, event: Any) -> None:
         place = self._place(event)
         name = event.anchor
         if self._wants_key():
-            self._report(place, "a key must be text", "key", "an alias ('*name') cannot be a key")
-            raise _CannotGoOnError
+            raise self._refuse(place, "a key must be text", "key", "an alias ('*name') cannot be a key")
         if name not in self._anchors:
             message = f"there is no anchor {quote('&' + name)} above"
             self._report(place, message, "alias", f'if the * is part of the text, quote it: "*{cut(name)}"')
@@ -337,8 +347,7 @@ class _Builder:
             return
         node = self._anchors[name]
         if node is None:
-            self._report(place, f"the alias {quote('*' + name)} is inside the block that it refers to", "alias")
-            raise _CannotGoOnError
+            raise self._refuse(place, f"the alias {quote('*' + name)} is inside the block that it refers to", "alias")
         self._check_depth(place, node.height)
         self._attach(node)
 
@@ -349,8 +358,7 @@ class _Builder:
         if plain and not text:
             self._report(place, "a key is missing before ':'", "key")
         if unusable := UNUSABLE.search(text):
-            self._report(place, f"the character U+{ord(unusable[0]):04X} cannot be part of a key", "character")
-            raise _CannotGoOnError
+            raise self._refuse(place, f"the character U+{ord(unusable[0]):04X} cannot be part of a key", "character")
         frame = self._frames[-1]
         key = frame.key = _Key(text, place, merges=plain and text == "<<")
         if isinstance(frame.node, YamlMapping) and text in frame.node.entries and not key.merges:
@@ -358,12 +366,9 @@ class _Builder:
             message = f"the key {quote(text)} is already defined on line {first}"
             self._report(place, message, "duplicate-key", "remove one of them")
 
-    def _finish(self, node: YamlNode, anchor: str | None) -> None:
+    def _attach(self, node: YamlNode, anchor: str | None = None) -> None:
         if anchor is not None:
             self._anchors[anchor] = node
-        self._attach(node)
-
-    def _attach(self, node: YamlNode) -> None:
         if not self._frames:
             self.root = node
             return
@@ -373,8 +378,7 @@ class _Builder:
         parent.height = max(parent.height, node.height + 1)
         if parent.size > MAX_VALUES:
             message = f"the spec has more than {MAX_VALUES:,} values with its aliases expanded"
-            self._report(node.place, message, "too-large")
-            raise _CannotGoOnError
+            raise self._refuse(node.place, message, "too-large")
         if isinstance(parent, YamlSequence):
             parent.items.append(node)
         elif frame.key is not None:
@@ -397,8 +401,7 @@ class _Builder:
 
     def _check_depth(self, place: TextPlace, more: int) -> None:
         if len(self._frames) + more > MAX_DEPTH:
-            self._report(place, f"the spec is nested more than {MAX_DEPTH} levels deep", "too-deep")
-            raise _CannotGoOnError
+            raise self._refuse(place, f"the spec is nested more than {MAX_DEPTH} levels deep", "too-deep")
 
     def _check_tag(self, event: Any, place: TextPlace) -> None:
         if event.tag is None or (event.tag == _STRING_TAG and isinstance(event, yaml.ScalarEvent)):
@@ -408,46 +411,36 @@ class _Builder:
         self._report(place, f"the tag {quote(written)} has no meaning in a spec", "tag", hint)
 
 
-class _Finding(NamedTuple):
-    message: str
-    hint: str | None
-    offset: int
+_Finding: TypeAlias = tuple[str, str | None, int]
+"""A message, a hint, and where the message points."""
 
 
-def explain_syntax_error(source: SourceText, error: yaml.MarkedYAMLError) -> Diagnostic:
-    """A diagnostic for an error of PyYAML's C or Python parser."""
-    problem = error.problem or ""
-    at = _offset(error.problem_mark, 0)
-    finding = _explain(source.text, problem, error.context or "", at, _offset(error.context_mark, at))
-    return source.place(finding.offset).diagnose(finding.message, "yaml", finding.hint)
-
-
-def _offset(mark: Any, default: int) -> int:
-    return default if mark is None else int(mark.index)
-
-
-def _explain(text: str, problem: str, context: str, at: int, opened: int) -> _Finding:
+def _explain(text: str, error: yaml.MarkedYAMLError) -> _Finding:
+    """What is wrong where PyYAML's C or Python parser gave up."""
+    problem, context = error.problem or "", error.context or ""
+    at = 0 if error.problem_mark is None else int(error.problem_mark.index)
+    opened = at if error.context_mark is None else int(error.context_mark.index)
     character = text[at : at + 1]
     if character == "\t" and ("tab" in problem or "cannot start any token" in problem):
-        return _Finding("a tab cannot indent YAML", "indent with spaces", at)
+        return ("a tab cannot indent YAML", "indent with spaces", at)
     if "tab character" in problem:
         tab = text.find("\t", at)
-        return _Finding("a tab cannot indent YAML", "indent with spaces", tab if tab >= 0 else at)
+        return ("a tab cannot indent YAML", "indent with spaces", tab if tab >= 0 else at)
     if text[max(0, at - 1) : at + 1] == "${":
-        return _Finding("a variable inside { } or [ ] needs quotes", 'write "${NAME}"', at - 1)
+        return ("a variable inside { } or [ ] needs quotes", 'write "${NAME}"', at - 1)
     if "cannot start any token" in problem:
-        return _Finding(f"text cannot start with {quote(character)}", "put it in quotes", at)
+        return (f"text cannot start with {quote(character)}", "put it in quotes", at)
     if "quoted scalar" in context:
         return _explain_quoted(text, problem, at, opened)
     if "simple key" in context:
         advice = "write 'key: value'; quote text that spans several lines"
-        return _Finding("the ':' after this key is missing", advice, opened)
+        return ("the ':' after this key is missing", advice, opened)
     if "flow" in context:
         return _explain_flow(text, at, opened)
     for pattern, message, hint in _BLOCK_FINDINGS:
         if re.search(pattern, f"{problem} {context}"):
-            return _Finding(message, hint, at)
-    return _Finding(f"this is not YAML: {problem}", None, at)
+            return (message, hint, at)
+    return (f"this is not YAML: {problem}", None, at)
 
 
 def _explain_quoted(text: str, problem: str, at: int, opened: int) -> _Finding:
@@ -455,8 +448,8 @@ def _explain_quoted(text: str, problem: str, at: int, opened: int) -> _Finding:
         backslash = text.rfind("\\", opened, at + 1)
         shown = quote(text[backslash : backslash + 2])
         hint = "in double quotes, write \\\\ for a backslash, or use single quotes"
-        return _Finding(f"{shown} is not a valid escape sequence", hint, max(backslash, opened))
-    return _Finding("this quote is not closed", "add the closing quote", opened)
+        return (f"{shown} is not a valid escape sequence", hint, max(backslash, opened))
+    return ("this quote is not closed", "add the closing quote", opened)
 
 
 def _explain_flow(text: str, at: int, opened: int) -> _Finding:
@@ -464,13 +457,13 @@ def _explain_flow(text: str, at: int, opened: int) -> _Finding:
     if opening not in ("{", "[") or at >= len(text.rstrip()):
         pair = {"{": "}", "[": "]"}.get(opening)
         if pair:
-            return _Finding(f"this {quote(opening)} is not closed", f"add {quote(pair)}", opened)
-        return _Finding("the text ends inside { } or [ ]", "add the missing bracket", at)
+            return (f"this {quote(opening)} is not closed", f"add {quote(pair)}", opened)
+        return ("the text ends inside { } or [ ]", "add the missing bracket", at)
     closing = "}" if opening == "{" else "]"
     message = f"{quote(',')} or {quote(closing)} is missing before this"
     line = text.count("\n", 0, opened) + 1
     still_open = f"the {quote(opening)} on line {line} is not closed" if "\n" in text[opened:at] else None
-    return _Finding(message, still_open or "quote text that contains , : [ ] { }", at)
+    return (message, still_open or "quote text that contains , : [ ] { }", at)
 
 
 _BLOCK_FINDINGS = (

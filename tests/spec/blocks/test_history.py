@@ -10,7 +10,8 @@ from pydantic import ValidationError
 
 from rageval_spec.diagnostics import SpecError
 from rageval_spec.spec import loads
-from rageval_spec.spec.blocks.history_block import HistoryNode, SpecBlock, expand_history
+from rageval_spec.spec.blocks.plugin_blocks import SpecBlock
+from rageval_spec.spec.blocks.spec_node import HistoryNode
 
 _SPEC = """version: 1
 datasets: {d: {use: trec, qrels: x}}
@@ -26,7 +27,7 @@ def read(history: str = "") -> HistoryNode:
 
 def test_a_word_or_a_block_says_where() -> None:
     assert read().use == read("sqlite").use == read("{use: sqlite}").use == "sqlite"
-    assert read("none") == read("{use: none}") == expand_history("none")
+    assert read("none") == read("{use: none}") == HistoryNode(use="none")
     assert read("{use: sqlite, path: a.db}").path == "a.db"
 
 
