@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from rageval_spec import registry
@@ -23,7 +24,7 @@ from rageval_spec.data.outcomes import Note, TakenOver
 from rageval_spec.diagnostics import make_json_visible
 from rageval_spec.errors import RagevalError
 from rageval_spec.pipeline.planning.spec_plugins import Fingerprint, SpecPlugins
-from rageval_spec.plugin import Labels, Model, Plugin, System
+from rageval_spec.plugin import Plugin
 from rageval_spec.plugin.block_names import ReferredSection, names_in, number_names, order_by_reference
 from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.store.disk import InputFile, digest_content
@@ -131,32 +132,8 @@ class EvaluationPlan:
 
 
 def make_plan(spec: Spec, parts: SpecPlugins, fingerprint: Fingerprint, limit: int | None = None) -> EvaluationPlan:
-    """The steps of a spec's evaluation.
-
-    Args:
-        spec: the validated spec.
-        parts: the plugins, from `build_parts`.
-        fingerprint: returns the sha256 of an input file's content.
-        limit: use only the first `limit` queries of each dataset.
-    """
-    models = {name: _model(name, model, fingerprint) for name, model in parts.asked_models.items()}
-    judges = _judges(parts, models, fingerprint)
-    named = dict.fromkeys(str(one.node.labels) for one in parts.metrics.values() if one.node.labels is not None)
-    labels = {name: _labels(name, parts.labels[name], fingerprint) for name in named}
-    shared: dict[ReferredSection, Mapping[str, PlanStep]] = {"models": models, "judges": judges, "labels": labels}
-    steps: list[PlanStep] = [*models.values(), *judges.values(), *labels.values()]
-    for dataset in parts.datasets:
-        steps += _dataset_steps(spec, parts, dataset, shared, fingerprint, limit)
-    aggregates = [step for step in steps if step.kind == "aggregate"]
-    for gate in spec.gates:
-        after = tuple(step for step in aggregates if gate.dataset in (None, step.dataset))
-        title = f"gate {gate.metric}" + (f" of {gate.system}" if gate.system else "")
-        steps.append(PlanStep("gate", title, gate.content(), fingerprint, after=after))
-    before = tuple(step for step in steps if step.kind in ("aggregate", "gate"))
-    for report in parts.reports:
-        title = f"report {report.node.use}"
-        steps.append(PlanStep("report", title, _content("reports", report), fingerprint, after=before))
-    return EvaluationPlan(spec.name, spec.digest, tuple(steps))
+    """The steps of a spec's evaluation, of the first `limit` queries of each dataset."""
+    return EvaluationPlan(spec.name, spec.digest, tuple(_Planner(spec, parts, fingerprint, limit).list_steps()))
 
 
 def state_of(step: PlanStep, has: Callable[[str], bool]) -> State:
@@ -166,110 +143,110 @@ def state_of(step: PlanStep, has: Callable[[str], bool]) -> State:
     return "in the store" if has(step.key) else "to compute"
 
 
-def _dataset_steps(
-    spec: Spec,
-    parts: SpecPlugins,
-    dataset: str,
-    shared: Mapping[ReferredSection, Mapping[str, PlanStep]],
-    fingerprint: Fingerprint,
-    limit: int | None,
-) -> Iterable[PlanStep]:
-    plugin = parts.datasets[dataset]
-    content = {**number_names(_content("datasets", plugin), plugin.node), "limit": limit}
-    asked = tuple(step for section, steps in shared.items() for name, step in steps.items()
-                  if name in names_in(plugin.node, section))  # fmt: skip
-    opening = PlanStep("open", f"open {dataset}", content, fingerprint, tuple(plugin.inputs()), asked, dataset=dataset)
-    yield opening
-    retrievals: dict[str, PlanStep] = {}
-    evaluations: dict[str, PlanStep] = {}
-    for system in (name for level in parts.levels() for name in level):
-        named: dict[ReferredSection, Mapping[str, PlanStep]] = {"models": shared["models"], "systems": retrievals}
-        retrievals[system] = _retrieval(parts.system(system), system, opening, named, fingerprint)
-        yield retrievals[system]
-        if system in parts.systems:
-            evaluations[system] = _evaluation(spec, parts, retrievals[system], shared, fingerprint)
-            yield evaluations[system]
-    after = tuple(evaluations[system] for system in parts.systems)
-    content = {"statistics": spec.statistics.model_dump(mode="json"), "package": package_version()}
-    if spec.slices:
-        content["slices"] = [entry.model_dump(mode="json", by_alias=True) for entry in spec.slices]
-    corrections = [
-        [name, one.node.labels, one.node.correction] for name, one in parts.metrics.items() if one.node.labels
-    ]
-    if corrections:
-        content["corrections"] = corrections
-    after = (*after, *shared["labels"].values())
-    yield PlanStep("aggregate", f"aggregate {dataset}", content, fingerprint, after=after, dataset=dataset)
+class _Planner:
+    def __init__(self, spec: Spec, parts: SpecPlugins, fingerprint: Fingerprint, limit: int | None) -> None:
+        self.spec = spec
+        self.parts = parts
+        self.fingerprint = fingerprint
+        self.limit = limit
+        self.made: dict[ReferredSection, dict[str, PlanStep]] = {"models": {}, "judges": {}, "labels": {}}
 
-
-def _model(name: str, model: Model[Any], fingerprint: Fingerprint) -> PlanStep:
-    return PlanStep("model", f"model {name}", _content("models", model), fingerprint, tuple(model.inputs()))
-
-
-def _labels(name: str, labels: Labels[Any], fingerprint: Fingerprint) -> PlanStep:
-    return PlanStep("labels", f"labels {name}", _content("labels", labels), fingerprint, tuple(labels.inputs()))
-
-
-def _judges(parts: SpecPlugins, models: Mapping[str, PlanStep], fingerprint: Fingerprint) -> dict[str, PlanStep]:
-    """The step of each judge, after the judges that it names."""
-    steps: dict[str, PlanStep] = {}
-    for level in order_by_reference({name: judge.node for name, judge in parts.judges.items()}, "judges"):
-        for name in level:
+    def list_steps(self) -> Iterator[PlanStep]:
+        parts, made = self.parts, self.made
+        for name, model in parts.asked_models.items():
+            made["models"][name] = self._make("model", f"model {name}", _content("models", model), model.inputs())
+        for name in chain(*order_by_reference({name: one.node for name, one in parts.judges.items()}, "judges")):
             judge = parts.judges[name]
-            named: dict[ReferredSection, Mapping[str, PlanStep]] = {"models": models, "judges": steps}
-            before = [shared[other] for section, shared in named.items() for other in names_in(judge.node, section)]
+            before = self._list_named(judge, ("models", "judges"))
             content = number_names(_content("judges", judge), judge.node)
-            steps[name] = PlanStep("judge", f"judge {name}", content, fingerprint, tuple(judge.inputs()), tuple(before))
-    return steps
+            made["judges"][name] = self._make("judge", f"judge {name}", content, judge.inputs(), before)
+        for name in dict.fromkeys(
+            str(one.node.labels) for one in parts.metrics.values() if one.node.labels is not None
+        ):
+            labels = parts.labels[name]
+            made["labels"][name] = self._make("labels", f"labels {name}", _content("labels", labels), labels.inputs())
+        yield from (step for steps in made.values() for step in steps.values())
+        before = []
+        for dataset in parts.datasets:
+            *steps, aggregate = self._list_dataset_steps(dataset)
+            yield from (*steps, aggregate)
+            before.append(aggregate)
+        gates = []
+        for gate in self.spec.gates:
+            after = [step for step in before if gate.dataset in (None, step.dataset)]
+            title = f"gate {gate.metric}" + (f" of {gate.system}" if gate.system else "")
+            gates.append(self._make("gate", title, gate.content(), after=after))
+        yield from gates
+        for report in parts.reports:
+            content = _content("reports", report)
+            yield self._make("report", f"report {report.node.use}", content, after=(*before, *gates))
 
+    def _list_dataset_steps(self, dataset: str) -> Iterator[PlanStep]:
+        spec, parts, plugin = self.spec, self.parts, self.parts.datasets[dataset]
+        content = {**number_names(_content("datasets", plugin), plugin.node), "limit": self.limit}
+        asked = [step for section, steps in self.made.items() for name, step in steps.items()
+                 if name in names_in(plugin.node, section)]  # fmt: skip
+        opening = self._make("open", f"open {dataset}", content, plugin.inputs(), asked, dataset=dataset)
+        yield opening
+        retrievals: dict[str, PlanStep] = {}
+        evaluations: dict[str, PlanStep] = {}
+        for system in chain(*parts.levels()):
+            retrievals[system] = self._retrieve(system, opening, retrievals)
+            yield retrievals[system]
+            if system in parts.systems:
+                evaluations[system] = self._evaluate(opening, retrievals[system])
+                yield evaluations[system]
+        content = {"statistics": spec.statistics.model_dump(mode="json"), "package": package_version()}
+        if spec.slices:
+            content["slices"] = [entry.model_dump(mode="json", by_alias=True) for entry in spec.slices]
+        labelled = [(name, one.node) for name, one in parts.metrics.items() if one.node.labels]
+        if labelled:
+            content["corrections"] = [[name, node.labels, node.correction] for name, node in labelled]
+        after = (*(evaluations[system] for system in parts.systems), *self.made["labels"].values())
+        yield self._make("aggregate", f"aggregate {dataset}", content, after=after, dataset=dataset)
 
-def _retrieval(
-    plugin: System[Any],
-    system: str,
-    opening: PlanStep,
-    named: Mapping[ReferredSection, Mapping[str, PlanStep]],
-    fingerprint: Fingerprint,
-) -> PlanStep:
-    dataset = str(opening.dataset)
-    before = [steps[name] for section, steps in named.items() for name in names_in(plugin.node, section)]
-    answers = plugin.answers_on(dataset)
-    return PlanStep(
-        "answer" if answers else "retrieve",
-        f"{'ask' if answers else 'retrieve'} {system} x {dataset}",
-        number_names(_content("systems", plugin), plugin.node),
-        fingerprint,
-        tuple(plugin.inputs_for(dataset)),
-        after=(opening, *before),
-        dataset=dataset,
-        system=system,
-        stored=plugin.stored and not answers,
-    )
+    def _retrieve(self, system: str, opening: PlanStep, retrievals: Mapping[str, PlanStep]) -> PlanStep:
+        plugin, dataset = self.parts.system(system), str(opening.dataset)
+        sources = [retrievals[name] for name in names_in(plugin.node, "systems")]
+        answers = plugin.answers_on(dataset)
+        return self._make(
+            "answer" if answers else "retrieve",
+            f"{'ask' if answers else 'retrieve'} {system} x {dataset}",
+            number_names(_content("systems", plugin), plugin.node),
+            plugin.inputs_for(dataset),
+            (opening, *self._list_named(plugin, ("models",)), *sources),
+            dataset=dataset,
+            system=system,
+            stored=plugin.stored and not answers,
+        )
 
+    def _evaluate(self, opening: PlanStep, retrieval: PlanStep) -> PlanStep:
+        metrics, made = self.parts.metrics, self.made
+        models = {name: made["models"][name] for metric in metrics.values() for name in metric.asked_models()}
+        judges = {name: made["judges"][name] for one in metrics.values() for name in names_in(one.node, "judges")}
+        content = {
+            "ranking": self.spec.ranking.model_dump(mode="json"),
+            "metrics": [{"name": name, **_content("metrics", metric)} for name, metric in metrics.items()],
+            "package": package_version(),
+        }
+        title = f"evaluate {retrieval.system} x {retrieval.dataset}: {count_noun(len(metrics), 'metric')}"
+        after = (opening, retrieval, *models.values(), *judges.values())
+        return self._make("evaluate", title, content, after=after, dataset=retrieval.dataset, system=retrieval.system)
 
-def _evaluation(
-    spec: Spec,
-    parts: SpecPlugins,
-    retrieval: PlanStep,
-    shared: Mapping[ReferredSection, Mapping[str, PlanStep]],
-    fingerprint: Fingerprint,
-) -> PlanStep:
-    metrics = parts.metrics.values()
-    models = {name: shared["models"][name] for metric in metrics for name in metric.asked_models()}
-    judges = {name: shared["judges"][name] for metric in metrics for name in names_in(metric.node, "judges")}
-    content = {
-        "ranking": spec.ranking.model_dump(mode="json"),
-        "metrics": [{"name": name, **_content("metrics", metric)} for name, metric in parts.metrics.items()],
-        "package": package_version(),
-    }
-    return PlanStep(
-        "evaluate",
-        f"evaluate {retrieval.system} x {retrieval.dataset}: {count_noun(len(parts.metrics), 'metric')}",
-        content,
-        fingerprint,
-        after=(retrieval.after[0], retrieval, *models.values(), *judges.values()),
-        dataset=retrieval.dataset,
-        system=retrieval.system,
-    )
+    def _list_named(self, plugin: Plugin[Any], sections: Iterable[ReferredSection]) -> list[PlanStep]:
+        """The steps of the blocks that a plugin names."""
+        return [self.made[section][name] for section in sections for name in names_in(plugin.node, section)]
+
+    def _make(
+        self,
+        kind: StepKind,
+        title: str,
+        content: Mapping[str, Any],
+        inputs: Iterable[InputFile] = (),
+        after: Iterable[PlanStep] = (),
+        **cell: Any,
+    ) -> PlanStep:
+        return PlanStep(kind, title, content, self.fingerprint, tuple(inputs), tuple(after), **cell)
 
 
 def package_version() -> str:

@@ -6,7 +6,7 @@ anything runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
@@ -17,14 +17,14 @@ from rageval_spec.data.outcomes import FEWEST_LABELS
 from rageval_spec.diagnostics import Diagnostic, FileFault, SpecError, suggest
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins, build_parts
-from rageval_spec.plugin import AnswerMetric, Dataset, Judge, Metric, Plugin, System
+from rageval_spec.plugin import AnswerMetric, Judge, Metric, Plugin, System
 from rageval_spec.plugin.block_names import names_in
 from rageval_spec.reading.formats.column_layouts import MOST_SHOWN, write_mapping
 from rageval_spec.reading.question_files import may_be_gold
 from rageval_spec.spec import load
-from rageval_spec.spec.blocks.question_weights import CLUSTER, WEIGHT, find_key
+from rageval_spec.spec.blocks.question_weights import CLUSTER, WEIGHT, WEIGHTS, find_key
 from rageval_spec.spec.blocks.slices import BUILT_IN_COLUMNS
-from rageval_spec.spec.blocks.spec_node import DEFAULT_IDS, Spec
+from rageval_spec.spec.blocks.spec_node import DEFAULT_IDS, NAMED_SECTIONS, Spec
 from rageval_spec.spec.text.places import KeyPath
 from rageval_spec.statistics.mean_intervals import RANGE_ADVICE, lacks_range
 from rageval_spec.wording import count_noun, list_choices, list_names
@@ -38,16 +38,14 @@ if TYPE_CHECKING:
 
 
 def validate(path: Path, overrides: Sequence[str] = ()) -> Spec:
-    """Load a spec and check that its blocks fit together. Reads no data except the names of columns.
-
-    Raises:
-        SpecError: the spec is wrong; it holds every diagnostic.
-    """
+    """As `inspect`, without how the files are read."""
     return inspect(path, overrides)[0]
 
 
 def inspect(path: Path, overrides: Sequence[str] = ()) -> tuple[Spec, dict[str, list[FileReading]]]:
-    """As `validate`. Also returns how the files of each dataset and system are read, by key: `datasets.golden`.
+    """Load a spec and check that its blocks fit together. Reads no data except the names of columns.
+
+    Also returns how the files of each dataset and system are read, by key: `datasets.golden`.
 
     Raises:
         SpecError: the spec is wrong; it holds every diagnostic.
@@ -69,12 +67,8 @@ def _describe_files(plugin: Plugin[Any]) -> list[FileReading]:
 def check_wiring(spec: Spec, parts: SpecPlugins, *, asks_questions: bool = True) -> tuple[Diagnostic, ...]:
     """Let every plugin check the blocks and files that it names. Of long files, it reads what shows their columns.
 
-    Returns the warnings, in the order of the spec.
-
-    Args:
-        spec: the spec.
-        parts: its plugins.
-        asks_questions: whether the questions of its datasets are evaluated, which must then have what metrics need.
+    Returns the warnings, in the order of the spec. With `asks_questions`, the questions of its datasets are evaluated,
+    which must then have what metrics need.
 
     Raises:
         SpecError: a plugin found a fault; it holds a diagnostic for each, at its place.
@@ -102,17 +96,13 @@ def _find_faults(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
     for section, plugins in (("systems", parts.systems), ("judges", parts.judges)):
         for name, plugin in plugins.items():
             yield from (_diagnose(spec, (section, name), found) for found in plugin.check_columns(list_columns))
-    yield from _find_unused_calibrations(spec, parts)
-    yield from _find_label_faults(spec, parts)
-    yield from _find_self_judging(spec, parts)
-    yield from _find_shared_models(spec, parts)
-    yield from _find_undecidable(spec, parts)
-    yield from _find_unanswered(spec, parts)
-    yield from _find_asked_sources(spec, parts)
+    for find in (
+        _find_unused_calibrations, _find_label_faults, _find_self_judging, _find_shared_models, _find_undecidable,
+        _find_unanswered, _find_asked_sources, _find_unknown_columns,
+    ):  # fmt: skip
+        yield from find(spec, parts)
     mixes, faults = _read_mixes(spec)
-    yield from faults
-    yield from _find_unknown_columns(spec, parts)
-    yield from _find_unknown_design_columns(spec, parts, mixes)
+    yield from (*faults, *_find_unknown_design_columns(spec, parts, mixes))
 
 
 def _diagnose(spec: Spec, path: KeyPath, found: FileFault) -> Diagnostic:
@@ -144,17 +134,8 @@ def _find_unused_calibrations(spec: Spec, parts: SpecPlugins) -> Iterator[Diagno
             yield spec.diagnose(("judges", judge, "calibration"), message, "calibration")
 
 
-def _find_label_faults(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
-    """What is wrong with the labels of metrics."""
-    if any(metric.node.labels is not None for metric in parts.metrics.values()):
-        yield from find_label_faults(spec, parts)
-
-
 def _find_self_judging(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
     """A warning for each judge whose model writes the answers. Reports also tell of models of one family."""
-    if all(system.generator is None for system in parts.systems.values()):
-        return
-
     with suppress(RagevalError):  # judges that do not exist are reported elsewhere
         for found in find_self_judging(parts):
             if found.kinship == "same":
@@ -173,16 +154,12 @@ def _find_shared_models(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
         return
     with suppress(RagevalError):  # judges that do not exist are reported elsewhere
         asked = list_asked(judge for metric in parts.answer_metrics.values() for judge in metric.judges())
-        measuring: list[tuple[KeyPath, str, Plugin[Any]]] = [
-            *(
-                (("judges", name), f"the judge '{name}'", judge)
-                for name, judge in parts.judges.items()
-                if name in asked
-            ),
-            *((("metrics", index), name, metric) for index, (name, metric) in enumerate(parts.metrics.items())),
-        ]
-        for path, who, plugin in measuring:
-            for model in dict.fromkeys(names_in(plugin.node, "models")):
+        measuring: dict[KeyPath, tuple[str, Plugin[Any]]] = {
+            ("judges", name): (f"the judge '{name}'", judge) for name, judge in parts.judges.items() if name in asked
+        }
+        measuring |= {("metrics", index): named for index, named in enumerate(parts.metrics.items())}
+        for path, (who, plugin) in measuring.items():
+            for model in names_in(plugin.node, "models"):
                 if systems := retrieving.get(_identify_model(parts, model)):
                     rank = list_names([f"'{name}'" for name in systems]) + (" ranks" if len(systems) == 1 else " rank")
                     message = (
@@ -199,10 +176,9 @@ def _find_undecidable(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
         metric = parts.metrics.get(gate.metric)
         if gate.need is not None and metric is not None and lacks_range(metric, metric.statistic):
             unknown = f"the lowest and highest value of '{gate.metric}' are not known"
+            message = f"the gate cannot pass by '{gate.need}': {unknown}"
             path = ("gates", index, gate.need.partition(":")[0])
-            yield spec.diagnose(
-                path, f"the gate cannot pass by '{gate.need}': {unknown}", "no-range", RANGE_ADVICE, "warning"
-            )
+            yield spec.diagnose(path, message, "no-range", RANGE_ADVICE, "warning")
 
 
 def _list_ranking_models(parts: SpecPlugins, system: System[Any]) -> Iterator[str]:
@@ -276,7 +252,7 @@ def _list_needs(metric: Metric[Any]) -> list[Part]:
 def _advise_need(parts: SpecPlugins, lacking: Part) -> str:
     """What to write where a part is missing: the column that may have it, if its name says so."""
     name, dataset = next(iter(parts.datasets.items()))
-    present = _list_columns(dataset) or ()
+    present = _gather([dataset.list_other_columns]) or ()
     likely = next((column for column in present if may_be_gold(column)), None) if lacking == "reference" else None
     if likely is not None:
         return f"under 'datasets.{name}' write {write_mapping(('columns',), {'reference': likely})}"
@@ -295,22 +271,21 @@ def _find_own_answers(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
         for dataset_name, dataset in parts.datasets.items():
             if not files & {file.path for file in system.inputs_for(dataset_name)}:
                 continue
-            gold = {(_place_of(dataset, one), one.columns.get("reference")) for one in _describe_files(dataset)}
-            said = {(_place_of(system, one), one.columns.get("answer")) for one in _describe_files(system)}
+            gold, said = (
+                {(plugin.context.resolve(one.file), one.columns.get(part)) for one in _describe_files(plugin)}
+                for plugin, part in ((dataset, "reference"), (system, "answer"))
+            )
             for path, column in gold & said:
                 if column is not None and system.node.columns.answer is None:
                     message = (
                         f"the answers are read from '{column}' of {path.name}, which '{dataset_name}' takes for the "
                         "gold answers: every answer would be right"
                     )
-                    hint = "name the column of the gold answers in 'columns.reference' of the dataset, or the column "
-                    yield spec.diagnose(
-                        ("systems", name), message, "columns", f"{hint}of the answers in 'columns.answer' of the system"
+                    hint = (
+                        "name the column of the gold answers in 'columns.reference' of the dataset, or the column of "
+                        "the answers in 'columns.answer' of the system"
                     )
-
-
-def _place_of(plugin: Plugin[Any], reading: FileReading) -> Path:
-    return plugin.context.resolve(reading.file)
+                    yield spec.diagnose(("systems", name), message, "columns", hint)
 
 
 def _find_asked_sources(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
@@ -346,7 +321,7 @@ def _find_unknown_columns(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic
                 whose = f"the questions of '{of}' have no" if of else "no dataset has a"
                 hint = suggest(column, [*known, *others]) or _describe_columns(known, others)
                 yield spec.diagnose(path, f"{whose} column {column!r}", "columns", hint)
-    recorded = _list_answer_columns(parts) if of_answers else None
+    recorded = _gather(system.list_answer_columns for system in parts.systems.values()) if of_answers else None
     if recorded is None:
         return
     every = [*dict.fromkeys((*known, *recorded))]
@@ -357,13 +332,18 @@ def _find_unknown_columns(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic
             yield spec.diagnose(path, f"{whose} column {column!r}", "columns", hint)
 
 
-def _list_answer_columns(parts: SpecPlugins) -> list[str] | None:
-    """The other columns of all recorded answers; None if those of one system cannot be found quickly."""
-    try:
-        found = [system.list_answer_columns() for system in parts.systems.values()]
-    except DataError:
-        return None  # a diagnostic of its own
-    return None if None in found else [name for names in found for name in names or ()]
+def _gather(listings: Iterable[Callable[[], Sequence[str] | None]]) -> list[str] | None:
+    """The distinct names of columns that several plugins list; None if one cannot list its own quickly."""
+    names: dict[str, None] = {}
+    for list_columns in listings:
+        try:
+            found = list_columns()
+        except DataError:  # a diagnostic of its own
+            return None
+        if found is None:
+            return None
+        names |= dict.fromkeys(found)
+    return [*names]
 
 
 def _read_mixes(spec: Spec) -> tuple[dict[str, ProductionMix], list[Diagnostic]]:
@@ -402,20 +382,20 @@ def _find_unknown_design_columns(
     for name, node in spec.designs.items():
         if name not in parts.datasets:
             continue  # --only left it out
-        present = _list_columns(parts.datasets[name])
+        present = _gather([parts.datasets[name].list_other_columns])
         if present is None:
             continue
         known = [*present, *BUILT_IN_COLUMNS]
-        for key, column in ((CLUSTER, node.cluster), (WEIGHT, node.weight)):
+        wanted = [(CLUSTER, node.cluster), (WEIGHT, node.weight)]
+        wanted += [(WEIGHTS, column) for column in (mixes[name].columns if name in mixes else ()) if column != SLICE]
+        for key, column in wanted:
             if column is not None and column not in known:
                 hint = suggest(column, known) or _describe_columns(present, ())
                 message = f"the questions of '{name}' have no column {column!r}"
-                found[spec.diagnose(find_key(spec.places, key, name), message, "columns", hint)] = None
-        for column in mixes[name].columns if name in mixes else ():
-            if column != SLICE and column not in known:
-                hint = suggest(column, known) or _describe_columns(present, ())
-                message = f"the questions of '{name}' have no column {column!r}"
-                found[mixes[name].diagnose_header(column, message, hint)] = None
+                if key == WEIGHTS:
+                    found[mixes[name].diagnose_header(column, message, hint)] = None
+                else:
+                    found[spec.diagnose(find_key(spec.places, key, name), message, "columns", hint)] = None
         if name in mixes and SLICE in mixes[name].columns and not spec.slices:
             message = "the column 'slice' names slices, but the spec has no 'slices:'"
             found[mixes[name].diagnose_header(SLICE, message, "add them, or name a column of the questions")] = None
@@ -432,17 +412,7 @@ def _describe_columns(known: Sequence[str], others: Sequence[str]) -> str:
 
 def _list_all_columns(parts: SpecPlugins) -> list[str] | None:
     """The columns of the questions of all datasets; None if those of one cannot be found quickly."""
-    present = [_list_columns(dataset) for dataset in parts.datasets.values()]
-    if any(columns is None for columns in present):
-        return None
-    return [*dict.fromkeys(name for columns in present for name in columns or ())]
-
-
-def _list_columns(dataset: Dataset[Any]) -> Sequence[str] | None:
-    try:
-        return dataset.list_other_columns()
-    except DataError:
-        return None
+    return _gather(dataset.list_other_columns for dataset in parts.datasets.values())
 
 
 def _list_metric_columns(parts: SpecPlugins, reads_answer_columns: bool) -> list[tuple[KeyPath, str]]:
@@ -464,14 +434,8 @@ def _list_slice_columns(spec: Spec) -> Iterator[tuple[KeyPath, str]]:
 
 
 def _list_plugins(parts: SpecPlugins) -> Iterator[tuple[KeyPath, Plugin[Any]]]:
-    named: Mapping[str, Mapping[str, Plugin[Any]]] = {
-        "datasets": parts.datasets,
-        "systems": {**parts.sources, **parts.systems},
-        "models": parts.models,
-        "judges": parts.judges,
-        "labels": parts.labels,
-    }
-    for section, plugins in named.items():
+    for section in NAMED_SECTIONS:
+        plugins = {**(parts.sources if section == "systems" else {}), **getattr(parts, section)}
         yield from (((section, name), plugin) for name, plugin in plugins.items())
     yield from ((("metrics", index), metric) for index, metric in enumerate(parts.metrics.values()))
 
@@ -490,37 +454,32 @@ def choose_labels(labels: Sequence[Label], name: str, word: str) -> list[Label]:
     return [label for label in labels if label.metric in ("", criterion)]
 
 
-def find_label_faults(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
+def _find_label_faults(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
     """What is wrong with the labels of metrics, as far as it shows before anything is asked or paid for."""
     places = {metric.name: index for index, metric in enumerate(spec.metrics)}
     for name, metric in list_labelled(parts.metrics).items():
         path = ("metrics", places[name], "labels")
-        if fault := _find_misuse(spec, metric):
-            yield spec.diagnose(path, *fault)
-            continue
-        source = parts.labels.get(str(metric.node.labels))
-        if source is None:
-            continue  # the reference is dangling, which another check reports
-        try:
-            labels = source.read()
-        except (DataError, OSError):
-            continue  # `check_files` tells it
-        if found := _find_fault(labels, metric, name, source.scale, parts):
+        found: tuple[str, str | None] | None = _find_misuse(spec, metric)
+        source = parts.labels.get(str(metric.node.labels))  # another check reports a dangling reference
+        if found is None and source is not None:
+            with suppress(DataError, OSError):  # `check_files` reports it
+                found = _find_fault(source.read(), metric, name, source.scale, parts)
+        if found is not None:
             yield spec.diagnose(path, found[0], "labels", found[1])
 
 
-def _find_misuse(spec: Spec, metric: Metric[Any]) -> tuple[str, str, str] | None:
-    """Why a metric cannot have labels: the message, the code and the hint."""
+def _find_misuse(spec: Spec, metric: Metric[Any]) -> tuple[str, str] | None:
+    """Why a metric cannot have labels, and what to do."""
     remove = "remove 'labels:'"
     if not isinstance(metric, AnswerMetric):
-        return f"{metric.node.use} is not a metric of answers, so people's labels cannot correct it", "labels", remove
+        return f"{metric.node.use} is not a metric of answers, so people's labels cannot correct it", remove
     if metric.statistic != "mean":
-        return f"labels correct means, and {metric.name} is the {metric.statistic} of its values", "labels", remove
+        return f"labels correct means, and {metric.name} is the {metric.statistic} of its values", remove
     if metric.bounds[1] is None:
-        return f"{metric.name} has no highest value, so labels cannot be put on its scale", "labels", remove
+        return f"{metric.name} has no highest value, so labels cannot be put on its scale", remove
     if spec.stopping is not None:
-        hint = "remove 'labels:' or 'stopping:'"
-        return "'stopping' decides by the judge's values alone, which 'labels' correct", "labels", hint
+        message = "'stopping' decides by the judge's values alone, which 'labels' correct"
+        return message, "remove 'labels:' or 'stopping:'"
     return None
 
 
@@ -547,7 +506,8 @@ def _find_fault(
             f"{source} has labels of only {count} for {name}; a corrected mean needs at least {FEWEST_LABELS}",
             "label more answers, or remove 'labels:' to see the judge's own mean",
         )
-    for part, names in (("dataset", [*parts.datasets]), ("system", _list_answering(parts))):
+    answering = [name for name, system in parts.systems.items() if system.can_answer]
+    for part, names in (("dataset", [*parts.datasets]), ("system", answering)):
         lacking = next((label for label in whole if not getattr(label, part)), None)
         if len(names) > 1 and lacking is not None:
             told = f"{lacking.place}: the label does not name its {part}, and there are several: {', '.join(names)}"
@@ -558,10 +518,6 @@ def _find_fault(
     except DataError as error:
         return str(error), None
     return None
-
-
-def _list_answering(parts: SpecPlugins) -> list[str]:
-    return [name for name, system in parts.systems.items() if system.can_answer]
 
 
 class SelfJudging(NamedTuple):

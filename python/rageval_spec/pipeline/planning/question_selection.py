@@ -31,7 +31,6 @@ class PartOfDataset(Dataset[Any]):
     """Some queries of a dataset. Its documents are all there."""
 
     def __init__(self, whole: Dataset[Any], query_ids: abc.Collection[str]) -> None:
-        """Open nothing yet."""
         super().__init__(whole.node, whole.context)
         self._whole = whole
         self._query_ids = sorted(set(query_ids))
@@ -39,19 +38,15 @@ class PartOfDataset(Dataset[Any]):
 
     @property
     def parts(self) -> frozenset[str]:
-        """What the whole dataset has."""
         return self._whole.parts
 
     def list_other_columns(self) -> Sequence[str] | None:
-        """The columns of the whole dataset."""
         return self._whole.list_other_columns()
 
     def find_parts(self) -> frozenset[Part] | None:
-        """The parts that any question of the whole dataset has."""
         return self._whole.find_parts()
 
     def inputs(self) -> Sequence[InputFile]:
-        """The files of the whole dataset."""
         return self._whole.inputs()
 
     def content(self) -> dict[str, Any]:
@@ -60,11 +55,9 @@ class PartOfDataset(Dataset[Any]):
         return {**self._whole.content(), "queries": digest}
 
     def prepare(self) -> None:
-        """Make what the whole dataset lacks."""
         self._whole.prepare()
 
     def estimate(self) -> Estimate:
-        """The calls that making the whole dataset would take."""
         return self._whole.estimate()
 
     def foresee(self) -> tables.Collection:
@@ -74,11 +67,6 @@ class PartOfDataset(Dataset[Any]):
         return part if list_ids(part.queries, part.qrels) else whole
 
     def open(self) -> tables.Collection:
-        """The collection with only these queries.
-
-        Raises:
-            DataError: it has none of them.
-        """
         part = restrict(self._whole.open(), self._query_ids)
         if not list_ids(part.queries, part.qrels):
             raise DataError(f"dataset '{self.context.name}' has none of the {len(self._query_ids)} wanted queries")
@@ -89,21 +77,12 @@ def narrow_datasets(parts: SpecPlugins, queries: Mapping[str, abc.Collection[str
     """The parts with only these queries of each dataset; datasets that are not named stay whole."""
     if not queries:
         return parts
-    return replace(
-        parts,
-        datasets={
-            name: PartOfDataset(dataset, queries[name]) if name in queries else dataset
-            for name, dataset in parts.datasets.items()
-        },
-    )
+    narrowed = {name: PartOfDataset(one, queries[name]) for name, one in parts.datasets.items() if name in queries}
+    return replace(parts, datasets={**parts.datasets, **narrowed})
 
 
 def judged_queries(collection: Collection, limit: int | None = None) -> Collection:
-    """A copy of the collection with only the queries in its qrels: the first `limit` of them, in the qrels' order.
-
-    Raises:
-        DataError: the dataset has no judgements.
-    """
+    """A copy of the collection with only the queries in its qrels: the first `limit` of them, in the qrels' order."""
     qrels = collection.qrels
     if qrels is None:
         reason = collection.why_no_qrels or "name a file with qrels"
@@ -122,9 +101,6 @@ def queries_to_ask(whole: Collection, limit: int | None = None) -> Collection:
     """A copy of the collection with only the queries whose answers are evaluated: the first `limit` of them.
 
     If the dataset has gold answers, these are all of its queries; else the judged ones, if any; else all.
-
-    Raises:
-        DataError: the dataset has no queries.
     """
     queries = whole.queries
     if queries is None or not queries.height:

@@ -7,13 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rageval_spec import registry, signals
-from rageval_spec.plugin import AnswerMetric, ChatModel, Context, Dataset, Judge, Labels, Metric, Model, Report, System
+from rageval_spec.plugin import (
+    AnswerMetric,
+    ChatModel,
+    Context,
+    Dataset,
+    Judge,
+    Labels,
+    Metric,
+    Model,
+    Node,
+    Report,
+    System,
+)
 from rageval_spec.plugin.block_names import names_in, order_by_reference
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.plugin.plugin import ResumeRule, say_nothing
@@ -44,12 +56,10 @@ class SpecPlugins:
     reports: tuple[Report[Any], ...]
 
     def system(self, name: str) -> System[Any]:
-        """The system with this name, evaluated or not."""
         return self.systems[name] if name in self.systems else self.sources[name]
 
     @property
     def answer_metrics(self) -> dict[str, AnswerMetric[Any]]:
-        """The metrics that look at answers."""
         return {name: metric for name, metric in self.metrics.items() if isinstance(metric, AnswerMetric)}
 
     @property
@@ -93,44 +103,45 @@ def build_parts(
         progress: returns the progress display for a label (`bm25`) and the unit that is counted ("texts").
         answers: where models store their replies; nowhere by default.
         fingerprint: returns the sha256 of an input file's content; by default the file is read each time.
-        budget: the limits on calls to endpoints; none by default.
-        tell: called with sentences that the waiting user should see immediately.
-        output: the folder that the results are written to; None if they are not written.
-        resume: which unfinished evaluation may be continued; by default, one of the last hours.
+        budget, tell, output, resume: as in `Context`.
     """
     models: dict[str, Model[Any]] = {}
     judges: dict[str, Judge[Any]] = {}
-    origin = find_spec_origin(spec)
+
+    whole = Context(
+        spec.name,
+        spec.folder,
+        spec.limits.threads,
+        models=models,
+        answers=answers or NoAnswers(),
+        fingerprint=fingerprint or digest_content,
+        judges=judges,
+        budget=budget or Budget(),
+        concurrency=spec.limits.concurrency,
+        tell=tell,
+        origin=find_spec_origin(spec),
+        output=output,
+        resume=resume or ResumeRule(),
+    )
 
     def build(section: registry.Section, name: str, node: Any) -> Any:
-        context = Context(
-            name,
-            spec.folder,
-            spec.limits.threads,
-            progress(name, getattr(registry.load(section, node.use), "counts", None)),
-            models,
-            answers or NoAnswers(),
-            fingerprint or digest_content,
-            judges,
-            budget or Budget(),
-            spec.limits.concurrency,
-            tell,
-            origin,
-            output,
-            resume or ResumeRule(),
-        )
-        return registry.load(section, node.use)(node, context)
+        plugin = registry.load(section, node.use)
+        shown = progress(name, getattr(plugin, "counts", None))
+        return plugin(node, replace(whole, name=name, progress=shown))
 
-    models.update({name: build("models", name, node) for name, node in spec.models.items()})
-    judges.update({name: apply_calibration(build("judges", name, node)) for name, node in spec.judges.items()})
+    def build_all(section: registry.Section, nodes: Mapping[str, Node]) -> dict[str, Any]:
+        return {name: build(section, name, node) for name, node in nodes.items()}
+
+    models.update(build_all("models", spec.models))
+    judges.update({name: apply_calibration(judge) for name, judge in build_all("judges", spec.judges).items()})
     return SpecPlugins(
-        datasets={name: build("datasets", name, node) for name, node in spec.datasets.items()},
+        datasets=build_all("datasets", spec.datasets),
         models=models,
         judges=judges,
-        labels={name: build("labels", name, node) for name, node in spec.labels.items()},
-        sources={name: build("systems", name, node) for name, node in spec.sources.items()},
-        systems={name: build("systems", name, node) for name, node in spec.systems.items()},
-        metrics={metric.name: build("metrics", metric.name, metric.node) for metric in spec.metrics},
+        labels=build_all("labels", spec.labels),
+        sources=build_all("systems", spec.sources),
+        systems=build_all("systems", spec.systems),
+        metrics=build_all("metrics", {metric.name: metric.node for metric in spec.metrics}),
         reports=tuple(build("reports", node.use, node) for node in spec.reports),
     )
 
@@ -160,23 +171,14 @@ def apply_calibration(judge: Judge[Any]) -> Judge[Any]:
 
 
 def prepare_models(parts: SpecPlugins, display: ProgressDisplay) -> None:
-    """Download missing models before the plan is made, because their files are part of the keys.
-
-    Raises:
-        RagevalError: a model cannot be downloaded.
-    """
+    """Download missing models before the plan is made, because their files are part of the keys."""
     for name, model in parts.asked_models.items():
         display.announce(f"find the model {name}")
         model.prepare()
 
 
 def prepare_datasets(parts: SpecPlugins, display: ProgressDisplay, budget: Budget, *, keeps_replies: bool) -> None:
-    """Make what datasets lack before the plan is made, because their questions are part of the keys.
-
-    Raises:
-        RagevalError: questions cannot be made, or only some of them.
-        KeyboardInterrupt: it was interrupted; it says what was spent.
-    """
+    """Make what datasets lack before the plan is made, because their questions are part of the keys."""
     with stop_calls(parts), signals.explained(partial(explain_interrupt, parts, budget, keeps_replies=keeps_replies)):
         for name, dataset in parts.datasets.items():
             if names_in(dataset.node, "models"):

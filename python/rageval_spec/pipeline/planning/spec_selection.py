@@ -58,7 +58,10 @@ def check_patterns(spec: Spec, patterns: Sequence[str], option: str = "--only {}
     names = (*spec.datasets, *spec.systems, *(metric.name for metric in spec.metrics))
     for pattern in patterns:
         if not _matching(names, [pattern]):
-            hint = _explain_model(pattern, spec) or suggest(pattern, names) or f"there are {', '.join(names)}"
+            hint = suggest(pattern, names) or f"there are {', '.join(names)}"
+            if pattern in spec.models:
+                users = [system for system, node in spec.systems.items() if pattern in names_in(node, "models")]
+                hint = f"it is a model that {', '.join(users)} uses" if users else "it is a model"
             raise UsageError(f"{option.format(pattern)}: no dataset, system or metric has this name; {hint}")
 
 
@@ -88,27 +91,15 @@ def _answers(name: str, node: Node, spec: Spec) -> bool:
         return True  # reading the file reports what is wrong with it
 
 
-def _explain_model(name: str, spec: Spec) -> str | None:
-    """A hint that the name belongs to a model, with the systems that use the model; None for other names."""
-    users = [system for system, node in spec.systems.items() if name in names_in(node, "models")]
-    if name not in spec.models:
-        return None
-    return f"it is a model that {', '.join(users)} uses" if users else "it is a model"
-
-
 def _keep_needed(selected: Spec, whole: Spec) -> Spec:
     """The selected spec with only the sources, models and judges that it needs."""
     roots = (
         *selected.datasets.values(), *selected.systems.values(), *(metric.node for metric in selected.metrics)
     )  # fmt: skip
     needed = _find_needed(roots, whole)
-    return replace(
-        selected,
-        sources=_take({**whole.sources, **whole.systems}, needed["systems"] - selected.systems.keys()),
-        models=_take(whole.models, needed["models"]),
-        judges=_take(whole.judges, needed["judges"]),
-        labels=_take(whole.labels, needed["labels"]),
-    )
+    sources = needed.pop("systems") - selected.systems.keys()
+    others: dict[str, Any] = {section: _take(getattr(whole, section), names) for section, names in needed.items()}
+    return replace(selected, sources=_take({**whole.sources, **whole.systems}, sources), **others)
 
 
 def _find_needed(roots: Iterable[Node], whole: Spec) -> dict[ReferredSection, set[str]]:
@@ -148,13 +139,10 @@ def _drop_gates(selected: Spec, whole: Spec) -> tuple[Spec, tuple[Note, ...]]:
     dropped = len(whole.gates) - len(kept)
     if not dropped:
         return selected, ()
-    message = (
-        f"{dropped} of {count_noun(len(whole.gates), 'gate')} {'is' if dropped == 1 else 'are'} not checked: "
-        f"{'its' if dropped == 1 else 'their'} metric, system or dataset was left out"
-    )
-    return replace(selected, gates=kept, places=_renumber_gates(selected, kept)), (
-        Note("gates_left_out", message, count=dropped),
-    )
+    are, whose = ("is", "its") if dropped == 1 else ("are", "their")
+    gates = f"{dropped} of {count_noun(len(whole.gates), 'gate')} {are} not checked"
+    note = Note("gates_left_out", f"{gates}: {whose} metric, system or dataset was left out", count=dropped)
+    return replace(selected, gates=kept, places=_renumber_gates(selected, kept)), (note,)
 
 
 def _renumber_gates(spec: Spec, kept: Sequence[GateNode]) -> Places:
