@@ -8,16 +8,16 @@ import pytest
 
 from rageval_spec.endpoints.service import ServiceError
 from rageval_spec.errors import RagevalError, UsageError
-from rageval_spec.exchange.braintrust.connection import CLOUD, BraintrustApi, BraintrustConnection, connect, find_url
+from rageval_spec.exchange.braintrust.connection import CLOUD, BraintrustApi, BraintrustConnection, find_url
 from tests.exchange.braintrust.server import BraintrustServer, rag_trace
 from tests.models.endpoint import Answer
 
 
 @pytest.fixture
 def api(server: BraintrustServer) -> Iterator[BraintrustApi]:
-    service = connect(BraintrustConnection(url=server.url), "braintrust")
-    yield BraintrustApi(service, "braintrust")
-    service.close()
+    opened = BraintrustApi(BraintrustConnection(url=server.url), "braintrust")
+    yield opened
+    opened.close()
 
 
 def test_all_pages_of_rows_are_read(server: BraintrustServer, api: BraintrustApi) -> None:
@@ -55,14 +55,15 @@ def test_rows_that_are_not_taken_are_an_error(server: BraintrustServer, api: Bra
         api.insert("experiment", "e", [{"id": "a"}, {"id": "b"}])
 
 
-def test_the_url_comes_from_the_node_then_from_the_environment() -> None:
-    own = {"BRAINTRUST_API_URL": "http://own/"}
-    assert find_url(BraintrustConnection(url="http://node/"), own) == "http://node"
-    assert find_url(BraintrustConnection(), own) == "http://own"
-    assert find_url(BraintrustConnection(), {}) == CLOUD
+def test_the_url_comes_from_the_node_then_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BRAINTRUST_API_URL", "http://own/")
+    assert find_url(BraintrustConnection(url="http://node/")) == "http://node"
+    assert find_url(BraintrustConnection()) == "http://own"
+    monkeypatch.delenv("BRAINTRUST_API_URL")
+    assert find_url(BraintrustConnection()) == CLOUD
 
 
 def test_without_a_key_the_message_names_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("BRAINTRUST_API_KEY")
     with pytest.raises(UsageError, match="set the environment variable BRAINTRUST_API_KEY"):
-        connect(BraintrustConnection(), "braintrust")
+        BraintrustApi(BraintrustConnection(), "braintrust")

@@ -16,7 +16,6 @@ from rageval_spec.exchange.langfuse.connection import (
     CLOUD,
     LangfuseApi,
     LangfuseConnection,
-    connect,
     find_url,
     normalise,
     read_feedback,
@@ -41,9 +40,9 @@ def server() -> Iterator[LangfuseServer]:
 
 @pytest.fixture
 def api(server: LangfuseServer) -> Iterator[LangfuseApi]:
-    service = connect(LangfuseConnection(url=server.url), "langfuse")
-    yield LangfuseApi(service, "langfuse")
-    service.close()
+    opened = LangfuseApi(LangfuseConnection(url=server.url), "langfuse")
+    yield opened
+    opened.close()
 
 
 def list_ids(pages: Iterator[list[Any]]) -> list[str]:
@@ -84,12 +83,15 @@ def test_a_refusal_is_not_taken_for_an_older_version(server: LangfuseServer, api
     assert not api.is_old
 
 
-def test_the_url_comes_from_the_node_then_from_the_environment() -> None:
-    both = {"LANGFUSE_BASE_URL": "http://new:3000/", "LANGFUSE_HOST": "http://old:3000"}
-    assert find_url(LangfuseConnection(url="http://own:3000/"), both) == "http://own:3000"
-    assert find_url(LangfuseConnection(), both) == "http://new:3000"
-    assert find_url(LangfuseConnection(), {"LANGFUSE_HOST": "http://old:3000"}) == "http://old:3000"
-    assert find_url(LangfuseConnection(), {}) == CLOUD
+def test_the_url_comes_from_the_node_then_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LANGFUSE_BASE_URL", "http://new:3000/")
+    monkeypatch.setenv("LANGFUSE_HOST", "http://old:3000")
+    assert find_url(LangfuseConnection(url="http://own:3000/")) == "http://own:3000"
+    assert find_url(LangfuseConnection()) == "http://new:3000"
+    monkeypatch.delenv("LANGFUSE_BASE_URL")
+    assert find_url(LangfuseConnection()) == "http://old:3000"
+    monkeypatch.delenv("LANGFUSE_HOST")
+    assert find_url(LangfuseConnection()) == CLOUD
 
 
 def test_a_key_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,14 +99,14 @@ def test_a_key_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(
         UsageError, match="export: there is no secret key; set the environment variable LANGFUSE_SECRET_KEY"
     ):
-        connect(LangfuseConnection(), "export")
-    connect(LangfuseConnection(secret_key=Secret("sk-lf-given", "${secret:KEY}")), "export").close()
+        LangfuseApi(LangfuseConnection(), "export")
+    LangfuseApi(LangfuseConnection(secret_key=Secret("sk-lf-given", "${secret:KEY}")), "export").close()
 
 
 @pytest.mark.parametrize("url", ["localhost:3000", "http://me:secret-word@langfuse"])
 def test_a_url_that_cannot_be_used_is_an_error_without_its_password(url: str) -> None:
     with pytest.raises(UsageError, match="langfuse: url: ") as caught:
-        connect(LangfuseConnection(url=url), "langfuse")
+        LangfuseApi(LangfuseConnection(url=url), "langfuse")
     assert "secret-word" not in str(caught.value)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,8 @@ from rageval_spec.data.traces import TraceLink
 from rageval_spec.endpoints.pacing import Clock
 from rageval_spec.endpoints.service import ServiceError
 from rageval_spec.errors import RagevalError, UsageError
-from rageval_spec.exchange.langfuse.connection import LangfuseConnection, connect
-from rageval_spec.exchange.langfuse.target import MOST_BYTES, LangfuseSender, LangfuseTarget, LangfuseTargetNode
+from rageval_spec.exchange.langfuse.target import MOST_BYTES, LangfuseTarget, LangfuseTargetNode
+from rageval_spec.exchange.shared.contracts import Parcel
 from rageval_spec.exchange.shared.delivery import Receipt, send_parcels
 from rageval_spec.plugin import Context
 from tests.answered_evaluation import value
@@ -273,9 +272,6 @@ def test_a_run_has_the_time_of_its_results(server: LangfuseServer, tmp_path: Pat
         assert {one["startTimeUnixNano"] for one in server.spans.values()} == {"1772366400000000000"}
 
 
-SENT_AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
-
-
 @pytest.fixture
 def sending_server() -> Iterator[LangfuseServer]:
     running = LangfuseServer()
@@ -284,21 +280,25 @@ def sending_server() -> Iterator[LangfuseServer]:
 
 
 @pytest.fixture
-def sender(sending_server: LangfuseServer) -> Iterator[LangfuseSender]:
-    opened = LangfuseSender(connect(LangfuseConnection(url=sending_server.url), "langfuse"), "langfuse", None, SENT_AT)
+def target(sending_server: LangfuseServer) -> Iterator[LangfuseTarget]:
+    opened = LangfuseTarget(LangfuseTargetNode(url=sending_server.url), Context("langfuse"))
     yield opened
     opened.close()
 
 
-def test_the_version_is_asked_for_once(sending_server: LangfuseServer, sender: LangfuseSender) -> None:
+def pack(**body: Any) -> Parcel:
+    return Parcel("p", {"traceId": "t", **body}, "")
+
+
+def test_the_version_is_asked_for_once(sending_server: LangfuseServer, target: LangfuseTarget) -> None:
     for number in range(3):
-        sender.send([{"id": f"s{number}", "traceId": "t", "name": "x", "value": 1.0}])
+        target.send([pack(id=f"s{number}", name="x", value=1.0)])
     assert [asked.method for asked in sending_server.asked] == ["GET", "POST", "POST", "POST"]
 
 
-def test_batches_are_no_larger_than_langfuse_takes(sending_server: LangfuseServer, sender: LangfuseSender) -> None:
+def test_batches_are_no_larger_than_langfuse_takes(sending_server: LangfuseServer, target: LangfuseTarget) -> None:
     comment = "x" * (MOST_BYTES // 3)
-    sender.send([{"id": f"s{n}", "traceId": "t", "name": "x", "value": 1.0, "comment": comment} for n in range(5)])
+    target.send([pack(id=f"s{n}", name="x", value=1.0, comment=comment) for n in range(5)])
     assert [len(body) for _, body in sending_server.bodies] == [2, 2, 1]
 
 
@@ -307,10 +307,7 @@ def test_a_refused_trace_of_an_older_version_is_an_error(sending_server: Langfus
     sending_server.items["golden"] = [{"id": "i"}]
     refused = Answer({"successes": [], "errors": [{"id": "e", "status": 400, "message": "bad trace"}]}, 207)
     sending_server.interrupt = lambda asked: refused if asked.route.endswith("/ingestion") else None
-    sender = LangfuseSender(
-        connect(LangfuseConnection(url=sending_server.url), "langfuse"), "langfuse", "golden", SENT_AT
-    )
-    answer: dict[str, Any] = {"item": "i", "run": "r", "traceId": "t", "input": {}, "output": {}, "error": None}
+    target = LangfuseTarget(LangfuseTargetNode(url=sending_server.url, dataset="golden"), Context("langfuse"))
     with pytest.raises(ServiceError, match=r"Langfuse refused 1 of 1 traces: .*bad trace"):
-        sender.send([answer])
-    sender.close()
+        target.send([pack(item="i", run="r", input={}, output={}, error=None)])
+    target.close()

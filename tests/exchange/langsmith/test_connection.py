@@ -13,7 +13,6 @@ from rageval_spec.exchange.langsmith.connection import (
     CLOUD,
     LangSmithApi,
     LangSmithConnection,
-    connect,
     find_url,
     split_url,
 )
@@ -31,9 +30,9 @@ def server(request: pytest.FixtureRequest) -> Iterator[LangSmithServer]:
 
 @pytest.fixture
 def api(server: LangSmithServer) -> Iterator[LangSmithApi]:
-    paths = connect(LangSmithConnection(url=server.url), "langsmith")
-    yield LangSmithApi(paths, "langsmith")
-    paths.service.close()
+    opened = LangSmithApi(LangSmithConnection(url=server.url), "langsmith")
+    yield opened
+    opened.close()
 
 
 def test_all_pages_of_runs_are_read(server: LangSmithServer, api: LangSmithApi) -> None:
@@ -86,11 +85,14 @@ def test_a_reply_that_is_not_langsmiths_is_an_error(
         list(api.runs(PROJECT, {}))
 
 
-def test_the_url_comes_from_the_node_then_from_the_environment() -> None:
-    both = {"LANGSMITH_ENDPOINT": "http://new/", "LANGCHAIN_ENDPOINT": "http://old"}
-    assert find_url(LangSmithConnection(url="http://own/"), both) == "http://own"
-    assert find_url(LangSmithConnection(), both) == "http://new"
-    assert find_url(LangSmithConnection(), {}) == CLOUD
+def test_the_url_comes_from_the_node_then_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LANGSMITH_ENDPOINT", "http://new/")
+    monkeypatch.setenv("LANGCHAIN_ENDPOINT", "http://old")
+    assert find_url(LangSmithConnection(url="http://own/")) == "http://own"
+    assert find_url(LangSmithConnection()) == "http://new"
+    for name in ("LANGSMITH_ENDPOINT", "LANGCHAIN_ENDPOINT"):
+        monkeypatch.delenv(name)
+    assert find_url(LangSmithConnection()) == CLOUD
 
 
 @pytest.mark.parametrize(
@@ -109,6 +111,6 @@ def test_without_a_key_the_message_names_the_variable(monkeypatch: pytest.Monkey
     monkeypatch.delenv("LANGSMITH_API_KEY")
     monkeypatch.delenv("LANGCHAIN_API_KEY", raising=False)
     with pytest.raises(UsageError, match="set the environment variable LANGSMITH_API_KEY"):
-        connect(LangSmithConnection(), "langsmith")
+        LangSmithApi(LangSmithConnection(), "langsmith")
     monkeypatch.setenv("LANGCHAIN_API_KEY", "lsv2_old")
-    connect(LangSmithConnection(), "langsmith").service.close()
+    LangSmithApi(LangSmithConnection(), "langsmith").close()

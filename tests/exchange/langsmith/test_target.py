@@ -13,8 +13,8 @@ from rageval_spec.data.traces import TraceLink
 from rageval_spec.endpoints.pacing import Clock
 from rageval_spec.endpoints.service import ServiceError
 from rageval_spec.errors import RagevalError, UsageError
-from rageval_spec.exchange.langsmith.connection import LangSmithConnection, connect
-from rageval_spec.exchange.langsmith.target import LangSmithSender, LangSmithTarget, LangSmithTargetNode
+from rageval_spec.exchange.langsmith.target import LangSmithTarget, LangSmithTargetNode
+from rageval_spec.exchange.shared.contracts import Parcel
 from rageval_spec.exchange.shared.delivery import Receipt, send_parcels
 from rageval_spec.plugin import Context
 from tests.answered_evaluation import value
@@ -167,36 +167,36 @@ def test_two_systems_that_read_the_same_runs_are_kept_apart(server: LangSmithSer
     ]  # fmt: skip
 
 
-FEEDBACK = {"id": make_id("f"), "run_id": make_id("t"), "key": "x", "score": 0.5}
+FEEDBACK: dict[str, Any] = {"id": make_id("f"), "run_id": make_id("t"), "key": "x", "score": 0.5}
 
 
 @pytest.fixture
-def sender(server: LangSmithServer) -> Iterator[LangSmithSender]:
-    opened = LangSmithSender(connect(LangSmithConnection(url=server.url), "langsmith"), "langsmith", "golden")
+def target(server: LangSmithServer) -> Iterator[LangSmithTarget]:
+    opened = LangSmithTarget(LangSmithTargetNode(url=server.url, dataset="golden"), Context("langsmith"))
     yield opened
     opened.close()
 
 
-def test_feedback_that_is_there_is_changed(server: LangSmithServer, sender: LangSmithSender) -> None:
-    sender.send([FEEDBACK])
-    sender.send([FEEDBACK | {"score": 0.25, "comment": "worse"}])
+def test_feedback_that_is_there_is_changed(server: LangSmithServer, target: LangSmithTarget) -> None:
+    target.send([Parcel("f", FEEDBACK, "")])
+    target.send([Parcel("f", FEEDBACK | {"score": 0.25, "comment": "worse"}, "")])
     assert [(one["score"], one["comment"]) for one in server.feedback.values()] == [(0.25, "worse")]
 
 
-def test_an_experiment_is_opened_once(server: LangSmithServer, sender: LangSmithSender) -> None:
+def test_an_experiment_is_opened_once(server: LangSmithServer, target: LangSmithTarget) -> None:
     for _ in range(2):
-        sender.send([FEEDBACK | {"experiment": "nightly"}])
+        target.send([Parcel("f", FEEDBACK | {"experiment": "nightly"}, "")])
     assert [path for path, _ in server.bodies].count("/sessions") == 1
 
 
-def test_an_experiment_that_is_there_is_found_by_its_name(server: LangSmithServer, sender: LangSmithSender) -> None:
+def test_an_experiment_that_is_there_is_found_by_its_name(server: LangSmithServer, target: LangSmithTarget) -> None:
     server.sessions["nightly"] = {"id": make_id("earlier"), "name": "nightly"}
     conflict = Answer({"detail": "exists"}, 409)
     server.interrupt = lambda asked: conflict if (asked.method, asked.route) == ("POST", "/sessions") else None
-    sender.send([FEEDBACK | {"experiment": "nightly"}])
-    assert server.feedback[FEEDBACK["id"]]["session_id"] == make_id("earlier")  # type: ignore[index]
+    target.send([Parcel("f", FEEDBACK | {"experiment": "nightly"}, "")])
+    assert server.feedback[FEEDBACK["id"]]["session_id"] == make_id("earlier")
 
 
-def test_feedback_that_is_refused_is_an_error(server: LangSmithServer, sender: LangSmithSender) -> None:
+def test_feedback_that_is_refused_is_an_error(server: LangSmithServer, target: LangSmithTarget) -> None:
     with pytest.raises(ServiceError, match=r"answered 422 .*at most 4 decimal places"):
-        sender.send([FEEDBACK | {"score": 0.123456}])
+        target.send([Parcel("f", FEEDBACK | {"score": 0.123456}, "")])

@@ -18,7 +18,6 @@ from rageval_spec.exchange.otel.target import (
     OtelTarget,
     OtelTargetNode,
     ValueSpan,
-    connect,
     find_endpoint,
     find_headers,
     find_place,
@@ -279,22 +278,25 @@ def test_a_real_collector_takes_all_signals() -> None:
         ("https://e/otlp/", {}, "https://e/otlp"),
     ],
 )
-def test_endpoints(given: str | None, environment: dict[str, str], url: str) -> None:
-    assert find_endpoint(OtelConnection(endpoint=given), environment) == url
+def test_endpoints(given: str | None, environment: dict[str, str], url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OTEL_EXPORTER_OTLP_ENDPOINT", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert find_endpoint(OtelConnection(endpoint=given)) == url
 
 
-def test_headers_of_the_node_replace_those_of_the_environment() -> None:
-    environment = {"OTEL_EXPORTER_OTLP_HEADERS": "api-key=a%20b, x=1,broken"}
-    found = find_headers(OtelConnection(), environment)
+def test_headers_of_the_node_replace_those_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "api-key=a%20b, x=1,broken")
+    found = find_headers(OtelConnection())
     assert {name: secret.reveal() for name, secret in found.items()} == {"api-key": "a b", "x": "1"}
     assert "a b" not in repr(found)
     own = {"y": Secret("2")}
-    assert find_headers(OtelConnection(headers=own), environment) == own
+    assert find_headers(OtelConnection(headers=own)) == own
 
 
 def test_an_endpoint_that_is_no_url() -> None:
     with pytest.raises(UsageError, match="otel: endpoint:"):
-        connect(OtelConnection(endpoint="localhost:4318"), "otel")
+        OtelTarget(OtelTargetNode(endpoint="localhost:4318"), Context("otel")).connect()
 
 
 AGGREGATES = tuple(

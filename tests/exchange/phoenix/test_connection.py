@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.exchange.phoenix.connection import (
     LOCAL,
-    PhoenixAddress,
+    find_headers,
+    find_url,
     gather_metadata,
     read_example,
     read_span,
@@ -31,20 +32,20 @@ def nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("nothing_set")
 def test_settings_win_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert PhoenixAddress.of(None, None) == PhoenixAddress(LOCAL, None)
+    assert (find_url(None), find_headers(None)) == (LOCAL, {})
     monkeypatch.setenv("PHOENIX_COLLECTOR_ENDPOINT", "https://phoenix.example.org/v1/traces")
     monkeypatch.setenv("PHOENIX_API_KEY", "px-1")
-    found = PhoenixAddress.of(None, None)
-    assert (found.url, found.api_key and found.api_key.reveal()) == ("https://phoenix.example.org", "px-1")
-    found = PhoenixAddress.of("http://localhost:1", Secret("px-2"))
-    assert (found.url, found.api_key and found.api_key.reveal()) == ("http://localhost:1", "px-2")
+    assert find_url(None) == "https://phoenix.example.org"
+    assert find_headers(None)["authorization"].reveal() == "Bearer px-1"
+    assert find_url("http://localhost:1") == "http://localhost:1"
+    assert find_headers(Secret("px-2"))["authorization"].reveal() == "Bearer px-2"
 
 
 @pytest.mark.usefixtures("nothing_set")
 def test_a_wrong_url_in_the_environment_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PHOENIX_COLLECTOR_ENDPOINT", "http://user:pw@host")
     with pytest.raises(UsageError, match="PHOENIX_COLLECTOR_ENDPOINT: this URL has credentials"):
-        PhoenixAddress.of(None, None)
+        find_url(None)
 
 
 NAMES = st.text("abcdefgh_", min_size=1, max_size=5)

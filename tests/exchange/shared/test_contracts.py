@@ -26,6 +26,7 @@ from pydantic import ValidationError
 from rageval_spec.data.traces import NO_ANSWER, Document, Trace, TraceLink
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.exchange.shared import contracts
+from rageval_spec.exchange.shared.connections import check_url, require_url
 from rageval_spec.exchange.shared.contracts import (
     Exporter,
     Parcel,
@@ -33,10 +34,8 @@ from rageval_spec.exchange.shared.contracts import (
     TraceCheck,
     TraceSource,
     WindowNode,
-    check_url,
     parse_moment,
     read_traces,
-    require_url,
 )
 from rageval_spec.exchange.shared.spans.spans import format_moment
 from rageval_spec.plugin import Context

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ import pytest
 from rageval_spec.data.traces import Trace, TraceLink
 from rageval_spec.endpoints.service import ServiceError
 from rageval_spec.errors import DataError
-from rageval_spec.exchange.shared.row_groups import Rows, RowSpool, SpooledNode, SpooledSource, TraceRow, list_row_pages
+from rageval_spec.exchange.shared.connections import list_row_pages
+from rageval_spec.exchange.shared.row_groups import Rows, RowSpool, SpooledNode, SpooledSource, TraceRow
 from rageval_spec.plugin import Context
 
 PAGES = [
@@ -81,29 +83,28 @@ def test_files_of_a_folder_are_read_and_others_are_not(tmp_path: Path) -> None:
 
 
 def test_groups_leave_newest_first_and_rows_by_time() -> None:
-    with RowSpool() as spool:
+    with closing(RowSpool()) as spool:
         spool.add(
             [("a", "2", "2026-01-02", {"n": 2}), ("b", "1", "2026-01-03", {"n": 3}), ("a", "1", "2026-01-01", {"n": 1})]
         )
-        assert len(spool) == 2
         assert list(spool.groups()) == [[{"n": 3}], [{"n": 1}, {"n": 2}]]
 
 
 def test_the_last_row_with_a_key_counts() -> None:
-    with RowSpool() as spool:
+    with closing(RowSpool()) as spool:
         spool.add([("a", "1", "", {"n": 1}), ("a", "1", "", {"n": 2}), ("b", "1", "", {"n": 3})])
         assert sorted(spool.groups(), key=str) == [[{"n": 2}], [{"n": 3}]]
 
 
 def test_odd_texts_are_kept() -> None:
-    with RowSpool() as spool:
+    with closing(RowSpool()) as spool:
         spool.add([("\ud800\0'", "\0", "", {"text": "\ud800 \0"})])
         assert list(spool.groups()) == [[{"text": "\ud800 \0"}]]
 
 
 def test_nothing_is_left_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    with RowSpool() as spool:
+    with closing(RowSpool()) as spool:
         spool.add([("a", "1", "", {"n": 1})])
         assert list(tmp_path.iterdir())
     assert not list(tmp_path.iterdir())
@@ -113,15 +114,15 @@ ROW_PAGES = {None: (["a"], "1"), "1": (["b"], "2"), "2": ([], "3")}
 
 
 def test_an_empty_page_is_the_last() -> None:
-    assert list(list_row_pages(lambda cursor: ROW_PAGES[cursor], "tool")) == [["a"], ["b"]]
+    assert list(list_row_pages(lambda asked: ROW_PAGES[asked.get("cursor")], "tool")) == [["a"], ["b"]]
 
 
 def test_a_cursor_that_comes_again_is_an_error() -> None:
     numbers = count()
     with pytest.raises(ServiceError, match="tool: gave the page 'x' twice"):
-        list(list_row_pages(lambda cursor: ([next(numbers)], "x"), "tool"))
+        list(list_row_pages(lambda asked: ([next(numbers)], "x"), "tool"))
 
 
 def test_rows_that_come_again_are_an_error() -> None:
     with pytest.raises(ServiceError, match="tool: gave the same rows twice in a row"):
-        list(list_row_pages(lambda cursor: (["a"], f"{cursor}x"), "tool"))
+        list(list_row_pages(lambda asked: (["a"], f"{asked}x"), "tool"))

@@ -110,9 +110,6 @@ class Recorder:
         self.bodies: list[Any] = []
         self.is_closed = False
 
-    def send(self, bodies: Sequence[Any]) -> None:
-        self.bodies.extend(bodies)
-
     def close(self) -> None:
         self.is_closed = True
 
@@ -124,8 +121,11 @@ class Toy(ExperimentTarget[ExperimentNode]):
     def url(self) -> str:
         return "http://toy"
 
-    def open_sender(self) -> Recorder:
+    def connect(self) -> Recorder:
         return Recorder()
+
+    def send(self, parcels: Sequence[Parcel]) -> None:
+        self.api.bodies.extend(parcel.body for parcel in parcels)
 
     def make_answer(self, score: Any, run: str) -> Parcel:
         return Parcel(f"answer/{score.query_id}", [run, score.query_id], "answer", "answer")
@@ -145,8 +145,8 @@ def test_values_go_to_traces_and_with_a_dataset_after_their_answers(toy: ModuleT
     assert [one.body for one in parcels[:3]] == [["v2", "t0:s0"], ["v2", "is_json"], ["v2", "latency@p50"]]
     assert len(parcels) == 15
     experiment.send(parcels[:2])
-    sender = experiment.sender
+    api = experiment.api
     experiment.send(parcels[2:])
-    assert experiment.sender is sender and len(sender.bodies) == 15
+    assert experiment.api is api and len(api.bodies) == 15
     experiment.close()
-    assert sender.is_closed
+    assert api.is_closed

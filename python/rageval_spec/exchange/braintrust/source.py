@@ -5,23 +5,26 @@ The rows of one root span become a trace. The rows of datasets become questions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from pydantic import Field, model_validator
 
 from rageval_spec.data.traces import Document, Feedback, Step, StepKind, Trace, TraceLink
 from rageval_spec.errors import DataError
-from rageval_spec.exchange.braintrust.connection import BraintrustApi, BraintrustConnection
-from rageval_spec.exchange.shared.contracts import parse_moment
-from rageval_spec.exchange.shared.row_groups import Rows, SpooledNode, SpooledSource, TraceRow
+from rageval_spec.exchange.braintrust.connection import BraintrustApi, BraintrustConnection, Kind
+from rageval_spec.exchange.shared.row_groups import (
+    LONGEST,
+    Rows,
+    SpooledNode,
+    SpooledSource,
+    TraceRow,
+    add_known,
+    make_item,
+)
 from rageval_spec.recorded import questions_and_answers, values
 from rageval_spec.recorded.answers_and_steps import find_end
-
-if TYPE_CHECKING:
-    from rageval_spec.endpoints.service import Service
-
+from rageval_spec.recorded.questions_and_answers import RecordedPaths
 
 TOOL = "braintrust"
 
@@ -55,36 +58,36 @@ class BraintrustSource(SpooledSource[BraintrustSourceNode]):
         "import braintrust experiment.json -o answers.jsonl",
     )
 
+    tool = TOOL
+    api: BraintrustApi
+
     def __init__(self, node: BraintrustSourceNode, context: Any) -> None:
-        """Keep the node and the context; open nothing."""
         super().__init__(node, context)
-        self._service: Service | None = None
         self._link: dict[str, str] = {}
         self._rows = 0
 
+    def connect(self) -> BraintrustApi:
+        return BraintrustApi(self.node, TOOL)
+
     def fetch(self) -> Iterator[Iterable[tuple[str, Any]]]:
         """The rows of the experiment or of the project's logs, until those that are older than the window."""
-        api, where, project = self._api(), TOOL, self.node.project or ""
-        kind: Any = "project_logs" if self.node.experiment is None else "experiment"
-        self._link = {"object": kind, "object_id": api.find(kind, project, self.node.experiment)}
-        for number, page in enumerate(api.rows(kind, self._link["object_id"]), 1):
-            yield [(f"{where}: page {number}, row {i}", row) for i, row in enumerate(page, 1)]
-            if page and all(map(self._is_before, page)):
+        kind: Kind = "project_logs" if self.node.experiment is None else "experiment"
+        identity = self.api.find(kind, self.node.project or "", self.node.experiment)
+        self._link = {"object": kind, "object_id": identity}
+        for number, page in enumerate(self.api.rows(kind, identity), 1):
+            yield self.place_rows(number, page)
+            if all(map(self._is_before, page)):
                 return
 
     def read_items(self, dataset: str) -> Iterator[Trace | None]:
-        """The rows of a dataset; None for those without a question."""
-
-        api, places = self._api(), self.node.places
-        for page in api.rows("dataset", api.find("dataset", self.node.project or "", dataset)):
+        for page in self.api.rows("dataset", self.api.find("dataset", self.node.project or "", dataset)):
             for row in page:
                 if not isinstance(row, Mapping):
                     raise DataError(f"{TOOL}: dataset '{dataset}': a row is not an object")
-                yield read_row(row, places, dataset, self.node.project)
+                yield read_row(row, self.node.places, dataset, self.node.project)
 
     def prepare(self, place: str, row: Mapping[str, Any]) -> TraceRow | None:
         """A row under its root span; a row of a plain export stands for itself."""
-
         found = {key: value for key, value in row.items() if value is not None and value != ""}
         if "input" not in found and "id" not in found:
             raise DataError(f"{place}: there is no 'input' and no 'id' in this row, as Braintrust's rows have")
@@ -96,34 +99,16 @@ class BraintrustSource(SpooledSource[BraintrustSourceNode]):
         return TraceRow(group, identity, time, values.clean({**found, "id": identity}))
 
     def assemble(self, rows: Rows) -> Trace | None:
-        """The trace of some rows."""
-
         return make_trace(rows, self.node.places, self._link, self.node.project)
 
     def is_cut(self, rows: Rows) -> bool:
-        """Whether the root is missing."""
-
         return not any(map(is_root, rows))
-
-    def close(self) -> None:
-        """Close the connections."""
-        if self._service is not None:
-            self._service.close()
-
-    def _api(self) -> BraintrustApi:
-        from rageval_spec.exchange.braintrust.connection import BraintrustApi, connect
-
-        if self._service is None:
-            self._service = connect(self.node, TOOL)
-        return BraintrustApi(self._service, TOOL)
 
     def _is_before(self, row: Any) -> bool:
         """Whether a row is so much older than the window that all rows after it are older, too."""
-
-        if self.node.since is None or not isinstance(row, Mapping):
-            return False
-        made = values.read_time(row.get("created"))
-        return made is not None and made < parse_moment(self.node.since, self.now) - timedelta(hours=1)
+        since, _ = self.node.window
+        made = values.read_time(row.get("created")) if isinstance(row, Mapping) else None
+        return since is not None and made is not None and made < since - LONGEST
 
 
 Row = Mapping[str, Any]
@@ -131,31 +116,27 @@ _KINDS: Mapping[str, StepKind] = {"llm": "model", "tool": "tool"}
 
 
 def make_trace(
-    rows: Sequence[Row], places: questions_and_answers.RecordedPaths, link: Mapping[str, str], project: str | None
+    rows: Sequence[Row], places: RecordedPaths, link: Mapping[str, str], project: str | None
 ) -> Trace | None:
     """The trace of some rows; None if its root has no question, or is not among them.
 
     `link` says in which experiment or log the rows are.
     """
     root = next((row for row in rows if is_root(row)), None)
-    models = [row for row in rows if _kind(row) == "llm" and row is not root]
+    calls = [row for row in rows if _kind(row) == "llm"]
+    models = [row for row in calls if row is not root]
     question = None if root is None else places.question(root.get("input"), *(row.get("input") for row in models))
     if root is None or not question:
         return None
     steps = [row for row in rows if row is not root and _kind(row) not in ("score", "scorer", "task", "eval")]
     spoken = () if root.get("error") else (row.get("output") for row in reversed(models))
     answer = places.answer(root.get("output"), *spoken)
-    metadata = values.open_text(root.get("metadata"))
-    about: dict[str, Any] = values.clean(metadata) if isinstance(metadata, Mapping) else {}
+    about: dict[str, Any] = values.clean(_open(root, "metadata"))
+    tags = values.open_text(root.get("tags"))
     started = values.write_time(values.read_time(root.get("created")))
     others = {**link, "row_id": str(root["id"]), **({"started": started} if started else {})}
     return Trace(
-        TraceLink(
-            TOOL,
-            values.read_text(root.get("root_span_id")) or str(root["id"]),
-            project=project,
-            others=others,
-        ),
+        TraceLink(TOOL, values.read_text(root.get("root_span_id")) or str(root["id"]), project=project, others=others),
         question,
         query_id=str(root["id"]),
         answer=answer,
@@ -164,48 +145,31 @@ def make_trace(
         relevant=questions_and_answers.read_relevant(values.open_text(root.get("expected")), about),
         error=None if answer is not None else _find_error(root),
         seconds=_measure(root),
-        input_tokens=_add(rows, root, "prompt_tokens", values.read_count),
-        output_tokens=_add(rows, root, "completion_tokens", values.read_count),
-        cost=_add(rows, root, "estimated_cost", values.read_number),
+        input_tokens=_add(calls, root, "prompt_tokens", values.read_count),
+        output_tokens=_add(calls, root, "completion_tokens", values.read_count),
+        cost=_add(calls, root, "estimated_cost", values.read_number),
         session=values.read_text(about.get("session_id")),
         user=values.read_text(about.get("user_id")),
         model=_find_model(rows),
         finish_reason=find_end(
-            root.get("output"),
-            *[
-                row.get(part)
-                for row in [one for one in rows if _kind(one) == "llm"][-1:]
-                for part in ("output", "metadata")
-            ],
+            root.get("output"), *(row.get(part) for row in calls[-1:] for part in ("output", "metadata"))
         ),
         started=started,
         version=values.find_version(about),
         messages=questions_and_answers.find_messages(root.get("input")),
         steps=tuple(map(_make_step, steps)),
         feedback=tuple(_list_scores(root)),
-        metadata={
-            **about,
-            **({"tags": values.clean(tags)} if (tags := values.open_text(root.get("tags"))) else {}),
-        },
+        metadata={**about, **({"tags": values.clean(tags)} if tags else {})},
     )
 
 
-def read_row(row: Row, places: questions_and_answers.RecordedPaths, dataset: str, project: str | None) -> Trace | None:
+def read_row(row: Row, places: RecordedPaths, dataset: str, project: str | None) -> Trace | None:
     """The question of a row of a dataset, under the row's id; None without a question."""
     question = places.question(row.get("input"))
     if not question or values.read_text(row.get("id")) is None:
         return None
-    metadata = values.open_text(row.get("metadata"))
-    return Trace(
-        TraceLink(TOOL, str(row["id"]), project=project, others={"dataset": dataset}),
-        question,
-        query_id=str(row["id"]),
-        documents=questions_and_answers.find_contexts(row.get("input")),
-        references=places.references(row.get("expected")),
-        relevant=questions_and_answers.read_relevant(values.open_text(row.get("expected")), metadata),
-        messages=questions_and_answers.find_messages(row.get("input")),
-        metadata=values.clean(metadata) if isinstance(metadata, Mapping) else {},
-    )
+    link = TraceLink(TOOL, str(row["id"]), project=project, others={"dataset": dataset})
+    return make_item(link, link.trace_id, question, places, row.get("input"), row.get("expected"), row.get("metadata"))
 
 
 def is_root(row: Row) -> bool:
@@ -215,19 +179,18 @@ def is_root(row: Row) -> bool:
     return marked in (True, "true", "True") if marked is not None else not parents
 
 
+def _open(row: Row, part: str) -> Mapping[str, Any]:
+    """A part of a row that is an object, also one that is written as JSON."""
+    found = values.open_text(row.get(part))
+    return found if isinstance(found, Mapping) else {}
+
+
 def _kind(row: Row) -> str:
-    attributes = values.open_text(row.get("span_attributes"))
-    return str(attributes.get("type", "")) if isinstance(attributes, Mapping) else ""
+    return str(_open(row, "span_attributes").get("type", ""))
 
 
 def _name(row: Row) -> str:
-    attributes = values.open_text(row.get("span_attributes"))
-    return values.read_text(attributes.get("name")) or "" if isinstance(attributes, Mapping) else ""
-
-
-def _metrics(row: Row) -> Mapping[str, Any]:
-    found = values.open_text(row.get("metrics"))
-    return found if isinstance(found, Mapping) else {}
+    return values.read_text(_open(row, "span_attributes").get("name")) or ""
 
 
 def _list_documents(steps: Sequence[Row], root: Row) -> tuple[Document, ...] | None:
@@ -265,28 +228,22 @@ def _make_step(row: Row) -> Step:
 
 
 def _measure(row: Row) -> float | None:
-    metrics = _metrics(row)
-    start, end = (
-        values.read_number(metrics.get("start")),
-        values.read_number(metrics.get("end")),
-    )
-    if start is None or end is None or end < start:
-        return None
-    return round(end - start, 6)
+    start, end = (values.read_number(_open(row, "metrics").get(name)) for name in ("start", "end"))
+    return None if start is None or end is None or end < start else round(end - start, 6)
 
 
-def _add(rows: Sequence[Row], root: Row, name: str, read: Any) -> Any:
+def _add(calls: Sequence[Row], root: Row, name: str, read: Callable[[Any], Any]) -> Any:
     """The sum over the calls of models; the root's own number if no call has any."""
-    known = [number for row in rows if _kind(row) == "llm" and (number := read(_metrics(row).get(name))) is not None]
-    return round(sum(known), 12) if known else read(_metrics(root).get(name))
+    total = add_known(read(_open(row, "metrics").get(name)) for row in calls)
+    return read(_open(root, "metrics").get(name)) if total is None else total
 
 
 def _find_model(rows: Sequence[Row]) -> str | None:
+    """The model that the last call names, else the first that any row names before."""
     found = None
     for row in rows:
-        metadata = values.open_text(row.get("metadata"))
-        if isinstance(metadata, Mapping) and (_kind(row) == "llm" or found is None):
-            found = values.read_text(metadata.get("model")) or found
+        if _kind(row) == "llm" or found is None:
+            found = values.read_text(_open(row, "metadata").get("model")) or found
     return found
 
 
@@ -297,8 +254,7 @@ def _find_error(row: Row) -> str | None:
 
 def _list_scores(root: Row) -> Iterator[Feedback]:
     """The scores of a row: in one mapping, or, in CSV, each in a column such as `scores.Factuality`."""
-    scores = values.open_text(root.get("scores"))
-    named = dict(scores) if isinstance(scores, Mapping) else {}
+    named = dict(_open(root, "scores"))
     named |= {key.removeprefix("scores."): value for key, value in root.items() if key.startswith("scores.")}
     for name, value in named.items():
         if (number := values.read_number(value)) is not None:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
 from rageval_spec.data.traces import unwrap
 from rageval_spec.errors import UsageError
-from rageval_spec.exchange.braintrust.connection import BraintrustConnection, find_url
-from rageval_spec.exchange.shared.contracts import Parcel, Target, TargetNode
+from rageval_spec.exchange.braintrust.connection import BraintrustApi, BraintrustConnection, find_url
+from rageval_spec.exchange.shared.contracts import Parcel, TargetNode
+from rageval_spec.exchange.shared.delivery import make_hex
+from rageval_spec.exchange.shared.scores import Judgements, Names, Score, ValueTarget, drop_unknown
+from rageval_spec.recorded.values import clean
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
-    from rageval_spec.endpoints.service import Service
-    from rageval_spec.exchange.shared.scores import EvaluationScores, Judgements, Names, Score
 
 TOOL = "braintrust"
 LONGEST_REASON = 20_000
@@ -37,7 +37,7 @@ class BraintrustTargetNode(BraintrustConnection, TargetNode):
     )
 
 
-class BraintrustTarget(Target[BraintrustTargetNode]):
+class BraintrustTarget(ValueTarget[BraintrustTargetNode]):
     """Experiments, and scores of rows that are there."""
 
     node_type = BraintrustTargetNode
@@ -47,20 +47,21 @@ class BraintrustTarget(Target[BraintrustTargetNode]):
         "export braintrust rageval-results --dry-run",
     )
     batch = 50
+    tool = TOOL
+    api: BraintrustApi
 
     def __init__(self, node: BraintrustTargetNode, context: Any) -> None:
-        """Keep the node and the context; open nothing."""
         super().__init__(node, context)
-        self._service: Service | None = None
         self._experiments: dict[str, str] = {}
-        self._scores: EvaluationScores | None = None
         self._left_out = 0
 
     @property
     def destination(self) -> str:
-        """The URL, and the project if an experiment is sent."""
         url = find_url(self.node)
         return url if self.node.project is None else f"{url}, project {self.node.project}"
+
+    def connect(self) -> BraintrustApi:
+        return BraintrustApi(self.node, TOOL)
 
     def list_parcels(self, evaluation: Evaluation) -> Iterator[Parcel]:
         """A row for each answer, with all its values.
@@ -68,14 +69,10 @@ class BraintrustTarget(Target[BraintrustTargetNode]):
         Raises:
             UsageError: no answer was read from Braintrust, and no project is named.
         """
-        from rageval_spec.exchange.shared.scores import EvaluationScores, Judgements, Names
-
         is_experiment, judgements, names = self.node.project is not None, Judgements(evaluation), Names()
-        self._scores = EvaluationScores(evaluation, None if is_experiment else TOOL)
         self._left_out = 0
         name = self.node.run or evaluation.name
-        for _, group in groupby(self._scores, key=lambda score: (score.dataset, score.system, score.query_id)):
-            scores = list(group)
+        for scores in self.open_scores(evaluation, linked=not is_experiment).answers():
             told = _tell(scores, judgements)
             if is_experiment:
                 run = f"{name} {scores[0].system}" if len(evaluation.systems) > 1 else name
@@ -87,42 +84,28 @@ class BraintrustTarget(Target[BraintrustTargetNode]):
         """Send rows.
 
         Raises:
-            UsageError: there is no key.
             ServiceError: Braintrust did not take all of them.
         """
-        from rageval_spec.exchange.braintrust.connection import BraintrustApi, connect
-
-        if self._service is None:
-            self._service = connect(self.node, TOOL)
-        api = BraintrustApi(self._service, TOOL)
         where = [(one.body.get("experiment"), one.body.get("object"), one.body.get("object_id")) for one in parcels]
         for place in dict.fromkeys(where):
             rows = [one.body["row"] for one, own in zip(parcels, where, strict=True) if own == place]
             experiment, kind, identity = place
             if experiment is not None:
                 if experiment not in self._experiments:
-                    self._experiments[experiment] = api.open_experiment(self.node.project or "", experiment)
+                    self._experiments[experiment] = self.api.open_experiment(self.node.project or "", experiment)
                 kind, identity = "experiment", self._experiments[experiment]
-            api.insert(kind, str(identity), rows)
+            self.api.insert(kind, str(identity), rows)
 
-    def remarks(self) -> Sequence[str]:
-        """How many answers have no row, and how many values are no scores in Braintrust's sense."""
-        found = list(self._scores.remarks()) if self._scores is not None else []
+    def remarks(self) -> list[str]:
+        """Also how many values are no scores in Braintrust's sense."""
+        found = super().remarks()
         if self._left_out:
             values = count_noun(self._left_out, "value")
             found.append(f"{values} outside 0 to 1 or without a number left out: Braintrust has no such scores")
         return found
 
-    def close(self) -> None:
-        """Close the connections."""
-        if self._service is not None:
-            self._service.close()
-
     def _make_row(self, scores: Sequence[Score], told: dict[str, Any], run: str) -> Parcel:
         """A row of an experiment. Values that cannot be scores are metrics there."""
-        from rageval_spec.exchange.shared.delivery import make_hex
-        from rageval_spec.recorded.values import clean
-
         first, sample = scores[0], scores[0].sample
         identity = make_hex("braintrust", self.node.project or "", run, first.dataset, first.query_id)
         contexts = {"contexts": sample["contexts"]} if sample["contexts"] else {}
@@ -139,16 +122,13 @@ class BraintrustTarget(Target[BraintrustTargetNode]):
             "metadata": {
                 "query_id": first.query_id, "dataset": first.dataset, "system": first.system, "rageval": told,
             },
-            "metrics": {name: value for name, value in measured.items() if value is not None},
+            "metrics": drop_unknown(measured),
         }  # fmt: skip
-        known = {key: value for key, value in clean(row).items() if value is not None}
         summary = f"{_sum_up(scores)} -> {first.query_id} in the experiment '{run}'"
-        return Parcel(identity, {"experiment": run, "row": known}, summary, "row")
+        return Parcel(identity, {"experiment": run, "row": drop_unknown(clean(row))}, summary, "row")
 
     def _make_change(self, scores: Sequence[Score], told: dict[str, Any], names: Names) -> Parcel | None:
         """What is added to the row that an answer was read from; None if there are no scores to add."""
-        from rageval_spec.recorded.values import clean
-
         link = scores[0].link
         assert link is not None, "only answers with a trace are listed"
         row_id, kind, identity = (link.others.get(key) for key in ("row_id", "object", "object_id"))

@@ -7,143 +7,31 @@ differ only in style.
 from __future__ import annotations
 
 import json
-import os
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from functools import cache
+from itertools import count
+from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
 from rageval_spec.data.traces import Feedback
-from rageval_spec.errors import DataError, UsageError
-from rageval_spec.exchange.shared.contracts import require_url
-from rageval_spec.exchange.shared.row_groups import list_row_pages
+from rageval_spec.errors import DataError
+from rageval_spec.exchange.shared.connections import (
+    ABSENT,
+    ToolApi,
+    choose_url,
+    list_row_pages,
+    read_key,
+    require_key,
+    require_url,
+)
 from rageval_spec.plugin.secrets import Secret
 from rageval_spec.recorded.values import open_text, read_number, read_text
 
-if TYPE_CHECKING:
-    from rageval_spec.endpoints.service import Service
-
 FIELDS = "core,basic,io,metadata,model,usage,metrics,trace_context"
 """The groups of an observation's fields that are read."""
-_ABSENT = frozenset({404, 405, 501})
-"""Statuses of a path that an older Langfuse does not have."""
 _PAGE, _SMALL_PAGE = 1000, 100
-Page = tuple[list[Any], str | None]
-
-
-class LangfuseApi:
-    """The reading side of one project; falls back to older paths where the newer ones are absent."""
-
-    def __init__(self, service: Service, where: str) -> None:
-        """Ask nothing yet. `where` begins messages about replies that make no sense."""
-        self._service = service
-        self._where = where
-        self.is_old = False
-
-    def observations(self, window: Mapping[str, str], filters: Mapping[str, str]) -> Iterator[list[Any]]:
-        """Pages of observations that began in the window; of an older Langfuse, pages of its traces as well.
-
-        Args:
-            window: `from` and `to`, ISO 8601 times; both may be absent.
-            filters: the API's own, such as `environment`.
-
-        Raises:
-            ServiceError: Langfuse does not answer, or its answer has no rows.
-        """
-        from rageval_spec.endpoints.service import ServiceError
-
-        asked = {"fields": FIELDS, **filters, **_name_window(window, "StartTime")}
-        try:
-            yield from self._by_cursor("/v2/observations", asked, _PAGE)
-        except ServiceError as error:
-            if self.is_old or error.status not in _ABSENT:
-                raise
-            self.is_old = True
-            yield from self._by_number("/traces", {**filters, **_name_window(window, "Timestamp")})
-            yield from self._by_number("/observations", {**filters, **_name_window(window, "StartTime")})
-
-    def scores(self, window: Mapping[str, str]) -> Iterator[list[Any]]:
-        """Pages of scores from the beginning of the window on: people often judge later.
-
-        Raises:
-            ServiceError: Langfuse does not answer, or its answer has no rows.
-        """
-        from rageval_spec.endpoints.service import ServiceError
-
-        asked = {"fromTimestamp": window["from"]} if "from" in window else {}
-        try:
-            yield from self._by_cursor("/v3/scores", {"fields": "details,subject,annotation", **asked}, _SMALL_PAGE)
-        except ServiceError as error:
-            if error.status not in _ABSENT:
-                raise
-            yield from self._by_number("/v2/scores", asked)
-
-    def dataset_items(self, dataset: str) -> Iterator[list[Any]]:
-        """Pages of a dataset's items.
-
-        Raises:
-            DataError: there is no such dataset.
-            ServiceError: Langfuse does not answer, or its answer has no rows.
-        """
-        self.check_dataset(dataset)
-        yield from self._by_number("/dataset-items", {"datasetName": dataset})
-
-    def check_dataset(self, dataset: str) -> Mapping[str, Any]:
-        """The dataset of a name.
-
-        Raises:
-            DataError: there is no such dataset.
-            ServiceError: Langfuse does not answer.
-        """
-        from rageval_spec.endpoints.service import ServiceError, quote_part
-
-        try:
-            found = self._service.get(f"/v2/datasets/{quote_part(dataset)}")
-        except ServiceError as error:
-            if error.status == 404:
-                raise DataError(f"{self._where}: there is no dataset '{dataset}' in this project") from None
-            raise
-        if not isinstance(found, Mapping):
-            raise ServiceError(f"{self._where}: /v2/datasets: the reply is not a dataset")
-        return found
-
-    def _by_cursor(self, path: str, asked: Mapping[str, str], size: int) -> Iterator[list[Any]]:
-        def fetch(cursor: str | None) -> Page:
-            more = {} if cursor is None else {"cursor": cursor}
-            content = self._service.get(path, [*asked.items(), ("limit", str(size)), *more.items()])
-            rows, meta = self._read(content, path)
-            following = meta.get("cursor", meta.get("nextCursor"))
-            return rows, following if isinstance(following, str) else None
-
-        yield from list_row_pages(fetch, f"{self._where}: {path}")
-
-    def _by_number(self, path: str, asked: Mapping[str, str]) -> Iterator[list[Any]]:
-        page = 1
-        while True:
-            numbers = [("page", str(page)), ("limit", str(_SMALL_PAGE))]
-            rows, meta = self._read(self._service.get(path, [*asked.items(), *numbers]), path)
-            yield rows
-            total = meta.get("totalPages")
-            # The number of the page guards against a server that gives the same page for ever.
-            if not rows or not isinstance(total, int) or page >= total or meta.get("page", page) != page:
-                return
-            page += 1
-
-    def _read(self, content: Any, path: str) -> tuple[list[Any], Mapping[str, Any]]:
-        from rageval_spec.endpoints.service import ServiceError
-
-        rows = content.get("data") if isinstance(content, Mapping) else None
-        meta = content.get("meta") if isinstance(content, Mapping) else None
-        if not isinstance(rows, list) or not isinstance(meta, Mapping):
-            raise ServiceError(f"{self._where}: {path}: the reply has no 'data' and 'meta', as Langfuse's replies do")
-        return rows, meta
-
-
-def _name_window(window: Mapping[str, str], what: str) -> dict[str, str]:
-    return {f"{end}{what}": window[end] for end in ("from", "to") if end in window}
-
-
 CLOUD = "https://cloud.langfuse.com"
 
 
@@ -162,49 +50,113 @@ class LangfuseConnection(BaseModel):
     )
 
 
-def find_url(node: LangfuseConnection, environment: Mapping[str, str] = os.environ) -> str:
-    """The URL of the node, of the environment, or of Langfuse's cloud, without a slash at the end."""
-    named = node.url or environment.get("LANGFUSE_BASE_URL") or environment.get("LANGFUSE_HOST") or CLOUD
-    return named.rstrip("/")
+def find_url(node: LangfuseConnection) -> str:
+    """The URL of the node, of the environment, or of Langfuse's cloud."""
+    return choose_url(node.url, ("LANGFUSE_BASE_URL", "LANGFUSE_HOST"), CLOUD)
 
 
-def connect(node: LangfuseConnection, where: str) -> Service:
-    """A service for the paths below `/api/public`; opens nothing yet.
+class LangfuseApi(ToolApi):
+    """One project, below `/api/public`; falls back to older paths where the newer ones are absent."""
 
-    Raises:
-        UsageError: there is no key, or the URL cannot be used.
-    """
-    from rageval_spec.endpoints.service import Service
+    def __init__(self, node: LangfuseConnection, where: str) -> None:
+        """Raises `UsageError` if there is no key, or the URL cannot be used."""
+        from rageval_spec.endpoints.service import Service
 
-    url = find_url(node)
-    require_url(url, where)
-    public, secret = _find_key(node.public_key, "PUBLIC", where), _find_key(node.secret_key, "SECRET", where)
-    basic = b64encode(f"{public.reveal()}:{secret.reveal()}".encode()).decode()
-    headers = {"Authorization": Secret(f"Basic {basic}", "Basic ${LANGFUSE_KEYS}")}
-    return Service(f"{url}/api/public", where, headers=headers, secrets=(public, secret))
+        url = require_url(find_url(node), where)
+        public = require_key(node.public_key, where, "LANGFUSE_PUBLIC_KEY", what="public key")
+        secret = require_key(node.secret_key, where, "LANGFUSE_SECRET_KEY", what="secret key")
+        basic = b64encode(f"{public.reveal()}:{secret.reveal()}".encode()).decode()
+        headers = {"Authorization": Secret(f"Basic {basic}", "Basic ${LANGFUSE_KEYS}")}
+        super().__init__(Service(f"{url}/api/public", where, headers=headers, secrets=(public, secret)), where)
+        self.is_old = False
+
+    def observations(self, window: Mapping[str, str], filters: Mapping[str, str]) -> Iterator[list[Any]]:
+        """Pages of observations that began in the window; of an older Langfuse, pages of its traces as well.
+
+        Args:
+            window: `from` and `to`, ISO 8601 times; both may be absent.
+            filters: the API's own, such as `environment`.
+        """
+        from rageval_spec.endpoints.service import ServiceError
+
+        asked = {"fields": FIELDS, **filters, **_name_window(window, "StartTime")}
+        try:
+            yield from self._by_cursor("/v2/observations", asked, _PAGE)
+        except ServiceError as error:
+            if self.is_old or error.status not in ABSENT:
+                raise
+            self.is_old = True
+            yield from self._by_number("/traces", {**filters, **_name_window(window, "Timestamp")})
+            yield from self._by_number("/observations", {**filters, **_name_window(window, "StartTime")})
+
+    def scores(self, window: Mapping[str, str]) -> Iterator[list[Any]]:
+        """Pages of scores from the beginning of the window on: people often judge later."""
+        from rageval_spec.endpoints.service import ServiceError
+
+        asked = {"fromTimestamp": window["from"]} if "from" in window else {}
+        try:
+            yield from self._by_cursor("/v3/scores", {"fields": "details,subject,annotation", **asked}, _SMALL_PAGE)
+        except ServiceError as error:
+            if error.status not in ABSENT:
+                raise
+            yield from self._by_number("/v2/scores", asked)
+
+    def dataset_items(self, dataset: str) -> Iterator[list[Any]]:
+        """Pages of a dataset's items.
+
+        Raises:
+            DataError: there is no such dataset.
+        """
+        self.check_dataset(dataset)
+        yield from self._by_number("/dataset-items", {"datasetName": dataset})
+
+    def check_dataset(self, dataset: str) -> Mapping[str, Any]:
+        """The dataset of a name; raises the same error."""
+        from rageval_spec.endpoints.service import ServiceError, quote_part
+
+        try:
+            found = self.service.get(f"/v2/datasets/{quote_part(dataset)}")
+        except ServiceError as error:
+            if error.status == 404:
+                raise DataError(f"{self.where}: there is no dataset '{dataset}' in this project") from None
+            raise
+        if not isinstance(found, Mapping):
+            raise ServiceError(f"{self.where}: /v2/datasets: the reply is not a dataset")
+        return found
+
+    def _by_cursor(self, path: str, asked: Mapping[str, str], size: int) -> Iterator[list[Any]]:
+        def fetch(cursor: dict[str, str]) -> tuple[list[Any], Any]:
+            rows, meta = self._ask(path, {**asked, "limit": str(size), **cursor})
+            return rows, meta.get("cursor", meta.get("nextCursor"))
+
+        return list_row_pages(fetch, f"{self.where}: {path}")
+
+    def _by_number(self, path: str, asked: Mapping[str, str]) -> Iterator[list[Any]]:
+        for page in count(1):
+            rows, meta = self._ask(path, {**asked, "page": str(page), "limit": str(_SMALL_PAGE)})
+            yield rows
+            total = meta.get("totalPages")
+            # The number of the page guards against a server that gives the same page for ever.
+            if not rows or not isinstance(total, int) or page >= total or meta.get("page", page) != page:
+                return
+
+    def _ask(self, path: str, asked: Mapping[str, str]) -> tuple[list[Any], Mapping[str, Any]]:
+        content = self.service.get(path, [*asked.items()])
+        message = f"{self.where}: {path}: the reply has no 'data' and 'meta', as Langfuse's replies do"
+        return read_key(content, "data", list, message), read_key(content, "meta", Mapping, message)
 
 
-def _find_key(given: Secret | None, kind: str, where: str) -> Secret:
-    name = f"LANGFUSE_{kind}_KEY"
-    if given is not None and given.reveal():
-        return given
-    if key := os.environ.get(name, "").strip():
-        return Secret(key, f"${{{name}}}")
-    raise UsageError(f"{where}: there is no {kind.lower()} key; set the environment variable {name}")
+def _name_window(window: Mapping[str, str], what: str) -> dict[str, str]:
+    return {f"{end}{what}": window[end] for end in ("from", "to") if end in window}
 
 
-FeedbackSource = Literal["annotator", "program", "unknown"]
 RowKind = Literal["observation", "trace", "score"]
 Row = Mapping[str, Any]
 """A row with normalised names: `traceid` for `traceId`, `trace_id` and `Trace ID`."""
 OBSERVATION_TYPES = frozenset({
     "SPAN", "GENERATION", "EVENT", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EVALUATOR", "EMBEDDING", "GUARDRAIL",
 })  # fmt: skip
-_OTHER_NAMES = {
-    "providedmodelname": "model", "totaltokens": "totalusage", "calculatedtotalcost": "totalcost",
-    "sourcetraceid": "sourcetraceid", "datasetitemid": "datasetitemid",
-}  # fmt: skip
-_NAMES: dict[str, str] = {}
+_OTHER_NAMES = {"providedmodelname": "model", "totaltokens": "totalusage", "calculatedtotalcost": "totalcost"}
 _SOURCES: Mapping[str, Literal["annotator", "program"]] = {"ANNOTATION": "annotator", "EVAL": "program"}
 
 
@@ -216,18 +168,20 @@ def normalise(row: Mapping[str, Any], place: str) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     for key, value in row.items():
-        name = _NAMES.get(key)
-        if name is None:
-            plain = "".join(letter for letter in key.lower() if letter.isalnum())
-            name = _NAMES[key] = _OTHER_NAMES.get(plain, plain)
         if value is not None and value != "":
-            found.setdefault(name, value)
+            found.setdefault(_normalise_name(key), value)
     if (text := read_text(found.get("id"))) is None:
         raise DataError(
             f"{place}: there is no 'id' in this row of Langfuse; its keys are {', '.join(map(str, row))[:200]}"
         )
     found["id"] = text
     return found
+
+
+@cache
+def _normalise_name(key: str) -> str:
+    plain = "".join(letter for letter in key.lower() if letter.isalnum())
+    return _OTHER_NAMES.get(plain, plain)
 
 
 _NESTED = ("observations", "scores", "children")
@@ -237,16 +191,15 @@ _NESTED = ("observations", "scores", "children")
 def unnest(found: Any, above: Row | None = None) -> Iterator[Any]:
     """A row without the rows inside, and those, which then name their trace and the observation that they are part of.
 
-    Langfuse's page writes a trace as `{"trace": {...}, "observations": [...]}`. Other values come as they are.
-
-    Args:
-        found: the row.
-        above: what the rows inside another one say of it, unless they say it themselves.
+    Langfuse's page writes a trace as `{"trace": {...}, "observations": [...]}`. Other values come as they are. `above`
+    is what the rows inside another one say of it, unless they say it themselves.
     """
     if not isinstance(found, Mapping):
         yield found
         return
-    inner = {key: [one for one in found[key] if isinstance(one, Mapping)] for key in _NESTED if _is_list(found, key)}
+    listed = {key: found[key] for key in _NESTED if isinstance(found.get(key), list)}
+    objects = {key: [one for one in rows if isinstance(one, Mapping)] for key, rows in listed.items()}
+    inner = {key: rows for key, rows in objects.items() if rows}
     own = {key: value for key, value in found.items() if key not in inner}
     if isinstance(own.get("trace"), Mapping) and own.keys() == {"trace"}:
         yield from unnest({**own["trace"], **inner})
@@ -260,10 +213,6 @@ def unnest(found: Any, above: Row | None = None) -> Iterator[Any]:
             told["observationId" if key == "scores" else "parentObservationId"] = own.get("id")
         for row in rows:
             yield from unnest(row, told)
-
-
-def _is_list(found: Mapping[str, Any], key: str) -> bool:
-    return isinstance(found.get(key), list) and any(isinstance(one, Mapping) for one in found[key])
 
 
 def observation_of(row: Row) -> str | None:
@@ -306,8 +255,8 @@ def read_feedback(row: Row) -> Feedback | None:
     else:
         label = None if kind in ("NUMERIC", "BOOLEAN") else label
     number = read_number(value)
-    source: FeedbackSource = _SOURCES.get(str(row.get("source", "")).upper(), "unknown")
-    return Feedback(name, number, label, comment, source, read_text(row.get("authoruserid")))
+    source = _SOURCES.get(str(row.get("source", "")).upper())
+    return Feedback(name, number, label, comment, source or "unknown", read_text(row.get("authoruserid")))
 
 
 def is_correction(row: Row) -> bool:
@@ -318,11 +267,7 @@ def is_correction(row: Row) -> bool:
 def read_mapping(found: Any) -> dict[str, Any]:
     """A mapping, also one that is written as JSON, or as the list of pairs that Parquet makes of it; else {}."""
     found = open_text(found)
-    if (
-        isinstance(found, list)
-        and found
-        and all(isinstance(one, Mapping) and {"key", "value"} <= one.keys() for one in found)
-    ):
+    if isinstance(found, list) and all(isinstance(one, Mapping) and {"key", "value"} <= one.keys() for one in found):
         found = {str(one["key"]): one["value"] for one in found}
     return {str(key): value for key, value in found.items()} if isinstance(found, Mapping) else {}
 

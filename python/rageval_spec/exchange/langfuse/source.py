@@ -9,20 +9,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import Field, model_validator
 
 from rageval_spec.data.traces import Document, Feedback, Step, StepKind, Trace, TraceLink
 from rageval_spec.errors import DataError
 from rageval_spec.exchange.langfuse import connection
-from rageval_spec.exchange.shared.row_groups import Rows, SpooledNode, SpooledSource, TraceRow
+from rageval_spec.exchange.langfuse.connection import Row
+from rageval_spec.exchange.shared.row_groups import (
+    Rows,
+    SpooledNode,
+    SpooledSource,
+    TraceRow,
+    add_known,
+    make_item,
+    measure_seconds,
+)
 from rageval_spec.recorded import questions_and_answers, values
 from rageval_spec.recorded.answers_and_steps import find_end
-
-if TYPE_CHECKING:
-    from rageval_spec.endpoints.service import Service
-
+from rageval_spec.recorded.questions_and_answers import RecordedPaths
 
 TOOL = "langfuse"
 
@@ -51,29 +57,25 @@ class LangfuseSource(SpooledSource[LangfuseSourceNode]):
         "import langfuse --dataset golden -o golden.jsonl",
         "import langfuse export/ -o traces.jsonl",
     )
+    tool = TOOL
     loose = "score"
+    api: connection.LangfuseApi
 
-    def __init__(self, node: LangfuseSourceNode, context: Any) -> None:
-        """Keep the node and the context; open nothing."""
-        super().__init__(node, context)
-        self._service: Service | None = None
+    def connect(self) -> connection.LangfuseApi:
+        return connection.LangfuseApi(self.node, TOOL)
 
     def fetch(self) -> Iterator[Iterable[tuple[str, Any]]]:
         """Everything in the window: observations first, then the scores of their traces."""
-        api, where = self._api(), TOOL
         filters = {"environment": self.node.environment} if self.node.environment else {}
-        for number, page in enumerate(api.observations(self.window, filters), 1):
-            yield [(f"{where}: page {number}, row {i}", row) for i, row in enumerate(page, 1)]
-        for number, page in enumerate(api.scores(self.window) if self.node.scores else (), 1):
-            yield [(f"{where}: page {number} of the scores, row {i}", row) for i, row in enumerate(page, 1)]
+        for number, page in enumerate(self.api.observations(self.window, filters), 1):
+            yield self.place_rows(number, page)
+        for number, page in enumerate(self.api.scores(self.window) if self.node.scores else (), 1):
+            yield self.place_rows(number, page, " of the scores")
 
     def read_items(self, dataset: str) -> Iterator[Trace | None]:
-        """The items of a dataset; None for archived ones and those without a question."""
-
-        places = self.node.places
-        for page in self._api().dataset_items(dataset):
+        for page in self.api.dataset_items(dataset):
             for row in page:
-                yield read_item(row, dataset, places, TOOL)
+                yield read_item(row, dataset, self.node.places, TOOL)
 
     def spread(self, found: Any) -> Iterator[Any]:
         """A trace with its observations and scores inside, as `GET /traces/ID` gives it, as rows of their own."""
@@ -81,7 +83,6 @@ class LangfuseSource(SpooledSource[LangfuseSourceNode]):
 
     def prepare(self, place: str, row: Mapping[str, Any]) -> TraceRow | None:
         """A row under its trace; None for scores of sessions."""
-
         found = connection.normalise(row, place)
         kind, trace_id = connection.tell_kind(found), connection.trace_of(found)
         time = values.read_time(found.get("starttime" if kind == "observation" else "timestamp"))
@@ -90,18 +91,12 @@ class LangfuseSource(SpooledSource[LangfuseSourceNode]):
         return None if trace_id is None else TraceRow(trace_id, f"{kind}:{found['id']}", when, values.clean(found))
 
     def assemble(self, rows: Rows) -> Trace | None:
-        """The trace of some observations, scores and, in older versions, the trace itself."""
-
         return make_trace(rows, self.node.places)
 
     def is_step(self, row: Mapping[str, Any]) -> bool:
-        """Whether a row is more than a score."""
-
         return connection.tell_kind(row) != "score"
 
     def is_cut(self, rows: Rows) -> bool:
-        """Whether there are steps without the one that they all belong to."""
-
         return is_cut(rows)
 
     def is_wanted(self, trace: Trace) -> bool:
@@ -111,18 +106,6 @@ class LangfuseSource(SpooledSource[LangfuseSourceNode]):
         return node.name in (None, trace.metadata.get("trace_name")) and (
             node.environment is None or environment in (None, node.environment)
         )
-
-    def close(self) -> None:
-        """Close the connections."""
-        if self._service is not None:
-            self._service.close()
-
-    def _api(self) -> connection.LangfuseApi:
-        from rageval_spec.exchange.langfuse.connection import LangfuseApi, connect
-
-        if self._service is None:
-            self._service = connect(self.node, TOOL)
-        return LangfuseApi(self._service, TOOL)
 
 
 _KINDS: Mapping[str, StepKind] = {
@@ -135,7 +118,7 @@ _ASIDE = ("RETRIEVER", "TOOL", "GUARDRAIL", "EVALUATOR", "EMBEDDING")
 _KEPT = ("environment", "release", "version", "tracename")
 
 
-def make_trace(rows: Sequence[connection.Row], places: questions_and_answers.RecordedPaths) -> Trace | None:
+def make_trace(rows: Sequence[Row], places: RecordedPaths) -> Trace | None:
     """The trace that rows of one trace make; None if none of them has a question."""
     observations = [row for row in rows if connection.tell_kind(row) == "observation"]
     own = next((row for row in rows if connection.tell_kind(row) == "trace"), {})
@@ -148,9 +131,9 @@ def make_trace(rows: Sequence[connection.Row], places: questions_and_answers.Rec
     answer = _first_answer(own, root, observations, places)
     started = values.read_time(root.get("starttime")) or values.read_time(own.get("timestamp"))
     used = _list_used(observations)
-    tokens = _add_tokens(used)
+    tokens = [_tokens_of(row) for row in used]
     retrieved = _find_retrieved(observations, root)
-    parents = _list_parents(observations)
+    given = own.get("input", root.get("input"))
     metadata = _gather_metadata(own, root)
     models = [row for row in observations if row.get("type") == "GENERATION"]
     return Trace(
@@ -158,17 +141,14 @@ def make_trace(rows: Sequence[connection.Row], places: questions_and_answers.Rec
         question,
         answer=answer,
         documents=questions_and_answers.gather_documents(
-            own.get("output", root.get("output")),
-            retrieved,
-            parents,
-            own.get("input", root.get("input")),
+            own.get("output", root.get("output")), retrieved, _list_parents(observations), given
         ),
         references=tuple(text for row in scores if connection.is_correction(row) and (text := _corrected(row))),
         error=_find_error(root, observations) if answer is None else None,
         seconds=_read_seconds(own, root),
-        input_tokens=tokens["input"],
-        output_tokens=tokens["output"],
-        cost=_add_cost(own, used),
+        input_tokens=add_known(one["input"] for one in tokens),
+        output_tokens=add_known(one["output"] for one in tokens),
+        cost=add_known(map(_cost_of, used)) if (total := values.read_number(own.get("totalcost"))) is None else total,
         session=_either("sessionid", root, own, observations),
         user=_either("userid", root, own, observations),
         model=_find_model(observations),
@@ -179,14 +159,14 @@ def make_trace(rows: Sequence[connection.Row], places: questions_and_answers.Rec
         ),
         started=values.write_time(started),
         version=values.find_version(metadata, metadata.get("resourceAttributes")),
-        messages=questions_and_answers.find_messages(own.get("input", root.get("input"))),
+        messages=questions_and_answers.find_messages(given),
         steps=tuple(_make_step(row, retrieved) for row in observations if row is not root or len(observations) == 1),
         feedback=tuple(_list_feedback(scores, observations, root)),
         metadata=metadata,
     )
 
 
-def is_cut(rows: Sequence[connection.Row]) -> bool:
+def is_cut(rows: Sequence[Row]) -> bool:
     """Whether the rows are the later part of a trace: steps without the one that they all belong to."""
     if any(connection.tell_kind(row) == "trace" for row in rows):
         return False
@@ -194,16 +174,14 @@ def is_cut(rows: Sequence[connection.Row]) -> bool:
     return not any(_is_marked(row) or "parentobservationid" not in row for row in observations)
 
 
-def _link(trace_id: str, own: connection.Row, root: connection.Row, started: datetime | None) -> TraceLink:
+def _link(trace_id: str, own: Row, root: Row, started: datetime | None) -> TraceLink:
     project = values.read_text(root.get("projectid")) or values.read_text(own.get("projectid"))
-    told = {
-        "started": values.write_time(started),
-        "environment": values.read_text(root.get("environment", own.get("environment"))),
-    }
+    environment = values.read_text(root.get("environment", own.get("environment")))
+    told = {"started": values.write_time(started), "environment": environment}
     return TraceLink(TOOL, trace_id, project=project, others={name: text for name, text in told.items() if text})
 
 
-def _find_root(observations: Sequence[connection.Row]) -> connection.Row:
+def _find_root(observations: Sequence[Row]) -> Row:
     """The observation that stands for the whole trace: a root, the earliest of several."""
     ids = {row["id"] for row in observations}
     marked = [row for row in observations if _is_marked(row)]
@@ -212,16 +190,11 @@ def _find_root(observations: Sequence[connection.Row]) -> connection.Row:
     return (withinput or roots or [{}])[0]
 
 
-def _is_marked(row: connection.Row) -> bool:
+def _is_marked(row: Row) -> bool:
     return row.get("isrootobservation") in (True, "true", "True", 1)
 
 
-def _first_question(
-    own: connection.Row,
-    root: connection.Row,
-    observations: Sequence[connection.Row],
-    places: questions_and_answers.RecordedPaths,
-) -> str | None:
+def _first_question(own: Row, root: Row, observations: Sequence[Row], places: RecordedPaths) -> str | None:
     """The question of the trace, of its root, or of its first model call or retrieval."""
     inner = (row for row in observations if row.get("type") in ("GENERATION", "RETRIEVER", "AGENT", "CHAIN"))
     for row in (own, root, *inner):
@@ -230,12 +203,7 @@ def _first_question(
     return None
 
 
-def _first_answer(
-    own: connection.Row,
-    root: connection.Row,
-    observations: Sequence[connection.Row],
-    places: questions_and_answers.RecordedPaths,
-) -> str | None:
+def _first_answer(own: Row, root: Row, observations: Sequence[Row], places: RecordedPaths) -> str | None:
     """The answer of the trace or of its root, else that of the last model call, unless the root failed.
 
     Models inside retrievals, tools, guards and evaluators answer nobody.
@@ -253,13 +221,11 @@ def _first_answer(
     return places.answer(*found) if found else None
 
 
-def _corrected(row: connection.Row) -> str | None:
+def _corrected(row: Row) -> str | None:
     return values.read_text(row.get("stringvalue")) or values.read_text(row.get("value"))
 
 
-def _list_feedback(
-    scores: Sequence[connection.Row], observations: Sequence[connection.Row], root: connection.Row
-) -> Iterator[Feedback]:
+def _list_feedback(scores: Sequence[Row], observations: Sequence[Row], root: Row) -> Iterator[Feedback]:
     """What scores say; that of an observation inside the trace is named after it: `retrieve.relevance`."""
     inner = {row["id"]: values.read_text(row.get("name")) or row["id"] for row in observations if row is not root}
     for row in scores:
@@ -268,11 +234,11 @@ def _list_feedback(
             yield found if of is None else replace(found, name=f"{of}.{found.name}")
 
 
-def _list_parents(observations: Sequence[connection.Row]) -> dict[str, str | None]:
+def _list_parents(observations: Sequence[Row]) -> dict[str, str | None]:
     return {row["id"]: values.read_text(row.get("parentobservationid")) for row in observations}
 
 
-def _find_retrieved(observations: Sequence[connection.Row], root: connection.Row) -> Retrieved:
+def _find_retrieved(observations: Sequence[Row], root: Row) -> Retrieved:
     """The documents of each retriever; without any, those of tools and spans whose names say that they retrieve."""
     found = {
         row["id"]: questions_and_answers.find_documents(row.get("output"))
@@ -292,22 +258,20 @@ def _find_retrieved(observations: Sequence[connection.Row], root: connection.Row
     return named or found
 
 
-def _list_used(observations: Sequence[connection.Row]) -> list[connection.Row]:
+def _list_used(observations: Sequence[Row]) -> list[Row]:
     """The observations whose tokens and cost count: of one inside another that both report them, only the outer."""
     reporting = [row["id"] for row in observations if any(_tokens_of(row).values()) or _cost_of(row)]
     kept = {*questions_and_answers.outermost(reporting, _list_parents(observations))}
     return [row for row in observations if row["id"] in kept or row["id"] not in reporting]
 
 
-def _make_step(row: connection.Row, retrieved: Retrieved) -> Step:
-    kind = _KINDS.get(str(row.get("type")), "other")
-    output = row.get("output")
+def _make_step(row: Row, retrieved: Retrieved) -> Step:
     failed = row.get("level") == "ERROR"
     return Step(
-        kind,
+        _KINDS.get(str(row.get("type")), "other"),
         values.read_text(row.get("name")) or "",
         values.dump_text(parse_plain(row.get("input"))),
-        values.dump_text(parse_plain(output)),
+        values.dump_text(parse_plain(row.get("output"))),
         retrieved.get(row["id"]),
         _measure(row),
         values.read_text(row.get("statusmessage")) or "failed" if failed else None,
@@ -320,18 +284,11 @@ def parse_plain(found: Any) -> Any:
     return parsed if isinstance(parsed, str) else found
 
 
-def _measure(row: connection.Row) -> float | None:
-    """The seconds of an observation, from its times."""
-    start, end = (
-        values.read_time(row.get("starttime")),
-        values.read_time(row.get("endtime")),
-    )
-    if start is not None and end is not None and end >= start:
-        return round((end - start).total_seconds(), 6)
-    return None
+def _measure(row: Row) -> float | None:
+    return measure_seconds(row.get("starttime"), row.get("endtime"))
 
 
-def _read_seconds(own: connection.Row, root: connection.Row) -> float | None:
+def _read_seconds(own: Row, root: Row) -> float | None:
     if (measured := _measure(root)) is not None:
         return measured
     for row in (own, root):
@@ -340,65 +297,42 @@ def _read_seconds(own: connection.Row, root: connection.Row) -> float | None:
     return None
 
 
-def _add_tokens(observations: Sequence[connection.Row]) -> dict[str, int | None]:
-    """The tokens of all model calls; of embeddings and others that report any, too."""
-    counted = [_tokens_of(row) for row in observations]
-    total: dict[str, int | None] = {}
-    for kind in ("input", "output"):
-        known = [count for one in counted if (count := one[kind]) is not None]
-        total[kind] = sum(known) if known else None
-    return total
-
-
-def _tokens_of(row: connection.Row) -> dict[str, int | None]:
+def _tokens_of(row: Row) -> dict[str, int | None]:
     usage = connection.read_mapping(row.get("usagedetails")) or connection.read_mapping(row.get("usage"))
     found: dict[str, int | None] = {}
     for kind, other in (("input", "prompt"), ("output", "completion")):
         names = [key for key in usage if key.lower().startswith((kind, other)) and "cost" not in key.lower()]
-        counts = [values.read_count(usage[name]) for name in names]
-        known = [count for count in counts if count is not None]
-        found[kind] = sum(known) if known else values.read_count(row.get(f"{other}tokens", row.get(f"{kind}usage")))
+        counted = add_known(values.read_count(usage[name]) for name in names)
+        plain = values.read_count(row.get(f"{other}tokens", row.get(f"{kind}usage")))
+        found[kind] = plain if counted is None else counted
     return found
 
 
-def _add_cost(own: connection.Row, observations: Sequence[connection.Row]) -> float | None:
-    if (total := values.read_number(own.get("totalcost"))) is not None:
-        return total
-    costs = [_cost_of(row) for row in observations]
-    known = [cost for cost in costs if cost is not None]
-    return round(sum(known), 12) if known else None
-
-
-def _cost_of(row: connection.Row) -> float | None:
+def _cost_of(row: Row) -> float | None:
     details = connection.read_mapping(row.get("costdetails"))
     total = values.read_number(details.get("total"))
     return total if total is not None else values.read_number(row.get("totalcost"))
 
 
-def _find_error(root: connection.Row, observations: Sequence[connection.Row]) -> str | None:
+def _find_error(root: Row, observations: Sequence[Row]) -> str | None:
     for row in (root, *reversed(observations)):
         if row.get("level") == "ERROR":
-            return (
-                values.read_text(row.get("statusmessage")) or f"{values.read_text(row.get('name')) or 'a step'} failed"
-            )
+            name = values.read_text(row.get("name")) or "a step"
+            return values.read_text(row.get("statusmessage")) or f"{name} failed"
     return None
 
 
-def _find_model(observations: Sequence[connection.Row]) -> str | None:
+def _find_model(observations: Sequence[Row]) -> str | None:
     """The model of the last call, which usually writes the answer."""
-    models = [
-        found
-        for row in observations
-        if row.get("type") == "GENERATION" and (found := values.read_text(row.get("model")))
-    ]
-    return models[-1] if models else None
+    calls = (row for row in reversed(observations) if row.get("type") == "GENERATION")
+    return next((found for row in calls if (found := values.read_text(row.get("model")))), None)
 
 
-def _either(name: str, root: connection.Row, own: connection.Row, observations: Sequence[connection.Row]) -> str | None:
+def _either(name: str, root: Row, own: Row, observations: Sequence[Row]) -> str | None:
     return next((found for row in (own, root, *observations) if (found := values.read_text(row.get(name)))), None)
 
 
-def _gather_metadata(own: connection.Row, root: connection.Row) -> dict[str, Any]:
+def _gather_metadata(own: Row, root: Row) -> dict[str, Any]:
     kept: dict[str, Any] = values.clean(
         {**connection.read_mapping(root.get("metadata")), **connection.read_mapping(own.get("metadata"))}
     )
@@ -412,30 +346,14 @@ def _gather_metadata(own: connection.Row, root: connection.Row) -> dict[str, Any
     return kept
 
 
-def read_item(found: Any, dataset: str, places: questions_and_answers.RecordedPaths, where: str) -> Trace | None:
-    """The question of an item, under the item's id; None if it has none or is archived.
-
-    Raises:
-        DataError: the item is not an object, or has no id.
-    """
+def read_item(found: Any, dataset: str, places: RecordedPaths, where: str) -> Trace | None:
+    """The question of an item, under the item's id; None if it has none or is archived."""
     if not isinstance(found, Mapping):
         raise DataError(f"{where}: dataset '{dataset}': an item is not an object")
     row = connection.normalise(found, f"{where}: dataset '{dataset}'")
     question = places.question(row.get("input"))
     if question is None or row.get("status") == "ARCHIVED":
         return None
-    expected = values.open_text(row.get("expectedoutput"))
-    return Trace(
-        TraceLink(
-            "langfuse",
-            values.read_text(row.get("sourcetraceid")) or row["id"],
-            others={"dataset": dataset},
-        ),
-        question,
-        query_id=row["id"],
-        documents=questions_and_answers.find_contexts(row.get("input")),
-        references=places.references(expected),
-        relevant=questions_and_answers.read_relevant(expected, connection.read_mapping(row.get("metadata"))),
-        messages=questions_and_answers.find_messages(row.get("input")),
-        metadata=values.clean(connection.read_mapping(row.get("metadata"))),
-    )
+    link = TraceLink(TOOL, values.read_text(row.get("sourcetraceid")) or row["id"], others={"dataset": dataset})
+    metadata = connection.read_mapping(row.get("metadata"))
+    return make_item(link, row["id"], question, places, row.get("input"), row.get("expectedoutput"), metadata)

@@ -6,32 +6,36 @@ Scores and the answers of runs are sent in the forms that the versions of Langfu
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import cached_property
+from typing import Any
 
 from pydantic import Field
 
 from rageval_spec.data.traces import unwrap
 from rageval_spec.errors import DataError
 from rageval_spec.exchange.langfuse.connection import LangfuseApi, LangfuseConnection, find_url
+from rageval_spec.exchange.shared.connections import ABSENT
 from rageval_spec.exchange.shared.contracts import Parcel
 from rageval_spec.exchange.shared.delivery import make_hex
-from rageval_spec.exchange.shared.scores import ExperimentNode, ExperimentTarget, Judgements, Names, Score
-from rageval_spec.recorded.values import write_time
+from rageval_spec.exchange.shared.scores import (
+    ExperimentNode,
+    ExperimentTarget,
+    Judgements,
+    Names,
+    Score,
+    drop_unknown,
+    shorten_reason,
+)
+from rageval_spec.recorded.values import clean, write_time
 from rageval_spec.wording import count_noun
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rageval_spec.endpoints.service import Service
-
 
 TOOL = "langfuse"
 RESULTS_FILE = "results.json"
-LONGEST_COMMENT = 20_000
-"""The most characters of a reason that are sent; a request to Langfuse may have 1 MiB."""
+Body = Mapping[str, Any]
 
 
 class LangfuseTargetNode(LangfuseConnection, ExperimentNode):
@@ -48,7 +52,7 @@ class LangfuseTargetNode(LangfuseConnection, ExperimentNode):
 
 
 class LangfuseTarget(ExperimentTarget[LangfuseTargetNode]):
-    """Scores of traces, and runs of datasets (experiments)."""
+    """Scores of traces, and runs of datasets: of version 3 and before one by one, of later versions in batches."""
 
     node_type = LangfuseTargetNode
     summary = "Send values to Langfuse, as scores of the traces that the answers came from, or as a run of a dataset."
@@ -59,33 +63,36 @@ class LangfuseTarget(ExperimentTarget[LangfuseTargetNode]):
     )
     batch = 50
     tool = TOOL
+    api: LangfuseApi
+
+    def __init__(self, node: LangfuseTargetNode, context: Any) -> None:
+        super().__init__(node, context)
+        self._dataset_id: str | None = None
+        self._items: set[str] = set()
+        self._foreign: set[str] = set()
+        """Questions that are no items of the dataset."""
+        self._has_sent = False
 
     @property
     def url(self) -> str:
-        """The URL of the node, of the environment, or of Langfuse's cloud."""
         return find_url(self.node)
 
-    def open_sender(self) -> LangfuseSender:
-        """The writing side, in requests of at most 1 MiB."""
-        from rageval_spec.exchange.langfuse.connection import connect
+    def connect(self) -> LangfuseApi:
+        return LangfuseApi(self.node, TOOL)
 
-        return LangfuseSender(connect(self.node, TOOL), TOOL, self.node.dataset, _read_time(self.context.output))
-
-    def remarks(self) -> Sequence[str]:
+    def remarks(self) -> list[str]:
         """Also how many answers are to questions that the dataset does not have."""
-        found = list(super().remarks())
-        if self.sender is not None and self.sender.foreign:
-            gone = count_noun(len(self.sender.foreign), "answer")
+        found = super().remarks()
+        if self._foreign:
+            gone = count_noun(len(self._foreign), "answer")
             found.append(f"{gone} to questions that are no items of the dataset '{self.node.dataset}' left out")
         return found
 
     def make_answer(self, score: Score, run: str) -> Parcel:
         """An item of the run of a dataset."""
-        from rageval_spec.recorded.values import clean
-
         sample = score.sample
         body = {
-            "traceId": _trace_of_run(self.node.dataset or "", run, score.query_id),
+            "traceId": self._trace_of_run(run, score.query_id),
             "item": score.query_id,
             "run": run,
             "input": {"question": sample["question"]},
@@ -101,17 +108,15 @@ class LangfuseTarget(ExperimentTarget[LangfuseTargetNode]):
 
     def make_value(self, score: Score, judgements: Judgements, names: Names, run: str | None) -> Parcel:
         """A numeric score."""
-
         link = score.link
         if run is None:
             assert link is not None, "only answers with a trace are listed"
             trace_id, span_id, others = link.trace_id, link.span_id, link.others
             where = f"trace {trace_id}"
         else:
-            trace_id, span_id, others = _trace_of_run(self.node.dataset or "", run, score.query_id), None, {}
+            trace_id, span_id, others = self._trace_of_run(run, score.query_id), None, {}
             where = f"item {score.query_id} of the run '{run}'"
-        label = judgements.label(score)
-        told = {"label": label, "system": score.system, "dataset": score.dataset, "query_id": score.query_id}
+        told = {"label": judgements.label(score), "system": score.system, "dataset": score.dataset}
         name = names.choose(f"{trace_id}/{span_id or ''}", score, score.metric)
         identity = make_hex(trace_id, span_id or "", name)
         body = {
@@ -121,140 +126,88 @@ class LangfuseTarget(ExperimentTarget[LangfuseTargetNode]):
             "name": name,
             "value": score.value,
             "dataType": "NUMERIC",
-            "comment": _shorten(judgements.explain(score)),
-            "metadata": {"source": "rageval-spec", **{key: value for key, value in told.items() if value is not None}},
+            "comment": shorten_reason(judgements.explain(score)),
+            "metadata": {"source": "rageval-spec", **drop_unknown(told), "query_id": score.query_id},
             "environment": others.get("environment"),
             # Langfuse replaces a score only if both its id and its time are the same.
             "timestamp": others.get("started"),
+            "item": None if run is None else score.query_id,
         }
-        body["item"] = None if run is None else score.query_id
-        known = {key: value for key, value in body.items() if value is not None}
-        summary = f"{name} {score.value:.2f}{f' ({label})' if label else ''} -> {where}"
-        return Parcel(identity, known, summary, "score")
+        summary = f"{judgements.summarize(score, name, '.2f')} -> {where}"
+        return Parcel(identity, drop_unknown(body), summary, "score")
 
-
-def _read_time(folder: Path | None) -> datetime:
-    """When the results in a folder were written, so that a run that is sent again has the same time; else now."""
-    from datetime import UTC, datetime
-
-    with suppress(OSError):
-        if folder is not None:
-            return datetime.fromtimestamp((folder / RESULTS_FILE).stat().st_mtime, UTC)
-    return datetime.now(UTC)
-
-
-def _trace_of_run(dataset: str, run: str, item: str) -> str:
-
-    return make_hex("langfuse", dataset, run, item)
-
-
-def _shorten(reason: str | None) -> str | None:
-    if reason is None or len(reason) <= LONGEST_COMMENT:
-        return reason or None
-    return f"{reason[: LONGEST_COMMENT - 3]}..."
-
-
-def _list_output(sample: Any) -> dict[str, Any]:
-    texts, ids = sample["contexts"] or (), sample["context_ids"] or ()
-    named = len(ids) == len(texts)
-    contexts = [{"id": ids[place], "text": text} if named else {"text": text} for place, text in enumerate(texts)]
-    return {"answer": sample["answer"], **({"contexts": contexts} if contexts else {})}
-
-
-MOST_BYTES = 900_000
-"""The most bytes of a request; Langfuse refuses those of more than 1 MiB."""
-_ABSENT = frozenset({404, 405, 501})
-T = TypeVar("T")
-Body = Mapping[str, Any]
-
-
-class LangfuseSender:
-    """The writing side of one project: of version 3 and before one by one, of later versions in batches."""
-
-    def __init__(self, service: Service, where: str, dataset: str | None, time: datetime) -> None:
-        """Ask nothing yet. `dataset` is the one whose run is sent, and `time` that of its answers.
-
-        Langfuse replaces an answer only if it is sent again with a time of the same day.
-        """
-        self._service = service
-        self._where = where
-        self._dataset = dataset
-        self._time = time
-        self._dataset_id: str | None = None
-        self._is_old: bool | None = None
-        self._items: set[str] = set()
-        self.foreign: set[str] = set()
-        self._has_sent = False
-
-    def send(self, bodies: Sequence[Body]) -> None:
-        """Send answers (those with a `run`), then scores. `foreign` has questions that are no items of the dataset.
+    def send(self, parcels: Sequence[Parcel]) -> None:
+        """Send answers (those with a `run`), then scores.
 
         Raises:
-            DataError: there is no such dataset.
+            DataError: there is no such dataset, or not one question is an item of it.
             ServiceError: Langfuse did not take all of them.
         """
-        if self._dataset is not None and self._dataset_id is None:
-            self._read_dataset(self._dataset)
-        bodies = self._drop_foreign(bodies)
+        bodies = self._drop_foreign([parcel.body for parcel in parcels])
         answers = [body for body in bodies if "run" in body]
-        if self._is_old is None:
-            self._is_old = self._is_version_3()
         for part in _split(answers):
-            self._send_old_answers(part) if self._is_old else self._send_answers(part)
-        scores = [{key: value for key, value in body.items() if key != "item"} for body in bodies if "run" not in body]
-        if self._is_old:
-            self._send_each(
-                "/scores", [{key: value for key, value in one.items() if key != "timestamp"} for one in scores]
-            )
+            self._send_old_answers(part) if self._is_version_3 else self._send_answers(part)
+        left_out = ("item", "timestamp") if self._is_version_3 else ("item",)
+        scores = [_without(body, *left_out) for body in bodies if "run" not in body]
+        if self._is_version_3:
+            self._send_each("/scores", scores)
         else:
             for part in _split(scores):
-                self._check(self._service.post("/scores", part), len(part))
+                self._check(self.api.service.post("/scores", part), len(part))
 
-    def close(self) -> None:
-        """Close the connections."""
-        self._service.close()
+    def _trace_of_run(self, run: str, item: str) -> str:
+        return make_hex("langfuse", self.node.dataset or "", run, item)
 
-    def _read_dataset(self, dataset: str) -> None:
-        api = LangfuseApi(self._service, self._where)
-        self._dataset_id = str(api.check_dataset(dataset).get("id", ""))
-        self._items = {
-            str(row.get("id")) for page in api.dataset_items(dataset) for row in page if isinstance(row, dict)
-        }
-
-    def _drop_foreign(self, bodies: Sequence[Body]) -> list[Body]:
-        """The bodies without those of questions that are no items of the dataset.
-
-        Raises:
-            DataError: not one question is an item.
-        """
-        if self._dataset is None:
-            return list(bodies)
+    def _drop_foreign(self, bodies: list[Body]) -> list[Body]:
+        """The bodies without those of questions that are no items of the dataset."""
+        dataset = self.node.dataset
+        if dataset is None:
+            return bodies
+        if self._dataset_id is None:
+            self._dataset_id = str(self.api.check_dataset(dataset).get("id", ""))
+            rows = (row for page in self.api.dataset_items(dataset) for row in page)
+            self._items = {str(row.get("id")) for row in rows if isinstance(row, dict)}
         kept = [body for body in bodies if body["item"] in self._items]
-        self.foreign |= {body["item"] for body in bodies} - self._items
+        self._foreign |= {body["item"] for body in bodies} - self._items
         if not kept and not self._has_sent:
-            example = next(iter(sorted(self.foreign)), "")
             raise DataError(
-                f"{self._where}: the question '{example}' is not an item of the dataset '{self._dataset}'; read the "
-                f"questions from there: datasets: {{golden: {{use: langfuse, dataset: {self._dataset}}}}}"
+                f"{TOOL}: the question '{min(self._foreign, default='')}' is not an item of the dataset '{dataset}'; "
+                f"read the questions from there: datasets: {{golden: {{use: langfuse, dataset: {dataset}}}}}"
             )
         self._has_sent = True
         return kept
 
+    @cached_property
     def _is_version_3(self) -> bool:
         """Whether Langfuse lacks the endpoint that came together with scores in batches."""
         from rageval_spec.endpoints.service import ServiceError
 
         try:
-            self._service.get("/v3/scores", [("limit", "1")])
+            self.api.service.get("/v3/scores", [("limit", "1")])
         except ServiceError as error:
-            if error.status in _ABSENT:
+            if error.status in ABSENT:
                 return True
             raise
         return False
 
+    @cached_property
+    def _time(self) -> datetime:
+        """When the results in the folder were written, so that a run that is sent again has the same time; else now.
+
+        Langfuse replaces an answer only if it is sent again with a time of the same day.
+        """
+        with suppress(OSError):
+            if self.context.output is not None:
+                return datetime.fromtimestamp((self.context.output / RESULTS_FILE).stat().st_mtime, UTC)
+        return datetime.now(UTC)
+
     def _send_each(self, path: str, bodies: Sequence[Body]) -> None:
         """Send bodies one by one, some at the same time."""
-        _call_each(lambda body: self._service.post(path, body), bodies)
+        from rageval_spec.endpoints.service import LIMITS
+
+        with ThreadPoolExecutor(LIMITS.concurrency) as pool:
+            for future in [pool.submit(self.api.service.post, path, body) for body in bodies]:
+                future.result()
 
     def _check(self, reply: Any, count: int) -> None:
         """Langfuse answers 207 with counts if it refused a part of a batch."""
@@ -265,28 +218,42 @@ class LangfuseSender:
             errors = reply.get("errors")
             first = errors[0] if isinstance(errors, list) and errors else {}
             why = first.get("message", "") if isinstance(first, Mapping) else ""
-            raise ServiceError(f"{self._where}: Langfuse refused {rejected} of {count} scores: {str(why)[:300]}")
+            raise ServiceError(f"{TOOL}: Langfuse refused {rejected} of {count} scores: {str(why)[:300]}")
 
     def _send_answers(self, answers: Sequence[Body]) -> None:
         """Send answers as spans of an experiment, as the SDK's `run_experiment` does."""
         spans = [span for answer in answers for span in _make_spans(answer, self._dataset_id or "", self._time)]
         scope = {"scope": {"name": "rageval-spec"}, "spans": spans}
-        content = json.dumps({"resourceSpans": [{"resource": {"attributes": []}, "scopeSpans": [scope]}]})
-        self._service.call("POST", "/otel/v1/traces", content.encode("ascii"))
+        self.api.service.post(
+            "/otel/v1/traces", {"resourceSpans": [{"resource": {"attributes": []}, "scopeSpans": [scope]}]}
+        )
 
     def _send_old_answers(self, answers: Sequence[Body]) -> None:
         """Send answers as traces, and link them to the items of the dataset."""
         from rageval_spec.endpoints.service import ServiceError
 
         batch = [_make_event(answer, str(write_time(self._time))) for answer in answers]
-        reply = self._service.post("/ingestion", {"batch": batch})
+        reply = self.api.service.post("/ingestion", {"batch": batch})
         errors = reply.get("errors") if isinstance(reply, Mapping) else None
         if errors:
-            raise ServiceError(
-                f"{self._where}: Langfuse refused {len(errors)} of {len(batch)} traces: {str(errors[0])[:300]}"
-            )
+            raise ServiceError(f"{TOOL}: Langfuse refused {len(errors)} of {len(batch)} traces: {str(errors[0])[:300]}")
         links = [{"runName": one["run"], "datasetItemId": one["item"], "traceId": one["traceId"]} for one in answers]
         self._send_each("/dataset-run-items", links)
+
+
+def _list_output(sample: Any) -> dict[str, Any]:
+    texts, ids = sample["contexts"] or (), sample["context_ids"] or ()
+    named = len(ids) == len(texts)
+    contexts = [{"id": ids[place], "text": text} if named else {"text": text} for place, text in enumerate(texts)]
+    return {"answer": sample["answer"], **({"contexts": contexts} if contexts else {})}
+
+
+def _without(body: Body, *keys: str) -> dict[str, Any]:
+    return {key: value for key, value in body.items() if key not in keys}
+
+
+MOST_BYTES = 900_000
+"""The most bytes of a request; Langfuse refuses those of more than 1 MiB."""
 
 
 def _split(bodies: Sequence[Body]) -> Iterator[list[Body]]:
@@ -304,25 +271,14 @@ def _split(bodies: Sequence[Body]) -> Iterator[list[Body]]:
         yield part
 
 
-def _call_each(call: Callable[[T], object], bodies: Sequence[T]) -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
-    from rageval_spec.endpoints.service import LIMITS
-
-    with ThreadPoolExecutor(LIMITS.concurrency) as pool:
-        for future in [pool.submit(call, body) for body in bodies]:
-            future.result()
-
-
 def _make_event(answer: Body, time: str) -> dict[str, Any]:
-    about = {"run": answer["run"], "item": answer["item"], "error": answer["error"]}
     trace = {
         "id": answer["traceId"],
         "name": "rageval-spec",
         "timestamp": time,
         "input": answer["input"],
         "output": answer["output"],
-        "metadata": {key: value for key, value in about.items() if value is not None},
+        "metadata": drop_unknown({key: answer[key] for key in ("run", "item", "error")}),
     }
     now = str(write_time(datetime.now(UTC)))  # an event with a known id, or an earlier one, would be ignored
     return {"id": make_hex(answer["traceId"], now), "type": "trace-create", "timestamp": now, "body": trace}
@@ -345,7 +301,7 @@ def _make_spans(answer: Body, dataset_id: str, time: datetime) -> Iterator[dict[
     }
     if answer["error"]:
         shared |= {"langfuse.observation.level": "ERROR", "langfuse.observation.status_message": answer["error"]}
-    usage = {name: count for name, count in answer["usage"].items() if count is not None}
+    usage = drop_unknown(answer["usage"])
     own = {"langfuse.observation.type": "span", "langfuse.observation.usage_details": _write(usage) if usage else None}
     if answer["cost"] is not None:
         own["langfuse.observation.cost_details"] = _write({"total": answer["cost"]})
@@ -358,7 +314,7 @@ def _make_span(
     trace_id: str, span_id: str, parent: str, name: str, times: tuple[datetime, datetime], attributes: Body
 ) -> dict[str, Any]:
     start, end = (str(int(time.timestamp() * 1_000_000) * 1000) for time in times)
-    known = [{"key": key, "value": {"stringValue": value}} for key, value in attributes.items() if value is not None]
+    known = [{"key": key, "value": {"stringValue": value}} for key, value in drop_unknown(attributes).items()]
     return {
         "traceId": trace_id,
         "spanId": span_id,

@@ -5,18 +5,27 @@ Runs become traces. The examples of datasets become questions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import Field, model_validator
 
 from rageval_spec.data.traces import Document, Feedback, Step, StepKind, Trace, TraceLink
 from rageval_spec.errors import DataError
-from rageval_spec.exchange.langsmith.connection import LangSmithApi, LangSmithConnection, Paths
+from rageval_spec.exchange.langsmith.connection import LangSmithApi, LangSmithConnection
 from rageval_spec.exchange.shared.delivery import make_uuid
-from rageval_spec.exchange.shared.row_groups import Rows, SpooledNode, SpooledSource, TraceRow
+from rageval_spec.exchange.shared.row_groups import (
+    Rows,
+    SpooledNode,
+    SpooledSource,
+    TraceRow,
+    add_known,
+    make_item,
+    measure_seconds,
+)
 from rageval_spec.recorded import questions_and_answers, values
 from rageval_spec.recorded.answers_and_steps import find_end
+from rageval_spec.recorded.questions_and_answers import RecordedPaths
 
 TOOL = "langsmith"
 
@@ -44,87 +53,63 @@ class LangSmithSource(SpooledSource[LangSmithSourceNode]):
         "import langsmith --dataset golden -o golden.jsonl",
         "import langsmith runs.jsonl -o traces.jsonl",
     )
+    tool = TOOL
     loose = "feedback row"
+    api: LangSmithApi
 
     def __init__(self, node: LangSmithSourceNode, context: Any) -> None:
-        """Keep the node and the context; open nothing."""
         super().__init__(node, context)
-        self._paths: Paths | None = None
         self._trace_of: dict[str, str] = {}
         self._examples = 0
 
+    def connect(self) -> LangSmithApi:
+        return LangSmithApi(self.node, TOOL)
+
     def fetch(self) -> Iterator[Iterable[tuple[str, Any]]]:
         """Everything in the window: runs first, then the feedback on those that have any."""
-        api, where = self._api(), TOOL
-        for number, page in enumerate(api.runs(api.find_project(self.node.project or ""), self.window), 1):
-            yield [(f"{where}: page {number}, row {i}", row) for i, row in enumerate(page, 1)]
+        project = self.api.find_project(self.node.project or "")
+        for number, page in enumerate(self.api.runs(project, self.window), 1):
+            yield self.place_rows(number, page)
             said = [row for row in page if isinstance(row, Mapping) and row.get("feedback_stats")]
             self._trace_of |= {str(row.get("id")): str(row.get("trace_id") or row.get("id")) for row in said}
         if self.node.feedback and self._trace_of:
-            yield ((f"{where}: feedback", row) for row in api.feedback([*self._trace_of]))
+            yield ((f"{TOOL}: feedback", row) for row in self.api.feedback([*self._trace_of]))
 
     def read_items(self, dataset: str) -> Iterator[Trace | None]:
-        """The examples of a dataset; None for those without a question."""
-
-        api, places = self._api(), self.node.places
-        for row in api.examples(api.find_dataset(dataset)):
+        for row in self.api.examples(self.api.find_dataset(dataset)):
             if not isinstance(row, Mapping):
                 raise DataError(f"{TOOL}: dataset '{dataset}': an example is not an object")
-            yield read_example(row, places, dataset)
+            yield read_example(row, self.node.places, dataset)
 
     def prepare(self, place: str, row: Mapping[str, Any]) -> TraceRow | None:
         """A run or feedback under its trace; in files, an example stands for itself."""
-
         found = {key: value for key, value in row.items() if value is not None and value != ""}
-        identity = values.read_text(found.get("id"))
+        identity, trace_id = values.read_text(found.get("id")), values.read_text(found.get("trace_id"))
         if is_feedback(found):
             run_id = values.read_text(found.get("run_id")) or ""
-            trace_id = values.read_text(found.get("trace_id")) or self._trace_of.get(run_id, run_id)
-            return (
-                None if not trace_id else TraceRow(trace_id, f"feedback:{identity or place}", "", values.clean(found))
-            )
+            trace_id = trace_id or self._trace_of.get(run_id, run_id)
+            key = f"feedback:{identity or place}"
+            return TraceRow(trace_id, key, "", values.clean(found)) if trace_id else None
         if "run_type" not in found:
             # Groups without a time leave in the descending order of their names: the first example comes first.
             self._examples += 1
             return TraceRow(f"example {10**12 - self._examples}", "example", "", values.clean(found))
         if identity is None:
             raise DataError(f"{place}: there is no 'id' in this run")
-        time = values.write_time(values.read_time(found.get("start_time")))
-        return TraceRow(
-            values.read_text(found.get("trace_id")) or identity,
-            f"run:{identity}",
-            time or "",
-            values.clean(found),
-        )
+        time = values.write_time(values.read_time(found.get("start_time"))) or ""
+        return TraceRow(trace_id or identity, f"run:{identity}", time, values.clean(found))
 
     def assemble(self, rows: Rows) -> Trace | None:
         """The trace of some runs, or the question of an example."""
-
         if "run_type" not in rows[0] and len(rows) == 1:
             return read_example(rows[0], self.node.places, self.node.path or "")
         return make_trace(rows, self.node.places, self.node.project)
 
     def is_step(self, row: Mapping[str, Any]) -> bool:
-        """Whether a row is more than feedback."""
-
         return not is_feedback(row)
 
     def is_cut(self, rows: Rows) -> bool:
-        """Whether the run is missing that all others belong to."""
-
         return not has_root(rows)
-
-    def close(self) -> None:
-        """Close the connections."""
-        if self._paths is not None:
-            self._paths.service.close()
-
-    def _api(self) -> LangSmithApi:
-        from rageval_spec.exchange.langsmith.connection import LangSmithApi, connect
-
-        if self._paths is None:
-            self._paths = connect(self.node, TOOL)
-        return LangSmithApi(self._paths, TOOL)
 
 
 Row = Mapping[str, Any]
@@ -137,7 +122,7 @@ def is_feedback(row: Row) -> bool:
     return "key" in row and "run_id" in row
 
 
-def make_trace(rows: Sequence[Row], places: questions_and_answers.RecordedPaths, project: str | None) -> Trace | None:
+def make_trace(rows: Sequence[Row], places: RecordedPaths, project: str | None) -> Trace | None:
     """The trace of some runs, and of feedback on them; None if its root has no question, or is not among them."""
     runs = [row for row in rows if not is_feedback(row)]
     root = next((row for row in runs if _is_root(row)), None)
@@ -154,12 +139,12 @@ def make_trace(rows: Sequence[Row], places: questions_and_answers.RecordedPaths,
         documents=_list_documents(runs, root),
         error=None if answer is not None else values.read_text(root.get("error")),
         seconds=_measure(root),
-        input_tokens=_add(runs, root, "prompt_tokens"),
-        output_tokens=_add(runs, root, "completion_tokens"),
-        cost=_add_cost(runs, root),
+        input_tokens=_add(models, root, "prompt_tokens", values.read_count),
+        output_tokens=_add(models, root, "completion_tokens", values.read_count),
+        cost=_add(models, root, "total_cost", values.read_number),
         session=values.read_text(root.get("thread_id")) or _find_thread(root),
         user=values.read_text(_metadata(root).get("user_id")),
-        model=_find_model(runs),
+        model=_find_model(models),
         finish_reason=find_end(root.get("outputs"), *[row.get("outputs") for row in models[-1:]]),
         started=values.write_time(values.read_time(root.get("start_time"))),
         version=values.find_version(_metadata(root)),
@@ -178,32 +163,20 @@ def has_root(rows: Sequence[Row]) -> bool:
 def make_link(root: Row, project: str | None) -> TraceLink:
     """Where a run is: feedback names the project, LangSmith's `session_id`, as well."""
     session = next((found for key in _PROJECT if (found := values.read_text(root.get(key)))), None)
-    told = {
-        "session_id": session,
-        "started": values.write_time(values.read_time(root.get("start_time"))),
-    }
+    told = {"session_id": session, "started": values.write_time(values.read_time(root.get("start_time")))}
     others = {key: text for key, text in told.items() if text is not None}
     return TraceLink(TOOL, str(root["id"]), project=project, others=others)
 
 
-def read_example(row: Row, places: questions_and_answers.RecordedPaths, dataset: str) -> Trace | None:
+def read_example(row: Row, places: RecordedPaths, dataset: str) -> Trace | None:
     """The question of an example, under its id, with its outputs as the gold answer; None without a question."""
     inputs = _nested(row, "inputs")
     question = places.question(inputs)
     if not question:
         return None
-    outputs, metadata = _nested(row, "outputs"), values.open_text(row.get("metadata"))
     identity = values.read_text(row.get("id")) or make_uuid("example", dataset, question)
-    return Trace(
-        TraceLink(TOOL, values.read_text(row.get("source_run_id")) or identity, others={"dataset": dataset}),
-        question,
-        query_id=identity,
-        documents=questions_and_answers.find_contexts(inputs),
-        references=places.references(outputs),
-        relevant=questions_and_answers.read_relevant(outputs, metadata),
-        messages=questions_and_answers.find_messages(inputs),
-        metadata=values.clean(metadata) if isinstance(metadata, Mapping) else {},
-    )
+    link = TraceLink(TOOL, values.read_text(row.get("source_run_id")) or identity, others={"dataset": dataset})
+    return make_item(link, identity, question, places, inputs, _nested(row, "outputs"), row.get("metadata"))
 
 
 def _nested(row: Row, part: str) -> Any:
@@ -227,24 +200,13 @@ def _metadata(row: Row) -> Mapping[str, Any]:
 
 def _find_thread(root: Row) -> str | None:
     """LangSmith's names for a conversation in the metadata of a run."""
-    metadata = _metadata(root)
-    return next(
-        (
-            found
-            for key in ("thread_id", "session_id", "conversation_id")
-            if (found := values.read_text(metadata.get(key)))
-        ),
-        None,
-    )
+    metadata, keys = _metadata(root), ("thread_id", "session_id", "conversation_id")
+    return next((found for key in keys if (found := values.read_text(metadata.get(key)))), None)
 
 
-def _find_model(runs: Sequence[Row]) -> str | None:
-    models = [
-        values.read_text(_metadata(row).get("ls_model_name")) or values.read_text(_metadata(row).get("model"))
-        for row in runs
-        if _kind(row) == "llm"
-    ]
-    return next((found for found in reversed(models) if found), None)
+def _find_model(models: Sequence[Row]) -> str | None:
+    named = (_metadata(row).get(key) for row in reversed(models) for key in ("ls_model_name", "model"))
+    return next((found for one in named if (found := values.read_text(one))), None)
 
 
 def _kind(row: Row) -> str:
@@ -273,24 +235,13 @@ def _make_step(row: Row) -> Step:
 
 
 def _measure(row: Row) -> float | None:
-    start, end = (
-        values.read_time(row.get("start_time")),
-        values.read_time(row.get("end_time")),
-    )
-    return None if start is None or end is None or end < start else round((end - start).total_seconds(), 6)
+    return measure_seconds(row.get("start_time"), row.get("end_time"))
 
 
-def _add(runs: Sequence[Row], root: Row, name: str) -> int | None:
-    """The tokens of all model calls; a root's own if there are none, because some versions add up there."""
-    known = [count for row in runs if _kind(row) == "llm" and (count := values.read_count(row.get(name))) is not None]
-    return sum(known) if known else values.read_count(root.get(name))
-
-
-def _add_cost(runs: Sequence[Row], root: Row) -> float | None:
-    known = [
-        cost for row in runs if _kind(row) == "llm" and (cost := values.read_number(row.get("total_cost"))) is not None
-    ]
-    return round(sum(known), 12) if known else values.read_number(root.get("total_cost"))
+def _add(models: Sequence[Row], root: Row, name: str, read: Callable[[Any], Any]) -> Any:
+    """The sum over all model calls; the root's own number if they have none, because some versions add up there."""
+    total = add_known(read(row.get(name)) for row in models)
+    return read(root.get(name)) if total is None else total
 
 
 def _gather_metadata(root: Row) -> dict[str, Any]:
@@ -308,14 +259,13 @@ def _read_feedback(row: Row) -> Feedback:
     number = float(score) if isinstance(score, bool) else values.read_number(score)
     if number is None and not isinstance(value, str):
         number = values.read_number(value)
-    source = row.get("feedback_source")
-    kind = source.get("type") if isinstance(source, Mapping) else None
-    said_by = {"app": "annotator", "model": "program", "auto_eval": "program"}.get(str(kind), "unknown")
+    source = found if isinstance(found := row.get("feedback_source"), Mapping) else {}
+    said_by = {"app": "annotator", "model": "program", "auto_eval": "program"}.get(str(source.get("type")), "unknown")
     return Feedback(
         values.read_text(row.get("key")) or "feedback",
         number,
         value if isinstance(value, str) and value else None,
         values.read_text(row.get("comment")),
         said_by,  # type: ignore[arg-type]
-        values.read_text(source.get("user_id")) if isinstance(source, Mapping) else None,
+        values.read_text(source.get("user_id")),
     )

@@ -5,29 +5,39 @@ The runs are those that answers were read from.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from pydantic import Field
 
+from rageval_spec.endpoints.service import LIMITS, ServiceError
 from rageval_spec.errors import UsageError
-from rageval_spec.exchange.langsmith.connection import LangSmithApi, LangSmithConnection, Paths, find_url
+from rageval_spec.exchange.langsmith.connection import LangSmithApi, LangSmithConnection, find_url
+from rageval_spec.exchange.shared.connections import read_key
 from rageval_spec.exchange.shared.contracts import Parcel
 from rageval_spec.exchange.shared.delivery import make_uuid
-from rageval_spec.exchange.shared.scores import ExperimentNode, ExperimentTarget, Judgements, Names, Score
-from rageval_spec.recorded.values import write_time
+from rageval_spec.exchange.shared.scores import (
+    ExperimentNode,
+    ExperimentTarget,
+    Judgements,
+    Names,
+    Score,
+    drop_unknown,
+    shorten_reason,
+)
+from rageval_spec.recorded.values import clean, write_time
 from rageval_spec.wording import count_noun
-
-if TYPE_CHECKING:
-    from rageval_spec.endpoints.service import ServiceError
-
 
 TOOL = "langsmith"
 DIGITS = 4
 """The decimal places that LangSmith stores of a score; it refuses more."""
-LONGEST_COMMENT = 20_000
+_CONFLICT, _NOT_FOUND = 409, 404
+_CHANGEABLE = ("score", "value", "comment")
+Body = Mapping[str, Any]
 
 
 class LangSmithTargetNode(LangSmithConnection, ExperimentNode):
@@ -56,24 +66,27 @@ class LangSmithTarget(ExperimentTarget[LangSmithTargetNode]):
     )
     batch = 20
     tool = TOOL
+    api: LangSmithApi
+
+    def __init__(self, node: LangSmithTargetNode, context: Any) -> None:
+        super().__init__(node, context)
+        self._dataset_id: str | None = None
+        self._sessions: dict[str, str] = {}
+        """The id of each experiment."""
+        self._sent = self._missing = 0
 
     @property
     def url(self) -> str:
-        """The URL of the node, of the environment, or of LangSmith's cloud."""
         return find_url(self.node)
 
-    def open_sender(self) -> LangSmithSender:
-        """The writing side."""
-        from rageval_spec.exchange.langsmith.connection import connect
+    def connect(self) -> LangSmithApi:
+        return LangSmithApi(self.node, TOOL)
 
-        return LangSmithSender(connect(self.node, TOOL), TOOL, self.node.dataset)
-
-    def remarks(self) -> Sequence[str]:
+    def remarks(self) -> list[str]:
         """Also how much feedback is on runs that are gone."""
-        found = list(super().remarks())
-        if self.sender is not None and self.sender.missing:
-            rows = count_noun(self.sender.missing, "feedback row")
-            found.append(f"{rows} on runs that LangSmith no longer has left out")
+        found = super().remarks()
+        if self._missing:
+            found.append(f"{count_noun(self._missing, 'feedback row')} on runs that LangSmith no longer has left out")
         return found
 
     def make_answer(self, score: Score, run: str) -> Parcel:
@@ -82,13 +95,11 @@ class LangSmithTarget(ExperimentTarget[LangSmithTargetNode]):
         Raises:
             UsageError: the question's id is not the id of an example.
         """
-        from rageval_spec.recorded.values import clean
-
         sample, texts = score.sample, score.sample["contexts"]
         _check_example(score.query_id, self.node.dataset or "")
         outputs = {"answer": sample["answer"], **({"contexts": texts} if texts else {})}
         body = {
-            "id": _run_of(self.node.dataset or "", run, score.query_id),
+            "id": self._run_of(run, score.query_id),
             "experiment": run,
             "name": score.system,
             "run_type": "chain",
@@ -102,30 +113,25 @@ class LangSmithTarget(ExperimentTarget[LangSmithTargetNode]):
 
     def make_value(self, score: Score, judgements: Judgements, names: Names, run: str | None) -> Parcel:
         """A row of feedback."""
-
-        link = score.link
+        link, session = score.link, None
         if run is None:
             assert link is not None, "only answers with a trace are listed"
-            run_id, session, where = (
-                link.span_id or link.trace_id,
-                link.others.get("session_id"),
-                f"run {link.trace_id}",
-            )
-            trace_id = link.trace_id
+            run_id, trace_id, session = link.span_id or link.trace_id, link.trace_id, link.others.get("session_id")
+            where = f"run {trace_id}"
         else:
-            run_id = trace_id = _run_of(self.node.dataset or "", run, score.query_id)
-            session, where = None, f"example {score.query_id} in '{run}'"
+            run_id = trace_id = self._run_of(run, score.query_id)
+            where = f"example {score.query_id} in '{run}'"
         name = names.choose(run_id, score, score.metric)
-        label = judgements.label(score)
         told = {"system": score.system, "dataset": score.dataset, "query_id": score.query_id}
+        identity = make_uuid("feedback", run_id, name)
         body = {
-            "id": make_uuid("feedback", run_id, name),
+            "id": identity,
             "run_id": run_id,
             "trace_id": trace_id,
             "key": name,
             "score": round(score.value or 0.0, DIGITS),
-            "value": label,
-            "comment": _shorten(judgements.explain(score)),
+            "value": judgements.label(score),
+            "comment": shorten_reason(judgements.explain(score)),
             "session_id": session,
             "experiment": run,
             "feedback_source": {
@@ -133,67 +139,20 @@ class LangSmithTarget(ExperimentTarget[LangSmithTargetNode]):
                 "metadata": {"source": "rageval-spec", **told},
             },
         }
-        known = {key: value for key, value in body.items() if value is not None}
-        summary = f"{name} {score.value:.2f}{f' ({label})' if label else ''} -> {where}"
-        return Parcel(str(body["id"]), known, summary, "feedback row")
+        summary = f"{judgements.summarize(score, name, '.2f')} -> {where}"
+        return Parcel(identity, drop_unknown(body), summary, "feedback row")
 
-
-def _run_of(dataset: str, experiment: str, example: str) -> str:
-
-    return make_uuid("run", dataset, experiment, example)
-
-
-def _check_example(query_id: str, dataset: str) -> None:
-    try:
-        UUID(query_id)
-    except ValueError:
-        raise UsageError(
-            f"the question '{query_id}' has no id of an example of LangSmith; read the questions from there: "
-            f"datasets: {{golden: {{use: langsmith, dataset: {dataset}}}}}"
-        ) from None
-
-
-def _shorten(reason: str | None) -> str | None:
-    if reason is None or len(reason) <= LONGEST_COMMENT:
-        return reason
-    return f"{reason[: LONGEST_COMMENT - 3]}..."
-
-
-_CONFLICT, _NOT_FOUND = 409, 404
-_CHANGEABLE = ("score", "value", "comment")
-_NOT_SENT = frozenset({"experiment", "seconds"})
-Body = Mapping[str, Any]
-
-
-class LangSmithSender:
-    """The writing side of one workspace."""
-
-    def __init__(self, paths: Paths, where: str, dataset: str | None) -> None:
-        """Ask nothing yet. `dataset` is the one that an experiment is about."""
-        self._paths = paths
-        self._api = LangSmithApi(paths, where)
-        self._where = where
-        self._dataset = dataset
-        self._dataset_id: str | None = None
-        self._sessions: dict[str, str] = {}
-        self._sent = 0
-        self.missing = 0
-
-    def send(self, bodies: Sequence[Body]) -> None:
-        """Send answers (those with a `run_type`), then feedback. `missing` counts feedback on runs that are gone.
+    def send(self, parcels: Sequence[Parcel]) -> None:
+        """Send answers (those with a `run_type`), then feedback; that on runs that are gone is left out and counted.
 
         Raises:
             DataError: there is no such dataset.
             ServiceError: LangSmith did not take all of them.
         """
-        from concurrent.futures import ThreadPoolExecutor
-
-        from rageval_spec.endpoints.service import LIMITS, ServiceError
-
+        bodies = [parcel.body for parcel in parcels]
         for experiment in dict.fromkeys(body["experiment"] for body in bodies if "experiment" in body):
             self._open_experiment(experiment)
-        answers = [body for body in bodies if "run_type" in body]
-        if answers:
+        if answers := [body for body in bodies if "run_type" in body]:
             self._send_answers(answers)
         feedback = [body for body in bodies if "run_type" not in body]
         gone: list[ServiceError] = []
@@ -206,23 +165,20 @@ class LangSmithSender:
                     if error.status != _NOT_FOUND:
                         raise
                     gone.append(error)
-        self.missing += len(gone)
+        self._missing += len(gone)
         if gone and not self._sent:
             # Not one run was there: the URL is wrong, or the key is of another workspace.
             raise gone[0]
 
-    def close(self) -> None:
-        """Close the connections."""
-        self._paths.service.close()
+    def _run_of(self, experiment: str, example: str) -> str:
+        return make_uuid("run", self.node.dataset or "", experiment, example)
 
     def _open_experiment(self, name: str) -> None:
         """Create the project that holds an experiment's runs, unless it is there."""
-        from rageval_spec.endpoints.service import ServiceError
-
         if name in self._sessions:
             return
         if self._dataset_id is None:
-            self._dataset_id = self._api.find_dataset(self._dataset or "")
+            self._dataset_id = self.api.find_dataset(self.node.dataset or "")
         body = {
             "id": make_uuid("experiment", self._dataset_id, name),
             "name": name,
@@ -231,53 +187,53 @@ class LangSmithSender:
             "extra": {"metadata": {"source": "rageval-spec"}},
         }
         try:
-            made = self._paths.service.call(
-                "POST", f"{self._paths.older}/sessions", _dump(body), parameters=[("upsert", "true")]
-            )
+            made = self.api.service.post(f"{self.api.older}/sessions", body, [("upsert", "true")])
         except ServiceError as error:
             if error.status != _CONFLICT:
                 raise
-            made = {"id": self._api.find_project(name)}
-        if not isinstance(made, Mapping) or not isinstance(made.get("id"), str):
-            raise ServiceError(f"{self._where}: /sessions: the reply has no id of the experiment")
-        self._sessions[name] = made["id"]
+            made = {"id": self.api.find_project(name)}
+        self._sessions[name] = read_key(made, "id", str, f"{TOOL}: /sessions: the reply has no id of the experiment")
 
     def _send_answers(self, answers: Sequence[Body]) -> None:
-        from rageval_spec.endpoints.service import ServiceError
-
         now = datetime.now(UTC)
         runs = [self._make_run(answer, now) for answer in answers]
         try:
-            self._paths.service.post(f"{self._paths.older}/runs/batch", {"post": runs, "patch": []})
+            self.api.service.post(f"{self.api.older}/runs/batch", {"post": runs, "patch": []})
         except ServiceError as error:
             if error.status != _CONFLICT:  # they were sent before
                 raise
 
     def _make_run(self, answer: Body, now: datetime) -> dict[str, Any]:
-        kept = {key: value for key, value in answer.items() if key not in _NOT_SENT and value is not None}
         order = f"{now:%Y%m%dT%H%M%S%fZ}{answer['id']}"
         times = {"start_time": write_time(now), "end_time": write_time(now + timedelta(seconds=answer["seconds"] or 0))}
         place = {"trace_id": answer["id"], "dotted_order": order, "session_id": self._sessions[answer["experiment"]]}
-        return {**kept, **times, **place}
+        return {**drop_unknown(_list_sent(answer)), **times, **place}
 
     def _send_feedback(self, body: Body) -> None:
         """Send feedback, or change it if there is some under its id."""
-        from rageval_spec.endpoints.service import ServiceError
-
-        kept = {key: value for key, value in body.items() if key not in _NOT_SENT}
+        kept = _list_sent(body)
         if "experiment" in body:
             kept["session_id"] = self._sessions[body["experiment"]]
-        service, path = self._paths.service, f"{self._paths.older}/feedback"
+        path = f"{self.api.older}/feedback"
         try:
-            service.post(path, kept)
+            self.api.service.post(path, kept)
         except ServiceError as error:
             if error.status != _CONFLICT:
                 raise
-            changed = {key: kept.get(key) for key in _CHANGEABLE}
-            service.call("PATCH", f"{path}/{kept['id']}", _dump(changed))
+            changed = json.dumps({key: kept.get(key) for key in _CHANGEABLE}, allow_nan=False)
+            self.api.service.call("PATCH", f"{path}/{kept['id']}", changed.encode("ascii"))
 
 
-def _dump(content: Any) -> bytes:
-    import json
+def _check_example(query_id: str, dataset: str) -> None:
+    try:
+        UUID(query_id)
+    except ValueError:
+        raise UsageError(
+            f"the question '{query_id}' has no id of an example of LangSmith; read the questions from there: "
+            f"datasets: {{golden: {{use: langsmith, dataset: {dataset}}}}}"
+        ) from None
 
-    return json.dumps(content, allow_nan=False).encode("ascii")
+
+def _list_sent(body: Body) -> dict[str, Any]:
+    """What LangSmith gets of a parcel's body."""
+    return {key: value for key, value in body.items() if key not in ("experiment", "seconds")}

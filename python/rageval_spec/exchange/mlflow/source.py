@@ -6,21 +6,21 @@ table that a run logged, such as `eval_results.json`, one row is one question.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
-from functools import cached_property
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+from itertools import chain
+from typing import Any
 
 from pydantic import Field, model_validator
 
 from rageval_spec.data.traces import Document, Feedback, Trace, TraceLink
-from rageval_spec.endpoints.service import ServiceError, list_pages, quote_part
+from rageval_spec.endpoints.service import ServiceError, quote_part
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.exchange.mlflow.connection import TOKEN, URL, V2, V3, MlflowAddress, MlflowServer, is_missing
-from rageval_spec.exchange.shared.contracts import TraceSource, WindowNode, parse_moment, validate_url
+from rageval_spec.exchange.mlflow.connection import TOKEN, URL, V2, V3, MlflowServer, is_missing
+from rageval_spec.exchange.shared.connections import list_cursor_pages, validate_url
+from rageval_spec.exchange.shared.contracts import WindowNode
+from rageval_spec.exchange.shared.delivery import split
+from rageval_spec.exchange.shared.span_sources import SpanSource, describe_known
 from rageval_spec.exchange.shared.spans.json_spans import JsonSpanError, decode_json
 from rageval_spec.exchange.shared.spans.span_traces import SpanReader
 from rageval_spec.exchange.shared.spans.spans import Span
@@ -34,10 +34,7 @@ from rageval_spec.recorded.questions_and_answers import (
 )
 from rageval_spec.recorded.values import dump_text, find_version, load_json, read_count, read_number
 
-if TYPE_CHECKING:
-    from rageval_spec.plugin import Context
-
-
+TOOL = "mlflow"
 _TRACES_A_PAGE = 500
 _TRACES_AT_ONCE = 25
 """Traces whose spans are asked for at once: a page with long texts must stay under the limit for a reply."""
@@ -76,7 +73,7 @@ class MlflowSourceNode(WindowNode):
         return self
 
 
-class MlflowSource(TraceSource[MlflowSourceNode]):
+class MlflowSource(SpanSource[MlflowSourceNode]):
     """Reads traces newest first, with their spans and assessments."""
 
     node_type = MlflowSourceNode
@@ -87,57 +84,34 @@ class MlflowSource(TraceSource[MlflowSourceNode]):
         "import mlflow --run 6942007429ae4c70a25acd5b52d52086 --table eval_results.json",
     )
 
-    def __init__(self, node: MlflowSourceNode, context: Context) -> None:
-        """Ask for nothing yet."""
-        super().__init__(node, context)
-        self._reader = SpanReader(TOOL)
+    tool = TOOL
+    api: MlflowServer
 
-    def read(self) -> Iterator[Trace]:
-        """The traces, or the rows of the dataset or table as traces.
+    def connect(self) -> MlflowServer:
+        return MlflowServer(self.node.url, self.node.token, self.context.name)
 
-        Raises:
-            UsageError: there is no such experiment, dataset, run or table.
-            RagevalError: the server cannot be asked, or a trace cannot be read.
-        """
+    def read_all(self) -> Iterator[Trace]:
         if self.node.table is not None:
-            found = self._read_table(str(self.node.run), self.node.table)
-        elif self.node.dataset is not None:
-            found = self._read_dataset(self.node.dataset)
-        else:
-            found = self._read_traces()
-        return islice(found, self.node.limit)
-
-    def remarks(self) -> Sequence[str]:
-        """What was left out."""
-        return self._reader.remarks()
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._mlflow.close()
-
-    @cached_property
-    def _mlflow(self) -> MlflowServer:
-        return MlflowServer(MlflowAddress.of(self.node.url, self.node.token), self.context.name)
+            return self._read_table(str(self.node.run), self.node.table)
+        return self._read_traces() if self.node.dataset is None else self._read_dataset(self.node.dataset)
 
     @property
     def _experiment(self) -> str:
         return str(self.node.experiment)
 
     def _read_traces(self) -> Iterator[Trace]:
-        infos = self._list_infos()
-        at_once = min(_TRACES_AT_ONCE, self.node.limit or _TRACES_AT_ONCE)
-        while batch := list(islice(infos, at_once)):
+        for batch in split(self._list_infos(), min(_TRACES_AT_ONCE, self.node.limit or _TRACES_AT_ONCE)):
             spans = self._read_spans([str(info.get("trace_id")) for info in batch])
             for info in batch:
                 found = spans.get(str(info.get("trace_id")))
-                yield from read_trace(info, found, self._reader, self._experiment, self.context.name)
+                yield from read_trace(info, found, self.reader, self._experiment, self.context.name)
 
     def _list_infos(self) -> Iterator[dict[str, Any]]:
         """The information of the traces in the window, newest first, each once.
 
         MLflow counts its pages from the newest trace, so a trace that comes meanwhile shows others twice.
         """
-        experiment = self._mlflow.find_experiment(self._experiment)
+        experiment = self.api.find_experiment(self._experiment)
         body = {
             "locations": [{"type": "MLFLOW_EXPERIMENT", "mlflow_experiment": {"experiment_id": experiment}}],
             "max_results": min(self.node.limit or _TRACES_A_PAGE, _TRACES_A_PAGE),
@@ -145,17 +119,16 @@ class MlflowSource(TraceSource[MlflowSourceNode]):
             "filter": " AND ".join(self._list_conditions()),
         }
         seen: set[str] = set()
-        for info in self._mlflow.search(f"{V3}/traces/search", body, "traces"):
+        for info in self.api.search(f"{V3}/traces/search", body, "traces"):
             trace_id = str(info.get("trace_id"))
             if trace_id not in seen:
                 seen.add(trace_id)
                 yield info
 
     def _list_conditions(self) -> Iterator[str]:
-        now = datetime.now(UTC)
-        for sign, text in ((">=", self.node.since), ("<", self.node.until)):
-            if text is not None:
-                yield f"timestamp_ms {sign} {int(parse_moment(text, now).timestamp() * 1000)}"
+        for sign, moment in zip((">=", "<"), self.node.window, strict=True):
+            if moment is not None:
+                yield f"timestamp_ms {sign} {int(moment.timestamp() * 1000)}"
         if self.node.run is not None:
             if not self.node.run.isalnum():
                 raise UsageError(f"{self.context.name}: {self.node.run!r} is not the id of a run")
@@ -165,7 +138,7 @@ class MlflowSource(TraceSource[MlflowSourceNode]):
         """The spans of some traces, by trace; asked for in two halves if they are too large for a reply."""
         wanted = [("trace_ids", one) for one in trace_ids]
         try:
-            content = self._mlflow.service.get(f"{V3}/traces/batchGet", wanted)
+            content = self.api.service.get(f"{V3}/traces/batchGet", wanted)
         except ServiceError as error:
             if not error.is_too_large or len(trace_ids) == 1:
                 raise
@@ -180,33 +153,30 @@ class MlflowSource(TraceSource[MlflowSourceNode]):
     def _read_dataset(self, name: str) -> Iterator[Trace]:
         path = f"{V3}/datasets/{quote_part(self._find_dataset(name))}/records"
 
-        def fetch(token: str | None) -> tuple[Any, str | None]:
-            further = [] if token is None else [("page_token", token)]
-            content = self._mlflow.service.get(path, [("max_results", str(_RECORDS_A_PAGE)), *further])
+        def fetch(cursor: dict[str, str]) -> tuple[list[Any], Any]:
+            content = self.api.service.get(path, [("max_results", str(_RECORDS_A_PAGE)), *cursor.items()])
             found = content if isinstance(content, dict) else {}
-            following = found.get("next_page_token")
-            return found.get("records"), following if isinstance(following, str) else None
+            return load_records(found.get("records"), place), found.get("next_page_token")
 
-        place, number = f"{self.context.name}: dataset {name}", 0
-        for page in list_pages(fetch, self.context.name):
-            for record in load_records(page, place):
-                number += 1
-                yield read_record(record, name, f"{place}, record {number}")
+        place = f"{self.context.name}: dataset {name}"
+        pages = list_cursor_pages(fetch, self.context.name, "page_token")
+        for number, record in enumerate(chain.from_iterable(pages), 1):
+            yield read_record(record, name, f"{place}, record {number}")
 
     def _find_dataset(self, name: str) -> str:
-        experiment = self._mlflow.find_experiment(self._experiment)
+        experiment = self.api.find_experiment(self._experiment)
         body = {"experiment_ids": [experiment], "max_results": 50}
         names = []
-        for dataset in self._mlflow.search(f"{V3}/datasets/search", body, "datasets"):
+        for dataset in self.api.search(f"{V3}/datasets/search", body, "datasets"):
             if dataset.get("name") == name and isinstance(dataset.get("dataset_id"), str):
                 return str(dataset["dataset_id"])
             names.append(str(dataset.get("name")))
-        there = f"its datasets are {', '.join(names)}" if names else "it has none"
+        there = describe_known("datasets", names)
         raise UsageError(f"{self.context.name}: the experiment {self._experiment!r} has no dataset {name!r}; {there}")
 
     def _read_table(self, run: str, path: str) -> Iterator[Trace]:
         try:
-            content = self._mlflow.service.get("/get-artifact", [("run_uuid", run), ("path", path)])
+            content = self.api.service.get("/get-artifact", [("run_uuid", run), ("path", path)])
         except ServiceError as error:
             if not is_missing(error):
                 raise
@@ -215,7 +185,7 @@ class MlflowSource(TraceSource[MlflowSourceNode]):
 
     def _explain_missing(self, run: str, path: str) -> str:
         try:
-            content = self._mlflow.service.get(f"{V2}/artifacts/list", [("run_id", run)])
+            content = self.api.service.get(f"{V2}/artifacts/list", [("run_id", run)])
         except ServiceError:
             return f"there is no run {run!r}"
         files = [str(file.get("path")) for file in content.get("files", [])] if isinstance(content, dict) else []
@@ -223,23 +193,14 @@ class MlflowSource(TraceSource[MlflowSourceNode]):
 
 
 _QUESTIONS = ("inputs", "request", *QUESTION_KEYS)
-_ANSWERS = (
-    "outputs",
-    "predictions",
-    "prediction",
-    *(key for key in ANSWER_KEYS if key != "messages"),
-)
+_ANSWERS = ("outputs", "predictions", "prediction", *(key for key in ANSWER_KEYS if key != "messages"))
 _REFERENCES = ("targets", "target", "ground_truth", "expected_response", "expected_answer", "reference", "expected")
 _CONTEXTS = ("contexts", "context", "retrieved_contexts", "retrieved_context", "documents")
 _IDS = ("query_id", "id", "trace_id", "request_id")
 
 
 def read_table(content: Any, run: str, path: str, place: str) -> Iterator[Trace]:
-    """The rows of a table as MLflow's `log_table` writes it: `{"columns": [...], "data": [[...]]}`.
-
-    Raises:
-        DataError: it is no such table, or a row has no question.
-    """
+    """The rows of a table as MLflow's `log_table` writes it: `{"columns": [...], "data": [[...]]}`."""
     columns, data = (content.get(key) if isinstance(content, Mapping) else None for key in ("columns", "data"))
     if not isinstance(columns, list) or not isinstance(data, list):
         raise DataError(f"{place}: not a table of MLflow: it has no 'columns' and 'data'")
@@ -283,7 +244,6 @@ def _find(columns: list[Any], names: tuple[str, ...]) -> str | None:
     return next((name for name in names if name in columns), None)
 
 
-TOOL = "mlflow"
 OURS = "rageval-spec"
 """How the sources of our own assessments begin; they are not feedback."""
 REFERENCES = ("expected_response", "expected_answer", "expected_output", "reference", "ground_truth", "expected_facts")
@@ -301,9 +261,6 @@ def read_trace(info: Mapping[str, Any], spans: Any, reader: SpanReader, experime
     """The questions of a trace, from its information and its spans.
 
     Without spans, as for traces whose spans MLflow stored elsewhere, the information's inputs and outputs count.
-
-    Raises:
-        DataError: the trace has no id, or a span cannot be read.
     """
     trace_id = info.get("trace_id")
     if not isinstance(trace_id, str):
@@ -351,8 +308,7 @@ def _read_summary(info: Mapping[str, Any], trace_id: str) -> Span:
 def _complete(trace: Trace, info: Mapping[str, Any]) -> Trace:
     """The trace with what its information adds: whose it is, what it took, and its feedback."""
     metadata, tags = _read_metadata(info), info.get("tags")
-    own = {key: value for key, value in (tags if isinstance(tags, Mapping) else {}).items() if not _is_internal(key)}
-    own |= {key: value for key, value in metadata.items() if not _is_internal(key)}
+    own = _list_own(tags) | _list_own(metadata)
     tokens, cost = (load_json(metadata.get(f"mlflow.trace.{name}")) for name in ("tokenUsage", "cost"))
     tokens, cost = (found if isinstance(found, Mapping) else {} for found in (tokens, cost))
     said = [one for one in info.get("assessments") or () if isinstance(one, Mapping) and one.get("valid", True)]
@@ -438,8 +394,10 @@ def _read_metadata(info: Mapping[str, Any]) -> Mapping[str, Any]:
     return metadata if isinstance(metadata, Mapping) else {}
 
 
-def _is_internal(key: str) -> bool:
-    return key.startswith("mlflow.")
+def _list_own(found: Any) -> dict[str, Any]:
+    """What programs and people wrote among tags or metadata, without what MLflow did."""
+    listed = found if isinstance(found, Mapping) else {}
+    return {key: value for key, value in listed.items() if not key.startswith("mlflow.")}
 
 
 def _read_seconds(text: Any) -> float | None:
@@ -448,40 +406,24 @@ def _read_seconds(text: Any) -> float | None:
 
 
 def read_record(found: Mapping[str, Any], dataset: str, place: str) -> Trace:
-    """A record of an evaluation dataset as a trace: its inputs, its expectations, and its outputs if it has any.
-
-    Raises:
-        DataError: it has no id, or no inputs.
-    """
-
+    """A record of an evaluation dataset as a trace: its inputs, its expectations, and its outputs if it has any."""
     record_id = found.get("dataset_record_id")
     question = find_question(found.get("inputs")) or dump_text(found.get("inputs"))
     if not isinstance(record_id, str) or question is None:
         raise DataError(f"{place}: {'it has no inputs' if isinstance(record_id, str) else 'it has no id'}")
     answer = find_answer(found.get("outputs"))
     inputs, tags = found.get("inputs"), found.get("tags")
-    others = (
-        {f"input.{key}": value for key, value in inputs.items() if value != question}
-        if isinstance(inputs, dict)
-        else {}
-    )
-    own = {key: value for key, value in tags.items() if not _is_internal(key)} if isinstance(tags, dict) else {}
+    given = inputs if isinstance(inputs, dict) else {}
+    others = {f"input.{key}": value for key, value in given.items() if value != question}
     link = TraceLink(TOOL, record_id, others={"dataset": dataset})
-    trace = Trace(link, question, query_id=record_id, answer=answer, metadata={**others, **own})
+    trace = Trace(link, question, query_id=record_id, answer=answer, metadata={**others, **_list_own(tags)})
     expectations = found.get("expectations")
     return add_expectations(trace, expectations if isinstance(expectations, Mapping) else {})
 
 
 def load_records(text: Any, place: str) -> list[dict[str, Any]]:
-    """The records in the text of JSON that the server answers with.
-
-    Raises:
-        DataError: it is no list of objects.
-    """
-    try:
-        found = json.loads(text) if isinstance(text, str) else text
-    except (ValueError, RecursionError):
-        found = None
+    """The records in the text of JSON that the server answers with."""
+    found = load_json(text)
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
         raise DataError(f"{place}: its records are not a list of objects")
     return found

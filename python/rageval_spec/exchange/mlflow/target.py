@@ -13,9 +13,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,10 +23,12 @@ from pydantic import Field
 
 from rageval_spec.endpoints.service import ServiceError, quote_part
 from rageval_spec.errors import RagevalError, UsageError
-from rageval_spec.exchange.mlflow.connection import TOKEN, URL, V2, V3, MlflowAddress, MlflowServer
+from rageval_spec.exchange.mlflow.connection import TOKEN, URL, V2, V3, MlflowServer, find_url
 from rageval_spec.exchange.mlflow.source import OURS, TOOL
-from rageval_spec.exchange.shared.contracts import Parcel, Target, TargetNode, validate_url
-from rageval_spec.exchange.shared.scores import EvaluationScores, Judgements, Score
+from rageval_spec.exchange.shared.connections import validate_url
+from rageval_spec.exchange.shared.contracts import Parcel, TargetNode
+from rageval_spec.exchange.shared.delivery import split
+from rageval_spec.exchange.shared.scores import EvaluationScores, Judgements, Score, ValueTarget
 from rageval_spec.plugin.secrets import Secret
 from rageval_spec.wording import count_noun
 
@@ -61,7 +63,13 @@ class MlflowTargetNode(TargetNode):
     _check_url = validate_url
 
 
-class MlflowTarget(Target[MlflowTargetNode]):
+KIND = "assessment"
+_CHANGED = ("feedback", "rationale", "metadata")
+"""The parts that are written again if they differ."""
+_AT_ONCE = 4
+
+
+class MlflowTarget(ValueTarget[MlflowTargetNode]):
     """Writes runs and feedback under names of their own, so that sending twice changes nothing."""
 
     node_type = MlflowTargetNode
@@ -71,12 +79,18 @@ class MlflowTarget(Target[MlflowTargetNode]):
         "export mlflow rageval-results --write assessments --dry-run",
     )
     batch = 50
+    tool = TOOL
+    lost = (KIND, "trace", "MLflow")
+    api: MlflowServer
+    _runs: MlflowRuns | None = None
 
     @property
     def destination(self) -> str:
-        """The URL, and the experiment if one is named."""
         experiment = "" if self.node.experiment is None else f", experiment {self.node.experiment}"
-        return f"{self._address.url}{experiment}"
+        return f"{find_url(self.node.url)}{experiment}"
+
+    def connect(self) -> MlflowServer:
+        return MlflowServer(self.node.url, self.node.token, self.context.name)
 
     def list_parcels(self, evaluation: Evaluation) -> Iterator[Parcel]:
         """The runs with their files, then the feedback.
@@ -85,49 +99,29 @@ class MlflowTarget(Target[MlflowTargetNode]):
             UsageError: a file is not there, or feedback was asked for and no answer was read from MLflow.
         """
         if self.node.write != "assessments":
-            self._runs = MlflowRuns(self._mlflow, self.node.experiment or evaluation.name, self._list_files())
+            self._runs = MlflowRuns(self.api, self.node.experiment or evaluation.name, self._list_files())
             yield from self._runs.list_parcels(evaluation)
         if self.node.write != "runs":
+            judgements = Judgements(evaluation)
             try:
-                yield from self._assessments.list_parcels(evaluation)
+                for score in self.open_scores(evaluation):
+                    yield _assess(score, judgements, evaluation.name)
             except UsageError:
                 if self.node.write == "assessments":
                     raise
-                self._has_traces = False
+                self.scores = None
 
     def send(self, parcels: Sequence[Parcel]) -> None:
-        """Write parcels; each replaces what was written under its key.
-
-        Raises:
-            RagevalError: MLflow refused them or cannot be asked, or a file cannot be read.
-        """
-        feedback = [parcel for parcel in parcels if parcel.kind == KIND]
-        if len(feedback) < len(parcels):
+        """Write parcels; each replaces what was written under its key. Feedback on traces that are gone is left out."""
+        if self._runs is not None:
             self._runs.send([parcel for parcel in parcels if parcel.kind != KIND])
-        if feedback:
-            self._assessments.send(feedback)
-
-    def remarks(self) -> Sequence[str]:
-        """What was left out, and why."""
-        return self._assessments.remarks() if self._has_traces else []
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._mlflow.close()
-
-    _has_traces = True
-
-    @cached_property
-    def _address(self) -> MlflowAddress:
-        return MlflowAddress.of(self.node.url, self.node.token)
-
-    @cached_property
-    def _mlflow(self) -> MlflowServer:
-        return MlflowServer(self._address, self.context.name)
-
-    @cached_property
-    def _assessments(self) -> Assessments:
-        return Assessments(self._mlflow)
+        if feedback := [parcel.body for parcel in parcels if parcel.kind == KIND]:
+            known = self._read_known(list(dict.fromkeys(body["trace_id"] for body in feedback)))
+            there = [body for body in feedback if body["trace_id"] in known]
+            self.gone.update(body["trace_id"] for body in feedback if body["trace_id"] not in known)
+            with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix=TOOL) as executor:
+                for _ in executor.map(lambda body: self._write(body, known[body["trace_id"]]), there):
+                    pass
 
     def _list_files(self) -> list[Path]:
         if self.node.file:
@@ -135,57 +129,9 @@ class MlflowTarget(Target[MlflowTargetNode]):
         report = None if self.context.output is None else self.context.output / _REPORT
         return [report] if report is not None and report.is_file() else []
 
-
-KIND = "assessment"
-_CHANGED = ("feedback", "rationale", "metadata")
-"""The parts that are written again if they differ."""
-_AT_ONCE = 4
-
-
-class Assessments:
-    """Lists and writes the feedback of one evaluation."""
-
-    def __init__(self, mlflow: MlflowServer) -> None:
-        """Write nothing yet."""
-        self._mlflow = mlflow
-        self._scores: EvaluationScores | None = None
-        self._gone: set[str] = set()
-        self._left_out = 0
-
-    def list_parcels(self, evaluation: Evaluation) -> Iterator[Parcel]:
-        """The feedback on each answer that was read from a trace; none if no answer was."""
-        self._scores = EvaluationScores(evaluation, TOOL)
-        judgements = Judgements(evaluation)
-        for score in self._scores:
-            yield _assess(score, judgements, evaluation.name)
-
-    def send(self, parcels: Sequence[Parcel]) -> None:
-        """Write feedback. That of traces that MLflow no longer has is left out and counted.
-
-        Raises:
-            ServiceError: MLflow refused it, or cannot be asked.
-        """
-        bodies = [parcel.body for parcel in parcels]
-        known = self._read_known(list(dict.fromkeys(body["trace_id"] for body in bodies)))
-        there = [body for body in bodies if body["trace_id"] in known]
-        self._gone |= {body["trace_id"] for body in bodies} - known.keys()
-        self._left_out += len(bodies) - len(there)
-        with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix=TOOL) as executor:
-            for _ in executor.map(lambda body: self._write(body, known[body["trace_id"]]), there):
-                pass
-
-    def remarks(self) -> list[str]:
-        """What was left out, and why."""
-        said = [] if self._scores is None else self._scores.remarks()
-        if self._left_out:
-            traces = count_noun(len(self._gone), "trace")
-            told = f"{count_noun(self._left_out, KIND)} left out: {traces} not in MLflow"
-            said.append(f"{told}, such as {min(self._gone)}")
-        return said
-
     def _read_known(self, trace_ids: Sequence[str]) -> dict[str, dict[str, Mapping[str, Any]]]:
         """The feedback that each trace has, by its id, for the traces that are there."""
-        content = self._mlflow.service.post(f"{V3}/traces/batchGetInfos", {"trace_ids": list(trace_ids)})
+        content = self.api.service.post(f"{V3}/traces/batchGetInfos", {"trace_ids": list(trace_ids)})
         infos = content.get("trace_infos", []) if isinstance(content, Mapping) else []
         return {
             str(info.get("trace_id")): {str(one.get("assessment_id")): one for one in info.get("assessments") or ()}
@@ -197,10 +143,10 @@ class Assessments:
         path = f"{V3}/traces/{quote_part(body['trace_id'])}/assessments"
         before = known.get(body["assessment_id"])
         if before is None:
-            self._mlflow.service.post(path, {"assessment": body}, repeatable=False)
+            self.api.service.post(path, {"assessment": body}, repeatable=False)
         elif any(before.get(part) != body.get(part) for part in _CHANGED):
             content = json.dumps({"assessment": body, "update_mask": ",".join(_CHANGED)}, allow_nan=False)
-            self._mlflow.service.call("PATCH", f"{path}/{quote_part(body['assessment_id'])}", content.encode("ascii"))
+            self.api.service.call("PATCH", f"{path}/{quote_part(body['assessment_id'])}", content.encode("ascii"))
 
 
 def _assess(score: Score, judgements: Judgements, name: str) -> Parcel:
@@ -226,9 +172,7 @@ def _assess(score: Score, judgements: Judgements, name: str) -> Parcel:
         body["rationale"] = reason
     if score.link.span_id is not None:
         body["span_id"] = score.link.span_id
-    shown = score.status if score.value is None else f"{score.value:.4g}"
-    word = f" ({label})" if "label" in metadata else ""
-    return Parcel(key, body, f"{score.metric} {shown}{word} -> trace {trace_id}", KIND)
+    return Parcel(key, body, f"{judgements.summarize(score)} -> trace {trace_id}", KIND)
 
 
 TABLE = "rageval_values.json"
@@ -254,12 +198,8 @@ class MlflowRuns:
         self._experiment_id = ""
 
     def list_parcels(self, evaluation: Evaluation) -> Iterator[Parcel]:
-        """For each dataset and system a run, its table of values, and the files.
-
-        Raises:
-            UsageError: a file is not there.
-        """
-        digests = [(path, _digest_file(path)) for path in self._files]
+        """For each dataset and system a run, its table of values, and the files."""
+        digests = [(path, hashlib.sha256(_read_file(path)).hexdigest()) for path in self._files]
         self._tables = _make_tables(evaluation)
         for dataset in evaluation.datasets:
             for system in evaluation.systems:
@@ -281,18 +221,10 @@ class MlflowRuns:
                     yield Parcel(f"file/{name}/{path.name}", body, f"{path.name} -> run {name}", FILE)
 
     def send(self, parcels: Sequence[Parcel]) -> None:
-        """Write runs and files; a run is created with the first parcel that belongs to it.
-
-        Raises:
-            ServiceError: MLflow refused them, or cannot be asked.
-            RagevalError: a file cannot be read.
-        """
+        """Write runs and files; a run is created with the first parcel that belongs to it."""
         for parcel in parcels:
-            run = self._find_run(parcel.body)
-            if parcel.kind == RUN:
-                self._write_run(run, parcel.body)
-            else:
-                self._write_file(run, parcel.body)
+            write = self._write_run if parcel.kind == RUN else self._write_file
+            write(self._find_run(parcel.body), parcel.body)
 
     def _find_run(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
         """The information of the run with these values; it is created if it is not there."""
@@ -309,8 +241,6 @@ class MlflowRuns:
         return self._open[digest]
 
     def _create_run(self, name: str, digest: str) -> Any:
-        import time
-
         content = {
             "experiment_id": self._experiment_id,
             "run_name": name,
@@ -328,14 +258,10 @@ class MlflowRuns:
     def _write_run(self, run: Mapping[str, Any], body: Mapping[str, Any]) -> None:
         """Log metrics, parameters and tags. The time of the values is the run's, so that logging again adds none."""
         begun = run.get("start_time", 0)
-        metrics = [
-            {"key": key, "value": value, "timestamp": begun, "step": 0} for key, value in body["metrics"].items()
-        ]
-        tags = [{"key": key, "value": value} for key, value in body["tags"].items()]
-        parts: list[dict[str, Any]] = [{"metrics": part} for part in _split(metrics, _METRICS_AT_ONCE)]
-        parts += [{"tags": part} for part in _split(tags, _TAGS_AT_ONCE)]
-        parts += [{"params": [{"key": key, "value": value} for key, value in body["params"].items()]}]
-        for part in parts:
+        metrics = _list_pairs(body["metrics"], timestamp=begun, step=0)
+        parts: list[dict[str, Any]] = [{"metrics": part} for part in split(metrics, _METRICS_AT_ONCE)]
+        parts += [{"tags": part} for part in split(_list_pairs(body["tags"]), _TAGS_AT_ONCE)]
+        for part in (*parts, {"params": _list_pairs(body["params"])}):
             self._mlflow.service.post(f"{V2}/runs/log-batch", {"run_id": run["run_id"], **part})
         inputs = {"dataset": body["dataset"], "tags": [{"key": "mlflow.data.context", "value": "evaluation"}]}
         self._mlflow.service.post(f"{V2}/runs/log-inputs", {"run_id": run["run_id"], "datasets": [inputs]})
@@ -344,9 +270,8 @@ class MlflowRuns:
             self._mlflow.service.post(f"{V2}/runs/update", content)
 
     def _write_file(self, run: Mapping[str, Any], body: Mapping[str, Any]) -> None:
-        content = (
-            json.dumps(self._tables[body["table"]]).encode() if "table" in body else _read_file(Path(body["file"]))
-        )
+        table = self._tables[body["table"]] if "table" in body else None
+        content = _read_file(Path(body["file"])) if table is None else json.dumps(table).encode()
         uri, path = str(run.get("artifact_uri") or ""), quote_part(body["path"])
         if uri.startswith(_PROXY):
             kind = _KINDS.get(Path(body["path"]).suffix, "application/octet-stream")
@@ -362,6 +287,10 @@ class MlflowRuns:
             if error.status != 404:
                 raise
             raise ServiceError(f"{error}; the server does not pass files on: start it with --serve-artifacts") from None
+
+
+def _list_pairs(found: Mapping[str, Any], **others: Any) -> list[dict[str, Any]]:
+    return [{"key": key, "value": value, **others} for key, value in found.items()]
 
 
 def _make_run(
@@ -418,30 +347,19 @@ def _list_metrics(aggregates: Sequence[Aggregate], names: Mapping[str, str]) -> 
 def _make_tables(evaluation: Evaluation) -> dict[str, dict[str, Any]]:
     """For each dataset and system, a row for each answer: its texts, then the value and the reason of each metric."""
     judgements = Judgements(evaluation)
-    metrics = list(evaluation.metrics)
-    columns = ["query_id", "question", "answer", "reference", "contexts", "context_ids", "error", "trace_id", *metrics]
-    columns += [f"{metric} reason" for metric in metrics]
+    own = ["query_id", "question", "answer", "reference", "contexts", "context_ids", "error", "trace_id"]
+    columns = [*own, *evaluation.metrics, *(f"{metric} reason" for metric in evaluation.metrics)]
     tables: dict[str, dict[str, Any]] = {}
-    rows: dict[tuple[str, str, str], dict[str, Any]] = {}
-    for score in EvaluationScores(evaluation, None):
-        row = rows.setdefault((score.dataset, score.system, score.query_id), _begin_row(score))
-        row[score.metric] = score.value
-        row[f"{score.metric} reason"] = judgements.explain(score)
-    for (dataset, system, _), row in rows.items():
-        table = tables.setdefault(_name_table(dataset, system), {"columns": columns, "data": []})
+    for scores in EvaluationScores(evaluation, None).answers():
+        first = scores[0]
+        link = None if first.link is None else first.link.trace_id
+        row = {column: first.sample.get(column) for column in own}
+        row |= {"reference": next(iter(first.sample.get("references") or ()), None), "trace_id": link}
+        for score in scores:
+            row |= {score.metric: score.value, f"{score.metric} reason": judgements.explain(score)}
+        table = tables.setdefault(_name_table(first.dataset, first.system), {"columns": columns, "data": []})
         table["data"].append([row.get(column) for column in columns])
     return tables
-
-
-def _begin_row(score: Score) -> dict[str, Any]:
-    sample = score.sample
-    references = sample.get("references") or []
-    return {
-        "query_id": score.query_id,
-        **{name: sample.get(name) for name in ("question", "answer", "contexts", "context_ids", "error")},
-        "reference": references[0] if references else None,
-        "trace_id": None if score.link is None else score.link.trace_id,
-    }
 
 
 def _name_table(dataset: str, system: str) -> str:
@@ -452,10 +370,6 @@ def _digest(content: Any) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def _digest_file(path: Path) -> str:
-    return hashlib.sha256(_read_file(path)).hexdigest()
-
-
 def _read_file(path: Path) -> bytes:
     try:
         return path.read_bytes()
@@ -463,11 +377,6 @@ def _read_file(path: Path) -> bytes:
         raise UsageError(f"{path}: there is no such file") from None
     except OSError as error:
         raise RagevalError(f"{path}: cannot be read: {error.strerror or error}") from error
-
-
-def _split(items: Sequence[Any], size: int) -> Iterator[list[Any]]:
-    for start in range(0, len(items), size):
-        yield list(items[start : start + size])
 
 
 LONGEST = 200

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event as Flag
 from time import monotonic
@@ -14,8 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from pydantic import Field, model_validator
 
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.exchange.shared.contracts import TraceSource, WindowNode, parse_moment
-from rageval_spec.exchange.shared.spans.span_files import SpanFiles, list_files
+from rageval_spec.exchange.shared.contracts import TraceSource, WindowNode
+from rageval_spec.exchange.shared.spans.span_files import MOST_SPANS, SpanFiles, SpanStore, list_files
 from rageval_spec.exchange.shared.spans.span_traces import SpanReader
 from rageval_spec.exchange.shared.spans.spans import SECOND
 from rageval_spec.signals import stopping
@@ -89,22 +88,18 @@ class OtelSourceNode(WindowNode):
 N = TypeVar("N", bound=WindowNode)
 
 
-class SpanSource(TraceSource[N]):
+class SpanFileSource(TraceSource[N]):
     """Reads the traces of spans that may come in any order, from any number of files."""
 
     def __init__(self, node: N, context: Context) -> None:
-        """Read nothing yet."""
         super().__init__(node, context)
         self._files = SpanFiles()
         self._reader = SpanReader("otel")
         self._cut = 0
 
     def remarks(self) -> Sequence[str]:
-        """What was left out."""
         told = [*self._files.remarks(), *self._reader.remarks()]
         if self._cut:
-            from rageval_spec.exchange.shared.spans.span_files import MOST_SPANS
-
             some = count_noun(self._cut, "trace has", "traces have")
             told.append(f"{some} more than {MOST_SPANS:,} spans; only the first were read")
         return told
@@ -115,14 +110,13 @@ class SpanSource(TraceSource[N]):
         Raises:
             DataError: there are none; the message begins with `where` and says what there is instead.
         """
-        from rageval_spec.exchange.shared.spans.span_files import SpanStore
-
         store, spans, found = SpanStore(), 0, False
         try:
-            for number, path in enumerate(paths):
+            for number, path in enumerate(paths, 1):
                 spans += store.add(self._files.read(path))
-                self._show(number + 1, len(paths), "files")
-            since, until = (self._bound(name) for name in ("since", "until"))
+                if len(paths) > 1 and self.context.progress is not None:
+                    self.context.progress(number, len(paths), "files")
+            since, until = (None if one is None else round(one.timestamp()) * SECOND for one in self.node.window)
             for parts in store.read_traces(since or 0, until, self.node.limit):
                 for trace in self._reader.read(self._files.attach(parts)):
                     found = True
@@ -134,16 +128,8 @@ class SpanSource(TraceSource[N]):
             why = "no trace began in this time" if spans else "there are no spans"
             raise DataError(f"{where}: {'; '.join(self.remarks()) or why}")
 
-    def _bound(self, name: str) -> int | None:
-        text = getattr(self.node, name)
-        return None if text is None else round(parse_moment(text, datetime.now(UTC)).timestamp()) * SECOND
 
-    def _show(self, done: int, total: int, unit: str) -> None:
-        if total > 1 and self.context.progress is not None:
-            self.context.progress(done, total, unit)
-
-
-class OtelFiles(SpanSource[OtelFilesNode]):
+class OtelFiles(SpanFileSource[OtelFilesNode]):
     """Reads the traces of files."""
 
     node_type = OtelFilesNode
@@ -151,18 +137,16 @@ class OtelFiles(SpanSource[OtelFilesNode]):
     known_as = ("opentelemetry", "openinference", "otlp")
 
     def inputs(self) -> Sequence[InputFile]:
-        """The files; the path itself if it has none."""
         path = self.context.resolve(self.node.path)
         if not path.is_dir():
             return (InputFile(path, ("path",)),)
         return tuple(InputFile(file, ("path",)) for file in list_files(path))
 
     def read(self) -> Iterator[Trace]:
-        """The traces, ordered by their beginning."""
         yield from self._read_files(list_files(self.context.resolve(self.node.path)), self.node.path)
 
 
-class OtelSource(SpanSource[OtelSourceNode]):
+class OtelSource(SpanFileSource[OtelSourceNode]):
     """Reads the traces of files, or of what is sent to an address."""
 
     node_type = OtelSourceNode

@@ -16,16 +16,28 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from itertools import groupby
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import unquote
 
 from pydantic import BaseModel, Field
 
 from rageval_spec.data.traces import Document, Trace, TraceLink
+from rageval_spec.endpoints.service import LIMITS, Service, ServiceError
 from rageval_spec.errors import RagevalError
-from rageval_spec.exchange.shared.contracts import Moment, Parcel, Target, TargetNode, parse_moment, require_url
-from rageval_spec.exchange.shared.spans.protobuf import Gauge, LogEvent
+from rageval_spec.exchange.shared.connections import choose_url, require_url
+from rageval_spec.exchange.shared.contracts import Moment, Parcel, Target, TargetNode, parse_moment
+from rageval_spec.exchange.shared.scores import EvaluationScores, Judgements, Score, drop_unknown
+from rageval_spec.exchange.shared.spans.protobuf import (
+    Gauge,
+    LogEvent,
+    Scope,
+    WireError,
+    encode_events,
+    encode_gauges,
+    encode_spans,
+    read_rejection,
+)
 from rageval_spec.exchange.shared.spans.span_traces import make_id, write_spans
 from rageval_spec.exchange.shared.spans.spans import OK, SECOND, Link, Span, SpanEvent
 from rageval_spec.plugin.secrets import Secret
@@ -35,8 +47,6 @@ from rageval_spec.wording import count_noun
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
     from rageval_spec.data.outcomes import Cell
-    from rageval_spec.endpoints.service import Service
-    from rageval_spec.exchange.shared.scores import Judgements, Score
 
 
 LOCAL = "http://localhost:4318"
@@ -62,31 +72,17 @@ class OtelConnection(BaseModel):
     )
 
 
-def find_endpoint(node: OtelConnection, environment: Mapping[str, str] = os.environ) -> str:
+def find_endpoint(node: OtelConnection) -> str:
     """The endpoint without a slash or the path of a signal at its end."""
-    found = (node.endpoint or environment.get(_ENDPOINT) or LOCAL).strip().rstrip("/")
+    found = choose_url(node.endpoint, (_ENDPOINT,), LOCAL).strip().rstrip("/")
     return found.removesuffix("/v1/traces").rstrip("/")
 
 
-def connect(node: OtelConnection, where: str) -> Service:
-    """A service for the paths `/v1/...` of the endpoint; opens nothing yet.
-
-    Raises:
-        UsageError: the endpoint is not a URL, or a header cannot be sent.
-    """
-    from rageval_spec.endpoints.service import LIMITS, Service
-
-    url = find_endpoint(node)
-    require_url(url, where, "endpoint")
-    limits = replace(LIMITS, requests_per_minute=node.requests_per_minute)
-    return Service(url, where, headers=find_headers(node), limits=limits, url_key="endpoint")
-
-
-def find_headers(node: OtelConnection, environment: Mapping[str, str] = os.environ) -> dict[str, Secret]:
+def find_headers(node: OtelConnection) -> dict[str, Secret]:
     """The headers of the node, or of the environment: `key=value` pairs with commas between them, percent-encoded."""
     if node.headers is not None:
         return dict(node.headers)
-    pairs = (pair.partition("=") for pair in environment.get(_HEADERS, "").split(","))
+    pairs = (pair.partition("=") for pair in os.environ.get(_HEADERS, "").split(","))
     return {name.strip(): Secret(unquote(text.strip()), f"${{{_HEADERS}}}") for name, sign, text in pairs if sign}
 
 
@@ -130,18 +126,17 @@ class OtelTarget(Target[OtelTargetNode]):
         "export otel rageval-results --signals logs --signals metrics --dry-run",
     )
     batch = 200
-
-    def __init__(self, node: OtelTargetNode, context: Any) -> None:
-        """Keep the node and the context; open nothing."""
-        super().__init__(node, context)
-        self._service: Service | None = None
-        self._rejected: list[str] = []
-        self._without_trace = 0
+    api: Service
+    _without_trace = 0
 
     @property
     def destination(self) -> str:
-        """The endpoint."""
         return find_endpoint(self.node)
+
+    def connect(self) -> Service:
+        url = require_url(self.destination, self.context.name, "endpoint")
+        limits = replace(LIMITS, requests_per_minute=self.node.requests_per_minute)
+        return Service(url, self.context.name, headers=find_headers(self.node), limits=limits, url_key="endpoint")
 
     def list_parcels(self, evaluation: Evaluation) -> Iterator[Parcel]:
         """A log record for each value, a span for the values of each answer, and a metric for each number, as asked."""
@@ -156,11 +151,8 @@ class OtelTarget(Target[OtelTargetNode]):
         Raises:
             RagevalError: the endpoint did not take all of them.
         """
-        if self._service is None:
-            self._service = connect(self.node, self.context.name)
         for kind, signal in KINDS.items():
-            bodies = [parcel.body for parcel in parcels if parcel.kind == kind]
-            if bodies:
+            if bodies := [parcel.body for parcel in parcels if parcel.kind == kind]:
                 self._send(signal, encode_bodies(kind, bodies, find_time(self.node.time)))
 
     def remarks(self) -> Sequence[str]:
@@ -173,17 +165,10 @@ class OtelTarget(Target[OtelTargetNode]):
         told = "the records of their values name only the question; --signals traces sends them as traces of their own"
         return [f"{some} without a trace: {told}"]
 
-    def close(self) -> None:
-        """Close the connections."""
-        if self._service is not None:
-            self._service.close()
-
     def _list_answers(self, evaluation: Evaluation) -> Iterator[Parcel]:
-        from rageval_spec.exchange.shared.scores import EvaluationScores, Judgements
-
         judgements = Judgements(evaluation)
         self._without_trace = 0
-        for scores in group_answers(iter(EvaluationScores(evaluation, None))):
+        for scores in EvaluationScores(evaluation, None).answers():
             place = find_place(scores[0].link)
             if place is None:
                 self._without_trace += 1
@@ -194,12 +179,9 @@ class OtelTarget(Target[OtelTargetNode]):
                 yield from (_make_event(score, own, judgements) for score in scores)
 
     def _send(self, signal: Signal, content: bytes) -> None:
-        from rageval_spec.endpoints.service import ServiceError
-        from rageval_spec.exchange.shared.spans.protobuf import WireError, read_rejection
-
-        assert self._service is not None, "connected before"
+        where = f"{self.destination}/v1/{signal}"
         try:
-            reply = self._service.send(f"/v1/{signal}", content, PROTOBUF)
+            reply = self.api.send(f"/v1/{signal}", content, PROTOBUF)
         except ServiceError as error:
             if signal != "traces" and error.status in (200, 404, 405, 415, 501):
                 instead = ", or send events of spans: --signals traces" if signal == "logs" else ""
@@ -210,23 +192,19 @@ class OtelTarget(Target[OtelTargetNode]):
         try:
             rejected, message = (0, "") if reply[:1] == b"{" else read_rejection(reply)
         except WireError as error:
-            raise RagevalError(
-                f"{self.destination}/v1/{signal}: answered with something that is not OTLP: {error}"
-            ) from None
+            raise RagevalError(f"{where}: answered with something that is not OTLP: {error}") from None
         if rejected:
-            raise RagevalError(f"{self.destination}/v1/{signal}: rejected {rejected:,} of what was sent: {message}")
+            raise RagevalError(f"{where}: rejected {rejected:,} of what was sent: {message}")
 
 
 def find_time(moment: str | None) -> int:
-    """A moment, or now, in nanoseconds since 1970."""
-
+    """A moment, or now, in nanoseconds since 1970, as whole milliseconds."""
     now = datetime.now(UTC)
-    return now_in((now if moment is None else parse_moment(moment, now)).timestamp())
+    return round((now if moment is None else parse_moment(moment, now)).timestamp() * 1000) * (SECOND // 1000)
 
 
 def encode_bodies(kind: str, bodies: Sequence[Mapping[str, Any]], now: int) -> bytes:
     """The request with these bodies of one kind of parcel."""
-    from rageval_spec.exchange.shared.spans.protobuf import Scope, encode_events, encode_gauges, encode_spans
     from rageval_spec.kernels import version
 
     scope = Scope("rageval-spec", version())
@@ -234,15 +212,14 @@ def encode_bodies(kind: str, bodies: Sequence[Mapping[str, Any]], now: int) -> b
         return encode_spans((span for body in bodies for span in make_spans(body, now, RESOURCE)), scope)
     if kind == _EVENT:
         return encode_events((make_event(body, now) for body in bodies), RESOURCE, scope)
-    gauges = (Gauge(body["name"], body["value"], body["attributes"], now, body["description"], body["unit"])
-              for body in bodies)  # fmt: skip
-    return encode_gauges(gauges, RESOURCE, scope)
+    return encode_gauges((Gauge(**body, time=now) for body in bodies), RESOURCE, scope)
 
 
 def _describe(score: Score, judgements: Judgements) -> dict[str, Any]:
-
-    found = describe_value(score, judgements.label(score), judgements.explain(score))
-    return {**found, "evaluator": asdict(judgements.find_evaluator(score.metric))}
+    """A value as JSON types."""
+    told = {"label": judgements.label(score), "comment": judgements.explain(score), "status": score.status}
+    evaluator = asdict(judgements.find_evaluator(score.metric))
+    return {"name": score.metric, "value": score.value, **told, "evaluator": evaluator}
 
 
 def _locate(score: Score, place: ValueSpan) -> dict[str, Any]:
@@ -250,14 +227,13 @@ def _locate(score: Score, place: ValueSpan) -> dict[str, Any]:
 
 
 def _make_span(scores: Sequence[Score], place: ValueSpan | None, own: ValueSpan, judgements: Judgements) -> Parcel:
-
     first = scores[0]
     body = {**_locate(first, own), "values": [_describe(score, judgements) for score in scores]}
     if place is None:
         body["answer"] = describe_answer(first.sample)
     shown = ", ".join(_show(score) for score in scores)
     where = f"trace {own.trace_id[:_SHOWN_ID]}" + ("" if place is not None else ", a new one")
-    return Parcel(f"span/{first.dataset}/{first.system}/{first.query_id}", body, f"{shown} -> {where}", _SPAN)
+    return Parcel(f"span/{'/'.join(first.answer)}", body, f"{shown} -> {where}", _SPAN)
 
 
 def _make_event(score: Score, place: ValueSpan, judgements: Judgements) -> Parcel:
@@ -271,7 +247,6 @@ def _show(score: Score) -> str:
 
 
 def _list_metrics(evaluation: Evaluation) -> Iterator[Parcel]:
-
     for gauge in list_gauges(evaluation, 0):
         body = {key: value for key, value in gauge._asdict().items() if key != "time"}
         key = "/".join((gauge.name, *(str(gauge.attributes[name]) for name in sorted(gauge.attributes))))
@@ -311,11 +286,6 @@ def _is_id(text: str, digits: int) -> bool:
     return len(text) == digits and _HEX.issuperset(text) and bool(text.strip("0"))
 
 
-def describe_value(score: Score, label: str | None, explanation: str | None) -> dict[str, Any]:
-    """A value as JSON types."""
-    return {"name": score.metric, "value": score.value, "label": label, "comment": explanation, "status": score.status}
-
-
 def describe_answer(sample: Mapping[str, Any]) -> dict[str, Any]:
     """What of a row of the samples table a trace can hold, as JSON types."""
     kept = ("question", "answer", "contexts", "context_ids", "scores", "error", "seconds", "input_tokens",
@@ -325,17 +295,14 @@ def describe_answer(sample: Mapping[str, Any]) -> dict[str, Any]:
 
 def make_spans(body: Mapping[str, Any], now: int, resource: Mapping[str, Any]) -> list[Span]:
     """The spans of one answer's values, and of the answer itself if it was not read from a trace."""
-    place = find_own_place(body)
+    place = _find_own_place(body)
     written: list[Span] = []
     if "answer" in body:
         written = write_spans(_read_trace(body), place.trace_id, now, resource)
         place = ValueSpan(written[0].trace_id, written[0].span_id, written[0].end)
     time = place.ended or now
     own = make_id(place.trace_id, place.span_id, json.dumps(body, sort_keys=True), digits=16)
-    attributes = {
-        "openinference.span.kind": "EVALUATOR",
-        **{f"rageval.{name}": body[name] for name in _DETAILS},
-    }
+    attributes = {"openinference.span.kind": "EVALUATOR", **{f"rageval.{name}": body[name] for name in _DETAILS}}
     events = tuple(SpanEvent(EVALUATION_EVENT, time, describe_event(value)) for value in body["values"])
     links = (Link(place.trace_id, place.span_id),)
     evaluated = Span(
@@ -347,47 +314,40 @@ def make_spans(body: Mapping[str, Any], now: int, resource: Mapping[str, Any]) -
 
 def make_event(body: Mapping[str, Any], now: int) -> LogEvent:
     """One value as an event of its own."""
-    place = find_own_place(body)
+    place = _find_own_place(body)
     attributes = {**describe_event(body["value"]), **{f"rageval.{name}": body[name] for name in _DETAILS}}
     return LogEvent(EVALUATION_EVENT, place.ended or now, attributes, place.trace_id, place.span_id)
 
 
-def find_own_place(body: Mapping[str, Any]) -> ValueSpan:
+def _find_own_place(body: Mapping[str, Any]) -> ValueSpan:
     """The span that a body names."""
     return ValueSpan(body["trace_id"], body["span_id"], body["ended"])
 
 
 def describe_event(value: Mapping[str, Any]) -> dict[str, Any]:
     """The attributes of the event; without a number, `error.type` says why there is none."""
-    found = {key: value[part] for part, key in EVALUATION.items() if value[part] is not None}
-    found |= {key: value["evaluator"][part] for part, key in EVALUATOR.items() if value["evaluator"][part] is not None}
+    found = drop_unknown({key: value[part] for part, key in EVALUATION.items()})
+    found |= drop_unknown({key: value["evaluator"][part] for part, key in EVALUATOR.items()})
     return found if value["status"] == "scored" else {**found, "error.type": value["status"]}
 
 
 def place_answer(score: Score) -> ValueSpan:
     """The span of an answer without a trace: its ids depend on the answer's place in the evaluation and its text."""
-    parts = (score.dataset, score.system, score.query_id, json.dumps(describe_answer(score.sample), sort_keys=True))
-    trace_id = make_id("answer", *parts, digits=32)
+    said = json.dumps(describe_answer(score.sample), sort_keys=True)
+    trace_id = make_id("answer", *score.answer, said, digits=32)
     return ValueSpan(trace_id, make_id(trace_id, "root", digits=16), 0)
 
 
 def _read_trace(body: Mapping[str, Any]) -> Trace:
     answer = body["answer"]
     texts, ids, scores = (answer.get(name) for name in ("contexts", "context_ids", "scores"))
-    documents = None
-    if texts is not None or ids is not None:
-        documents = tuple(Document(*parts) for parts in _zip(texts, ids, scores))
+    parts = zip_longest(texts or (), ids or (), scores or ())
+    documents = None if texts is None and ids is None else tuple(Document(*part) for part in parts)
     numbers = {name: answer.get(name) for name in ("seconds", "input_tokens", "output_tokens", "cost")}
     link = TraceLink("otel", body["trace_id"])
     return Trace(
         link, answer["question"], answer=answer.get("answer"), documents=documents, error=answer.get("error"), **numbers
     )
-
-
-def _zip(*lists: Sequence[Any] | None) -> Iterator[tuple[Any, ...]]:
-    length = max(len(one) for one in lists if one is not None)
-    padded = ([*(one or ()), *[None] * (length - len(one or ()))] for one in lists)
-    return zip(*padded, strict=True)
 
 
 def list_gauges(evaluation: Evaluation, time: int) -> Iterator[Gauge]:
@@ -409,7 +369,7 @@ def list_gauges(evaluation: Evaluation, time: int) -> Iterator[Gauge]:
         yield Gauge("rageval.metric.queries.total", one.total, named, time, "All queries.", "{query}")
     for taken in evaluation.provenance.taken_over:
         named = {"spec": evaluation.name, "dataset": taken.dataset, "system": taken.system}
-        named |= {key: told for key, told in (("first", taken.first), ("last", taken.last)) if told is not None}
+        named |= drop_unknown({"first": taken.first, "last": taken.last})
         text = "Answers that were not asked in this evaluation."
         yield Gauge("rageval.answers.taken_over", taken.answers, named, time, text, "{answer}")
     text = "The outcome of a gate: 1 for its outcome and 0 for the others."
@@ -423,14 +383,3 @@ def _name(evaluation: Evaluation, cell: Cell) -> dict[str, str]:
     """The attributes of a cell; without `slice` it is about all queries."""
     named = {"spec": evaluation.name, "dataset": cell.dataset, "system": cell.system, "metric": cell.metric}
     return named if cell.slice is None else {**named, "slice": cell.slice}
-
-
-def group_answers(scores: Iterator[Score]) -> Iterator[list[Score]]:
-    """The values of each answer; those of an answer stand together."""
-    for _, group in groupby(scores, key=lambda score: (score.dataset, score.system, score.query_id)):
-        yield list(group)
-
-
-def now_in(seconds: float) -> int:
-    """Seconds since 1970 as nanoseconds."""
-    return round(seconds * 1000) * (SECOND // 1000)

@@ -9,17 +9,19 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from datetime import UTC, datetime, timedelta
+from itertools import chain
+from typing import Any
 
 from pydantic import Field
 
 from rageval_spec.data.traces import Trace, TraceLink
-from rageval_spec.endpoints.service import Service, ServiceError, list_pages, quote_part
+from rageval_spec.endpoints.service import Service, ServiceError, quote_part
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.exchange.shared.contracts import check_url
+from rageval_spec.exchange.shared.connections import ToolApi, check_url, list_cursor_pages, read_key
 from rageval_spec.exchange.shared.spans.spans import ERROR, OK, UNSET, Span, SpanEvent
 from rageval_spec.plugin.secrets import Secret
+from rageval_spec.recorded import values
 from rageval_spec.recorded.questions_and_answers import RecordedPaths, find_question
 from rageval_spec.recorded.values import dump_text
 
@@ -39,53 +41,60 @@ API_KEY = Field(
 Pairs = list[tuple[str, str]]
 
 
-class PhoenixAddress(NamedTuple):
-    """Where Phoenix is: its URL and its key."""
+def find_url(url: str | None) -> str:
+    """The URL of the node, of the environment, or of this machine.
 
-    url: str
-    api_key: Secret | None
-
-    @classmethod
-    def of(cls, url: str | None, api_key: Secret | None) -> PhoenixAddress:
-        """The settings, completed from the environment.
-
-        Raises:
-            UsageError: the environment's URL is wrong.
-        """
-        if url is None:
-            url = os.environ.get("PHOENIX_COLLECTOR_ENDPOINT", "").strip() or LOCAL
-            try:
-                url = str(check_url(url)).removesuffix("/v1/traces")
-            except ValueError as error:
-                raise UsageError(f"PHOENIX_COLLECTOR_ENDPOINT: {error}") from None
-        if api_key is None and (key := os.environ.get("PHOENIX_API_KEY", "").strip()):
-            api_key = Secret(key)
-        return cls(url, api_key)
+    Raises:
+        UsageError: the environment's URL is wrong.
+    """
+    if url is not None:
+        return url
+    try:
+        named = check_url(os.environ.get("PHOENIX_COLLECTOR_ENDPOINT", "").strip() or LOCAL)
+    except ValueError as error:
+        raise UsageError(f"PHOENIX_COLLECTOR_ENDPOINT: {error}") from None
+    return str(named).removesuffix("/v1/traces")
 
 
-class PhoenixServer:
+def find_headers(api_key: Secret | None) -> dict[str, Secret]:
+    """The header with the key of the node or of the environment; {} without any."""
+    key = (os.environ.get("PHOENIX_API_KEY", "") if api_key is None else api_key.reveal()).strip()
+    return {} if api_key is None and not key else {"authorization": Secret(f"Bearer {key}")}
+
+
+class PhoenixServer(ToolApi):
     """Reads and writes below `/v1` of one Phoenix."""
 
-    def __init__(self, address: PhoenixAddress, where: str) -> None:
-        """Open nothing yet; `where` begins every message."""
-        key = address.api_key
-        headers = {} if key is None else {"authorization": Secret(f"Bearer {key.reveal().strip()}")}
-        self.service = Service(address.url, where, headers=headers)
-        self.where = where
+    def __init__(self, url: str | None, api_key: Secret | None, where: str) -> None:
+        """Raises `UsageError` if the environment's URL is wrong."""
+        super().__init__(Service(find_url(url), where, headers=find_headers(api_key)), where)
 
     def list_items(self, path: str, parameters: Pairs) -> Iterator[dict[str, Any]]:
-        """The objects in `data` of all pages of a path.
+        """The objects in `data` of all pages of a path."""
+
+        def fetch(cursor: dict[str, str]) -> tuple[list[dict[str, Any]], Any]:
+            content = self.service.get(path, [*parameters, *cursor.items()])
+            message = f"{self.where}: {path} answered without the list 'data'; is url that of Phoenix?"
+            data = read_key(content, "data", list, message)
+            if not all(isinstance(item, dict) for item in data):
+                raise ServiceError(message)
+            return data, content.get("next_cursor")
+
+        return chain.from_iterable(list_cursor_pages(fetch, self.where))
+
+    def read_examples(self, dataset: str, identity: str) -> Iterator[Trace]:
+        """The questions of the examples of a dataset with this name and id.
 
         Raises:
-            ServiceError: a page cannot be read, or is not a page of Phoenix.
+            DataError: an example has no id, or no input.
         """
-
-        def fetch(cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
-            further = [] if cursor is None else [("cursor", cursor)]
-            return self._read_page(self.service.get(path, [*parameters, *further]), path)
-
-        for page in list_pages(fetch, self.where):
-            yield from page
+        path = f"/v1/datasets/{identity}/examples"
+        content = self.service.get(path)
+        message = f"{self.where}: {path} answered without the list 'examples'"
+        data = read_key(content, "data", Mapping, message)
+        version = str(data.get("version_id") or "")
+        for number, example in enumerate(read_key(data, "examples", list, message), 1):
+            yield read_example(example, dataset, version, f"{self.where}: dataset {dataset}, example {number}")
 
     def project_path(self, project: str, rest: str) -> str:
         """The path of something in a project, named by name or id."""
@@ -96,7 +105,6 @@ class PhoenixServer:
 
         Raises:
             UsageError: there is none.
-            ServiceError: Phoenix cannot be asked.
         """
         for found in self.list_items("/v1/datasets", [("name", name), ("limit", "100")]):
             if found.get("name") == name and isinstance(found.get("id"), str):
@@ -106,17 +114,6 @@ class PhoenixServer:
     def list_projects(self) -> list[str]:
         """The names of all projects."""
         return [str(one.get("name")) for one in self.list_items("/v1/projects", [("limit", "100")])]
-
-    def close(self) -> None:
-        """End the calls under way."""
-        self.service.close()
-
-    def _read_page(self, content: Any, path: str) -> tuple[list[dict[str, Any]], str | None]:
-        data = content.get("data") if isinstance(content, dict) else None
-        cursor = content.get("next_cursor") if isinstance(content, dict) else None
-        if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
-            raise ServiceError(f"{self.where}: {path} answered without the list 'data'; is url that of Phoenix?")
-        return data, cursor if isinstance(cursor, str) else None
 
 
 PROJECT = "openinference.project.name"
@@ -130,11 +127,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def read_span(found: Mapping[str, Any], project: str, place: str) -> Span:
-    """A span of the REST API; `place` names it in messages.
-
-    Raises:
-        DataError: it has no ids, or attributes that are no object.
-    """
+    """A span of the REST API; `place` names it in messages."""
     context, attributes = found.get("context"), found.get("attributes")
     ids = [context.get(name) for name in ("trace_id", "span_id")] if isinstance(context, Mapping) else []
     if len(ids) != 2 or not all(isinstance(one, str) and one for one in ids):
@@ -187,25 +180,17 @@ def add_annotations(span: Span, annotations: list[Mapping[str, Any]]) -> Span:
 
 def read_time(text: Any) -> int:
     """Nanoseconds since 1970 of an ISO 8601 time; 0 if it is none."""
-    if not isinstance(text, str):
+    if not isinstance(text, str) or (moment := values.read_time(text)) is None:
         return 0
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return 0
-    gone = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH
-    return ((gone.days * 86400 + gone.seconds) * 1_000_000 + gone.microseconds) * 1000
+    return (moment - _EPOCH) // timedelta(microseconds=1) * 1000
 
 
 def _read_event(found: Any) -> SpanEvent:
     if not isinstance(found, Mapping):
         return SpanEvent("")
     attributes = found.get("attributes")
-    return SpanEvent(
-        str(found.get("name") or ""),
-        read_time(found.get("timestamp")),
-        attributes if isinstance(attributes, Mapping) else {},
-    )
+    known = attributes if isinstance(attributes, Mapping) else {}
+    return SpanEvent(str(found.get("name") or ""), read_time(found.get("timestamp")), known)
 
 
 def _read_annotation(annotation: Mapping[str, Any]) -> dict[str, Any]:
@@ -217,33 +202,21 @@ def _read_annotation(annotation: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_example(found: Any, dataset: str, version: str, place: str) -> Trace:
-    """The question of an example: the usual keys of its input, and the reference from those of its output.
-
-    Raises:
-        DataError: it has no id, or no input.
-    """
+    """The question of an example: the usual keys of its input, and the reference from those of its output."""
     node_id = found.get("node_id", found.get("id")) if isinstance(found, Mapping) else None
     if not isinstance(node_id, str):
         raise DataError(f"{place}: it has no id")
     question = find_question(found.get("input")) or dump_text(found.get("input"))
     if question is None:
         raise DataError(f"{place}: it has no input")
-    metadata = found.get("metadata")
+    metadata, given = found.get("metadata"), found.get("input")
+    listed = given.items() if isinstance(given, Mapping) else ()
+    inner = {f"input.{key}": value for key, value in listed if value != question and dump_text(value) is not None}
     others = {key: value for key, value in {"dataset": dataset, "version": version}.items() if value}
     return Trace(
         TraceLink("phoenix", node_id, others=others),
         question,
         query_id=str(found.get("id") or node_id),
         references=RecordedPaths().references(found.get("output")),
-        metadata={
-            **_list_others(found.get("input"), question),
-            **(dict(metadata) if isinstance(metadata, dict) else {}),
-        },
+        metadata={**inner, **(metadata if isinstance(metadata, dict) else {})},
     )
-
-
-def _list_others(value: Any, question: str) -> dict[str, Any]:
-    """The keys of an input that do not hold the question."""
-    if not isinstance(value, Mapping):
-        return {}
-    return {f"input.{key}": inner for key, inner in value.items() if inner != question and dump_text(inner) is not None}

@@ -5,24 +5,21 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
-from functools import cached_property
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import Field, model_validator
 
+from rageval_spec.data.traces import Trace
+from rageval_spec.diagnostics import suggest
 from rageval_spec.endpoints.service import ServiceError
 from rageval_spec.errors import UsageError
 from rageval_spec.exchange.phoenix import connection
-from rageval_spec.exchange.shared.contracts import TraceSource, WindowNode, parse_moment, validate_url
-from rageval_spec.exchange.shared.spans.span_traces import SpanReader
+from rageval_spec.exchange.shared.connections import validate_url
+from rageval_spec.exchange.shared.contracts import WindowNode
+from rageval_spec.exchange.shared.delivery import split
+from rageval_spec.exchange.shared.span_sources import SpanSource
 from rageval_spec.exchange.shared.spans.spans import Span, documents_of, format_moment
 from rageval_spec.plugin.secrets import Secret
-
-if TYPE_CHECKING:
-    from rageval_spec.data.traces import Trace
-    from rageval_spec.plugin import Context
 
 TOOL = "phoenix"
 _TRACES_A_PAGE = 1000
@@ -54,7 +51,7 @@ class PhoenixSourceNode(WindowNode):
         return self
 
 
-class PhoenixSource(TraceSource[PhoenixSourceNode]):
+class PhoenixSource(SpanSource[PhoenixSourceNode]):
     """Reads traces newest first, each with all its spans and their annotations."""
 
     node_type = PhoenixSourceNode
@@ -65,74 +62,34 @@ class PhoenixSource(TraceSource[PhoenixSourceNode]):
         "import phoenix --dataset golden -o golden.jsonl",
     )
 
-    def __init__(self, node: PhoenixSourceNode, context: Context) -> None:
-        """Ask for nothing yet."""
-        super().__init__(node, context)
-        self._reader = SpanReader(TOOL)
+    tool = TOOL
+    api: connection.PhoenixServer
 
-    def read(self) -> Iterator[Trace]:
-        """The traces, or the examples as traces without an answer.
+    def connect(self) -> connection.PhoenixServer:
+        return connection.PhoenixServer(self.node.url, self.node.api_key, self.context.name)
 
-        Raises:
-            UsageError: there is no such project or dataset.
-            RagevalError: Phoenix cannot be asked, or a span cannot be read.
-        """
-        found = self._read_examples() if self.node.dataset is not None else self._read_project()
-        return islice(found, self.node.limit)
-
-    def remarks(self) -> Sequence[str]:
-        """What was left out."""
-        return self._reader.remarks()
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._phoenix.close()
-
-    @cached_property
-    def _phoenix(self) -> connection.PhoenixServer:
-        return connection.PhoenixServer(
-            connection.PhoenixAddress.of(self.node.url, self.node.api_key), self.context.name
-        )
-
-    def _read_examples(self) -> Iterator[Trace]:
-        name = str(self.node.dataset)
-        dataset = self._phoenix.find_dataset(name)
-        path = f"/v1/datasets/{dataset}/examples"
-        content = self._phoenix.service.get(path)
-        data = content.get("data") if isinstance(content, Mapping) else None
-        examples = data.get("examples") if isinstance(data, Mapping) else None
-        if not isinstance(examples, list):
-            raise ServiceError(f"{self.context.name}: {path} answered without the list 'examples'")
-        version = str(data.get("version_id") or "") if isinstance(data, Mapping) else ""
-        for number, example in enumerate(examples, 1):
-            yield connection.read_example(
-                example, name, version, f"{self.context.name}: dataset {name}, example {number}"
-            )
-
-    def _read_project(self) -> Iterator[Trace]:
-        ids = self._list_traces()
-        at_once = min(_TRACES_AT_ONCE, self.node.limit or _TRACES_AT_ONCE)
-        while batch := list(islice(ids, at_once)):
+    def read_all(self) -> Iterator[Trace]:
+        if (name := self.node.dataset) is not None:
+            yield from self.api.read_examples(name, self.api.find_dataset(name))
+            return
+        for batch in split(self._list_traces(), min(_TRACES_AT_ONCE, self.node.limit or _TRACES_AT_ONCE)):
             spans = self._read_spans(batch)
             for trace_id in batch:
-                for trace in self._reader.read(spans[trace_id]):
+                for trace in self.reader.read(spans[trace_id]):
                     yield _check_retriever(trace, spans[trace_id])
 
     def _list_traces(self) -> Iterator[str]:
         """The ids of the traces in the window, newest first, each once."""
         seen: set[str] = set()
         limit = min(self.node.limit or _TRACES_A_PAGE, _TRACES_A_PAGE)
-        window = [("sort", "start_time"), ("order", "desc"), ("limit", str(limit)), *self._list_bounds()]
-        for trace in self._ask_project("traces", window):
+        asked = [("sort", "start_time"), ("order", "desc"), ("limit", str(limit))]
+        bounds = zip(("start_time", "end_time"), self.node.window, strict=True)
+        asked += [(name, format_moment(moment)) for name, moment in bounds if moment is not None]
+        for trace in self._ask_project("traces", asked):
             trace_id = trace.get("trace_id")
             if isinstance(trace_id, str) and trace_id not in seen:
                 seen.add(trace_id)
                 yield trace_id
-
-    def _list_bounds(self) -> connection.Pairs:
-        now = datetime.now(UTC)
-        bounds = {"start_time": self.node.since, "end_time": self.node.until}
-        return [(name, format_moment(parse_moment(text, now))) for name, text in bounds.items() if text is not None]
 
     def _read_spans(self, trace_ids: Sequence[str]) -> dict[str, list[Span]]:
         """The spans of some traces, by trace, with their annotations."""
@@ -160,18 +117,18 @@ class PhoenixSource(TraceSource[PhoenixSourceNode]):
 
     def _read_annotations(self, kind: str, ids: Sequence[str]) -> dict[str, list[Mapping[str, Any]]]:
         found: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-        path = self._phoenix.project_path(str(self.node.project), f"{kind}_annotations")
-        for start in range(0, len(ids), _TRACES_AT_ONCE):
-            wanted = [(f"{kind}_ids", one) for one in ids[start : start + _TRACES_AT_ONCE]]
+        path = self.api.project_path(str(self.node.project), f"{kind}_annotations")
+        for some in split(ids, _TRACES_AT_ONCE):
+            wanted = [(f"{kind}_ids", one) for one in some]
             limit = ("limit", str(_ANNOTATIONS_A_PAGE))
-            for annotation in self._phoenix.list_items(path, [*wanted, limit]):
+            for annotation in self.api.list_items(path, [*wanted, limit]):
                 found[str(annotation.get(f"{kind}_id"))].append(annotation)
         return found
 
     def _ask_project(self, what: str, parameters: connection.Pairs) -> Iterator[dict[str, Any]]:
         project = str(self.node.project)
         try:
-            yield from self._phoenix.list_items(self._phoenix.project_path(project, what), parameters)
+            yield from self.api.list_items(self.api.project_path(project, what), parameters)
         except ServiceError as error:
             if error.status != _NOT_THERE:
                 raise
@@ -179,10 +136,8 @@ class PhoenixSource(TraceSource[PhoenixSourceNode]):
 
     def _explain_missing(self, project: str, error: ServiceError) -> UsageError | ServiceError:
         """The error about a project that is not there, with the names of those that are."""
-        from rageval_spec.diagnostics import suggest
-
         try:
-            names = self._phoenix.list_projects()
+            names = self.api.list_projects()
         except ServiceError:
             return error
         if project in names:

@@ -20,19 +20,18 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, model_validator
 
-from rageval_spec.data.findings import list_findings
 from rageval_spec.endpoints.service import ServiceError
 from rageval_spec.errors import UsageError
 from rageval_spec.exchange.phoenix import connection
-from rageval_spec.exchange.shared.contracts import Parcel, Target, TargetNode, validate_url
-from rageval_spec.exchange.shared.scores import EvaluationScores, Judgements, Names, Score
+from rageval_spec.exchange.shared.connections import read_key, validate_url
+from rageval_spec.exchange.shared.contracts import Parcel, TargetNode
+from rageval_spec.exchange.shared.scores import EvaluationScores, Judgements, Names, Score, ValueTarget
 from rageval_spec.exchange.shared.spans.spans import format_moment
 from rageval_spec.plugin.secrets import Secret
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
-    from rageval_spec.data.traces import Trace
 
 
 class PhoenixTargetNode(TargetNode):
@@ -61,7 +60,15 @@ class PhoenixTargetNode(TargetNode):
         return self
 
 
-class PhoenixTarget(Target[PhoenixTargetNode]):
+RELEVANCE = "relevance"
+"""The name of the annotation with a document's relevance from the dataset."""
+_GONE = re.compile(rb"(?:Spans|Traces) with IDs (?P<ids>[0-9a-fA-F, ]+) do not exist")
+_OUT_OF_BOUNDS = re.compile(rb"Document position \d+ is out of bounds for span (?P<ids>[0-9a-fA-F]+)")
+_SYNC = [("sync", "true")]
+"""Without it, Phoenix accepts everything and drops what it cannot use."""
+
+
+class PhoenixTarget(ValueTarget[PhoenixTargetNode]):
     """Writes what Phoenix replaces when it is written again, so that sending twice changes nothing."""
 
     node_type = PhoenixTargetNode
@@ -73,118 +80,60 @@ class PhoenixTarget(Target[PhoenixTargetNode]):
         "export phoenix rageval-results --dataset golden --experiment nightly",
     )
     batch = 50
+    tool = "phoenix"
+    lost = ("annotation", "span", "Phoenix")
+    api: connection.PhoenixServer
 
     @property
     def destination(self) -> str:
-        """The URL, and the dataset if there is one."""
         dataset = "" if self.node.dataset is None else f", dataset {self.node.dataset}"
-        return f"{self._address.url}{dataset}"
+        return f"{connection.find_url(self.node.url)}{dataset}"
+
+    def connect(self) -> connection.PhoenixServer:
+        return connection.PhoenixServer(self.node.url, self.node.api_key, self.context.name)
 
     def list_parcels(self, evaluation: Evaluation) -> Iterator[Parcel]:
-        """An annotation for each value and judged document, or an experiment's run for each answer.
+        """An experiment's run for each answer, or the annotations of each answer; those of its documents follow.
 
         Raises:
             UsageError: no answer has a trace in Phoenix, or no question is in the dataset.
-            ServiceError: the dataset cannot be read.
         """
-        return self._writer.list_parcels(evaluation)
-
-    def send(self, parcels: Sequence[Parcel]) -> None:
-        """Write parcels; each replaces what was written under its key.
-
-        Raises:
-            ServiceError: Phoenix refused them, or cannot be asked.
-        """
-        self._writer.send(parcels)
-
-    def remarks(self) -> Sequence[str]:
-        """What was left out, and why."""
-        return self._writer.remarks()
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._phoenix.close()
-
-    @cached_property
-    def _address(self) -> connection.PhoenixAddress:
-        return connection.PhoenixAddress.of(self.node.url, self.node.api_key)
-
-    @cached_property
-    def _phoenix(self) -> connection.PhoenixServer:
-        return connection.PhoenixServer(self._address, self.context.name)
-
-    @cached_property
-    def _writer(self) -> Annotations | Experiments:
-        if self.node.dataset is None:
-            return Annotations(self._phoenix)
-        return Experiments(self._phoenix, self.node.dataset, self.node.experiment)
-
-
-RELEVANCE = "relevance"
-"""The name of the annotation with a document's relevance from the dataset."""
-_GONE = re.compile(rb"(?:Spans|Traces) with IDs (?P<ids>[0-9a-fA-F, ]+) do not exist")
-_OUT_OF_BOUNDS = re.compile(rb"Document position \d+ is out of bounds for span (?P<ids>[0-9a-fA-F]+)")
-_SYNC = [("sync", "true")]
-"""Without it, Phoenix accepts everything and drops what it cannot use."""
-
-
-class Annotations:
-    """Lists and writes the annotations of one evaluation."""
-
-    def __init__(self, phoenix: connection.PhoenixServer) -> None:
-        """Write nothing yet."""
-        self._phoenix = phoenix
-        self._scores: EvaluationScores | None = None
-        self._gone: set[str] = set()
-        self._left_out = 0
-
-    def list_parcels(self, evaluation: Evaluation) -> Iterator[Parcel]:
-        """The annotations, in the order of the samples; those of an answer's documents follow its own.
-
-        Raises:
-            UsageError: no answer has a trace in Phoenix.
-        """
-        self._scores = EvaluationScores(evaluation, "phoenix")
+        if self._experiments is not None:
+            yield from self._experiments.list_parcels(evaluation)
+            return
         judgements, names = Judgements(evaluation), Names()
-        last: object = None
-        for score in self._scores:
-            answer = score.dataset, score.system, score.query_id
-            if answer != last:
-                last = answer
-                yield from _list_relevance(score, names)
-            yield _annotate(score, judgements, evaluation.name)
-            yield from _list_documents(score, names)
+        for scores in self.open_scores(evaluation).answers():
+            yield from _list_relevance(scores[0], names)
+            for score in scores:
+                yield _annotate(score, judgements, evaluation.name)
+                yield from _list_documents(score, names)
 
     def send(self, parcels: Sequence[Parcel]) -> None:
-        """Write annotations. Those of spans that Phoenix no longer has are left out and counted.
-
-        Raises:
-            ServiceError: Phoenix refused them, or cannot be asked.
-        """
+        """Write parcels; each replaces what was written under its key. Those of spans that are gone are left out."""
+        if self._experiments is not None:
+            self._experiments.send(parcels)
+            return
         for kind in dict.fromkeys(parcel.kind for parcel in parcels):
             bodies = [parcel.body for parcel in parcels if parcel.kind == kind]
             self._write(f"/v1/{kind.replace(' ', '_')}s", bodies)
 
     def remarks(self) -> list[str]:
-        """What was left out, and why."""
-        said = [] if self._scores is None else self._scores.remarks()
-        if self._left_out:
-            spans = count_noun(len(self._gone), "span")
-            told = f"{count_noun(self._left_out, 'annotation')} left out: {spans} not in Phoenix"
-            said.append(f"{told}, such as {min(self._gone)}")
-        return said
+        return super().remarks() if self._experiments is None else self._experiments.remarks()
+
+    @cached_property
+    def _experiments(self) -> Experiments | None:
+        return None if self.node.dataset is None else Experiments(self.api, self.node.dataset, self.node.experiment)
 
     def _write(self, path: str, bodies: list[dict[str, Any]]) -> None:
         while bodies:
             try:
-                self._phoenix.service.post(path, {"data": bodies}, _SYNC)
+                self.api.service.post(path, {"data": bodies}, _SYNC)
             except ServiceError as error:
                 gone = _find_gone(error)
                 rest = [body for body in bodies if _target_of(body) not in gone]
                 if len(rest) == len(bodies):
                     raise
-                self._gone |= gone
-                self._left_out += len(bodies) - len(rest)
+                self.gone.update(place for body in bodies if (place := _target_of(body)) in gone)
                 bodies = rest
             else:
                 return
@@ -215,19 +164,15 @@ def _annotate(score: Score, judgements: Judgements, name: str) -> Parcel:
         "result": _make_result(score.value, label, reason),
         "metadata": {"evaluation": name, "dataset": score.dataset, "system": score.system, "query_id": score.query_id},
     }
-    shown = score.status if score.value is None else f"{score.value:.4g}"
-    word = f" ({label})" if label and score.value is not None else ""
-    summary = f"{score.metric} {shown}{word} -> {level} {place}"
+    summary = f"{judgements.summarize(score)} -> {level} {place}"
     return Parcel(f"{level}/{place}/{score.metric}/{identifier}", body, summary, f"{level} annotation")
 
 
 def _list_documents(score: Score, names: Names) -> Iterator[Parcel]:
     """What a judge said about each context, such as whether it is relevant."""
-    if score.details is None or score.link is None or connection.RETRIEVER not in score.link.others:
+    if score.link is None or connection.RETRIEVER not in score.link.others:
         return
-    value = {"dataset": score.dataset, "system": score.system, "query_id": score.query_id}
-    value |= {"metric": score.metric, "details": score.details}
-    for one in list_findings(value, score.sample):
+    for one in score.list_findings():
         if one["part"] == "contexts" and one["source"] is not None:
             result = _make_result(one["score"], one["verdict"], one["reason"])
             if any(part is not None for part in result.values()):
@@ -252,13 +197,8 @@ def _list_relevance(score: Score, names: Names) -> Iterator[Parcel]:
 
 
 def _annotate_document(span_id: str, position: int, name: str, result: dict[str, Any], kind: str) -> Parcel:
-    body = {
-        "span_id": span_id,
-        "document_position": position,
-        "name": name,
-        "annotator_kind": kind,
-        "result": result,
-    }
+    place = {"span_id": span_id, "document_position": position}
+    body = {**place, "name": name, "annotator_kind": kind, "result": result}
     said = result["label"] if result["score"] is None else f"{result['score']:.4g}"
     summary = f"{name} {said} -> document {position} of span {span_id}"
     return Parcel(f"document/{span_id}/{position}/{name}", body, summary, "document annotation")
@@ -279,22 +219,17 @@ class Experiments:
         """Write nothing yet; `name` is the experiment's, None for the evaluation's."""
         self._phoenix = phoenix
         self._dataset = dataset
-        self._name = name
         self._dataset_id = ""
+        self._name = name
         self._runs: dict[tuple[str, str], tuple[str, dict[str, str]]] = {}
         self._unknown = 0
 
     def list_parcels(self, evaluation: Evaluation) -> Iterator[Parcel]:
-        """One run for each answer to a question of the dataset, with its values.
-
-        Raises:
-            UsageError: there is no such dataset, or none of its examples is a question of the evaluation.
-            ServiceError: Phoenix cannot be asked.
-        """
+        """One run for each answer to a question of the dataset, with its values."""
         by_id, by_text = self._read_examples()
         judgements = Judgements(evaluation)
         found: dict[tuple[str, str], dict[str, list[Score]]] = {}
-        for scores in _group(EvaluationScores(evaluation, None)):
+        for scores in EvaluationScores(evaluation, None).answers():
             sample = scores[0].sample
             example = by_id.get(scores[0].query_id) or by_text.get(_normalize(sample["question"]))
             answers = found.setdefault((scores[0].dataset, scores[0].system), {})
@@ -316,11 +251,7 @@ class Experiments:
                 yield _make_run("/".join(parts), digest, example, scores, judgements)
 
     def send(self, parcels: Sequence[Parcel]) -> None:
-        """Write runs with their values; the experiment is created with its first run.
-
-        Raises:
-            ServiceError: Phoenix refused them, or cannot be asked.
-        """
+        """Write runs with their values; the experiment is created with its first run."""
         for parcel in parcels:
             body = parcel.body
             experiment, runs = self._open(body["experiment"], body["digest"])
@@ -341,14 +272,7 @@ class Experiments:
     def _read_examples(self) -> tuple[dict[str, str], dict[str, str]]:
         """The ids of the examples that Phoenix uses, by the ids that people gave them and by the question."""
         self._dataset_id = self._phoenix.find_dataset(self._dataset)
-        path = f"/v1/datasets/{self._dataset_id}/examples"
-        content = self._phoenix.service.get(path)
-        data = content.get("data") if isinstance(content, Mapping) else None
-        examples = data.get("examples") if isinstance(data, Mapping) else None
-        if not isinstance(examples, list):
-            raise ServiceError(f"{self._phoenix.where}: {path} answered without the list 'examples'")
-        place = f"{self._phoenix.where}: dataset {self._dataset}"
-        read: list[Trace] = [connection.read_example(one, "", "", place) for one in examples]
+        read = list(self._phoenix.read_examples(self._dataset, self._dataset_id))
         by_text = {_normalize(trace.question): trace.link.trace_id for trace in reversed(read)}
         return {trace.id: trace.link.trace_id for trace in read}, by_text
 
@@ -360,8 +284,8 @@ class Experiments:
             found = next((one for one in known if _is_ours(one, name, digest)), None)
             if found is None:
                 content = {"name": name, "metadata": {DIGEST: digest}}
-                created = self._read_data(self._phoenix.service.post(path, content, repeatable=False), path)
-                self._runs[name, digest] = str(created["id"]), {}
+                created = self._phoenix.service.post(path, content, repeatable=False)
+                self._runs[name, digest] = self._read_id(created, path), {}
             else:
                 self._runs[name, digest] = str(found["id"]), self._list_runs(str(found["id"]))
         return self._runs[name, digest]
@@ -380,39 +304,21 @@ class Experiments:
         }
         path = f"/v1/experiments/{experiment}/runs"
         try:
-            return str(self._read_data(self._phoenix.service.post(path, content), path)["id"])
+            return self._read_id(self._phoenix.service.post(path, content), path)
         except ServiceError as error:
             if error.status != _CONFLICT:
                 raise
             # An earlier try wrote it, and its reply was lost.
             return self._list_runs(experiment)[body["example"]]
 
-    def _read_data(self, content: Any, path: str) -> Mapping[str, Any]:
-        data = content.get("data") if isinstance(content, Mapping) else None
-        if not isinstance(data, Mapping) or not isinstance(data.get("id"), str):
-            raise ServiceError(f"{self._phoenix.where}: {path} answered without an id")
-        return data
+    def _read_id(self, content: Any, path: str) -> str:
+        message = f"{self._phoenix.where}: {path} answered without an id"
+        return str(read_key(read_key(content, "data", Mapping, message), "id", str, message))
 
 
 def _is_ours(experiment: Mapping[str, Any], name: str, digest: str) -> bool:
     metadata = experiment.get("metadata")
     return experiment.get("name") == name and isinstance(metadata, Mapping) and metadata.get(DIGEST) == digest
-
-
-def _group(scores: EvaluationScores) -> Iterator[list[Score]]:
-    """The values of each answer."""
-    group: list[Score] = []
-    for score in scores:
-        if group and (score.dataset, score.system, score.query_id) != _answer_of(group[0]):
-            yield group
-            group = []
-        group.append(score)
-    if group:
-        yield group
-
-
-def _answer_of(score: Score) -> tuple[str, str, str]:
-    return score.dataset, score.system, score.query_id
 
 
 def _normalize(question: str) -> str:
@@ -440,9 +346,7 @@ def _make_run(name: str, digest: str, example: str, scores: Sequence[Score], jud
         "seconds": sample.get("seconds") or 0.0,
         "evaluations": evaluations,
     }
-    values = ", ".join(
-        f"{one.metric} {one.status if one.value is None else format(one.value, '.4g')}" for one in scores
-    )
+    values = ", ".join(f"{one.metric} {one.status if one.value is None else f'{one.value:.4g}'}" for one in scores)
     summary = f"{values} -> example {scores[0].query_id} of experiment {name}"
     return Parcel(f"{name}/{digest}/{example}", body, summary, "experiment run")
 

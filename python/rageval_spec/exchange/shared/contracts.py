@@ -5,8 +5,7 @@ spec that ask for the same.
 
 Tools are the modules and packages in `exchange/`, and entry points in the group `rageval_spec.exchange`.
 
-Users write moments as `7d` or as an ISO 8601 time. URLs are checked where a spec names them, and before the first
-request.
+Users write moments as `7d` or as an ISO 8601 time.
 """
 
 from __future__ import annotations
@@ -16,10 +15,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
+from pkgutil import iter_modules
 from threading import Lock
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, NamedTuple, TypeVar
@@ -40,13 +40,59 @@ if TYPE_CHECKING:
     from rageval_spec.store.disk import InputFile
 
 
-class TargetNode(BaseModel):
+class ToolNode(BaseModel):
+    """What the nodes of sources and targets share."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+N = TypeVar("N", bound=ToolNode)
+
+
+class ToolPart(ABC, Generic[N]):
+    """What a source and a target of a tool share."""
+
+    node_type: ClassVar[type[ToolNode]]
+    summary: ClassVar[str] = ""
+    """What is read or sent, as a sentence for the help of `import` or `export`."""
+    examples: ClassVar[Sequence[str]] = ()
+    """Commands for the help, without the program's name: `import phoenix --project support`."""
+    known_as: ClassVar[tuple[str, ...]] = ()
+    """What else users may call the dataset and the system, or the report."""
+
+    def __init__(self, node: N, context: Context) -> None:
+        """Keep the node and the context; open nothing. Relative paths are resolved with `context.resolve`."""
+        self.node = node
+        self.context = context
+
+    def remarks(self) -> Sequence[str]:
+        """What a user should know about what was read or made, such as spans or answers left out, and why."""
+        return ()
+
+    @cached_property
+    def api(self) -> Any:
+        """What asks the tool, opened by `connect` when it is first needed."""
+        return self.connect()
+
+    def connect(self) -> Any:
+        """Open what asks the tool; it has a method `close`.
+
+        Raises:
+            UsageError: there is no key, or the address cannot be used.
+        """
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Release what was opened. Called once, also after an error."""
+        if "api" in vars(self):
+            self.api.close()
+
+
+class TargetNode(ToolNode):
     """Where to send and what: the options of `export`, and the keys of a report with `use:` and this tool's word.
 
     Fields become options as those of a `SourceNode` do.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,28 +115,10 @@ class Parcel:
 T = TypeVar("T", bound=TargetNode)
 
 
-class Exporter(ABC, Generic[T]):
+class Exporter(ToolPart[T]):
     """What `Target` and `FileTarget` share."""
 
     node_type: ClassVar[type[TargetNode]] = TargetNode
-    summary: ClassVar[str] = ""
-    """What is sent, as a sentence for the help of `export`."""
-    examples: ClassVar[Sequence[str]] = ()
-    """Commands for the help of `export`, without the program's name."""
-    known_as: ClassVar[tuple[str, ...]] = ()
-    """What else users may call the report."""
-
-    def __init__(self, node: T, context: Context) -> None:
-        """Keep the node and the context; open nothing."""
-        self.node = node
-        self.context = context
-
-    def remarks(self) -> Sequence[str]:
-        """What a user should know about what was made, such as answers that have no trace."""
-        return ()
-
-    def close(self) -> None:
-        """Release what was opened. Called once, also after an error."""
 
 
 class Target(Exporter[T]):
@@ -236,14 +264,8 @@ def read_traces(source: TraceSource[Any], where: str) -> tuple[list[Trace], Sequ
         DataError: there are none.
         RagevalError: they cannot be read.
     """
-    key = json.dumps(
-        [
-            type(source).__module__,
-            source.node.model_dump(mode="json"),
-            str(source.context.folder),
-            id(source.context.budget),
-        ]
-    )
+    node, context = source.node.model_dump(mode="json"), source.context
+    key = json.dumps([type(source).__module__, node, str(context.folder), id(context.budget)])
     with _LOCK:
         if key not in _READ:
             try:
@@ -289,15 +311,13 @@ def parse_moment(text: str, now: datetime) -> datetime:
         ) from None
 
 
-class SourceNode(BaseModel):
+class SourceNode(ToolNode):
     """What to read: the options of `import`, and the keys of a block with `use:` and this tool's word.
 
     Each field is an option: `project_name` becomes `--project-name`. A field that is required and called `path` becomes
     the argument. A field of type `Secret` is no option, because other users of the machine can see those: it must
     have a default, which the environment gives.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
 
 class WindowNode(SourceNode):
@@ -310,27 +330,23 @@ class WindowNode(SourceNode):
     until: Moment = Field(default=None, description="Only traces that began before this. Default: until now.")
     limit: int | None = Field(default=None, ge=1, description="The most traces to read, newest first. Default: all.")
 
+    @cached_property
+    def window(self) -> tuple[datetime | None, datetime | None]:
+        """`since` and `until` as moments, counted from when they are first asked for."""
+        now = datetime.now(UTC)
+        since, until = (None if text is None else parse_moment(text, now) for text in (self.since, self.until))
+        return since, until
+
 
 S = TypeVar("S", bound=SourceNode)
 
 
-class TraceSource(ABC, Generic[S]):
+class TraceSource(ToolPart[S]):
     """Reads traces from one tool."""
 
     node_type: ClassVar[type[SourceNode]] = SourceNode
-    summary: ClassVar[str] = ""
-    """What is read, as a sentence for the help of `import`."""
-    examples: ClassVar[Sequence[str]] = ()
-    """Commands for the help of `import`, without the program's name: `import phoenix --project support`."""
-    known_as: ClassVar[tuple[str, ...]] = ()
-    """What else users may call the dataset and the system."""
     for_specs: ClassVar[type[TraceSource[Any]] | None] = None
     """What a spec reads from the tool, where it is less than what `import` can read."""
-
-    def __init__(self, node: S, context: Context) -> None:
-        """Keep the node and the context; open nothing. Relative paths are resolved with `context.resolve`."""
-        self.node = node
-        self.context = context
 
     def inputs(self) -> Sequence[InputFile]:
         """The files that are read; none if the traces come from a server."""
@@ -344,13 +360,6 @@ class TraceSource(ABC, Generic[S]):
             RagevalError: the tool cannot be asked, or something in its files or replies cannot be read. The message
                 names the place: the file and line, or the URL and the trace.
         """
-
-    def remarks(self) -> Sequence[str]:
-        """What a user should know about the traces that were read, such as spans that were left out, and why."""
-        return ()
-
-    def close(self) -> None:
-        """Release what was opened. Called once after reading, also after an error."""
 
 
 GROUP = "rageval_spec.exchange"
@@ -367,15 +376,11 @@ class Tool(NamedTuple):
 @cache
 def words() -> tuple[str, ...]:
     """The words of all tools, sorted. Imports none of them."""
-    folder = Path(__file__).parent.parent
-    own = {file.stem for file in folder.iterdir() if _is_tool(file)}
-    return tuple(sorted(own | {entry.name for entry in entry_points(group=GROUP)}))
+    return tuple(sorted(_list_own() | {entry.name for entry in entry_points(group=GROUP)}))
 
 
-def _is_tool(file: Path) -> bool:
-    if file.name == "shared" or file.name.startswith("_"):
-        return False
-    return file.suffix == ".py" or (file / "__init__.py").is_file()
+def _list_own() -> set[str]:
+    return {module.name for module in iter_modules([str(Path(__file__).parent.parent)])} - {"shared"}
 
 
 @cache
@@ -395,39 +400,11 @@ def load(word: str) -> Tool:
 
 
 def _import(word: str) -> ModuleType:
-    folder = Path(__file__).parent.parent
-    if any((folder / name).exists() for name in (f"{word}.py", f"{word}/__init__.py")):
+    if word in _list_own():
         return import_module(f"rageval_spec.exchange.{word}")
     (entry,) = entry_points(group=GROUP, name=word)
     module: ModuleType = entry.load()
     return module
-
-
-def check_url(url: str | None) -> str | None:
-    """The URL without a slash at its end.
-
-    Raises:
-        ValueError: it is not a URL, or has credentials.
-    """
-    from rageval_spec.endpoints.addresses import check_base_url
-
-    return None if url is None else check_base_url(url).rstrip("/")
-
-
-validate_url = field_validator("url")(check_url)
-"""Checks the field `url` of a node that has it as a class attribute."""
-
-
-def require_url(url: str, where: str, key: str = "url") -> None:
-    """Check a URL that can also come from the environment; `key` is the setting that names it.
-
-    Raises:
-        UsageError: it cannot be used; the message begins with `where` and the key.
-    """
-    try:
-        check_url(url)
-    except ValueError as error:
-        raise UsageError(f"{where}: {key}: {error}") from None
 
 
 class PlacesNode(SourceNode):

@@ -11,11 +11,11 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
 from rageval_spec.errors import RagevalError
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
     from rageval_spec.exchange.shared.contracts import Parcel, Target
     from rageval_spec.progress import Progress
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +76,11 @@ def send_parcels(
     parcels, left_out = _list_once(target.list_parcels(evaluation))
     sent: Counter[str] = Counter()
     known = 0
-    with SentLedger(folder, tool, target.destination) as ledger:
+    with closing(SentLedger(folder, tool, target.destination)) as ledger:
         fresh = [parcel for parcel in parcels if anew or not ledger.has(parcel)]
         known = len(parcels) - len(fresh)
         done = known
-        for batch in _split(fresh, target.batch):
+        for batch in split(fresh, target.batch):
             if dry_run and show is not None:
                 for parcel in batch:
                     show(parcel.summary)
@@ -100,16 +102,14 @@ def _list_once(parcels: Iterable[Parcel]) -> tuple[list[Parcel], list[str]]:
         first = found.setdefault(parcel.key, parcel)
         if first.body != parcel.body:
             replaced.append(parcel)
-    if not replaced:
-        return list(found.values()), []
     count = count_noun(len(replaced), "value")
-    return list(found.values()), [
-        f"{count} left out: an earlier answer has the same place there, such as {replaced[0].summary}"
-    ]
+    told = f"{count} left out: an earlier answer has the same place there, such as "
+    return list(found.values()), [f"{told}{one.summary}" for one in replaced[:1]]
 
 
-def _split(parcels: Iterable[Parcel], size: int) -> Iterator[list[Parcel]]:
-    rest = iter(parcels)
+def split(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """The items in lists of at most `size`."""
+    rest = iter(items)
     while part := list(islice(rest, size)):
         yield part
 
@@ -142,11 +142,7 @@ class SentLedger:
         return self._sent.get(parcel.key) == digest_parcel(parcel)
 
     def add(self, parcels: Iterable[Parcel]) -> None:
-        """Remember parcels as sent; they are on the disk when this returns.
-
-        Raises:
-            RagevalError: the file cannot be written.
-        """
+        """Remember parcels as sent; they are on the disk when this returns."""
         added = {parcel.key: digest_parcel(parcel) for parcel in parcels}
         self._sent.update(added)
         if self._path is None:
@@ -163,14 +159,7 @@ class SentLedger:
         except OSError as error:
             raise RagevalError(f"{self._path}: cannot be written: {error.strerror or error}") from error
 
-    def __enter__(self) -> Self:
-        """Open nothing: the file is opened when something is added."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Close the file."""
+    def close(self) -> None:
         if self._stream is not None:
             self._stream.close()
 

@@ -9,27 +9,30 @@ from __future__ import annotations
 import json
 import tempfile
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from pydantic import Field
 
+from rageval_spec.data.traces import Trace, TraceLink
 from rageval_spec.errors import DataError, RagevalError
-from rageval_spec.exchange.shared.contracts import PlacesNode, TraceSource, WindowNode, parse_moment
+from rageval_spec.exchange.shared.contracts import PlacesNode, TraceSource, WindowNode
 from rageval_spec.exchange.shared.spans.spans import format_moment
+from rageval_spec.reading.rows import read_rows
+from rageval_spec.recorded import questions_and_answers
+from rageval_spec.recorded.questions_and_answers import RecordedPaths
+from rageval_spec.recorded.values import clean, open_text, read_time
+from rageval_spec.store.disk import InputFile
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     import sqlite3
 
-    from rageval_spec.data.traces import Trace
-    from rageval_spec.store.disk import InputFile
-
-
 _FILES = (".json", ".jsonl", ".ndjson", ".csv", ".parquet")
-_LONGEST = timedelta(hours=1)
+LONGEST = timedelta(hours=1)
 """How long a trace may take; its later steps are not read."""
 
 
@@ -63,10 +66,10 @@ class SpooledSource(TraceSource[N]):
     loose: ClassVar[str] = "row"
     """What rows are called that belong to no trace."""
 
+    tool: ClassVar[str]
+
     def __init__(self, node: N, context: Any) -> None:
-        """Keep the node and the context; open nothing."""
         super().__init__(node, context)
-        self.now = datetime.now(UTC)
         self._skipped = self._loose = self._cut = 0
 
     @abstractmethod
@@ -102,19 +105,10 @@ class SpooledSource(TraceSource[N]):
         return True
 
     def inputs(self) -> Sequence[InputFile]:
-        """The exported files."""
-        from rageval_spec.store.disk import InputFile
-
         return [InputFile(file, ("path",)) for file in self._files()] if self.node.path is not None else ()
 
     def read(self) -> Iterator[Trace]:
-        """The traces, newest first, or the items of the dataset in its order.
-
-        Raises:
-            UsageError: there is no key.
-            DataError: a row or a file cannot be read, or there is no such dataset.
-            ServiceError: the tool does not answer.
-        """
+        """The traces, newest first, or the items of the dataset in its order."""
         made = 0
         for trace in self._read_all():
             if trace is None:
@@ -143,29 +137,24 @@ class SpooledSource(TraceSource[N]):
     @property
     def window(self) -> dict[str, str]:
         """The window to ask for, `from` and `to`. It ends later than `until`, for the last steps of a trace."""
-        window = {}
-        if self.node.since is not None:
-            window["from"] = format_moment(parse_moment(self.node.since, self.now))
-        if self.node.until is not None:
-            window["to"] = format_moment(parse_moment(self.node.until, self.now) + _LONGEST)
-        return window
+        since, until = self.node.window
+        begin = {} if since is None else {"from": format_moment(since)}
+        return begin if until is None else {**begin, "to": format_moment(until + LONGEST)}
+
+    def place_rows(self, number: int, page: Iterable[Any], what: str = "") -> list[tuple[str, Any]]:
+        """The rows of a page, each with its place for messages."""
+        return [(f"{self.tool}: page {number}{what}, row {i}", row) for i, row in enumerate(page, 1)]
 
     def _read_all(self) -> Iterator[Trace | None]:
         if self.node.dataset is not None and self.node.path is None:
             yield from self.read_items(self.node.dataset)
             return
 
-        with RowSpool() as spool:
-            for page in self.fetch() if self.node.path is None else self._load():
+        with closing(RowSpool()) as spool:
+            for page in self.fetch() if self.node.path is None else map(read_rows, self._files()):
                 rows = ((place, row) for place, found in page for row in self.spread(found))
                 spool.add(entry for place, row in rows if (entry := self._prepare(place, row)) is not None)
             yield from self._assemble_all(spool)
-
-    def _load(self) -> Iterator[Iterable[tuple[str, Any]]]:
-        from rageval_spec.reading.rows import read_rows
-
-        for file in self._files():
-            yield read_rows(file)
 
     def _files(self) -> list[Path]:
         path = self.context.resolve(self.node.path or "")
@@ -200,15 +189,43 @@ class SpooledSource(TraceSource[N]):
 
     def _is_within(self, trace: Trace) -> bool:
         """Whether a trace began in the window; exported files, and steps after `until`, may be of others."""
-        if trace.started is None:
+        if (began := read_time(trace.started)) is None:
             return True
-        began, node = parse_moment(trace.started, self.now), self.node
-        is_early = node.since is not None and began < parse_moment(node.since, self.now)
-        return not is_early and (node.until is None or began < parse_moment(node.until, self.now))
+        since, until = self.node.window
+        return not (since is not None and began < since) and (until is None or began < until)
 
 
 def _is_export(file: Path) -> bool:
     return file.name.removesuffix(".gz").removesuffix(".zst").endswith(_FILES) and file.is_file()
+
+
+def make_item(
+    link: TraceLink, query_id: str, question: str, places: RecordedPaths, given: Any, gold: Any, metadata: Any
+) -> Trace:
+    """The question of a dataset's item: what was given, the gold answer, and what else is known of it."""
+    gold, metadata = open_text(gold), open_text(metadata)
+    return Trace(
+        link,
+        question,
+        query_id=query_id,
+        documents=questions_and_answers.find_contexts(given),
+        references=places.references(gold),
+        relevant=questions_and_answers.read_relevant(gold, metadata),
+        messages=questions_and_answers.find_messages(given),
+        metadata=clean(metadata) if isinstance(metadata, Mapping) else {},
+    )
+
+
+def measure_seconds(start: Any, end: Any) -> float | None:
+    """The seconds between two recorded times; None if one is not known, or the end comes first."""
+    began, ended = read_time(start), read_time(end)
+    return None if began is None or ended is None or ended < began else round((ended - began).total_seconds(), 6)
+
+
+def add_known(numbers: Iterable[Any]) -> Any:
+    """The sum of the numbers that are known; None if none is."""
+    known = [number for number in numbers if number is not None]
+    return round(sum(known), 12) if known else None
 
 
 class RowSpool:
@@ -218,11 +235,6 @@ class RowSpool:
     """
 
     def __init__(self) -> None:
-        """Create the file.
-
-        Raises:
-            RagevalError: the folder for temporary files cannot be written to.
-        """
         import sqlite3
 
         self._folder = tempfile.TemporaryDirectory(prefix="rageval-")
@@ -239,21 +251,13 @@ class RowSpool:
         self._times: dict[str, str] = {}
 
     def add(self, rows: Iterable[tuple[str, str, str, Mapping[str, Any]]]) -> None:
-        """Add rows: the group, the key in it, a time that orders rows and groups, and JSON types.
-
-        Raises:
-            RagevalError: the disk is full.
-        """
+        """Add rows: the group, the key in it, a time that orders rows and groups, and JSON types."""
         import sqlite3
 
         try:
             self._database.executemany("insert or replace into rows values (?, ?, ?, ?)", map(self._pack, rows))
         except sqlite3.Error as error:
             raise self._explain(error) from error
-
-    def __len__(self) -> int:
-        """The number of groups."""
-        return len(self._times)
 
     def groups(self) -> Iterator[list[dict[str, Any]]]:
         """The rows of each group in the order of their times; of all groups, the one with the latest rows first."""
@@ -265,14 +269,6 @@ class RowSpool:
         """Delete the file."""
         self._database.close()
         self._folder.cleanup()
-
-    def __enter__(self) -> Self:
-        """The spool itself."""
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Delete the file."""
-        self.close()
 
     def _pack(self, row: tuple[str, str, str, Mapping[str, Any]]) -> tuple[str, str, str, str]:
         group, key, time, content = row
@@ -291,21 +287,3 @@ class RowSpool:
 def _encode(text: str) -> str:
     """A text that SQLite can store: half surrogate pairs are escaped."""
     return text.encode("utf-8", "backslashreplace").decode()
-
-
-def list_row_pages(fetch: Callable[[str | None], tuple[list[Any], str | None]], where: str) -> Iterator[list[Any]]:
-    """The pages that `fetch` gives for a cursor, None for the first, with the next cursor. An empty page is the last.
-
-    Raises:
-        ServiceError: a cursor came twice, or a page came twice under another cursor: the pages would never end.
-    """
-    from rageval_spec.endpoints.service import ServiceError, list_pages
-
-    earlier: list[Any] = []
-    for page in list_pages(fetch, where):
-        if not page:
-            return
-        if page == earlier:
-            raise ServiceError(f"{where}: gave the same rows twice in a row, so its pages would never end")
-        yield page
-        earlier = page

@@ -3,7 +3,8 @@
 The words are the reason, the label, and who judged. If several answers of an evaluation were read from the same
 trace, the names of their values tell them apart.
 
-An `ExperimentTarget` takes values in two ways: for the traces of the answers, or with the answers as an experiment.
+A `ValueTarget` sends them. An `ExperimentTarget` takes them in two ways: for the traces of the answers, or with the
+answers as an experiment.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from rageval_spec.data.findings import list_findings
 from rageval_spec.data.traces import TraceLink
@@ -24,8 +26,6 @@ from rageval_spec.exchange.shared.contracts import Parcel, Target, TargetNode
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from rageval_spec.data.evaluation import Evaluation
 
 
@@ -53,9 +53,21 @@ class Score:
     details: str | None = None
 
     @property
+    def answer(self) -> tuple[str, str, str]:
+        """The dataset, the system and the question of the answer."""
+        return self.dataset, self.system, self.query_id
+
+    @property
     def key(self) -> str:
         """Names the value at a destination: dataset, system, question and metric."""
-        return "/".join((self.dataset, self.system, self.query_id, self.metric))
+        return "/".join((*self.answer, self.metric))
+
+    def list_findings(self) -> list[dict[str, Any]]:
+        """What a judge found, claim by claim; [] if the metric keeps no details."""
+        if self.details is None:
+            return []
+        value = {"dataset": self.dataset, "system": self.system, "query_id": self.query_id, "metric": self.metric}
+        return list(list_findings({**value, "details": self.details}, self.sample))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +95,6 @@ class EvaluationScores:
     """
 
     def __init__(self, evaluation: Evaluation, tool: str | None) -> None:
-        """Read nothing yet."""
         self._evaluation = evaluation
         self._tool = tool
         self.missing = 0
@@ -109,6 +120,11 @@ class EvaluationScores:
         if not found:
             raise UsageError(self._explain_none())
 
+    def answers(self) -> Iterator[list[Score]]:
+        """The values of each answer; raises the same error."""
+        for _, group in groupby(self, key=lambda score: score.answer):
+            yield list(group)
+
     def remarks(self) -> list[str]:
         """How many answers were left out because they have no trace of the tool; call it after iterating."""
         if not self.missing:
@@ -126,21 +142,16 @@ class EvaluationScores:
 def list_rows(evaluation: Evaluation) -> Iterator[tuple[dict[str, Any], dict[str, dict[str, Any]]]]:
     """Each row of the samples with its values by metric, in the order of the evaluation's metrics."""
     order = {name: place for place, name in enumerate(evaluation.metrics)}
-    for block in evaluation.iterate_samples():
-        values = _values_of(evaluation, block)
-        for sample in block.iter_rows(named=True):
-            rows = values.get((sample["dataset"], sample["system"], sample["query_id"]), ())
-            ordered = sorted(rows, key=lambda row: order.get(row["metric"], len(order)))
-            yield sample, {row["metric"]: row for row in ordered}
-
-
-def _values_of(evaluation: Evaluation, block: pl.DataFrame) -> dict[tuple[str, str, str], list[dict[str, Any]]]:
     keys = ["dataset", "system", "query_id"]
-    rows = evaluation.values.join(block.select(keys), on=keys, how="semi", maintain_order="left")
-    found: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
-    for row in rows.iter_rows(named=True):
-        found.setdefault((row["dataset"], row["system"], row["query_id"]), []).append(row)
-    return found
+    for block in evaluation.iterate_samples():
+        rows = evaluation.values.join(block.select(keys), on=keys, how="semi", maintain_order="left")
+        values: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+        for row in rows.iter_rows(named=True):
+            values.setdefault(tuple(row[key] for key in keys), []).append(row)
+        for sample in block.iter_rows(named=True):
+            found = values.get(tuple(sample[key] for key in keys), ())
+            ordered = sorted(found, key=lambda row: order.get(row["metric"], len(order)))
+            yield sample, {row["metric"]: row for row in ordered}
 
 
 _MOST_CLAIMS = 5
@@ -155,16 +166,14 @@ class Judgements:
     """Words for the values of one evaluation."""
 
     def __init__(self, evaluation: Evaluation) -> None:
-        """Read nothing yet."""
         self._evaluation = evaluation
+        self._evaluators: dict[str, Evaluator] = {}
 
     def explain(self, score: Score) -> str | None:
         """Why the value is what it is: the metric's reason, and the claims that were not supported; None if unknown."""
         told = [score.reason.strip()] if score.reason and score.reason.strip() else []
-        if score.details is not None and score.status == "scored":
-            value = {"dataset": score.dataset, "system": score.system, "query_id": score.query_id}
-            value |= {"metric": score.metric, "details": score.details}
-            told += _describe_claims(list(list_findings(value, score.sample)))
+        if score.status == "scored":
+            told += _describe_claims(score.list_findings())
         return "\n".join(told) or None
 
     def label(self, score: Score) -> str | None:
@@ -174,9 +183,17 @@ class Judgements:
         scale = self._evaluation.bands.get(score.metric)
         return None if scale is None else scale.find(score.value).word
 
+    def summarize(self, score: Score, name: str | None = None, digits: str = ".4g") -> str:
+        """A value with its word in a few characters: `faithfulness 0.8 (good)`."""
+        name = name or score.metric
+        if score.value is None:
+            return f"{name} {score.status}"
+        label = self.label(score)
+        return f"{name} {score.value:{digits}}{f' ({label})' if label else ''}"
+
     def is_judged(self, metric: str) -> bool:
-        """Whether a judge decided the values of a metric."""
-        return metric in self._judged
+        """Whether a judge decided the values of a metric: whether its block names one."""
+        return bool(self._blocks.get(metric, {}).get("judge"))
 
     def find_evaluator(self, metric: str) -> Evaluator:
         """What decided the values of a metric."""
@@ -229,21 +246,12 @@ class Judgements:
                         yield place
 
     @cached_property
-    def _evaluators(self) -> dict[str, Evaluator]:
-        return {}
-
-    @cached_property
     def _blocks(self) -> dict[str, dict[str, Any]]:
         """The block of each metric that has one; the blocks are in the order of the evaluation's metrics."""
         blocks, metrics = self._evaluation.provenance.spec.get("metrics") or (), self._evaluation.metrics
         in_order = zip(metrics, blocks, strict=True) if len(blocks) == len(metrics) else ()
         named = {str(block.get("as") or block.get("use")): block for block in blocks if isinstance(block, dict)}
         return named | {metric: block for metric, block in in_order if isinstance(block, dict)}
-
-    @cached_property
-    def _judged(self) -> frozenset[str]:
-        """The metrics whose block names a judge."""
-        return frozenset(metric for metric, block in self._blocks.items() if block.get("judge"))
 
 
 def _describe_claims(findings: Sequence[dict[str, Any]]) -> list[str]:
@@ -280,13 +288,44 @@ class Names:
     """
 
     def __init__(self) -> None:
-        """No place has a value yet."""
         self._owners: dict[str, tuple[str, str]] = {}
 
     def choose(self, place: str, score: Score, name: str) -> str:
         """The name of a value of this answer at this place, where `name` is the plain one."""
         owner = score.dataset, score.system
         return name if self._owners.setdefault(place, owner) == owner else f"{name} ({'/'.join(owner)})"
+
+
+T = TypeVar("T", bound=TargetNode)
+
+
+class ValueTarget(Target[T]):
+    """Sends the values of an evaluation, and counts those that have no place at the destination."""
+
+    tool: ClassVar[str]
+    """The word of the tool, which traces name."""
+    lost: ClassVar[tuple[str, str, str]] = ("value", "trace", "the tool")
+    """What a parcel is called, what holds it, and where that should be, for the remark on what is gone."""
+
+    def __init__(self, node: T, context: Any) -> None:
+        super().__init__(node, context)
+        self.scores: EvaluationScores | None = None
+        self.gone: Counter[str] = Counter()
+        """The places that were not there, each with the number of the parcels for it."""
+
+    def open_scores(self, evaluation: Evaluation, *, linked: bool = True) -> EvaluationScores:
+        """The values of the answers that have a trace of this tool, or of all answers."""
+        self.scores = EvaluationScores(evaluation, self.tool if linked else None)
+        return self.scores
+
+    def remarks(self) -> list[str]:
+        """How many answers have no trace, and how many parcels no place."""
+        said = [] if self.scores is None else self.scores.remarks()
+        if self.gone:
+            what, place, where = self.lost
+            lost, places = count_noun(self.gone.total(), what), count_noun(len(self.gone), place)
+            said.append(f"{lost} left out: {places} not in {where}, such as {min(self.gone)}")
+        return said
 
 
 class ExperimentNode(TargetNode):
@@ -296,34 +335,19 @@ class ExperimentNode(TargetNode):
     run: str | None = None
 
 
-class Sending(Protocol):
-    """The writing side of a tool."""
-
-    def send(self, bodies: Sequence[Any]) -> None:
-        """Send the bodies of parcels."""
-
-    def close(self) -> None:
-        """Close the connections."""
-
-
 E = TypeVar("E", bound=ExperimentNode)
+_LONGEST_COMMENT = 20_000
 
 
-class ExperimentTarget(Target[E]):
+class ExperimentTarget(ValueTarget[E]):
     """Sends values for the traces that the answers were read from; with a dataset, answers and values as an experiment.
 
     Values that are null are left out and counted in `without_value`.
     """
 
-    tool: ClassVar[str] = ""
-    """The word of the tool, which traces name."""
-
     def __init__(self, node: E, context: Any) -> None:
-        """Keep the node and the context; open nothing."""
         super().__init__(node, context)
-        self.sender: Any = None
         self.without_value = 0
-        self._scores: EvaluationScores | None = None
 
     @property
     @abstractmethod
@@ -332,16 +356,7 @@ class ExperimentTarget(Target[E]):
 
     @property
     def destination(self) -> str:
-        """The URL, and the dataset if an experiment is sent."""
         return self.url if self.node.dataset is None else f"{self.url}, dataset {self.node.dataset}"
-
-    @abstractmethod
-    def open_sender(self) -> Sending:
-        """The writing side, which asks nothing yet.
-
-        Raises:
-            UsageError: there is no key.
-        """
 
     @abstractmethod
     def make_answer(self, score: Score, run: str) -> Parcel:
@@ -357,43 +372,34 @@ class ExperimentTarget(Target[E]):
         Raises:
             UsageError: no answer was read from the tool, and no dataset is named.
         """
-
         is_experiment, judgements, names = self.node.dataset is not None, Judgements(evaluation), Names()
-        self._scores = EvaluationScores(evaluation, None if is_experiment else self.tool)
         self.without_value = 0
         name = self.node.run or evaluation.name
-        answered: tuple[str, str, str] | None = None
-        for score in self._scores:
-            run = f"{name} {score.system}" if len(set(evaluation.systems)) > 1 else name
-            answer = (score.dataset, score.system, score.query_id)
-            if is_experiment and answer != answered:
-                answered = answer
-                yield self.make_answer(score, run)
-            if score.value is None:
-                self.without_value += 1
-            else:
-                yield self.make_value(score, judgements, names, run if is_experiment else None)
+        for scores in self.open_scores(evaluation, linked=not is_experiment).answers():
+            run = f"{name} {scores[0].system}" if len(set(evaluation.systems)) > 1 else name
+            if is_experiment:
+                yield self.make_answer(scores[0], run)
+            for score in scores:
+                if score.value is None:
+                    self.without_value += 1
+                else:
+                    yield self.make_value(score, judgements, names, run if is_experiment else None)
 
-    def send(self, parcels: Sequence[Parcel]) -> None:
-        """Send parcels.
-
-        Raises:
-            UsageError: there is no key.
-            DataError: there is no such dataset.
-            ServiceError: the tool did not take all of them.
-        """
-        if self.sender is None:
-            self.sender = self.open_sender()
-        self.sender.send([parcel.body for parcel in parcels])
-
-    def remarks(self) -> Sequence[str]:
-        """How many answers have no trace, and how many values are none."""
-        found = list(self._scores.remarks()) if self._scores is not None else []
+    def remarks(self) -> list[str]:
+        """Also how many values are none."""
+        found = super().remarks()
         if self.without_value:
             found.append(f"{count_noun(self.without_value, 'answer')} that a metric could not score left out")
         return found
 
-    def close(self) -> None:
-        """Close the connections."""
-        if self.sender is not None:
-            self.sender.close()
+
+def shorten_reason(reason: str | None) -> str | None:
+    """A reason as long as tools take it."""
+    if reason is None or len(reason) <= _LONGEST_COMMENT:
+        return reason
+    return f"{reason[: _LONGEST_COMMENT - 3]}..."
+
+
+def drop_unknown(found: Mapping[str, Any]) -> dict[str, Any]:
+    """The mapping without its keys that are None."""
+    return {key: value for key, value in found.items() if value is not None}

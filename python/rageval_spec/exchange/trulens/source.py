@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import groupby, islice
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import Field, model_validator
 
 from rageval_spec.data.traces import Feedback, Trace, TraceLink
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.exchange.shared.contracts import TraceSource, WindowNode, parse_moment
+from rageval_spec.exchange.shared.contracts import WindowNode
+from rageval_spec.exchange.shared.span_sources import SpanSource, describe_known
 from rageval_spec.exchange.shared.spans.span_traces import SpanReader
 from rageval_spec.exchange.shared.spans.spans import ERROR, UNSET, Span, format_moment
 from rageval_spec.exchange.trulens.connection import DATASETS, EVENTS, RECORDS, TRUTHS, list_tables, open_to_read
@@ -28,8 +29,7 @@ from rageval_spec.recorded.questions_and_answers import find_answer, find_questi
 from rageval_spec.recorded.values import dump_text, load_json, read_count, read_number
 from rageval_spec.store.disk import InputFile
 
-if TYPE_CHECKING:
-    from rageval_spec.plugin import Context
+TOOL = "trulens"
 
 
 class TrulensSourceNode(WindowNode):
@@ -48,7 +48,7 @@ class TrulensSourceNode(WindowNode):
         return self
 
 
-class TrulensSource(TraceSource[TrulensSourceNode]):
+class TrulensSource(SpanSource[TrulensSourceNode]):
     """Reads records newest first: those kept as spans, then those of the tables of earlier versions."""
 
     node_type = TrulensSourceNode
@@ -58,58 +58,35 @@ class TrulensSource(TraceSource[TrulensSourceNode]):
         "import trulens default.sqlite --dataset golden -o golden.jsonl",
     )
 
-    def __init__(self, node: TrulensSourceNode, context: Context) -> None:
-        """Open nothing yet."""
-        super().__init__(node, context)
-        self._reader = SpanReader("trulens")
+    tool = TOOL
 
     def inputs(self) -> Sequence[InputFile]:
-        """The database."""
         return (InputFile(self._path, ("path",)),)
 
-    def read(self) -> Iterator[Trace]:
-        """The records, or the ground truths, as traces.
-
-        Raises:
-            UsageError: there is no such file, app or dataset.
-            DataError: the file is no database of TruLens, or a row cannot be read.
-        """
-        found = self._read_records() if self.node.dataset is None else self._read_truths(self.node.dataset)
-        return islice(found, self.node.limit)
-
-    def remarks(self) -> Sequence[str]:
-        """What was left out."""
-        return self._reader.remarks()
+    def read_all(self) -> Iterator[Trace]:
+        with open_to_read(self._path) as connection:
+            tables = list_tables(connection, self._path)
+            if self.node.dataset is not None:
+                if not tables >= {DATASETS, TRUTHS}:
+                    raise DataError(f"{self._path}: it has no datasets: it is of a version of TruLens before 1.0")
+                yield from read_truths(connection, self._path, self.node.dataset)
+                return
+            if self.node.app is not None:
+                self._check_app(self.node.app, connection, tables)
+            if EVENTS in tables:
+                yield from read_events(connection, self._path, self.node, self.reader)
+            if RECORDS in tables:
+                yield from read_records(connection, self._path, self.node)
 
     @property
     def _path(self) -> Path:
         return self.context.resolve(self.node.path)
 
-    def _read_records(self) -> Iterator[Trace]:
-        now = datetime.now(UTC)
-        moments = [None if text is None else parse_moment(text, now) for text in (self.node.since, self.node.until)]
-        with open_to_read(self._path) as connection:
-            tables = list_tables(connection, self._path)
-            if self.node.app is not None:
-                self._check_app(self.node.app, connection, tables)
-            window = self._path, self.node.app, moments[0], moments[1], self.node.limit
-            if EVENTS in tables:
-                yield from read_events(connection, *window, self._reader)
-            if RECORDS in tables:
-                yield from read_records(connection, *window)
-
     def _check_app(self, app: str, connection: sqlite3.Connection, tables: Collection[str]) -> None:
-        apps = list_event_apps(connection) if EVENTS in tables else set()
-        apps |= list_record_apps(connection) if RECORDS in tables else set()
+        queries = [query for table, query in _APPS.items() if table in tables]
+        apps = {str(name) for query in queries for (name,) in connection.execute(query) if name is not None}
         if app not in apps:
-            there = f"its apps are {', '.join(sorted(apps))}" if apps else "it has none"
-            raise UsageError(f"{self._path}: there is no app {app!r}; {there}")
-
-    def _read_truths(self, dataset: str) -> Iterator[Trace]:
-        with open_to_read(self._path) as connection:
-            if not list_tables(connection, self._path) >= {DATASETS, TRUTHS}:
-                raise DataError(f"{self._path}: it has no datasets: it is of a version of TruLens before 1.0")
-            yield from read_truths(connection, self._path, dataset)
+            raise UsageError(f"{self._path}: there is no app {app!r}; {describe_known('apps', sorted(apps))}")
 
 
 SCOPE = "ai.observability."
@@ -132,7 +109,12 @@ _COSTS = {
 }
 _RECORD = f"json_extract(record_attributes, '$.\"{SCOPE}record_id\"')"
 _TYPE = f"json_extract(record_attributes, '$.\"{SCOPE}span_type\"')"
-_APP = "json_extract({column}, '$.\"ai.observability.app_{part}\"')"
+_APP = f"json_extract(resource_attributes, '$.\"{SCOPE}app_name\"')"
+_APPS = {
+    EVENTS: f"SELECT DISTINCT {_APP} FROM trulens_events",
+    RECORDS: "SELECT DISTINCT app_name FROM trulens_records JOIN trulens_apps USING (app_id)",
+}
+"""The names of the apps in each table."""
 
 
 _ROWS = f"""
@@ -143,30 +125,33 @@ _ROWS = f"""
 """All events of the records in `rageval_roots`. With CROSS JOIN, SQLite reads events once and looks records up."""
 
 
+def _make_filter(
+    node: TrulensSourceNode, first: str, column: str, write: Callable[[datetime], Any], app: str
+) -> tuple[str, list[Any]]:
+    """The condition for the node's window and app, and its values; `write` gives a moment as the column holds it."""
+    moments = zip((">=", "<"), node.window, strict=True)
+    wanted = [(f"{column} {sign} ?", write(moment)) for sign, moment in moments if moment is not None]
+    wanted += [] if node.app is None else [(f"{app} = ?", node.app)]
+    return " AND ".join([first, *(condition for condition, _ in wanted)]), [value for _, value in wanted]
+
+
 def read_events(
-    connection: sqlite3.Connection, path: Path, app: str | None, since: datetime | None, until: datetime | None,
-    limit: int | None, reader: SpanReader,
-) -> Iterator[Trace]:  # fmt: skip
+    connection: sqlite3.Connection, path: Path, node: TrulensSourceNode, reader: SpanReader
+) -> Iterator[Trace]:
     """The records in the window as traces, newest first.
 
     Raises:
         DataError: a row's JSON cannot be read; the message has the event's id.
     """
-    conditions, values = [f"{_TYPE} = 'record_root'"], list[Any]()
-    for sign, moment in ((">=", since), ("<", until)):
-        if moment is not None:
-            conditions.append(f"start_timestamp {sign} ?")
-            values.append(moment.astimezone().replace(tzinfo=None).strftime(TIME))
-    if app is not None:
-        conditions.append(f"{_APP.format(column='resource_attributes', part='name')} = ?")
-        values.append(app)
+    first = f"json_valid(record_attributes) AND {_TYPE} = 'record_root'"
+    condition, values = _make_filter(node, first, "start_timestamp", _write_time, _APP)
     connection.execute("CREATE TEMP TABLE rageval_roots (place INTEGER PRIMARY KEY, id TEXT UNIQUE)")
     roots = f"""
         INSERT INTO rageval_roots (id) SELECT {_RECORD} AS id FROM trulens_events
-        WHERE json_valid(record_attributes) AND {" AND ".join(conditions)} AND id IS NOT NULL
+        WHERE {condition} AND id IS NOT NULL
         GROUP BY id ORDER BY max(start_timestamp) DESC, id LIMIT ?
     """
-    connection.execute(roots, [*values, -1 if limit is None else limit])
+    connection.execute(roots, [*values, node.limit or -1])
     rows = connection.execute(_ROWS)
     for record_id, group in groupby(rows, key=lambda row: row[0]):
         yield from _read_event_record(str(record_id), [_load_event(row, path) for row in group], path, reader)
@@ -189,7 +174,11 @@ def find_root(connection: sqlite3.Connection, event_id: str) -> dict[str, Any] |
     return None if row is None else dict(zip(parts, map(json.loads, row), strict=True))
 
 
-def _load_event(row: Sequence[Any], path: Path) -> tuple[str, dict[str, Any], dict[str, Any], str, str, dict[str, Any]]:
+_Event = tuple[str, dict[str, Any], dict[str, Any], str, str, dict[str, Any]]
+"""An event's id, record, attributes, start, end and trace."""
+
+
+def _load_event(row: Sequence[Any], path: Path) -> _Event:
     _, event_id, record, attributes, start, end, trace = row
     try:
         loaded = [json.loads(text) for text in (record, attributes, trace)]
@@ -200,12 +189,7 @@ def _load_event(row: Sequence[Any], path: Path) -> tuple[str, dict[str, Any], di
     return str(event_id), loaded[0], loaded[1], str(start), str(end), loaded[2]
 
 
-def _read_event_record(
-    record_id: str,
-    events: Sequence[tuple[str, dict[str, Any], dict[str, Any], str, str, dict[str, Any]]],
-    path: Path,
-    reader: SpanReader,
-) -> Iterator[Trace]:
+def _read_event_record(record_id: str, events: Sequence[_Event], path: Path, reader: SpanReader) -> Iterator[Trace]:
     spans, feedback = list[Span](), list[Feedback]()
     root: Mapping[str, Any] = {}
     for event_id, record, attributes, start, end, place in events:
@@ -233,26 +217,13 @@ def _read_event_record(
         )
     for trace in reader.read(spans):
         others = {"app_version": str(root[f"{SCOPE}app_version"])} if root.get(f"{SCOPE}app_version") else {}
-        link = TraceLink("trulens", record_id, None, dump_text(root.get(f"{SCOPE}app_name")), others)
+        link = TraceLink(TOOL, record_id, None, dump_text(root.get(f"{SCOPE}app_name")), others)
         truth = dump_text(root.get(f"{SCOPE}record_root.ground_truth_output"))
         references = trace.references if truth is None else (truth,)
-        yield replace(
-            trace,
-            link=link,
-            query_id=record_id,
-            version=others.get("app_version"),
-            references=references,
-            feedback=(*trace.feedback, *feedback),
-        )
+        said = (*trace.feedback, *feedback)
+        named = replace(trace, link=link, query_id=record_id, version=others.get("app_version"))
+        yield replace(named, references=references, feedback=said)
         return  # a record of TruLens is one question
-
-
-def list_event_apps(connection: sqlite3.Connection) -> set[str]:
-    """The names of the apps whose spans are there."""
-    found = connection.execute(
-        f"SELECT DISTINCT {_APP.format(column='resource_attributes', part='name')} FROM trulens_events"
-    )
-    return {str(name) for (name,) in found if name is not None}
 
 
 def _rename(attributes: Mapping[str, Any]) -> dict[str, Any]:
@@ -291,6 +262,10 @@ def _read_event_feedback(attributes: Mapping[str, Any]) -> Feedback:
     )
 
 
+def _write_time(moment: datetime) -> str:
+    return moment.astimezone().replace(tzinfo=None).strftime(TIME)
+
+
 def _read_time(text: str) -> int:
     """Nanoseconds since 1970; 0 if the text is no time."""
     try:
@@ -305,39 +280,23 @@ DEFINITION = "rageval-spec"
 _ROWS_AT_ONCE = 500
 
 
-def read_records(
-    connection: sqlite3.Connection, path: Path, app: str | None, since: datetime | None, until: datetime | None,
-    limit: int | None,
-) -> Iterator[Trace]:  # fmt: skip
+def read_records(connection: sqlite3.Connection, path: Path, node: TrulensSourceNode) -> Iterator[Trace]:
     """The records in the window as traces, newest first.
 
     Raises:
         DataError: a record has no input; the message has its id.
     """
-    conditions, values = ["1"], list[Any]()
-    for sign, moment in ((">=", since), ("<", until)):
-        if moment is not None:
-            conditions.append(f"ts {sign} ?")
-            values.append(moment.timestamp())
-    if app is not None:
-        conditions.append("app_name = ?")
-        values.append(app)
+    condition, values = _make_filter(node, "1", "ts", datetime.timestamp, "app_name")
     query = f"""
         SELECT record_id, input, output, tags, ts, cost_json, perf_json, app_name, app_version
         FROM trulens_records LEFT JOIN trulens_apps USING (app_id)
-        WHERE {" AND ".join(conditions)} ORDER BY ts DESC, record_id LIMIT ?
+        WHERE {condition} ORDER BY ts DESC, record_id LIMIT ?
     """
-    rows = connection.execute(query, [*values, -1 if limit is None else limit])
+    rows = connection.execute(query, [*values, node.limit or -1])
     while block := rows.fetchmany(_ROWS_AT_ONCE):
         feedback = _read_feedback(connection, [row[0] for row in block])
         for row in block:
             yield _read_record(row, tuple(feedback.get(row[0], ())), path)
-
-
-def list_record_apps(connection: sqlite3.Connection) -> set[str]:
-    """The names of the apps that have records."""
-    found = connection.execute("SELECT DISTINCT app_name FROM trulens_records JOIN trulens_apps USING (app_id)")
-    return {str(name) for (name,) in found if name is not None}
 
 
 def read_truths(connection: sqlite3.Connection, path: Path, dataset: str) -> Iterator[Trace]:
@@ -352,8 +311,7 @@ def read_truths(connection: sqlite3.Connection, path: Path, dataset: str) -> Ite
         found = load_json(text)
         names[str(found.get("name")) if isinstance(found, Mapping) else dataset_id] = dataset_id
     if dataset not in names:
-        there = f"its datasets are {', '.join(sorted(names))}" if names else "it has none"
-        raise UsageError(f"{path}: there is no dataset {dataset!r}; {there}")
+        raise UsageError(f"{path}: there is no dataset {dataset!r}; {describe_known('datasets', sorted(names))}")
     query = "SELECT ground_truth_id, ground_truth_json FROM trulens_ground_truth WHERE dataset_id = ? ORDER BY rowid"
     for truth_id, text in connection.execute(query, [names[dataset]]):
         yield _read_truth(truth_id, load_json(text), dataset, path)
@@ -368,7 +326,7 @@ def _read_record(row: tuple[Any, ...], feedback: tuple[Feedback, ...], path: Pat
     others = {"app_version": str(version)} if version else {}
     known = {"tags": tags} if tags and tags != "-" else {}
     return Trace(
-        TraceLink("trulens", str(record_id), None, app, others),
+        TraceLink(TOOL, str(record_id), None, app, others),
         question,
         query_id=str(record_id),
         answer=find_answer(said),
@@ -416,13 +374,13 @@ def _read_truth(truth_id: str, found: Any, dataset: str, path: Path) -> Trace:
     ids = [one.get("doc_id", one.get("id")) for one in chunks if isinstance(one, Mapping)] if chunks else []
     meta = found.get("meta")
     return Trace(
-        TraceLink("trulens", str(truth_id), others={"dataset": dataset}),
+        TraceLink(TOOL, str(truth_id), others={"dataset": dataset}),
         query,
         query_id=str(found.get("query_id") or truth_id),
         references=() if expected is None else (expected,),
         relevant=tuple(str(one) for one in ids) if ids and None not in ids else None,
         metadata={
-            **(dict(meta) if isinstance(meta, Mapping) else {}),
+            **(meta if isinstance(meta, Mapping) else {}),
             **({"expected_chunks": chunks} if chunks and (not ids or None in ids) else {}),
         },
     )

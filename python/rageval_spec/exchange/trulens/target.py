@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from rageval_spec.exchange.shared.contracts import Parcel, Target, TargetNode
-from rageval_spec.exchange.shared.scores import EvaluationScores, Judgements, Score
+from rageval_spec.exchange.shared.contracts import Parcel, TargetNode
+from rageval_spec.exchange.shared.scores import Judgements, Score, ValueTarget, drop_unknown
 from rageval_spec.exchange.trulens.connection import EVENTS, RECORDS, copy_database, list_tables, open_to_write
 from rageval_spec.exchange.trulens.source import (
     DEFINITION,
@@ -27,10 +27,10 @@ from rageval_spec.exchange.trulens.source import (
     SCOPE,
     SOURCE_MARK,
     TIME,
+    TOOL,
     find_root,
     list_roots,
 )
-from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
@@ -47,7 +47,7 @@ class TrulensTargetNode(TargetNode):
     )
 
 
-class TrulensTarget(Target[TrulensTargetNode]):
+class TrulensTarget(ValueTarget[TrulensTargetNode]):
     """Writes feedback under ids of its own, so that writing twice changes nothing. Each batch is one transaction."""
 
     node_type = TrulensTargetNode
@@ -55,9 +55,13 @@ class TrulensTarget(Target[TrulensTargetNode]):
     examples = ("export trulens rageval-results --database default.sqlite",)
     batch = 500
 
+    tool = TOOL
+    lost = ("value", "record", "the database")
+    _copy: Path | None = None
+    _roots: dict[str, str] | None = None
+
     @property
     def destination(self) -> str:
-        """The file."""
         return str(self._path)
 
     def list_parcels(self, evaluation: Evaluation) -> Iterator[Parcel]:
@@ -66,20 +70,13 @@ class TrulensTarget(Target[TrulensTargetNode]):
         Raises:
             UsageError: no answer was read from TruLens.
         """
-        self._scores = EvaluationScores(evaluation, "trulens")
         judgements = Judgements(evaluation)
         several = len(evaluation.systems) > 1 or len(evaluation.datasets) > 1
-        for score in self._scores:
+        for score in self.open_scores(evaluation):
             yield _make_feedback(score, judgements, evaluation, several=several)
 
     def send(self, parcels: Sequence[Parcel]) -> None:
-        """Write feedback in one transaction. That of records that are not there any more is left out and counted.
-
-        Raises:
-            UsageError: there is no such file.
-            DataError: the file is no database of TruLens, or another program holds it.
-            RagevalError: its copy cannot be written.
-        """
+        """Write feedback in one transaction. That of records that are not there any more is left out and counted."""
         if self.node.backup and self._copy is None:
             self._copy = copy_database(self._path)
         left = [parcel.body for parcel in parcels]
@@ -91,29 +88,12 @@ class TrulensTarget(Target[TrulensTargetNode]):
                 left = write_spans(connection, left, self._roots)
             if RECORDS in tables:
                 left = write_feedback(connection, left)
-        self._gone.update(body["record_id"] for body in left)
-        self._left_out += len(left)
+        self.gone.update(body["record_id"] for body in left)
 
-    def remarks(self) -> Sequence[str]:
-        """Where the copy is, and what was left out."""
-        said = list(self._scores.remarks()) if self._scores is not None else []
-        if self._left_out:
-            records = count_noun(len(self._gone), "record")
-            told = f"{count_noun(self._left_out, 'value')} left out: {records} not in the database"
-            said.append(f"{told}, such as {min(self._gone)}")
-        if self._copy is not None:
-            said.append(f"{self._copy} is the database as it was before")
-        return said
-
-    _scores: EvaluationScores | None = None
-    _copy: Path | None = None
-    _roots: dict[str, str] | None = None
-    _left_out = 0
-
-    def __init__(self, node: TrulensTargetNode, context: Any) -> None:
-        """Open nothing yet."""
-        super().__init__(node, context)
-        self._gone: set[str] = set()
+    def remarks(self) -> list[str]:
+        """Also where the copy is."""
+        copy = [] if self._copy is None else [f"{self._copy} is the database as it was before"]
+        return super().remarks() + copy
 
     @property
     def _path(self) -> Path:
@@ -137,9 +117,7 @@ def _make_feedback(score: Score, judgements: Judgements, evaluation: Evaluation,
         "higher_is_better": score.metric not in evaluation.lower_is_better,
         "metadata": {"evaluation": evaluation.name, "dataset": score.dataset, "system": score.system},
     }
-    shown = score.status if score.value is None else f"{score.value:.4g}"
-    word = f" ({label})" if label and score.value is not None else ""
-    return Parcel(key, body, f"{name} {shown}{word} -> record {record_id}", "feedback row")
+    return Parcel(key, body, f"{judgements.summarize(score, name)} -> record {record_id}", "feedback row")
 
 
 _COPIED = ("app_name", "app_version", "app_id", "record_id", "run.name", "input_id")
@@ -186,24 +164,19 @@ def write_feedback(connection: sqlite3.Connection, bodies: Sequence[Body]) -> li
             "cost_json": "{}",
             "multi_result": None,
         }
-        _upsert(connection, "trulens_feedbacks", ("feedback_result_id", f"rageval-{_make_id(body, 'row')}"), values,
-                {"last_ts": time.time()})  # fmt: skip
+        key = "feedback_result_id", f"rageval-{_make_id(body, 'row')}"
+        _upsert(connection, "trulens_feedbacks", key, values, {"last_ts": time.time()})
     return left
 
 
 def _write_event(
-    connection: sqlite3.Connection,
-    event_id: str,
-    parent: str,
-    name: str,
-    attributes: Mapping[str, Any],
-    root: Mapping[str, Any],
+    connection: sqlite3.Connection, event_id: str, parent: str, name: str, attributes: Body, root: Body
 ) -> None:
     record = {"name": name, "kind": 1, "parent_span_id": parent, "status": "STATUS_CODE_UNSET"}
     trace = {"trace_id": root["trace"].get("trace_id"), "parent_id": parent, "span_id": event_id}
     values = {
         "record": json.dumps(record),
-        "record_attributes": json.dumps({key: value for key, value in attributes.items() if value is not None}),
+        "record_attributes": json.dumps(drop_unknown(attributes)),
         "record_type": "SPAN",
         "resource_attributes": json.dumps(root["resource_attributes"]),
         "trace": json.dumps(trace),
@@ -212,13 +185,7 @@ def _write_event(
     _upsert(connection, "trulens_events", ("event_id", event_id), values, {"start_timestamp": now, "timestamp": now})
 
 
-def _upsert(
-    connection: sqlite3.Connection,
-    table: str,
-    key: tuple[str, str],
-    values: Mapping[str, Any],
-    times: Mapping[str, Any],
-) -> None:
+def _upsert(connection: sqlite3.Connection, table: str, key: tuple[str, str], values: Body, times: Body) -> None:
     """Write a row, unless it is there with the same values; its times are those of its last change."""
     columns = [key[0], *values, *times]
     changed = ", ".join(f"{column} = excluded.{column}" for column in columns[1:])

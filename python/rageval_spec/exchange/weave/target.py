@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,14 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, field_validator
 
+from rageval_spec.endpoints.service import Service
 from rageval_spec.errors import UsageError
+from rageval_spec.exchange.shared.connections import choose_url, read_key, require_key, require_url
 from rageval_spec.exchange.shared.contracts import Parcel, Target, TargetNode
+from rageval_spec.exchange.shared.scores import list_rows
 from rageval_spec.plugin.secrets import Secret
+from rageval_spec.recorded.values import clean
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
-    from rageval_spec.endpoints.service import Service
 
 CLOUD = "https://trace.wandb.ai"
 
@@ -50,15 +52,20 @@ class WeaveTarget(Target[WeaveTargetNode]):
         "export weave --project my-team/support --dry-run",
     )
 
-    def __init__(self, node: WeaveTargetNode, context: Any) -> None:
-        """Keep the node and the context; open nothing."""
-        super().__init__(node, context)
-        self._service: Service | None = None
-
     @property
     def destination(self) -> str:
-        """The URL and the project."""
         return f"{self._url}, project {self.node.project}"
+
+    @property
+    def _url(self) -> str:
+        return choose_url(self.node.url, ("WF_TRACE_SERVER_URL",), CLOUD)
+
+    def connect(self) -> Service:
+        where = self.context.name
+        require_url(self._url, where)
+        key = require_key(self.node.api_key, where, "WANDB_API_KEY")
+        basic = Secret(f"Basic {b64encode(f'api:{key.reveal()}'.encode()).decode()}", "Basic ${WANDB_API_KEY}")
+        return Service(self._url, where, headers={"Authorization": basic}, secrets=[key])
 
     def list_parcels(self, evaluation: Evaluation) -> Iterator[Parcel]:
         """One parcel: all rows, because a dataset is one object.
@@ -66,9 +73,6 @@ class WeaveTarget(Target[WeaveTargetNode]):
         Raises:
             UsageError: there are no answers.
         """
-        from rageval_spec.exchange.shared.scores import list_rows
-        from rageval_spec.recorded.values import clean
-
         rows = [clean(_make_row(sample, values)) for sample, values in list_rows(evaluation)]
         if not rows:
             raise UsageError("the results have no answers to publish")
@@ -77,17 +81,11 @@ class WeaveTarget(Target[WeaveTargetNode]):
         yield Parcel(f"dataset/{name}", {"name": name, "rows": rows}, summary, "dataset")
 
     def send(self, parcels: Sequence[Parcel]) -> None:
-        """Write the rows as a table, then the dataset that refers to it.
-
-        Raises:
-            UsageError: there is no key.
-            ServiceError: Weave did not take them.
-        """
-        service, project = self._connect(), self.node.project
+        """Write the rows as a table, then the dataset that refers to it."""
+        project = self.node.project
         for parcel in parcels:
             name, rows = parcel.body["name"], parcel.body["rows"]
-            table = {"project_id": project, "rows": rows}
-            digest = _read_digest(service.post("/table/create", {"table": table}), "/table/create")
+            digest = self._create("/table/create", {"table": {"project_id": project, "rows": rows}})
             value = {
                 "_type": "Dataset",
                 "name": name,
@@ -96,35 +94,11 @@ class WeaveTarget(Target[WeaveTargetNode]):
                 "_class_name": "Dataset",
                 "_bases": ["Object", "BaseModel"],
             }
-            made = service.post("/obj/create", {"obj": {"project_id": project, "object_id": name, "val": value}})
-            _read_digest(made, "/obj/create")
+            self._create("/obj/create", {"obj": {"project_id": project, "object_id": name, "val": value}})
 
-    def close(self) -> None:
-        """Close the connections."""
-        if self._service is not None:
-            self._service.close()
-
-    @property
-    def _url(self) -> str:
-        return (self.node.url or os.environ.get("WF_TRACE_SERVER_URL") or CLOUD).rstrip("/")
-
-    def _connect(self) -> Service:
-        from rageval_spec.endpoints.addresses import check_base_url
-        from rageval_spec.endpoints.service import Service
-
-        if self._service is None:
-            where = self.context.name
-            try:
-                check_base_url(self._url)
-            except ValueError as error:
-                raise UsageError(f"{where}: url: {error}") from None
-            given = self.node.api_key
-            key = given.reveal() if given is not None else os.environ.get("WANDB_API_KEY", "").strip()
-            if not key:
-                raise UsageError(f"{where}: there is no API key; set the environment variable WANDB_API_KEY")
-            basic = Secret(f"Basic {b64encode(f'api:{key}'.encode()).decode()}", "Basic ${WANDB_API_KEY}")
-            self._service = Service(self._url, where, headers={"Authorization": basic}, secrets=[Secret(key)])
-        return self._service
+    def _create(self, path: str, content: Mapping[str, Any]) -> str:
+        message = f"weave: {path}: the reply has no 'digest', as Weave's replies have"
+        return str(read_key(self.api.post(path, content), "digest", str, message))
 
 
 def _make_row(sample: Mapping[str, Any], values: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -136,11 +110,3 @@ def _make_row(sample: Mapping[str, Any], values: Mapping[str, Mapping[str, Any]]
     row |= {"scores": {metric: found["value"] for metric, found in values.items()}}
     row |= {"reasons": {metric: found["reason"] for metric, found in values.items() if found["reason"]}}
     return {key: value for key, value in row.items() if value is not None and value != {}}
-
-
-def _read_digest(reply: Any, path: str) -> str:
-    from rageval_spec.endpoints.service import ServiceError
-
-    if not isinstance(reply, Mapping) or not isinstance(reply.get("digest"), str):
-        raise ServiceError(f"weave: {path}: the reply has no 'digest', as Weave's replies have")
-    return str(reply["digest"])
