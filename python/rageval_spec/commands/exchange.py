@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from rageval_spec.data.evaluation import Evaluation
     from rageval_spec.data.traces import Trace
-    from rageval_spec.exchange.shared.contracts import FileTarget, TraceCheck, TraceSource
+    from rageval_spec.exchange.shared.contracts import Exporter, FileTarget, TraceCheck, TraceSource
 
     M = TypeVar("M", bound=BaseModel)
 
@@ -46,7 +46,9 @@ _ARGUMENT = "path"
 class Tools(Front):
     """A group of commands that has one for each tool of exchange, made when it is asked for."""
 
-    part: Literal["source", "target"]
+    def __init__(self, *given: Any, part: Literal["source", "target"], **options: Any) -> None:
+        super().__init__(*given, **options)
+        self.part = part
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """The words of all tools that can be read from, or written to."""
@@ -58,19 +60,12 @@ class Tools(Front):
         """The command of a tool."""
         from rageval_spec.exchange.shared.contracts import load, words
 
-        if cmd_name not in words():
-            return None
-        kind = getattr(load(cmd_name), self.part)
+        kind = getattr(load(cmd_name), self.part) if cmd_name in words() else None
         return None if kind is None else _make_command(self.part, cmd_name, kind)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the arguments begin with.
-
-        Raises:
-            UsageError: there is no such tool for this command; the message names the most similar one.
-        """
         try:
             return super().resolve_command(ctx, args)
         except click.exceptions.NoSuchCommand as error:
@@ -80,19 +75,7 @@ class Tools(Front):
             raise click.UsageError(f"there is no tool {args[0]!r} to {what}; {hint}", ctx) from error
 
 
-class Import(Tools):
-    """The tools that can be read from."""
-
-    part = "source"
-
-
-class Export(Tools):
-    """The tools that can be written to."""
-
-    part = "target"
-
-
-@click.group("import", cls=Import)
+@click.group("import", cls=Tools, part="source")
 def import_() -> None:
     """Read questions, answers and traces from another tool.
 
@@ -104,7 +87,7 @@ def import_() -> None:
     """
 
 
-@click.group("export", cls=Export)
+@click.group("export", cls=Tools, part="target")
 def export() -> None:
     """Send the values of an evaluation to another tool, or write them in its layout.
 
@@ -120,46 +103,41 @@ def _make_command(part: str, word: str, kind: Any) -> click.Command:
     help = f"{kind.summary}\n\n\b{examples}" if examples else kind.summary
     fields = [*_make_parameters(kind.node_type.model_fields)]
     own = _import_parameters(word) if part == "source" else _export_parameters(getattr(kind, "filename", ""))
+    work: Callable[..., str] = import_traces if part == "source" else export_values
 
     def run(**given: Any) -> int:
-        named = {parameter.name for parameter in own}
-        settings = {key: value for key, value in given.items() if key not in named and value not in (None, ())}
-        options = {key: value for key, value in given.items() if key in named}
-        if part == "source":
-            console.write(import_traces(word, settings, **options))
-        else:
-            console.write(export_values(word, settings, **options))
+        options = {str(parameter.name): given.pop(str(parameter.name)) for parameter in own}
+        settings = {key: value for key, value in given.items() if value not in (None, ())}
+        console.write(work(word, kind, settings, **options))
         return PASSED
 
     short = kind.summary.partition(". ")[0].rstrip(".")
     return OutputCommand(word, callback=run, params=[*fields, *own], help=help, short_help=short)
 
 
+def _name_file(help: str, **kind: bool) -> click.Option:
+    return click.Option(["-o", "--output"], type=click.Path(path_type=Path, **kind), metavar="FILE", help=help)
+
+
 def _import_parameters(word: str) -> list[click.Parameter]:
     return [
-        click.Option(
-            ["-o", "--output"], type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-            help=f"The file to write, ending in .jsonl or .jsonl.gz.  [default: {word}.jsonl]",
-        ),
+        _name_file(f"The file to write, ending in .jsonl or .jsonl.gz.  [default: {word}.jsonl]", dir_okay=False),
         click.Option(["--force"], is_flag=True, help="Overwrite the file if it exists."),
         click.Option(["-q", "--quiet"], is_flag=True, help="Show no progress."),
-    ]  # fmt: skip
+    ]
 
 
 def _export_parameters(filename: str) -> list[click.Parameter]:
     """The options of a target that sends, or of one that writes files, which has the name of one."""
     results = click.Argument(["results"], required=False)
     if filename:
-        output = click.Option(
-            ["-o", "--output"], type=click.Path(path_type=Path), metavar="FILE",
-            help=f"The file to write.  [default: {filename}]",
-        )  # fmt: skip
-        system = click.Option(
-            ["--system"], metavar="SYSTEM",
-            help="Write only this system's answers. A file of several has each question several times.",
-        )  # fmt: skip
-        force = click.Option(["--force"], is_flag=True, help="Overwrite the file if it exists.")
-        return [results, output, system, force]
+        help = "Write only this system's answers. A file of several has each question several times."
+        return [
+            results,
+            _name_file(f"The file to write.  [default: {filename}]"),
+            click.Option(["--system"], metavar="SYSTEM", help=help),
+            click.Option(["--force"], is_flag=True, help="Overwrite the file if it exists."),
+        ]
     return [
         results,
         click.Option(["--dry-run"], is_flag=True, help="Show what would be sent, and send nothing."),
@@ -178,13 +156,9 @@ def _make_parameters(fields: dict[str, FieldInfo]) -> Iterator[click.Parameter]:
             continue
         if name == _ARGUMENT:
             many = get_origin(kind) in (list, tuple)
-            yield click.Argument(
-                [name],
-                type=str,
-                required=field.is_required(),
-                nargs=-1 if many else 1,
-                metavar="PATH..." if many else "PATH" if field.is_required() else "[PATH]",
-            )
+            shown = "PATH..." if many else "PATH" if field.is_required() else "[PATH]"
+            required = field.is_required()
+            yield click.Argument([name], type=str, required=required, nargs=-1 if many else 1, metavar=shown)
         else:
             yield _make_option(name, field, kind)
 
@@ -216,6 +190,7 @@ def _without_none(annotation: Any) -> Any:
 
 def export_values(
     word: str,
+    kind: type[Exporter[Any]],
     settings: Mapping[str, Any],
     results: str | None,
     *,
@@ -226,20 +201,12 @@ def export_values(
     again: bool = False,
     quiet: bool = False,
 ) -> str:
-    """Export the values of some results; returns what was sent or written.
-
-    Raises:
-        UsageError: an option is wrong, there are no such results, or they have nothing for this tool.
-        RagevalError: the tool did not take them, or the file cannot be written.
-    """
+    """Export the values of some results; returns what was sent or written."""
     from rageval_spec.commands.results_argument import open_results
-    from rageval_spec.exchange.shared.contracts import FileTarget, Target, load
+    from rageval_spec.exchange.shared.contracts import FileTarget, Target
     from rageval_spec.exchange.shared.delivery import send_parcels
     from rageval_spec.plugin.plugin import Context
 
-    kind = load(word).target
-    if kind is None:
-        raise UsageError(f"{word} cannot be exported to")
     node = read_settings(kind.node_type, settings)
     evaluation = open_results(results).evaluation
     if system is not None:
@@ -254,15 +221,9 @@ def export_values(
                 return _write_export(exporter, evaluation, output, force=force)
             assert isinstance(exporter, Target), "the two kinds of targets"
             receipt = send_parcels(
-                exporter,
-                evaluation,
-                folder,
-                tool=word,
-                dry_run=dry_run,
-                anew=again,
-                progress=exporter.context.progress,
-                show=lambda summary: console.write(f"{summary}\n"),
-            )
+                exporter, evaluation, folder, tool=word, dry_run=dry_run, anew=again, progress=context.progress,
+                show=lambda line: console.write(f"{line}\n"),
+            )  # fmt: skip
         finally:
             exporter.close()
     return receipt.render()
@@ -323,20 +284,19 @@ _SUFFIXES = (".jsonl", ".jsonl.gz")
 _SHOWN_EVERY = 100
 
 
-def import_traces(word: str, settings: Mapping[str, Any], output: Path | None, *, force: bool, quiet: bool) -> str:
-    """Read the traces of a tool and write them. Returns what was written and how to go on.
-
-    Raises:
-        UsageError: an option is wrong, or the file exists.
-        RagevalError: the traces cannot be read; then nothing is written.
-    """
-    from rageval_spec.exchange.shared.contracts import load
+def import_traces(
+    word: str,
+    kind: type[TraceSource[Any]],
+    settings: Mapping[str, Any],
+    output: Path | None,
+    *,
+    force: bool,
+    quiet: bool,
+) -> str:
+    """Read the traces of a tool and write them. Returns what was written and how to go on."""
     from rageval_spec.plugin.plugin import Context
 
     output = _choose_file(word, output, force=force)
-    kind = load(word).source
-    if kind is None:
-        raise UsageError(f"{word} cannot be imported from")
     node = read_settings(kind.node_type, settings)
     with ProgressDisplay(quiet=quiet) as display:
         display.announce(f"import {word}")
@@ -402,13 +362,18 @@ def _dump(trace: Trace) -> bytes:
 @contextmanager
 def _open_new(path: Path) -> Iterator[IO[bytes]]:
     """A stream to a file that appears under its name once everything is written."""
+    import gzip
+
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         sweep(path.parent.glob(f".{path.name}.*.part"))
         with temporary.open("wb") as file:
-            with _compress(path, file) as stream:
-                yield stream
+            if path.suffix == ".gz":
+                with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as stream:
+                    yield cast("IO[bytes]", stream)
+            else:
+                yield file
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
@@ -417,17 +382,6 @@ def _open_new(path: Path) -> Iterator[IO[bytes]]:
         raise RagevalError(f"{path}: cannot be written: {error.strerror or error}") from error
     finally:
         temporary.unlink(missing_ok=True)
-
-
-@contextmanager
-def _compress(path: Path, file: IO[bytes]) -> Iterator[IO[bytes]]:
-    if path.suffix == ".gz":
-        import gzip
-
-        with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as stream:
-            yield cast("IO[bytes]", stream)
-    else:
-        yield file
 
 
 def _describe(word: str, count: int, answers: int, output: Path) -> Iterator[str]:
@@ -454,10 +408,9 @@ def read_settings(kind: type[M], settings: Mapping[str, Any]) -> M:
         first = error.errors()[0]
         name = ".".join(part for part in first["loc"] if isinstance(part, str))  # not the places in a list
         spell = _BOUNDS.get(first["type"])
-        message = first["msg"].removeprefix("Value error, ") if spell is None else spell(first)
-        message = re.sub(
-            r"`(\w+)`", lambda found: _spell(found[1]) if found[1] in kind.model_fields else found[0], message
-        )
+        told = first["msg"].removeprefix("Value error, ") if spell is None else spell(first)
+        keys = "|".join(kind.model_fields)
+        message = re.sub(f"`({keys})`", lambda found: _spell(found[1]), told)
         raise UsageError(f"{_spell(name)}: {message}" if name else message) from None
 
 

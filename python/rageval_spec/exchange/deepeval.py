@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data.traces import Feedback, Step
 from rageval_spec.exchange.shared.contracts import FileTarget, TargetNode
-from rageval_spec.exchange.shared.row_files import RowFileSource, add_metadata
-from rageval_spec.exchange.shared.scores import list_rows
+from rageval_spec.exchange.shared.row_files import RowFileSource, add_metadata, pick_columns
+from rageval_spec.exchange.shared.scores import drop_unknown, list_rows
 from rageval_spec.reading.row_sources import split_joined
 from rageval_spec.recorded.answers_and_steps import load_steps
 from rageval_spec.recorded.messages import MESSAGES, read_turns
+from rageval_spec.recorded.values import load_json
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
@@ -39,15 +40,14 @@ class DeepEvalSource(RowFileSource):
     tool = "deepeval"
     summary = "Read goldens, conversational goldens, test cases or a test run of DeepEval: JSON, JSON Lines or CSV."
     examples = ("import deepeval goldens.json -o golden.jsonl", "import deepeval test_run_20260301_120000.json")
-
     questions = _NAMES["question"]
 
     def translate(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
         """The parts under their names here. Joined contexts are split; metrics of a test run become feedback."""
-        found = {part: next((row[name] for name in names if name in row), None) for part, names in _NAMES.items()}
+        found, known = pick_columns(row, _NAMES)
         for part in ("contexts", "reference_contexts"):
             found[part] = split_joined(found[part])
-        known = {name for names in _NAMES.values() for name in names} | _READ
+        known |= _READ
         if found["question"] is None and read_turns(row.get("turns")) is not None:
             found |= {MESSAGES: row["turns"], "reference": row.get("expected_outcome")}
             known |= {"turns", "expected_outcome"}
@@ -61,10 +61,7 @@ class DeepEvalSource(RowFileSource):
 
 def _list_tools(found: Any) -> Iterator[Step]:
     """The calls of tools; in CSV and JSON Lines they can be JSON as text."""
-    try:
-        calls = json.loads(found) if isinstance(found, str) and found else found
-    except (ValueError, RecursionError):
-        return
+    calls = load_json(found)
     for call in calls if isinstance(calls, list) else ():
         if isinstance(call, Mapping):
             given = call.get("input_parameters", call.get("inputParameters"))
@@ -83,22 +80,12 @@ def _list_metrics(found: Any) -> Iterator[Feedback]:
 def _write_tools(steps: Sequence[Step]) -> Iterator[dict[str, Any]]:
     """The calls of tools among the steps; what was given to a tool is an object there, if it is JSON of one."""
     for step in steps:
-        given = _load(step.input)
+        given = load_json(step.input)
         if step.kind == "tool" or (step.kind == "retrieval" and isinstance(given, dict)):
-            call = {"name": step.name, "output": step.output if step.documents is None else _list_texts(step)}
+            texts = [document.text or document.doc_id or "" for document in step.documents or ()]
+            call = {"name": step.name, "output": step.output if step.documents is None else texts}
             given = given if isinstance(given, dict) or given is None else {"input": given}
-            yield {key: value for key, value in {**call, "input_parameters": given}.items() if value is not None}
-
-
-def _list_texts(step: Step) -> list[str]:
-    return [document.text or document.doc_id or "" for document in step.documents or ()]
-
-
-def _load(text: str | None) -> Any:
-    try:
-        return None if text is None else json.loads(text)
-    except (ValueError, RecursionError):
-        return text
+            yield drop_unknown({**call, "input_parameters": given})
 
 
 def _write(value: Any) -> str | None:
@@ -114,7 +101,6 @@ class DeepEvalTarget(FileTarget[TargetNode]):
     examples = ("export deepeval rageval-results -o deepeval.json",)
 
     def render_files(self, evaluation: Evaluation, name: str) -> Iterator[tuple[str, bytes]]:  # noqa: ARG002
-        """One file with an object for each answer."""
         cases = []
         for sample, values in list_rows(evaluation):
             columns = {metric: "" if one["value"] is None else repr(one["value"]) for metric, one in values.items()}
@@ -131,11 +117,7 @@ class DeepEvalTarget(FileTarget[TargetNode]):
                     "completion_time": sample["seconds"],
                     "input_token_count": sample["input_tokens"],
                     "output_token_count": sample["output_tokens"],
-                    "custom_column_key_values": {
-                        "dataset": sample["dataset"],
-                        "system": sample["system"],
-                        **columns,
-                    },
+                    "custom_column_key_values": {"dataset": sample["dataset"], "system": sample["system"], **columns},
                 }
             )
         yield "", json.dumps(cases, ensure_ascii=False, indent=1).encode() + b"\n"

@@ -40,20 +40,16 @@ class HuggingFaceSource(RowFileSource):
     node: HuggingFaceNode
 
     def inputs(self) -> Sequence[InputFile]:
-        """The files of the split."""
         return [InputFile(file, ("path",)) for file in self._files()]
 
     def rows(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """The rows of all files of the split."""
         for file in self._files():
             yield from _read_arrow(file) if file.suffix == ".arrow" else read_rows(file)
 
     def translate(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A row under the column names that datasets of questions usually have."""
         return translate_known(row)
 
     def read(self) -> Iterator[Any]:
-        """A trace for each row of the split."""
         if not self._path.exists():
             raise UsageError(f"{self.node.path}: no such file or folder")
         yield from self.read_all()

@@ -10,7 +10,7 @@ from xml.sax.saxutils import quoteattr
 from rageval_spec.data.traces import Feedback, TraceLink
 from rageval_spec.exchange.shared.contracts import FileTarget, TargetNode
 from rageval_spec.exchange.shared.row_files import RowFileSource, translate_known
-from rageval_spec.exchange.shared.scores import list_rows
+from rageval_spec.exchange.shared.scores import list_contexts, list_rows
 from rageval_spec.reading.label_files import flatten_tasks, is_task
 from rageval_spec.recorded.answers_and_steps import UnusableReplyError
 
@@ -26,7 +26,6 @@ class LabelStudioSource(RowFileSource):
     examples = ("import label_studio export.json -o labelled.jsonl",)
 
     def translate(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
-        """One task."""
         if not is_task(row):
             raise UnusableReplyError("this is not a task with 'data' and 'annotations'; export the project as JSON")
         data = row["data"]
@@ -70,18 +69,13 @@ class LabelStudioTarget(FileTarget[TargetNode]):
 
 
 def _make_task(sample: Mapping[str, Any], values: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    texts = sample["contexts"] or []
-    ids = sample["context_ids"] if len(sample["context_ids"] or ()) == len(texts) else None
-    contexts = [{"text": text} for text in texts]
-    if ids:
-        contexts = [{"id": one, "text": text} for one, text in zip(ids, texts, strict=True)]
     data = {
         "id": sample["query_id"],
         "dataset": sample["dataset"],
         "system": sample["system"],
         "question": sample["question"],
         "answer": sample["answer"] or "",
-        "contexts": contexts,
+        "contexts": list_contexts(sample),
         "reference": next(iter(sample["references"]), ""),
     }
     result = [

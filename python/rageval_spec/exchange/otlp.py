@@ -45,13 +45,11 @@ class OtlpTarget(FileTarget[OtlpNode]):
     examples: ClassVar[Sequence[str]] = ("export otlp rageval-results -o values.otlp",)
 
     def __init__(self, node: OtlpNode, context: Any) -> None:
-        """Keep the node and the context; open nothing."""
         super().__init__(node, context)
         settings = OtelTargetNode(signals=node.signals, time=node.time)
         self._sender = OtelTarget(settings, context)
 
     def render_files(self, evaluation: Evaluation, name: str) -> Iterator[tuple[str, bytes]]:  # noqa: ARG002 - one file
-        """The file with spans, and one for each other signal."""
         now = find_time(self.node.time)
         parcels = list(self._sender.list_parcels(evaluation))
         for kind, signal in KINDS.items():
@@ -65,7 +63,6 @@ class OtlpTarget(FileTarget[OtlpNode]):
                 )
 
     def remarks(self) -> Sequence[str]:
-        """What became of answers that were not read from a trace."""
         return self._sender.remarks()
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rageval_spec.data.traces import Feedback, TraceLink
 from rageval_spec.exchange.shared.contracts import FileTarget, TargetNode
 from rageval_spec.exchange.shared.row_files import RowFileSource
-from rageval_spec.exchange.shared.scores import list_rows
+from rageval_spec.exchange.shared.scores import drop_unknown, list_rows
 from rageval_spec.reading.answer_columns import unwrap
 from rageval_spec.reading.formats.column_layouts import QUESTIONS
 from rageval_spec.reading.question_files import REFERENCES
@@ -30,7 +30,6 @@ class PromptfooSource(RowFileSource):
     examples = ("import promptfoo results.json -o answers.jsonl",)
 
     def translate(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
-        """One test with one prompt and one provider."""
         variables = row.get("vars")
         if not isinstance(variables, Mapping):
             raise UnusableReplyError("the row has no 'vars'; name the file that promptfoo eval -o results.json wrote")
@@ -115,7 +114,6 @@ class PromptfooTarget(FileTarget[TargetNode]):
     examples = ("export promptfoo rageval-results -o promptfoo.yaml",)
 
     def render_files(self, evaluation: Evaluation, name: str) -> Iterator[tuple[str, bytes]]:  # noqa: ARG002
-        """One YAML file with `tests`."""
         import yaml
 
         tests = []
@@ -128,11 +126,11 @@ class PromptfooTarget(FileTarget[TargetNode]):
             scored: dict[str, Any] = {metric: one["value"] for metric, one in values.items()}
             test = {
                 "description": sample["query_id"],
-                "vars": {key: value for key, value in variables.items() if value is not None},
+                "vars": drop_unknown(variables),
                 "providerOutput": sample["answer"],
                 "metadata": {"dataset": sample["dataset"], "system": sample["system"], **scored},
             }
-            tests.append({key: value for key, value in test.items() if value is not None})
+            tests.append(drop_unknown(test))
         text: str = yaml.safe_dump({"tests": tests}, allow_unicode=True, sort_keys=False, width=120)
         yield "", text.encode()
 

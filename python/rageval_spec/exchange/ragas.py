@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.exchange.shared.contracts import FileTarget, TargetNode
-from rageval_spec.exchange.shared.row_files import RowFileSource
-from rageval_spec.exchange.shared.scores import list_rows
+from rageval_spec.exchange.shared.row_files import RowFileSource, pick_columns
+from rageval_spec.exchange.shared.scores import drop_unknown, list_rows
 from rageval_spec.recorded.messages import MESSAGES
 
 if TYPE_CHECKING:
@@ -35,9 +35,8 @@ class RagasSource(RowFileSource):
     questions = _NAMES["question"]
 
     def translate(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The parts under their names here; other columns become metadata."""
-        found = {part: next((row[name] for name in names if name in row), None) for part, names in _NAMES.items()}
-        known = {name for names in _NAMES.values() for name in names} | {"id", "query_id", MESSAGES}
+        found, known = pick_columns(row, _NAMES)
+        known |= {"id", "query_id", MESSAGES}
         return {
             **found,
             "id": row.get("query_id", row.get("id")),
@@ -55,7 +54,6 @@ class RagasTarget(FileTarget[TargetNode]):
     examples = ("export ragas rageval-results -o ragas.jsonl",)
 
     def render_files(self, evaluation: Evaluation, name: str) -> Iterator[tuple[str, bytes]]:  # noqa: ARG002
-        """One file with a row for each answer."""
         lines = []
         for sample, values in list_rows(evaluation):
             relevant = sample["relevant"]
@@ -72,7 +70,7 @@ class RagasTarget(FileTarget[TargetNode]):
                 "system": sample["system"],
             }
             scored = {metric: values[metric]["value"] if metric in values else None for metric in evaluation.metrics}
-            lines.append(json.dumps({key: value for key, value in row.items() if value is not None} | scored))
+            lines.append(json.dumps(drop_unknown(row) | scored))
         yield "", "".join(f"{line}\n" for line in lines).encode()
 
 

@@ -12,10 +12,13 @@ from pydantic import Field
 from rageval_spec.errors import DataError
 from rageval_spec.exchange.shared.contracts import FileTarget, TargetNode
 from rageval_spec.exchange.shared.row_files import RowFileSource, RowsNode, translate_known
+from rageval_spec.exchange.shared.scores import list_rows
+from rageval_spec.reading.formats.text_files import text_lines
+from rageval_spec.recorded.values import clean
+from rageval_spec.store.disk import InputFile
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
-    from rageval_spec.store.disk import InputFile
 
 SUFFIX = ".table.json"
 _OPTIONAL = ("reference", "error", "seconds", "input_tokens", "output_tokens", "cost")
@@ -38,27 +41,19 @@ class WandbSource(RowFileSource):
     node_type = WandbSourceNode
     tool = "wandb"
     summary = f"Read a table that was logged to W&B, from the files of a run: {SUFFIX}."
+    node: WandbSourceNode
     examples = (
         "import wandb wandb/latest-run -o answers.jsonl",
         "import wandb wandb/latest-run --table answers -o answers.jsonl",
     )
 
     def inputs(self) -> Sequence[InputFile]:
-        """The file of the table."""
-        from rageval_spec.store.disk import InputFile
-
         return (InputFile(self._find(), ("path",)),)
 
     def read(self) -> Iterator[Any]:
-        """A trace for each row.
-
-        Raises:
-            DataError: there is no table, there are several, or it cannot be read.
-        """
         yield from self.read_all()
 
     def rows(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """The place and the values of each row, by column."""
         path = self._find()
         columns, data = _load(path)
         for number, row in enumerate(data, 1):
@@ -67,7 +62,6 @@ class WandbSource(RowFileSource):
             yield f"{path}: row {number}", dict(zip(columns, row, strict=True))
 
     def translate(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The columns under the names that they have here; values of metrics become metadata."""
         return translate_known(row)
 
     def _find(self) -> Path:
@@ -75,17 +69,16 @@ class WandbSource(RowFileSource):
         if not path.is_dir():
             return path
         found = sorted(path.rglob(f"*{SUFFIX}"))
-        wanted = getattr(self.node, "table", None)
+        wanted = self.node.table
         if wanted is not None:
-            found = [file for file in found if _name_of(file) == wanted]
+            found = [file for file in found if _split_name(file)[0] == wanted]
         if not found:
             which = f" called '{wanted}'" if wanted is not None else ""
             raise DataError(f"{path}: this folder has no table{which} ({SUFFIX})")
-        if len({_name_of(file) for file in found}) > 1:
-            names = ", ".join(sorted({_name_of(file) for file in found}))
-            raise DataError(f"{path}: this folder has several tables; name one with --table: {names}")
+        if len(names := sorted({_split_name(file)[0] for file in found})) > 1:
+            raise DataError(f"{path}: this folder has several tables; name one with --table: {', '.join(names)}")
         # A run can log a table again and again; the last one is complete.
-        return max(found, key=lambda file: (_step_of(file), file.name))
+        return max(found, key=lambda file: (_split_name(file)[1], file.name))
 
 
 class WandbTarget(FileTarget[TargetNode]):
@@ -96,10 +89,6 @@ class WandbTarget(FileTarget[TargetNode]):
     examples = (f"export wandb rageval-results -o rageval{SUFFIX}",)
 
     def render_files(self, evaluation: Evaluation, name: str) -> Iterator[tuple[str, bytes]]:  # noqa: ARG002
-        """One file: the columns, and a list of values for each answer."""
-        from rageval_spec.exchange.shared.scores import list_rows
-        from rageval_spec.recorded.values import clean
-
         rows = [_make_row(sample, values, evaluation.metrics) for sample, values in list_rows(evaluation)]
         unused = {column for column in _OPTIONAL if all(row[column] is None for row in rows)}
         columns = [column for column in (rows[0] if rows else ()) if column not in unused]
@@ -113,20 +102,13 @@ def _make_row(sample: Mapping[str, Any], values: Mapping[str, Any], metrics: Seq
     row |= {"reference": next(iter(sample["references"] or ()), None)}
     row |= {name: sample[name] for name in _OPTIONAL[1:]}
     for metric in metrics:
-        found = values.get(metric)
-        row[metric] = None if found is None else found["value"]
-        row[f"{metric} reason"] = None if found is None else found["reason"]
+        found = values.get(metric, {})
+        row |= {metric: found.get("value"), f"{metric} reason": found.get("reason")}
     return row
 
 
 def _load(path: Path) -> tuple[list[str], list[Any]]:
-    """The columns and the rows of a table.
-
-    Raises:
-        DataError: the file is not a table.
-    """
-    from rageval_spec.reading.formats.text_files import text_lines
-
+    """The columns and the rows of a table."""
     try:
         content = json.loads("\n".join(line for _, line in text_lines(path, longest=None)))
     except (ValueError, RecursionError) as error:
@@ -140,16 +122,11 @@ def _load(path: Path) -> tuple[list[str], list[Any]]:
     return [str(column) for column in columns], data
 
 
-def _name_of(file: Path) -> str:
-    """The name under which a table was logged: the file is called `NAME_STEP_DIGEST.table.json`."""
+def _split_name(file: Path) -> tuple[str, int]:
+    """The name under which a table was logged, and its step: the file is called `NAME_STEP_DIGEST.table.json`."""
     name = file.name.removesuffix(SUFFIX)
     parts = name.rsplit("_", 2)
-    return parts[0] if len(parts) == 3 and parts[1].isdigit() else name
-
-
-def _step_of(file: Path) -> int:
-    parts = file.name.removesuffix(SUFFIX).rsplit("_", 2)
-    return int(parts[1]) if len(parts) == 3 and parts[1].isdigit() else -1
+    return (parts[0], int(parts[1])) if len(parts) == 3 and parts[1].isdigit() else (name, -1)
 
 
 SOURCE = WandbSource

@@ -44,18 +44,13 @@ class BraintrustApi(ToolApi):
     """One organisation's projects, below `/v1`."""
 
     def __init__(self, node: BraintrustConnection, where: str) -> None:
-        """Raises `UsageError` if there is no key, or the URL cannot be used."""
         url = require_url(find_url(node), where)
         key = require_key(node.api_key, where, "BRAINTRUST_API_KEY").reveal()
         headers = {"Authorization": Secret(f"Bearer {key}", "Bearer ${API_KEY}")}
         super().__init__(Service(f"{url}/v1", where, headers=headers), where)
 
     def find(self, kind: Kind, project: str, name: str | None) -> str:
-        """The id of what has rows: an experiment or a dataset by its name, or the logs of a project.
-
-        Raises:
-            DataError: there is none.
-        """
+        """The id of what has rows: an experiment or a dataset by its name, or the logs of a project."""
         if kind == "project_logs":
             path, what, asked = "/project", f"project '{project}'", [("project_name", project)]
         else:
@@ -82,11 +77,7 @@ class BraintrustApi(ToolApi):
         return list_row_pages(fetch, f"{self.where}: {path}")
 
     def insert(self, kind: Kind, identity: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Write rows: new ones, replaced ones, and, with `_is_merge`, parts of those that are there.
-
-        Raises:
-            ServiceError: Braintrust did not take all of them.
-        """
+        """Write rows: new ones, replaced ones, and, with `_is_merge`, parts of those that are there."""
         found = self.service.post(f"/{kind}/{quote_part(identity)}/insert", {"events": list(rows)})
         taken = found.get("row_ids") if isinstance(found, Mapping) else None
         if not isinstance(taken, list) or len(taken) != len(rows):

@@ -64,11 +64,7 @@ class BraintrustTarget(ValueTarget[BraintrustTargetNode]):
         return BraintrustApi(self.node, TOOL)
 
     def list_parcels(self, evaluation: Evaluation) -> Iterator[Parcel]:
-        """A row for each answer, with all its values.
-
-        Raises:
-            UsageError: no answer was read from Braintrust, and no project is named.
-        """
+        """A row for each answer, with all its values."""
         is_experiment, judgements, names = self.node.project is not None, Judgements(evaluation), Names()
         self._left_out = 0
         name = self.node.run or evaluation.name
@@ -81,11 +77,6 @@ class BraintrustTarget(ValueTarget[BraintrustTargetNode]):
                 yield parcel
 
     def send(self, parcels: Sequence[Parcel]) -> None:
-        """Send rows.
-
-        Raises:
-            ServiceError: Braintrust did not take all of them.
-        """
         where = [(one.body.get("experiment"), one.body.get("object"), one.body.get("object_id")) for one in parcels]
         for place in dict.fromkeys(where):
             rows = [one.body["row"] for one, own in zip(parcels, where, strict=True) if own == place]
@@ -97,7 +88,6 @@ class BraintrustTarget(ValueTarget[BraintrustTargetNode]):
             self.api.insert(kind, str(identity), rows)
 
     def remarks(self) -> list[str]:
-        """Also how many values are no scores in Braintrust's sense."""
         found = super().remarks()
         if self._left_out:
             values = count_noun(self._left_out, "value")

@@ -59,7 +59,6 @@ class LangfuseApi(ToolApi):
     """One project, below `/api/public`; falls back to older paths where the newer ones are absent."""
 
     def __init__(self, node: LangfuseConnection, where: str) -> None:
-        """Raises `UsageError` if there is no key, or the URL cannot be used."""
         from rageval_spec.endpoints.service import Service
 
         url = require_url(find_url(node), where)
@@ -102,16 +101,12 @@ class LangfuseApi(ToolApi):
             yield from self._by_number("/v2/scores", asked)
 
     def dataset_items(self, dataset: str) -> Iterator[list[Any]]:
-        """Pages of a dataset's items.
-
-        Raises:
-            DataError: there is no such dataset.
-        """
+        """Pages of a dataset's items."""
         self.check_dataset(dataset)
         yield from self._by_number("/dataset-items", {"datasetName": dataset})
 
     def check_dataset(self, dataset: str) -> Mapping[str, Any]:
-        """The dataset of a name; raises the same error."""
+        """The dataset of a name."""
         from rageval_spec.endpoints.service import ServiceError, quote_part
 
         try:
@@ -161,11 +156,7 @@ _SOURCES: Mapping[str, Literal["annotator", "program"]] = {"ANNOTATION": "annota
 
 
 def normalise(row: Mapping[str, Any], place: str) -> dict[str, Any]:
-    """The row with normalised names, without its empty values.
-
-    Raises:
-        DataError: it has no id; `place` begins the message.
-    """
+    """The row with normalised names, without its empty values."""
     found: dict[str, Any] = {}
     for key, value in row.items():
         if value is not None and value != "":

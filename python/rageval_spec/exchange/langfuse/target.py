@@ -28,6 +28,7 @@ from rageval_spec.exchange.shared.scores import (
     Names,
     Score,
     drop_unknown,
+    list_contexts,
     shorten_reason,
 )
 from rageval_spec.recorded.values import clean, write_time
@@ -81,7 +82,6 @@ class LangfuseTarget(ExperimentTarget[LangfuseTargetNode]):
         return LangfuseApi(self.node, TOOL)
 
     def remarks(self) -> list[str]:
-        """Also how many answers are to questions that the dataset does not have."""
         found = super().remarks()
         if self._foreign:
             gone = count_noun(len(self._foreign), "answer")
@@ -90,13 +90,13 @@ class LangfuseTarget(ExperimentTarget[LangfuseTargetNode]):
 
     def make_answer(self, score: Score, run: str) -> Parcel:
         """An item of the run of a dataset."""
-        sample = score.sample
+        sample, contexts = score.sample, list_contexts(score.sample)
         body = {
             "traceId": self._trace_of_run(run, score.query_id),
             "item": score.query_id,
             "run": run,
             "input": {"question": sample["question"]},
-            "output": _list_output(sample),
+            "output": {"answer": sample["answer"], **({"contexts": contexts} if contexts else {})},
             "expected": list(sample["references"] or ()),
             "error": sample["error"],
             "seconds": sample["seconds"],
@@ -137,12 +137,7 @@ class LangfuseTarget(ExperimentTarget[LangfuseTargetNode]):
         return Parcel(identity, drop_unknown(body), summary, "score")
 
     def send(self, parcels: Sequence[Parcel]) -> None:
-        """Send answers (those with a `run`), then scores.
-
-        Raises:
-            DataError: there is no such dataset, or not one question is an item of it.
-            ServiceError: Langfuse did not take all of them.
-        """
+        """Send answers (those with a `run`), then scores."""
         bodies = self._drop_foreign([parcel.body for parcel in parcels])
         answers = [body for body in bodies if "run" in body]
         for part in _split(answers):
@@ -239,13 +234,6 @@ class LangfuseTarget(ExperimentTarget[LangfuseTargetNode]):
             raise ServiceError(f"{TOOL}: Langfuse refused {len(errors)} of {len(batch)} traces: {str(errors[0])[:300]}")
         links = [{"runName": one["run"], "datasetItemId": one["item"], "traceId": one["traceId"]} for one in answers]
         self._send_each("/dataset-run-items", links)
-
-
-def _list_output(sample: Any) -> dict[str, Any]:
-    texts, ids = sample["contexts"] or (), sample["context_ids"] or ()
-    named = len(ids) == len(texts)
-    contexts = [{"id": ids[place], "text": text} if named else {"text": text} for place, text in enumerate(texts)]
-    return {"answer": sample["answer"], **({"contexts": contexts} if contexts else {})}
 
 
 def _without(body: Body, *keys: str) -> dict[str, Any]:

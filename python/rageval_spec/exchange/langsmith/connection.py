@@ -72,7 +72,6 @@ class LangSmithApi(ToolApi):
     """One workspace; asks the older endpoint for runs where the newer one is absent."""
 
     def __init__(self, node: LangSmithConnection, where: str) -> None:
-        """Raises `UsageError` if there is no key, or the URL cannot be used."""
         host, self.older = split_url(find_url(node))
         require_url(host, where)
         headers = {"X-Api-Key": require_key(node.api_key, where, "LANGSMITH_API_KEY", "LANGCHAIN_API_KEY")}
@@ -82,15 +81,11 @@ class LangSmithApi(ToolApi):
         self.is_old = False
 
     def find_project(self, name: str) -> str:
-        """The id of a tracing project.
-
-        Raises:
-            DataError: there is none of that name.
-        """
+        """The id of a tracing project."""
         return self._find("sessions", name, "tracing project")
 
     def find_dataset(self, name: str) -> str:
-        """The id of a dataset; raises the same error."""
+        """The id of a dataset."""
         return self._find("datasets", name, "dataset")
 
     def runs(self, project: str, window: Mapping[str, str]) -> Iterator[list[Any]]:

@@ -83,18 +83,13 @@ class LangSmithTarget(ExperimentTarget[LangSmithTargetNode]):
         return LangSmithApi(self.node, TOOL)
 
     def remarks(self) -> list[str]:
-        """Also how much feedback is on runs that are gone."""
         found = super().remarks()
         if self._missing:
             found.append(f"{count_noun(self._missing, 'feedback row')} on runs that LangSmith no longer has left out")
         return found
 
     def make_answer(self, score: Score, run: str) -> Parcel:
-        """A run of the experiment.
-
-        Raises:
-            UsageError: the question's id is not the id of an example.
-        """
+        """A run of the experiment."""
         sample, texts = score.sample, score.sample["contexts"]
         _check_example(score.query_id, self.node.dataset or "")
         outputs = {"answer": sample["answer"], **({"contexts": texts} if texts else {})}
@@ -143,12 +138,7 @@ class LangSmithTarget(ExperimentTarget[LangSmithTargetNode]):
         return Parcel(identity, drop_unknown(body), summary, "feedback row")
 
     def send(self, parcels: Sequence[Parcel]) -> None:
-        """Send answers (those with a `run_type`), then feedback; that on runs that are gone is left out and counted.
-
-        Raises:
-            DataError: there is no such dataset.
-            ServiceError: LangSmith did not take all of them.
-        """
+        """Send answers (those with a `run_type`), then feedback; that on runs that are gone is left out and counted."""
         bodies = [parcel.body for parcel in parcels]
         for experiment in dict.fromkeys(body["experiment"] for body in bodies if "experiment" in body):
             self._open_experiment(experiment)

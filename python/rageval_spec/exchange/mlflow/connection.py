@@ -33,11 +33,7 @@ _SHOWN = 20
 
 
 def find_url(url: str | None) -> str:
-    """The URL of the node, of the environment, or of this machine.
-
-    Raises:
-        UsageError: the environment names no server that can be asked over HTTP.
-    """
+    """The URL of the node, of the environment, or of this machine."""
     if url is not None:
         return url
     try:
@@ -60,7 +56,6 @@ class MlflowServer(ToolApi):
     """Asks one tracking server."""
 
     def __init__(self, url: str | None, token: Secret | None, where: str) -> None:
-        """Raises `UsageError` if the environment names no server that can be asked over HTTP."""
         super().__init__(Service(find_url(url), where, headers=find_headers(token)), where)
 
     def find_experiment(self, name: str) -> str:
@@ -98,7 +93,6 @@ class MlflowServer(ToolApi):
         return chain.from_iterable(list_cursor_pages(fetch, self.where, "page_token"))
 
     def read(self, content: Any, key: str, kind: type[Any], what: str) -> Any:
-        """The value of a key of a reply."""
         return read_key(content, key, kind, f"{self.where}: the {what} has no {key!r}; is url that of MLflow?")
 
     def _explain_missing(self, name: str) -> UsageError:

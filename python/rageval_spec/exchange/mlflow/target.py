@@ -93,11 +93,7 @@ class MlflowTarget(ValueTarget[MlflowTargetNode]):
         return MlflowServer(self.node.url, self.node.token, self.context.name)
 
     def list_parcels(self, evaluation: Evaluation) -> Iterator[Parcel]:
-        """The runs with their files, then the feedback.
-
-        Raises:
-            UsageError: a file is not there, or feedback was asked for and no answer was read from MLflow.
-        """
+        """The runs with their files, then the feedback."""
         if self.node.write != "assessments":
             self._runs = MlflowRuns(self.api, self.node.experiment or evaluation.name, self._list_files())
             yield from self._runs.list_parcels(evaluation)

@@ -55,7 +55,6 @@ class Refusal(Exception):  # noqa: N818 - an answer, not a fault of the program
     """A request that is not taken: the status, and why."""
 
     def __init__(self, status: int, message: str) -> None:
-        """Keep both."""
         super().__init__(message)
         self.status = status
 
@@ -132,11 +131,7 @@ def _name_address(listening: socket.socket) -> str:
 
 
 def _prepare(receiver: Receiver) -> uvicorn.Server:
-    """The server, which does not listen yet.
-
-    Raises:
-        UsageError: uvicorn or Starlette is not installed.
-    """
+    """The server, which does not listen yet."""
     try:
         import uvicorn
 
@@ -190,11 +185,7 @@ class _Reader:
         self._held = 0
 
     async def read(self, request: Request) -> bytes:
-        """The body as it was sent.
-
-        Raises:
-            Refusal: it is too long, it does not come in time, or too many come at once.
-        """
+        """The body as it was sent."""
         length = request.headers.get("content-length", "0")
         if len(length) > _LONGEST_NUMBER or int(length) > LARGEST:
             raise Refusal(413, f"a request of {length} bytes; at most {LARGEST:,} are taken; send smaller batches")

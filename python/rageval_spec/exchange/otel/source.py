@@ -105,11 +105,7 @@ class SpanFileSource(TraceSource[N]):
         return told
 
     def _read_files(self, paths: Sequence[Path], where: str) -> Iterator[Trace]:
-        """The traces of files, ordered by their beginning.
-
-        Raises:
-            DataError: there are none; the message begins with `where` and says what there is instead.
-        """
+        """The traces of files, ordered by their beginning."""
         store, spans, found = SpanStore(), 0, False
         try:
             for number, path in enumerate(paths, 1):
@@ -158,7 +154,6 @@ class OtelSource(SpanFileSource[OtelSourceNode]):
     )
 
     def read(self) -> Iterator[Trace]:
-        """The traces, ordered by their beginning; of what is received, once receiving has ended."""
         if self.node.listen is None:
             path = str(self.node.path)
             yield from self._read_files(list_files(self.context.resolve(path)), path)
@@ -206,11 +201,7 @@ class OtelSource(SpanFileSource[OtelSourceNode]):
 
 
 def _find_token(variable: str | None) -> str | None:
-    """The token in an environment variable; None if none is named.
-
-    Raises:
-        UsageError: the variable is not set.
-    """
+    """The token in an environment variable; None if none is named."""
     token = None if variable is None else os.environ.get(variable, "").strip()
     if token == "":
         raise UsageError(f"--token-env {variable}: the variable is not set; set it to the token that senders have")

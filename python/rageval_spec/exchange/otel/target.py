@@ -146,17 +146,11 @@ class OtelTarget(Target[OtelTargetNode]):
             yield from _list_metrics(evaluation)
 
     def send(self, parcels: Sequence[Parcel]) -> None:
-        """Send parcels, one request for each signal.
-
-        Raises:
-            RagevalError: the endpoint did not take all of them.
-        """
         for kind, signal in KINDS.items():
             if bodies := [parcel.body for parcel in parcels if parcel.kind == kind]:
                 self._send(signal, encode_bodies(kind, bodies, find_time(self.node.time)))
 
     def remarks(self) -> Sequence[str]:
-        """What became of answers that were not read from a trace."""
         if not self._without_trace:
             return []
         some = count_noun(self._without_trace, "answer")

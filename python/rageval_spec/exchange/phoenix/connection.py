@@ -42,11 +42,7 @@ Pairs = list[tuple[str, str]]
 
 
 def find_url(url: str | None) -> str:
-    """The URL of the node, of the environment, or of this machine.
-
-    Raises:
-        UsageError: the environment's URL is wrong.
-    """
+    """The URL of the node, of the environment, or of this machine."""
     if url is not None:
         return url
     try:
@@ -66,7 +62,6 @@ class PhoenixServer(ToolApi):
     """Reads and writes below `/v1` of one Phoenix."""
 
     def __init__(self, url: str | None, api_key: Secret | None, where: str) -> None:
-        """Raises `UsageError` if the environment's URL is wrong."""
         super().__init__(Service(find_url(url), where, headers=find_headers(api_key)), where)
 
     def list_items(self, path: str, parameters: Pairs) -> Iterator[dict[str, Any]]:
@@ -83,11 +78,7 @@ class PhoenixServer(ToolApi):
         return chain.from_iterable(list_cursor_pages(fetch, self.where))
 
     def read_examples(self, dataset: str, identity: str) -> Iterator[Trace]:
-        """The questions of the examples of a dataset with this name and id.
-
-        Raises:
-            DataError: an example has no id, or no input.
-        """
+        """The questions of the examples of a dataset with this name and id."""
         path = f"/v1/datasets/{identity}/examples"
         content = self.service.get(path)
         message = f"{self.where}: {path} answered without the list 'examples'"
@@ -101,11 +92,7 @@ class PhoenixServer(ToolApi):
         return f"/v1/projects/{quote_part(project)}/{rest}"
 
     def find_dataset(self, name: str) -> str:
-        """The id of the dataset of that name.
-
-        Raises:
-            UsageError: there is none.
-        """
+        """The id of the dataset of that name."""
         for found in self.list_items("/v1/datasets", [("name", name), ("limit", "100")]):
             if found.get("name") == name and isinstance(found.get("id"), str):
                 return str(found["id"])

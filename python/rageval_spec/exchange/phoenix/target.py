@@ -93,11 +93,7 @@ class PhoenixTarget(ValueTarget[PhoenixTargetNode]):
         return connection.PhoenixServer(self.node.url, self.node.api_key, self.context.name)
 
     def list_parcels(self, evaluation: Evaluation) -> Iterator[Parcel]:
-        """An experiment's run for each answer, or the annotations of each answer; those of its documents follow.
-
-        Raises:
-            UsageError: no answer has a trace in Phoenix, or no question is in the dataset.
-        """
+        """An experiment's run for each answer, or the annotations of each answer; those of its documents follow."""
         if self._experiments is not None:
             yield from self._experiments.list_parcels(evaluation)
             return

@@ -64,11 +64,7 @@ def choose_url(given: str | None, variables: Sequence[str], default: str) -> str
 
 
 def require_key(given: Secret | None, where: str, *variables: str, what: str = "API key") -> Secret:
-    """The key of a node, or of the first variable of the environment that has one.
-
-    Raises:
-        UsageError: there is none.
-    """
+    """The key of a node, or of the first variable of the environment that has one."""
     if given is not None and given.reveal():
         return given
     for name in variables:
@@ -78,11 +74,7 @@ def require_key(given: Secret | None, where: str, *variables: str, what: str = "
 
 
 def read_key(content: Any, key: str, kind: type[Any], message: str) -> Any:
-    """The value of a key of a reply.
-
-    Raises:
-        ServiceError: it is not there, or of another type; with this message.
-    """
+    """The value of a key of a reply."""
     from rageval_spec.endpoints.service import ServiceError
 
     value = content.get(key) if isinstance(content, Mapping) else None
@@ -96,11 +88,7 @@ Fetch = Callable[[dict[str, str]], tuple[list[Any], Any]]
 
 
 def list_cursor_pages(fetch: Fetch, where: str, name: str = "cursor") -> Iterator[list[Any]]:
-    """The pages that `fetch` gives until the next cursor is no text; `name` is what the API calls the cursor.
-
-    Raises:
-        ServiceError: a cursor came twice.
-    """
+    """The pages that `fetch` gives until the next cursor is no text; `name` is what the API calls the cursor."""
 
     from rageval_spec.endpoints.service import list_pages
 

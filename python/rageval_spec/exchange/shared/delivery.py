@@ -75,22 +75,19 @@ def send_parcels(
     """
     parcels, left_out = _list_once(target.list_parcels(evaluation))
     sent: Counter[str] = Counter()
-    known = 0
     with closing(SentLedger(folder, tool, target.destination)) as ledger:
         fresh = [parcel for parcel in parcels if anew or not ledger.has(parcel)]
         known = len(parcels) - len(fresh)
-        done = known
         for batch in split(fresh, target.batch):
-            if dry_run and show is not None:
-                for parcel in batch:
-                    show(parcel.summary)
-            elif not dry_run:
+            if not dry_run:
                 target.send(batch)
                 ledger.add(batch)
+            elif show is not None:
+                for parcel in batch:
+                    show(parcel.summary)
             sent.update(parcel.kind for parcel in batch)
-            done += len(batch)
             if progress is not None:
-                progress(done, len(parcels), "values")
+                progress(known + sent.total(), len(parcels), "values")
     return Receipt(target.destination, sent, known, (*target.remarks(), *left_out), is_rehearsal=dry_run)
 
 

@@ -45,7 +45,6 @@ class RowFileSource(TraceSource[RowsNode]):
     """What the tool calls a question, for the message where there is none."""
 
     def inputs(self) -> Sequence[InputFile]:
-        """The file."""
         return (InputFile(self._path, ("path",)),)
 
     @abstractmethod
@@ -56,15 +55,10 @@ class RowFileSource(TraceSource[RowsNode]):
         """
 
     def rows(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """The place and the values of each row.
-
-        Raises:
-            DataError: the file cannot be read.
-        """
+        """The place and the values of each row."""
         yield from read_rows(self._path)
 
     def read(self) -> Iterator[Trace]:
-        """A trace for each row."""
         if self._path.is_dir():
             raise UsageError(f"{self.node.path}: this is a folder; name a file in it")
         if not self._path.is_file():
@@ -72,11 +66,7 @@ class RowFileSource(TraceSource[RowsNode]):
         yield from self.read_all()
 
     def read_all(self) -> Iterator[Trace]:
-        """A trace for each of `rows`.
-
-        Raises:
-            DataError: a row cannot be read; the message has its place.
-        """
+        """A trace for each of `rows`."""
         is_table = row_format_of(self._path) == "csv"
         for number, (place, row) in enumerate(self.rows(), 1):
             spelled = list_aliases(row)
@@ -127,12 +117,17 @@ def translate_known(row: Mapping[str, Any]) -> dict[str, Any]:
     known = {**_KNOWN, "answer": answers, "contexts": contexts, "reference": references}
     if "context" not in contexts:
         known["reference_contexts"] = (*REFERENCE_CONTEXTS, "context")
-    found = {part: next((row[name] for name in names if name in row), None) for part, names in known.items()}
-    read = {name for names in known.values() for name in names}
+    found, read = pick_columns(row, known)
     if read_turns(row.get(MESSAGES)) is not None:
         found[MESSAGES] = row[MESSAGES]
         read.add(MESSAGES)
     return {**found, "metadata": add_metadata(row, read, "metadata")}
+
+
+def pick_columns(row: Mapping[str, Any], names: Mapping[str, Sequence[str]]) -> tuple[dict[str, Any], set[str]]:
+    """Each part from the first of its columns that the row has, and the names of all such columns."""
+    found = {part: next((row[name] for name in known if name in row), None) for part, known in names.items()}
+    return found, {name for known in names.values() for name in known}
 
 
 def add_metadata(row: Mapping[str, Any], read: Collection[str], *nested: str) -> dict[str, Any]:
@@ -151,13 +146,7 @@ def add_metadata(row: Mapping[str, Any], read: Collection[str], *nested: str) ->
 
 
 def build_trace(tool: str, place: str, number: str, row: Mapping[str, Any]) -> Trace:
-    """The trace of a translated row; `number` is its id if it has none.
-
-    Raises:
-        NoQuestionError: there is no question.
-        UnusableReplyError: a value is not what it should be.
-        DataError: a list is written in a way that cannot be read.
-    """
+    """The trace of a translated row; `number` is its id if it has none."""
 
     def listed(name: str) -> Any:
         value = row.get(name)

@@ -86,11 +86,7 @@ class SpooledSource(TraceSource[N]):
 
     @abstractmethod
     def prepare(self, place: str, row: Mapping[str, Any]) -> TraceRow | None:
-        """A row with its trace; None if it belongs to none.
-
-        Raises:
-            DataError: the row cannot be used; the message begins with `place`.
-        """
+        """A row with its trace; None if it belongs to none."""
 
     @abstractmethod
     def assemble(self, rows: Rows) -> Trace | None:
@@ -120,7 +116,6 @@ class SpooledSource(TraceSource[N]):
                 return
 
     def remarks(self) -> Sequence[str]:
-        """What was left out, and why."""
         found = []
         if self._skipped:
             found.append(

@@ -319,7 +319,6 @@ class ValueTarget(Target[T]):
         return self.scores
 
     def remarks(self) -> list[str]:
-        """How many answers have no trace, and how many parcels no place."""
         said = [] if self.scores is None else self.scores.remarks()
         if self.gone:
             what, place, where = self.lost
@@ -367,11 +366,7 @@ class ExperimentTarget(ValueTarget[E]):
         """A value: of an experiment's answer, or without `run` of the trace that the score links to."""
 
     def list_parcels(self, evaluation: Evaluation) -> Iterator[Parcel]:
-        """Each value; in an experiment, after its answer.
-
-        Raises:
-            UsageError: no answer was read from the tool, and no dataset is named.
-        """
+        """Each value; in an experiment, after its answer."""
         is_experiment, judgements, names = self.node.dataset is not None, Judgements(evaluation), Names()
         self.without_value = 0
         name = self.node.run or evaluation.name
@@ -386,11 +381,18 @@ class ExperimentTarget(ValueTarget[E]):
                     yield self.make_value(score, judgements, names, run if is_experiment else None)
 
     def remarks(self) -> list[str]:
-        """Also how many values are none."""
         found = super().remarks()
         if self.without_value:
             found.append(f"{count_noun(self.without_value, 'answer')} that a metric could not score left out")
         return found
+
+
+def list_contexts(sample: Mapping[str, Any]) -> list[dict[str, str]]:
+    """The contexts of an answer as objects: each text, with its id if all have one."""
+    texts, ids = sample["contexts"] or (), sample["context_ids"] or ()
+    if len(ids) != len(texts):
+        return [{"text": text} for text in texts]
+    return [{"id": one, "text": text} for one, text in zip(ids, texts, strict=True)]
 
 
 def shorten_reason(reason: str | None) -> str | None:

@@ -33,24 +33,14 @@ COPY_SUFFIX = ".before-rageval"
 
 @contextmanager
 def open_to_read(path: Path) -> Iterator[sqlite3.Connection]:
-    """The database, which cannot be changed through this connection.
-
-    Raises:
-        UsageError: there is no such file.
-        DataError: it is no SQLite file, is damaged, or cannot be read.
-    """
+    """The database, which cannot be changed through this connection."""
     with _explain(path), closing(_connect(path, "ro")) as connection:
         yield connection
 
 
 @contextmanager
 def open_to_write(path: Path) -> Iterator[sqlite3.Connection]:
-    """The database in a transaction that holds from the beginning, and is undone if the block fails.
-
-    Raises:
-        UsageError: there is no such file.
-        DataError: it is no SQLite file, is damaged, or another program holds it for too long.
-    """
+    """The database in a transaction that holds from the beginning, and is undone if the block fails."""
     with _explain(path), closing(_connect(path, "rw")) as connection:
         connection.isolation_level = None
         connection.execute("BEGIN IMMEDIATE")
@@ -63,11 +53,7 @@ def open_to_write(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def copy_database(path: Path) -> Path:
-    """The path of a copy of the database as it was before this program first wrote to it; the copy is made once.
-
-    Raises:
-        RagevalError: the copy cannot be written.
-    """
+    """The path of a copy of the database as it was before this program first wrote to it; the copy is made once."""
     copy = path.with_name(path.name + COPY_SUFFIX)
     if copy.exists():
         return copy
@@ -89,11 +75,7 @@ def copy_database(path: Path) -> Path:
 
 
 def list_tables(connection: sqlite3.Connection, path: Path) -> frozenset[str]:
-    """Those of the tables of `COLUMNS` that the database has.
-
-    Raises:
-        DataError: it has none of them, or one without a column that is needed.
-    """
+    """Those of the tables of `COLUMNS` that the database has."""
     found = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     known = frozenset(found & COLUMNS.keys())
     if not known & {EVENTS, RECORDS}:

@@ -138,11 +138,7 @@ def _make_filter(
 def read_events(
     connection: sqlite3.Connection, path: Path, node: TrulensSourceNode, reader: SpanReader
 ) -> Iterator[Trace]:
-    """The records in the window as traces, newest first.
-
-    Raises:
-        DataError: a row's JSON cannot be read; the message has the event's id.
-    """
+    """The records in the window as traces, newest first."""
     first = f"json_valid(record_attributes) AND {_TYPE} = 'record_root'"
     condition, values = _make_filter(node, first, "start_timestamp", _write_time, _APP)
     connection.execute("CREATE TEMP TABLE rageval_roots (place INTEGER PRIMARY KEY, id TEXT UNIQUE)")
@@ -281,11 +277,7 @@ _ROWS_AT_ONCE = 500
 
 
 def read_records(connection: sqlite3.Connection, path: Path, node: TrulensSourceNode) -> Iterator[Trace]:
-    """The records in the window as traces, newest first.
-
-    Raises:
-        DataError: a record has no input; the message has its id.
-    """
+    """The records in the window as traces, newest first."""
     condition, values = _make_filter(node, "1", "ts", datetime.timestamp, "app_name")
     query = f"""
         SELECT record_id, input, output, tags, ts, cost_json, perf_json, app_name, app_version
@@ -300,12 +292,7 @@ def read_records(connection: sqlite3.Connection, path: Path, node: TrulensSource
 
 
 def read_truths(connection: sqlite3.Connection, path: Path, dataset: str) -> Iterator[Trace]:
-    """The ground truths of a dataset as traces without an answer.
-
-    Raises:
-        UsageError: there is no such dataset; the message has the names of those that are there.
-        DataError: a ground truth has no query.
-    """
+    """The ground truths of a dataset as traces without an answer."""
     names: dict[str, str] = {}
     for dataset_id, text in connection.execute("SELECT dataset_id, dataset_json FROM trulens_dataset"):
         found = load_json(text)

@@ -65,11 +65,6 @@ class TrulensTarget(ValueTarget[TrulensTargetNode]):
         return str(self._path)
 
     def list_parcels(self, evaluation: Evaluation) -> Iterator[Parcel]:
-        """The feedback on each answer that was read from a record.
-
-        Raises:
-            UsageError: no answer was read from TruLens.
-        """
         judgements = Judgements(evaluation)
         several = len(evaluation.systems) > 1 or len(evaluation.datasets) > 1
         for score in self.open_scores(evaluation):
@@ -91,7 +86,6 @@ class TrulensTarget(ValueTarget[TrulensTargetNode]):
         self.gone.update(body["record_id"] for body in left)
 
     def remarks(self) -> list[str]:
-        """Also where the copy is."""
         copy = [] if self._copy is None else [f"{self._copy} is the database as it was before"]
         return super().remarks() + copy
 

@@ -68,11 +68,7 @@ class WeaveTarget(Target[WeaveTargetNode]):
         return Service(self._url, where, headers={"Authorization": basic}, secrets=[key])
 
     def list_parcels(self, evaluation: Evaluation) -> Iterator[Parcel]:
-        """One parcel: all rows, because a dataset is one object.
-
-        Raises:
-            UsageError: there are no answers.
-        """
+        """One parcel: all rows, because a dataset is one object."""
         rows = [clean(_make_row(sample, values)) for sample, values in list_rows(evaluation)]
         if not rows:
             raise UsageError("the results have no answers to publish")

@@ -89,11 +89,7 @@ _LOG_KEYS = frozenset({
 
 
 def decode_json_events(found: Any) -> Iterator[LogEvent]:
-    """The log records of a request, or of one record as console exporters write it, that belong to a trace.
-
-    Raises:
-        JsonSpanError: a value has the wrong type.
-    """
+    """The log records of a request, or of one record as console exporters write it, that belong to a trace."""
     if is_log_record(found):
         yield from _read_log_events([found], "")
         return
@@ -184,11 +180,7 @@ def _read_link(found: Any, path: str) -> Link:
 
 
 def read_id(found: Any, digits: int, path: str) -> str:
-    """An id as hexadecimal digits in lower case, from those, with or without `0x`, or from base64.
-
-    Raises:
-        JsonSpanError: it is neither, has another length, or is zero.
-    """
+    """An id as hexadecimal digits in lower case, from those, with or without `0x`, or from base64."""
     if isinstance(found, str):
         text = found.lower().removeprefix("0x")
         if len(text) == digits and _HEX.issuperset(text):
@@ -354,11 +346,7 @@ def is_flat(found: Any) -> bool:
 
 
 def read_flat(found: Mapping[str, Any], place: str = "") -> Span:
-    """The span of an object that `is_flat`.
-
-    Raises:
-        JsonSpanError: a value has the wrong type, or the span has no valid ids.
-    """
+    """The span of an object that `is_flat`."""
     context, parent = found["context"], found.get("parent_id")
     status, message = _read_status(found)
     resource = found.get("resource")
@@ -409,11 +397,7 @@ def _read_flat_link(found: Mapping[str, Any]) -> Link:
 
 
 def read_time(found: Any, path: str) -> int:
-    """An ISO 8601 time as nanoseconds since 1970; 0 for None. Without a zone it is in UTC.
-
-    Raises:
-        JsonSpanError: it is no such time.
-    """
+    """An ISO 8601 time as nanoseconds since 1970; 0 for None. Without a zone it is in UTC."""
     if found is None or found == "":
         return 0
     try:

@@ -172,11 +172,7 @@ def _read_value(value: AnyValue, depth: int) -> Any:
 
 
 def encode_spans(spans: Iterable[Span], scope: Scope | None = None) -> bytes:
-    """A request with these spans. Neighbours with the same resource share it.
-
-    Raises:
-        ValueError: an id is not hexadecimal.
-    """
+    """A request with these spans. Neighbours with the same resource share it."""
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
     request = ExportTraceServiceRequest()
@@ -296,9 +292,6 @@ def read_rejection(reply: bytes) -> tuple[int, str]:
     """How many spans, points or records a receiver rejected, and why, from the protobuf of its answer.
 
     The answers to all three have the same fields.
-
-    Raises:
-        WireError: the answer is no protobuf.
     """
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 

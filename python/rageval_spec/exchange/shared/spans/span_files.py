@@ -53,11 +53,7 @@ class SpanFiles:
         self._evaluations: dict[str, list[LogEvent]] = {}
 
     def read(self, path: Path) -> Iterator[Span]:
-        """The spans of one file, in order; each has the file and its place in it as `place`.
-
-        Raises:
-            DataError: the file cannot be read, is cut off, or is not made of spans; the message names the place.
-        """
+        """The spans of one file, in order; each has the file and its place in it as `place`."""
         with _open(path) as stream:
             begin = stream.peek(4)[:4]
             if begin.startswith(_ZSTD):
@@ -168,11 +164,7 @@ def _has_objects(found: Mapping[str, Any], key: str) -> bool:
 
 
 def list_files(path: Path) -> list[Path]:
-    """The file itself, or all files with spans below a folder, sorted.
-
-    Raises:
-        DataError: the path does not exist, or the folder has no such file.
-    """
+    """The file itself, or all files with spans below a folder, sorted."""
     if not path.is_dir():
         if path.is_file():
             return [path]
