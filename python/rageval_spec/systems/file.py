@@ -41,8 +41,16 @@ if TYPE_CHECKING:
 
 Format = Literal["trec", "json", "jsonl", "csv", "parquet", "xlsx", "yaml"]
 FORMATS: dict[str, Format] = {
-    "json": "json", "jsonl": "jsonl", "ndjson": "jsonl", "csv": "csv", "tsv": "csv",
-    "parquet": "parquet", "xlsx": "xlsx", "xlsm": "xlsx", "yaml": "yaml", "yml": "yaml",
+    "json": "json",
+    "jsonl": "jsonl",
+    "ndjson": "jsonl",
+    "csv": "csv",
+    "tsv": "csv",
+    "parquet": "parquet",
+    "xlsx": "xlsx",
+    "xlsm": "xlsx",
+    "yaml": "yaml",
+    "yml": "yaml",
 }
 """The format by a file's suffix. Any other suffix means a TREC run."""
 _RUN = re.compile(r'\s*\{\s*"(?P<query>(?:[^"\\]|\\.)*)"\s*:\s*\{\s*(?:\}|"(?:[^"\\]|\\.)*"\s*:\s*-?\d)')

@@ -1,4 +1,4 @@
-""""""
+"""How the tool is reached, and its pages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from rageval_spec.endpoints.service import ServiceError
 from rageval_spec.errors import RagevalError, UsageError
-from rageval_spec.exchange.braintrust.connection import CLOUD, BraintrustApi, BraintrustConnection, find_url
+from rageval_spec.exchange.braintrust.source import CLOUD, BraintrustApi, BraintrustConnection, find_url
 from tests.exchange.braintrust.server import BraintrustServer, rag_trace
 from tests.models.endpoint import Answer
 

@@ -1,4 +1,4 @@
-""""""
+"""How the tool is reached, and its pages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rageval_spec.data.traces import Feedback
 from rageval_spec.endpoints.service import ServiceError
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.exchange.langfuse.connection import (
+from rageval_spec.exchange.langfuse.source import (
     CLOUD,
     LangfuseApi,
     LangfuseConnection,

@@ -16,8 +16,14 @@ from hypothesis import strategies as st
 
 from rageval_spec.data.traces import Trace
 from rageval_spec.errors import DataError, RagevalError
-from rageval_spec.exchange.langfuse.connection import normalise
-from rageval_spec.exchange.langfuse.source import LangfuseSource, LangfuseSourceNode, is_cut, make_trace, read_item
+from rageval_spec.exchange.langfuse.source import (
+    LangfuseSource,
+    LangfuseSourceNode,
+    is_cut,
+    make_trace,
+    normalise,
+    read_item,
+)
 from rageval_spec.plugin import Context
 from rageval_spec.recorded.json_path import parse_path
 from rageval_spec.recorded.questions_and_answers import RecordedPaths

@@ -1,4 +1,4 @@
-""""""
+"""How the tool is reached, and its pages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from rageval_spec.endpoints.service import ServiceError
 from rageval_spec.errors import RagevalError, UsageError
-from rageval_spec.exchange.langsmith.connection import (
+from rageval_spec.exchange.langsmith.source import (
     CLOUD,
     LangSmithApi,
     LangSmithConnection,

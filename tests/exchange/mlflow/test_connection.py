@@ -1,9 +1,11 @@
+"""How the tool is reached."""
+
 from __future__ import annotations
 
 import pytest
 
 from rageval_spec.errors import UsageError
-from rageval_spec.exchange.mlflow.connection import LOCAL, find_headers, find_url
+from rageval_spec.exchange.mlflow.source import LOCAL, find_headers, find_url
 
 
 def test_settings_win_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

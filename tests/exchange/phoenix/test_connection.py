@@ -1,4 +1,4 @@
-""""""
+"""How the tool is reached, and its pages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.exchange.phoenix.connection import (
+from rageval_spec.exchange.phoenix.source import (
     LOCAL,
     find_headers,
     find_url,

@@ -1,3 +1,5 @@
+"""How the tool is reached."""
+
 from __future__ import annotations
 
 import sqlite3
@@ -7,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from rageval_spec.errors import DataError
-from rageval_spec.exchange.trulens import connection as database
-from rageval_spec.exchange.trulens.connection import copy_database, list_tables, open_to_read, open_to_write
+from rageval_spec.exchange.trulens import source as database
+from rageval_spec.exchange.trulens.source import copy_database, list_tables, open_to_read, open_to_write
 from tests.exchange.trulens.database import make_database, query
 
 

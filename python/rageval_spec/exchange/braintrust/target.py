@@ -9,7 +9,7 @@ from pydantic import Field
 
 from rageval_spec.data.traces import unwrap
 from rageval_spec.errors import UsageError
-from rageval_spec.exchange.braintrust.connection import BraintrustApi, BraintrustConnection, find_url
+from rageval_spec.exchange.braintrust.source import BraintrustApi, BraintrustConnection, find_url
 from rageval_spec.exchange.shared.contracts import Parcel, TargetNode
 from rageval_spec.exchange.shared.delivery import make_hex
 from rageval_spec.exchange.shared.scores import Judgements, Names, Score, ValueTarget, drop_unknown

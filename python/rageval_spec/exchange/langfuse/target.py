@@ -17,7 +17,7 @@ from pydantic import Field
 
 from rageval_spec.data.traces import unwrap
 from rageval_spec.errors import DataError
-from rageval_spec.exchange.langfuse.connection import LangfuseApi, LangfuseConnection, find_url
+from rageval_spec.exchange.langfuse.source import LangfuseApi, LangfuseConnection, find_url
 from rageval_spec.exchange.shared.connections import ABSENT
 from rageval_spec.exchange.shared.contracts import Parcel
 from rageval_spec.exchange.shared.delivery import make_hex

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from rageval_spec.endpoints.service import LIMITS, ServiceError
 from rageval_spec.errors import UsageError
-from rageval_spec.exchange.langsmith.connection import LangSmithApi, LangSmithConnection, find_url
+from rageval_spec.exchange.langsmith.source import LangSmithApi, LangSmithConnection, find_url
 from rageval_spec.exchange.shared.connections import read_key
 from rageval_spec.exchange.shared.contracts import Parcel
 from rageval_spec.exchange.shared.delivery import make_uuid

@@ -23,8 +23,7 @@ from pydantic import Field
 
 from rageval_spec.endpoints.service import ServiceError, quote_part
 from rageval_spec.errors import RagevalError, UsageError
-from rageval_spec.exchange.mlflow.connection import TOKEN, URL, V2, V3, MlflowServer, find_url
-from rageval_spec.exchange.mlflow.source import OURS, TOOL
+from rageval_spec.exchange.mlflow.source import OURS, TOKEN, TOOL, URL, V2, V3, MlflowServer, find_url
 from rageval_spec.exchange.shared.connections import validate_url
 from rageval_spec.exchange.shared.contracts import Parcel, TargetNode
 from rageval_spec.exchange.shared.delivery import split

@@ -88,11 +88,11 @@ class Receiver:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
             self._socket = socket.create_server((host, port), family=family, backlog=128)
-        except OSError as error:
-            raise RagevalError(f"{host}:{port}: cannot listen: {error.strerror or error}") from error
-        except OverflowError as error:
-            raise RagevalError(f"{host}:{port}: cannot listen: {error}") from error
-        self.url = _name_address(self._socket)
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise RagevalError(f"{host}:{port}: cannot listen: {reason}") from error
+        name, number = self._socket.getsockname()[:2]
+        self.url = f"http://{f'[{name}]' if ':' in name else name}:{number}{PATH}"
         """Where spans are to be sent."""
         self._thread = Thread(target=self._server.run, args=([self._socket],), name="otlp receiver", daemon=True)
         self._thread.start()
@@ -122,12 +122,6 @@ class Receiver:
         self._server.should_exit = True
         self._thread.join()
         self._socket.close()
-
-
-def _name_address(listening: socket.socket) -> str:
-    host, port = listening.getsockname()[:2]
-    shown = f"[{host!s}]" if ":" in str(host) else host
-    return f"http://{shown!s}:{port}{PATH}"
 
 
 def _prepare(receiver: Receiver) -> uvicorn.Server:
@@ -169,9 +163,7 @@ def _read(content: bytes, *, is_json: bool) -> tuple[Taken, bytes]:
             request = protobuf.encode_spans(spans) if rejected else content
     except RecursionError:
         raise Refusal(400, "the JSON has too many lists and objects inside one another") from None
-    except protobuf.WireError as error:
-        raise Refusal(400, f"not an OTLP request: {error}") from None
-    except JsonSpanError as error:
+    except (protobuf.WireError, JsonSpanError) as error:
         raise Refusal(400, f"not an OTLP request: {error}") from None
     except ValueError as error:
         raise Refusal(400, f"not valid JSON: {error}") from None
@@ -181,8 +173,7 @@ def _read(content: bytes, *, is_json: bool) -> tuple[Taken, bytes]:
 class _Reader:
     """Reads the bodies of requests, each within a time and all of them within the memory that they may take."""
 
-    def __init__(self) -> None:
-        self._held = 0
+    _held = 0
 
     async def read(self, request: Request) -> bytes:
         """The body as it was sent."""
@@ -237,21 +228,15 @@ def _make_app(receiver: Receiver) -> Starlette:
         try:
             _check(request, receiver.token)
             body = await reader.read(request)
-            taken = await run_in_threadpool(_take, receiver, body, _find_encoding(request), is_json=is_json)
+            encoding = _find_encoding(request)
+            taken = await run_in_threadpool(lambda: receiver.take(_unpack(body, encoding), is_json=is_json))
+            status, headers, reply = 200, {}, _describe(taken, is_json=is_json)
         except Refusal as refusal:
-            return _answer(refusal.status, _explain(refusal, is_json=is_json), is_json=is_json)
-        return _answer(200, _describe(taken, is_json=is_json), is_json=is_json)
-
-    def _answer(status: int, body: bytes, *, is_json: bool) -> Response:
-        headers = {"Retry-After": _RETRY_AFTER} if status == 503 else {}
-        headers |= {"Connection": "close"} if status != 200 else {}
-        return Answer(body, status, headers, media_type=_JSON if is_json else _PROTOBUF)
+            status, reply = refusal.status, _explain(str(refusal), is_json=is_json)
+            headers = {"Connection": "close"} | ({"Retry-After": _RETRY_AFTER} if status == 503 else {})
+        return Answer(reply, status, headers, media_type=_JSON if is_json else _PROTOBUF)
 
     return Starlette(routes=[Route("/{path:path}", take, methods=["GET", "POST", "PUT", "DELETE", "PATCH"])])
-
-
-def _take(receiver: Receiver, body: bytes, encoding: str, *, is_json: bool) -> Taken:
-    return receiver.take(_unpack(body, encoding), is_json=is_json)
 
 
 def _find_type(request: Request) -> str:
@@ -280,8 +265,8 @@ def _check(request: Request, token: str | None) -> None:
         raise Refusal(415, f"content-encoding {encoding}: send gzip or none")
 
 
-def _explain(refusal: Refusal, *, is_json: bool) -> bytes:
-    code, message = 3, str(refusal)
+def _explain(message: str, *, is_json: bool) -> bytes:
+    code = 3
     if is_json:
         return json.dumps({"code": code, "message": message}).encode()
     return protobuf.encode_status(code, message)

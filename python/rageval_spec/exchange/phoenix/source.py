@@ -2,24 +2,214 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import chain
 from typing import Any
 
 from pydantic import Field, model_validator
 
-from rageval_spec.data.traces import Trace
+from rageval_spec.data.traces import Trace, TraceLink
 from rageval_spec.diagnostics import suggest
-from rageval_spec.endpoints.service import ServiceError
-from rageval_spec.errors import UsageError
-from rageval_spec.exchange.phoenix import connection
-from rageval_spec.exchange.shared.connections import validate_url
+from rageval_spec.endpoints.service import Service, ServiceError, quote_part
+from rageval_spec.errors import DataError, UsageError
+from rageval_spec.exchange.shared.connections import ToolApi, check_url, list_cursor_pages, read_key, validate_url
 from rageval_spec.exchange.shared.contracts import WindowNode
 from rageval_spec.exchange.shared.delivery import split
 from rageval_spec.exchange.shared.span_sources import SpanSource
-from rageval_spec.exchange.shared.spans.spans import Span, documents_of, format_moment
+from rageval_spec.exchange.shared.spans.spans import ERROR, OK, UNSET, Span, SpanEvent, documents_of, format_moment
 from rageval_spec.plugin.secrets import Secret
+from rageval_spec.recorded import values
+from rageval_spec.recorded.questions_and_answers import RecordedPaths, find_question
+from rageval_spec.recorded.values import dump_text
+
+RETRIEVER = "retriever"
+"""The name of the span that retrieved an answer's documents, in the link to a trace."""
+
+
+LOCAL = "http://localhost:6006"
+URL = Field(
+    default=None,
+    description="The URL of Phoenix, such as `https://phoenix.example.org`. Default: the environment's "
+    f"PHOENIX_COLLECTOR_ENDPOINT, else `{LOCAL}`.",
+)
+API_KEY = Field(
+    default=None, description="The API key, as `${secret:PHOENIX_API_KEY}`. Default: the environment's PHOENIX_API_KEY."
+)
+Pairs = list[tuple[str, str]]
+
+
+def find_url(url: str | None) -> str:
+    """The URL of the node, of the environment, or of this machine."""
+    if url is not None:
+        return url
+    try:
+        named = check_url(os.environ.get("PHOENIX_COLLECTOR_ENDPOINT", "").strip() or LOCAL)
+    except ValueError as error:
+        raise UsageError(f"PHOENIX_COLLECTOR_ENDPOINT: {error}") from None
+    return str(named).removesuffix("/v1/traces")
+
+
+def find_headers(api_key: Secret | None) -> dict[str, Secret]:
+    """The header with the key of the node or of the environment; {} without any."""
+    key = (os.environ.get("PHOENIX_API_KEY", "") if api_key is None else api_key.reveal()).strip()
+    return {} if api_key is None and not key else {"authorization": Secret(f"Bearer {key}")}
+
+
+class PhoenixServer(ToolApi):
+    """Reads and writes below `/v1` of one Phoenix."""
+
+    def __init__(self, url: str | None, api_key: Secret | None, where: str) -> None:
+        super().__init__(Service(find_url(url), where, headers=find_headers(api_key)), where)
+
+    def list_items(self, path: str, parameters: Pairs) -> Iterator[dict[str, Any]]:
+        """The objects in `data` of all pages of a path."""
+
+        def fetch(cursor: dict[str, str]) -> tuple[list[dict[str, Any]], Any]:
+            content = self.service.get(path, [*parameters, *cursor.items()])
+            message = f"{self.where}: {path} answered without the list 'data'; is url that of Phoenix?"
+            data = read_key(content, "data", list, message)
+            if not all(isinstance(item, dict) for item in data):
+                raise ServiceError(message)
+            return data, content.get("next_cursor")
+
+        return chain.from_iterable(list_cursor_pages(fetch, self.where))
+
+    def read_examples(self, dataset: str, identity: str) -> Iterator[Trace]:
+        """The questions of the examples of a dataset with this name and id."""
+        path = f"/v1/datasets/{identity}/examples"
+        content = self.service.get(path)
+        message = f"{self.where}: {path} answered without the list 'examples'"
+        data = read_key(content, "data", Mapping, message)
+        version = str(data.get("version_id") or "")
+        for number, example in enumerate(read_key(data, "examples", list, message), 1):
+            yield read_example(example, dataset, version, f"{self.where}: dataset {dataset}, example {number}")
+
+    def project_path(self, project: str, rest: str) -> str:
+        """The path of something in a project, named by name or id."""
+        return f"/v1/projects/{quote_part(project)}/{rest}"
+
+    def find_dataset(self, name: str) -> str:
+        """The id of the dataset of that name."""
+        for found in self.list_items("/v1/datasets", [("name", name), ("limit", "100")]):
+            if found.get("name") == name and isinstance(found.get("id"), str):
+                return str(found["id"])
+        raise UsageError(f"{self.where}: there is no dataset {name!r}")
+
+    def list_projects(self) -> list[str]:
+        """The names of all projects."""
+        return [str(one.get("name")) for one in self.list_items("/v1/projects", [("limit", "100")])]
+
+
+PROJECT = "openinference.project.name"
+OURS = "rageval-spec"
+"""How the identifiers of our own annotations begin; they are not feedback."""
+_STATUS = {"OK": OK, "ERROR": ERROR, "UNSET": UNSET}
+_SPREAD = re.compile(
+    r"(?P<whole>metadata|(?:retrieval|reranker)\.\w+\.\d+\.document\.metadata)\.(?P<key>.+)", re.DOTALL
+)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def read_span(found: Mapping[str, Any], project: str, place: str) -> Span:
+    """A span of the REST API; `place` names it in messages."""
+    context, attributes = found.get("context"), found.get("attributes")
+    ids = [context.get(name) for name in ("trace_id", "span_id")] if isinstance(context, Mapping) else []
+    if len(ids) != 2 or not all(isinstance(one, str) and one for one in ids):
+        raise DataError(f"{place}: a span without a trace_id and a span_id")
+    if not isinstance(attributes, Mapping):
+        raise DataError(f"{place}: the span {ids[1]} has no object 'attributes'")
+    parent = found.get("parent_id")
+    kind = found.get("span_kind")
+    return Span(
+        str(ids[0]),
+        str(ids[1]),
+        parent if isinstance(parent, str) and parent else None,
+        str(found.get("name") or ""),
+        read_time(found.get("start_time")),
+        read_time(found.get("end_time")),
+        {**gather_metadata(attributes), **({"openinference.span.kind": kind} if isinstance(kind, str) else {})},
+        tuple(map(_read_event, found.get("events") or ())),
+        status=_STATUS.get(str(found.get("status_code")), UNSET),
+        message=str(found.get("status_message") or ""),
+        resource={PROJECT: project},
+        place=f"{place}: span {ids[1]}",
+    )
+
+
+def gather_metadata(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes, with those below `metadata` and a document's `metadata` gathered into one object again."""
+    gathered: dict[str, Any] = {}
+    for name, value in attributes.items():
+        spread = _SPREAD.fullmatch(name)
+        if spread is None:
+            gathered[name] = value
+            continue
+        whole = gathered.setdefault(spread["whole"], {})
+        if isinstance(whole, dict):
+            whole[spread["key"]] = value
+    return gathered
+
+
+def add_annotations(span: Span, annotations: list[Mapping[str, Any]]) -> Span:
+    """The span with what people and programs said about it; what this program wrote is left out."""
+    others = [one for one in annotations if not str(one.get("identifier") or "").startswith(OURS)]
+    said = {
+        f"annotations.{number}.annotation.{name}": value
+        for number, one in enumerate(others)
+        for name, value in _read_annotation(one).items()
+        if value is not None
+    }
+    return span._replace(attributes={**span.attributes, **said}) if said else span
+
+
+def read_time(text: Any) -> int:
+    """Nanoseconds since 1970 of an ISO 8601 time; 0 if it is none."""
+    if not isinstance(text, str) or (moment := values.read_time(text)) is None:
+        return 0
+    return (moment - _EPOCH) // timedelta(microseconds=1) * 1000
+
+
+def _read_event(found: Any) -> SpanEvent:
+    if not isinstance(found, Mapping):
+        return SpanEvent("")
+    attributes = found.get("attributes")
+    known = attributes if isinstance(attributes, Mapping) else {}
+    return SpanEvent(str(found.get("name") or ""), read_time(found.get("timestamp")), known)
+
+
+def _read_annotation(annotation: Mapping[str, Any]) -> dict[str, Any]:
+    result = annotation.get("result")
+    found = result if isinstance(result, Mapping) else {}
+    said = {name: found.get(name) for name in ("score", "label", "explanation")}
+    names = ("name", "annotator_kind", "identifier")
+    return {**said, **{name: annotation.get(name) or None for name in names}}
+
+
+def read_example(found: Any, dataset: str, version: str, place: str) -> Trace:
+    """The question of an example: the usual keys of its input, and the reference from those of its output."""
+    node_id = found.get("node_id", found.get("id")) if isinstance(found, Mapping) else None
+    if not isinstance(node_id, str):
+        raise DataError(f"{place}: it has no id")
+    question = find_question(found.get("input")) or dump_text(found.get("input"))
+    if question is None:
+        raise DataError(f"{place}: it has no input")
+    metadata, given = found.get("metadata"), found.get("input")
+    listed = given.items() if isinstance(given, Mapping) else ()
+    inner = {f"input.{key}": value for key, value in listed if value != question and dump_text(value) is not None}
+    others = {key: value for key, value in {"dataset": dataset, "version": version}.items() if value}
+    return Trace(
+        TraceLink("phoenix", node_id, others=others),
+        question,
+        query_id=str(found.get("id") or node_id),
+        references=RecordedPaths().references(found.get("output")),
+        metadata={**inner, **(metadata if isinstance(metadata, dict) else {})},
+    )
+
 
 TOOL = "phoenix"
 _TRACES_A_PAGE = 1000
@@ -34,12 +224,12 @@ _NOT_THERE = 404
 class PhoenixSourceNode(WindowNode):
     """What to read from Arize Phoenix: the traces of a project, or the examples of a dataset."""
 
-    url: str | None = connection.URL
+    url: str | None = URL
     project: str | None = Field(default=None, min_length=1, description="The project whose traces to read, by name.")
     dataset: str | None = Field(
         default=None, min_length=1, description="The dataset to read in place of traces, by name; it has no answers."
     )
-    api_key: Secret | None = connection.API_KEY
+    api_key: Secret | None = API_KEY
     _check_url = validate_url
 
     @model_validator(mode="after")
@@ -63,10 +253,10 @@ class PhoenixSource(SpanSource[PhoenixSourceNode]):
     )
 
     tool = TOOL
-    api: connection.PhoenixServer
+    api: PhoenixServer
 
-    def connect(self) -> connection.PhoenixServer:
-        return connection.PhoenixServer(self.node.url, self.node.api_key, self.context.name)
+    def connect(self) -> PhoenixServer:
+        return PhoenixServer(self.node.url, self.node.api_key, self.context.name)
 
     def read_all(self) -> Iterator[Trace]:
         if (name := self.node.dataset) is not None:
@@ -95,14 +285,14 @@ class PhoenixSource(SpanSource[PhoenixSourceNode]):
         """The spans of some traces, by trace, with their annotations."""
         project = str(self.node.project)
         place = f"{self.context.name}: project {project}"
-        spans = [connection.read_span(span, project, place) for span in self._list_spans(trace_ids, _SPANS_A_PAGE)]
+        spans = [read_span(span, project, place) for span in self._list_spans(trace_ids, _SPANS_A_PAGE)]
         said = self._read_annotations("span", [span.span_id for span in spans])
         of_traces = self._read_annotations("trace", trace_ids)
         by_trace: dict[str, list[Span]] = defaultdict(list)
         for span in spans:
             is_root = span.parent_id is None
             annotations = [*said[span.span_id], *(of_traces.pop(span.trace_id, ()) if is_root else ())]
-            by_trace[span.trace_id].append(connection.add_annotations(span, annotations))
+            by_trace[span.trace_id].append(add_annotations(span, annotations))
         return by_trace
 
     def _list_spans(self, trace_ids: Sequence[str], limit: int) -> list[dict[str, Any]]:
@@ -125,7 +315,7 @@ class PhoenixSource(SpanSource[PhoenixSourceNode]):
                 found[str(annotation.get(f"{kind}_id"))].append(annotation)
         return found
 
-    def _ask_project(self, what: str, parameters: connection.Pairs) -> Iterator[dict[str, Any]]:
+    def _ask_project(self, what: str, parameters: Pairs) -> Iterator[dict[str, Any]]:
         project = str(self.node.project)
         try:
             yield from self.api.list_items(self.api.project_path(project, what), parameters)
@@ -148,9 +338,9 @@ class PhoenixSource(SpanSource[PhoenixSourceNode]):
 
 def _check_retriever(trace: Trace, spans: Sequence[Span]) -> Trace:
     """The trace without its retriever if that has other documents, so that no wrong document is annotated later."""
-    retriever = trace.link.others.get(connection.RETRIEVER)
+    retriever = trace.link.others.get(RETRIEVER)
     span = next((span for span in spans if span.span_id == retriever), None)
     if retriever is None or (span is not None and documents_of(span) == trace.documents):
         return trace
-    others = {name: value for name, value in trace.link.others.items() if name != connection.RETRIEVER}
+    others = {name: value for name, value in trace.link.others.items() if name != RETRIEVER}
     return replace(trace, link=replace(trace.link, others=others))

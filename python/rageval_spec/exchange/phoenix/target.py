@@ -22,7 +22,7 @@ from pydantic import Field, model_validator
 
 from rageval_spec.endpoints.service import ServiceError
 from rageval_spec.errors import UsageError
-from rageval_spec.exchange.phoenix import connection
+from rageval_spec.exchange.phoenix.source import API_KEY, OURS, RETRIEVER, TOOL, URL, PhoenixServer, find_url
 from rageval_spec.exchange.shared.connections import read_key, validate_url
 from rageval_spec.exchange.shared.contracts import Parcel, TargetNode
 from rageval_spec.exchange.shared.scores import EvaluationScores, Judgements, Names, Score, ValueTarget
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 class PhoenixTargetNode(TargetNode):
     """Where to write values in Arize Phoenix."""
 
-    url: str | None = connection.URL
+    url: str | None = URL
     dataset: str | None = Field(
         default=None,
         min_length=1,
@@ -50,7 +50,7 @@ class PhoenixTargetNode(TargetNode):
         description="The name of the experiment, to which the system's name is added if there are several. "
         "Default: the evaluation's name.",
     )
-    api_key: Secret | None = connection.API_KEY
+    api_key: Secret | None = API_KEY
     _check_url = validate_url
 
     @model_validator(mode="after")
@@ -80,17 +80,17 @@ class PhoenixTarget(ValueTarget[PhoenixTargetNode]):
         "export phoenix rageval-results --dataset golden --experiment nightly",
     )
     batch = 50
-    tool = "phoenix"
+    tool = TOOL
     lost = ("annotation", "span", "Phoenix")
-    api: connection.PhoenixServer
+    api: PhoenixServer
 
     @property
     def destination(self) -> str:
         dataset = "" if self.node.dataset is None else f", dataset {self.node.dataset}"
-        return f"{connection.find_url(self.node.url)}{dataset}"
+        return f"{find_url(self.node.url)}{dataset}"
 
-    def connect(self) -> connection.PhoenixServer:
-        return connection.PhoenixServer(self.node.url, self.node.api_key, self.context.name)
+    def connect(self) -> PhoenixServer:
+        return PhoenixServer(self.node.url, self.node.api_key, self.context.name)
 
     def list_parcels(self, evaluation: Evaluation) -> Iterator[Parcel]:
         """An experiment's run for each answer, or the annotations of each answer; those of its documents follow."""
@@ -150,7 +150,7 @@ def _annotate(score: Score, judgements: Judgements, name: str) -> Parcel:
     assert score.link is not None, "only answers with a trace are listed"
     level = "trace" if score.link.span_id is None else "span"
     place = score.link.span_id or score.link.trace_id
-    identifier = f"{connection.OURS}:{name}/{score.dataset}/{score.system}"
+    identifier = f"{OURS}:{name}/{score.dataset}/{score.system}"
     label, reason = judgements.label(score), judgements.explain(score)
     body = {
         f"{level}_id": place,
@@ -166,13 +166,13 @@ def _annotate(score: Score, judgements: Judgements, name: str) -> Parcel:
 
 def _list_documents(score: Score, names: Names) -> Iterator[Parcel]:
     """What a judge said about each context, such as whether it is relevant."""
-    if score.link is None or connection.RETRIEVER not in score.link.others:
+    if score.link is None or RETRIEVER not in score.link.others:
         return
     for one in score.list_findings():
         if one["part"] == "contexts" and one["source"] is not None:
             result = _make_result(one["score"], one["verdict"], one["reason"])
             if any(part is not None for part in result.values()):
-                span_id = score.link.others[connection.RETRIEVER]
+                span_id = score.link.others[RETRIEVER]
                 name = names.choose(span_id, score, score.metric)
                 yield _annotate_document(span_id, one["source"], name, result, "LLM")
 
@@ -180,9 +180,9 @@ def _list_documents(score: Score, names: Names) -> Iterator[Parcel]:
 def _list_relevance(score: Score, names: Names) -> Iterator[Parcel]:
     """The relevance of the contexts that the dataset judges."""
     ids, judged = score.sample.get("context_ids"), score.sample.get("relevant")
-    if not ids or judged is None or score.link is None or connection.RETRIEVER not in score.link.others:
+    if not ids or judged is None or score.link is None or RETRIEVER not in score.link.others:
         return
-    span_id = score.link.others[connection.RETRIEVER]
+    span_id = score.link.others[RETRIEVER]
     name = names.choose(span_id, score, RELEVANCE)
     grades = {one["doc_id"]: one["relevance"] for one in judged}
     for position, doc_id in enumerate(ids):
@@ -211,7 +211,7 @@ _CONFLICT = 409
 class Experiments:
     """Lists and writes the experiments of one evaluation."""
 
-    def __init__(self, phoenix: connection.PhoenixServer, dataset: str, name: str | None) -> None:
+    def __init__(self, phoenix: PhoenixServer, dataset: str, name: str | None) -> None:
         """Write nothing yet; `name` is the experiment's, None for the evaluation's."""
         self._phoenix = phoenix
         self._dataset = dataset

@@ -19,17 +19,21 @@ from pydantic import Field
 
 from rageval_spec.exchange.shared.contracts import Parcel, TargetNode
 from rageval_spec.exchange.shared.scores import Judgements, Score, ValueTarget, drop_unknown
-from rageval_spec.exchange.trulens.connection import EVENTS, RECORDS, copy_database, list_tables, open_to_write
 from rageval_spec.exchange.trulens.source import (
     DEFINITION,
     EVAL_ROOT,
+    EVENTS,
     OURS,
+    RECORDS,
     SCOPE,
     SOURCE_MARK,
     TIME,
     TOOL,
+    copy_database,
     find_root,
     list_roots,
+    list_tables,
+    open_to_write,
 )
 
 if TYPE_CHECKING:

@@ -34,21 +34,14 @@ class JsonSpanError(ValueError):
 
 def is_otlp(found: Any) -> bool:
     """Whether a JSON value has the keys of an OTLP request, or of one part of it."""
-    return isinstance(found, dict) and bool(
-        found.keys() & {"resourceSpans", "resource_spans", "scopeSpans", "scope_spans"}
-    )
+    keys = {"resourceSpans", "resource_spans", "scopeSpans", "scope_spans"}
+    return isinstance(found, dict) and not keys.isdisjoint(found)
 
 
 def is_span(found: Any) -> bool:
     """Whether a JSON value is one span of OTLP without the request around it, as Phoenix gives it."""
-    if not isinstance(found, dict):
-        return False
-    return bool(found.keys() & {"traceId", "trace_id"}) and bool(found.keys() & {"spanId", "span_id"})
-
-
-def wrap_span(found: Mapping[str, Any]) -> dict[str, Any]:
-    """The request around one span."""
-    return {"scopeSpans": [{"spans": [found]}]}
+    keys = found.keys() if isinstance(found, dict) else {}.keys()
+    return bool(keys & {"traceId", "trace_id"}) and bool(keys & {"spanId", "span_id"})
 
 
 def decode_json(found: Any, place: str = "", reject: Callable[[JsonSpanError], None] | None = None) -> Iterator[Span]:
@@ -61,14 +54,10 @@ def decode_json(found: Any, place: str = "", reject: Callable[[JsonSpanError], N
     """
     if not isinstance(found, dict):
         raise JsonSpanError(f'{name_kind(found)} where an OTLP request was expected: {{"resourceSpans": [...]}}')
-    several = _list(found, "resourceSpans", "") if _has(found, "resourceSpans") else [found]
-    for number, one in enumerate(several):
-        path = f"resourceSpans[{number}]" if _has(found, "resourceSpans") else ""
-        group = _object(one, path)
+    for path, group in _parts(found, "resourceSpans", "") if _has(found, "resourceSpans") else [("", found)]:
         resource = _attributes(_child(group, "resource"), f"{path}.resource")
-        for count, scope in enumerate(_list(group, "scopeSpans", path)):
-            inner = f"{path}.scopeSpans[{count}]".lstrip(".")
-            for index, span in enumerate(_list(_object(scope, inner), "spans", inner)):
+        for inner, scope in _parts(group, "scopeSpans", path):
+            for index, span in enumerate(_list(scope, "spans", inner)):
                 where = f"{inner}.spans[{index}]"
                 try:
                     read = _read_span(span, resource, f"{place}{where}")
@@ -93,12 +82,9 @@ def decode_json_events(found: Any) -> Iterator[LogEvent]:
     if is_log_record(found):
         yield from _read_log_events([found], "")
         return
-    several = _list(found, "resourceLogs", "") if _has(found, "resourceLogs") else [found]
-    for number, group in enumerate(several):
-        path = f"resourceLogs[{number}]"
-        for count, scope in enumerate(_list(_object(group, path), "scopeLogs", path)):
-            inner = f"{path}.scopeLogs[{count}]"
-            yield from _read_log_events(_list(_object(scope, inner), "logRecords", inner), f"{inner}.logRecords")
+    for path, group in _parts(found, "resourceLogs", ""):
+        for inner, scope in _parts(group, "scopeLogs", path):
+            yield from _read_log_events(_list(scope, "logRecords", inner), f"{inner}.logRecords")
 
 
 def is_log_record(found: Any) -> bool:
@@ -117,13 +103,8 @@ def _read_log_events(records: Iterable[Any], path: str) -> Iterator[LogEvent]:
         except JsonSpanError:
             continue  # a log record need not belong to a trace
         span_id = _get(record, "spanId")
-        yield LogEvent(
-            named if isinstance(named, str) else "",
-            0,
-            attributes,
-            trace_id,
-            read_id(span_id, SPAN_DIGITS, "spanId") if _is_parent(span_id) else "",
-        )
+        place = read_id(span_id, SPAN_DIGITS, "spanId") if _is_parent(span_id) else ""
+        yield LogEvent(named if isinstance(named, str) else "", 0, attributes, trace_id, place)
 
 
 def _locate(path: str, error: JsonSpanError) -> JsonSpanError:
@@ -329,6 +310,13 @@ def _list(found: Mapping[str, Any], key: str, path: str) -> list[Any]:
     if isinstance(value, list):
         return value
     raise JsonSpanError(f"{f'{path}.{key}'.lstrip('.')}: {name_kind(value)} where a list was expected")
+
+
+def _parts(found: Mapping[str, Any], key: str, path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The objects of a list, each with its path."""
+    for number, one in enumerate(_list(found, key, path)):
+        where = f"{path}.{key}[{number}]".lstrip(".")
+        yield where, _object(one, where)
 
 
 def _object(found: Any, path: str) -> Mapping[str, Any]:

@@ -177,20 +177,20 @@ def encode_spans(spans: Iterable[Span], scope: Scope | None = None) -> bytes:
 
     request = ExportTraceServiceRequest()
     for resource, group in groupby(spans, key=lambda span: span.resource):
-        of_resource = request.resource_spans.add()
-        of_scope = of_resource.scope_spans.add()
-        _name_sender(of_resource, of_scope, resource, scope)
+        of_scope = _open_scope(request.resource_spans.add(), "scope_spans", resource, scope)
         for span in group:
             _write_span(span, of_scope.spans.add())
     return request.SerializeToString(deterministic=True)
 
 
-def _name_sender(of_resource: Any, of_scope: Any, resource: Mapping[str, Any], scope: Scope | None) -> None:
-    """Fill the resource and the scope in, which stand around spans, metrics and log records alike."""
+def _open_scope(of_resource: Any, scopes: str, resource: Mapping[str, Any], scope: Scope | None) -> Any:
+    """The message for what was recorded: the resource and the scope stand around spans, metrics and logs alike."""
     of_resource.resource.SetInParent()
     _write_attributes(resource, of_resource.resource.attributes)
+    of_scope = getattr(of_resource, scopes).add()
     if scope and scope.name:
         of_scope.scope.name, of_scope.scope.version = scope
+    return of_scope
 
 
 def _write_span(span: Span, message: trace_pb2.Span) -> None:
@@ -245,9 +245,7 @@ def encode_gauges(gauges: Iterable[Gauge], resource: Mapping[str, Any], scope: S
     from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
     request = ExportMetricsServiceRequest()
-    of_resource = request.resource_metrics.add()
-    of_scope = of_resource.scope_metrics.add()
-    _name_sender(of_resource, of_scope, resource, scope)
+    of_scope = _open_scope(request.resource_metrics.add(), "scope_metrics", resource, scope)
     for named, points in groupby(gauges, key=lambda gauge: (gauge.name, gauge.description, gauge.unit)):
         name, description, unit = map(clean_text, named)
         metric = of_scope.metrics.add(name=name, description=description, unit=unit)
@@ -262,9 +260,7 @@ def encode_events(events: Iterable[LogEvent], resource: Mapping[str, Any], scope
     from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 
     request = ExportLogsServiceRequest()
-    of_resource = request.resource_logs.add()
-    of_scope = of_resource.scope_logs.add()
-    _name_sender(of_resource, of_scope, resource, scope)
+    of_scope = _open_scope(request.resource_logs.add(), "scope_logs", resource, scope)
     for event in events:
         record = of_scope.log_records.add(
             time_unix_nano=event.time,

@@ -48,7 +48,6 @@ class SpanFiles:
     """Reads spans of files, and counts what in them is something else."""
 
     def __init__(self) -> None:
-        """Nothing was passed over yet."""
         self.passed_over: Counter[str] = Counter()
         self._evaluations: dict[str, list[LogEvent]] = {}
 
@@ -76,11 +75,15 @@ class SpanFiles:
 
     def remarks(self) -> list[str]:
         """What was passed over, as sentences."""
-        return [
-            f"{count_noun(number, f'request with {what}', f'requests with {what}')} "
-            f"{'was' if number == 1 else 'were'} passed over; only spans and evaluation results are read"
+        told = [
+            f"{count_noun(number, f'request with {what} was', f'requests with {what} were')} passed over; "
+            "only spans and evaluation results are read"
             for what, number in sorted(self.passed_over.items())
-        ] + self._describe_loose()
+        ]
+        loose = sum(map(len, self._evaluations.values()))
+        return (
+            [*told, f"{count_noun(loose, 'evaluation result')} of no trace that was read left out"] if loose else told
+        )
 
     def attach(self, spans: list[Span]) -> list[Span]:
         """The spans of a trace with the evaluation results that came as log records, as events of their spans.
@@ -105,15 +108,15 @@ class SpanFiles:
             self._evaluations.setdefault(one.trace_id, []).append(one)
         return bool(found)
 
-    def _describe_loose(self) -> list[str]:
-        number = sum(map(len, self._evaluations.values()))
-        return [f"{count_noun(number, 'evaluation result')} of no trace that was read left out"] if number else []
-
     def _decode(self, data: bytes, place: str, offset: int) -> Iterator[Span]:
         where = f"{place}request at byte {offset:,}: " if offset else place
+        is_empty = True
         try:
-            yield from decode_spans(data, where)
-            self._keep(decode_events(data))
+            for span in decode_spans(data, where):
+                is_empty = False
+                yield span
+            if is_empty:  # a request with spans has no log records
+                self._keep(decode_events(data))
         except WireError as error:
             raise DataError(f"{where}not an OTLP request: {error}") from None
 
@@ -137,9 +140,8 @@ class SpanFiles:
         if json_spans.is_log_record(found):
             self._keep(json_spans.decode_json_events(found))
         elif json_spans.is_otlp(found) or json_spans.is_span(found):
-            yield from json_spans.decode_json(
-                found if json_spans.is_otlp(found) else json_spans.wrap_span(found), place
-            )
+            request = found if json_spans.is_otlp(found) else {"scopeSpans": [{"spans": [found]}]}
+            yield from json_spans.decode_json(request, place)
         elif json_spans.is_flat(found):
             yield json_spans.read_flat(found, place.removesuffix(": "))
         elif isinstance(found, list) and depth < 2:
@@ -273,7 +275,7 @@ class SpanStore:
     """
 
     def __init__(self) -> None:
-        """Create the database; SQLite keeps it in memory as long as it is small."""
+        """SQLite keeps the database in memory as long as it is small."""
         import sqlite3
 
         self._database = sqlite3.connect("", isolation_level=None)
@@ -325,7 +327,7 @@ class SpanStore:
 
     def _dump(self, span: Span) -> tuple[str, int, int, bytes]:
         events, links = [tuple(event) for event in span.events], [tuple(link) for link in span.links]
-        kept = (*span[:6], dict(span.attributes), events, links, *span[9:11], span.kind, span.place)
+        kept = (*span[:6], dict(span.attributes)), events, links, span[9:11], span[12:]
         return span.trace_id, _fit(span.start), self._number(span.resource), marshal.dumps(kept)
 
     def _number(self, resource: Mapping[str, Any]) -> int:
@@ -338,24 +340,9 @@ class SpanStore:
         return self._last[1]
 
     def _load(self, resource: int, body: bytes) -> Span:
-        trace_id, span_id, parent, name, start, end, *rest = marshal.loads(body)
-        attributes, events, links, status, message, kind, place = rest
-        return Span(
-            trace_id,
-            span_id,
-            parent,
-            name,
-            start,
-            end,
-            attributes,
-            tuple(SpanEvent(*event) for event in events),
-            tuple(Link(*link) for link in links),
-            status,
-            message,
-            self._loaded[resource],
-            kind,
-            place,
-        )
+        own, events, links, status, rest = marshal.loads(body)
+        parts = tuple(SpanEvent(*event) for event in events), tuple(Link(*link) for link in links)
+        return Span._make((*own, *parts, *status, self._loaded[resource], *rest))
 
 
 def _fit(nanoseconds: int) -> int:
