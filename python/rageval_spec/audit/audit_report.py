@@ -90,26 +90,17 @@ class AuditContent:
 
 def dump_audit(audit: audit_findings.Audit) -> str:
     """The audit as JSON text. Every finding is in it, however many there are."""
-    return dump_visible(asdict(_build(audit)))
-
-
-def _build(audit: audit_findings.Audit) -> AuditContent:
-    counts: dict[audit_findings.Severity, int] = {"error": 0, "warning": 0, "info": 0}
-    for _, _, finding in audit.iterate():
-        counts[finding.severity] += 1
-    return AuditContent(FORMAT_VERSION, audit.name, audit.results, counts, tuple(map(_build_dataset, audit.datasets)))
+    counts = {severity: audit.count(severity) for severity in audit_findings.SEVERITIES}
+    datasets = tuple(map(_build_dataset, audit.datasets))
+    return dump_visible(asdict(AuditContent(FORMAT_VERSION, audit.name, audit.results, counts, datasets)))
 
 
 def _build_dataset(one: audit_findings.DatasetAudit) -> DatasetContent:
-    checks = tuple(map(_build_check, one.checks))
-    counts = (one.questions, one.with_reference, one.with_relevant)
-    return DatasetContent(one.name, *counts, one.origin, checks)
-
-
-def _build_check(check: audit_findings.AuditCheck) -> CheckContent:
-    return CheckContent(
-        check.name, check.title, check.state, check.findings, check.skipped, check.remark, check.tables
-    )  # fmt: skip
+    checks = tuple(
+        CheckContent(check.name, check.title, check.state, check.findings, check.skipped, check.remark, check.tables)
+        for check in one.checks
+    )
+    return DatasetContent(one.name, one.questions, one.with_reference, one.with_relevant, one.origin, checks)
 
 
 def build_schema() -> dict[str, Any]:
@@ -199,7 +190,7 @@ def render_page(audit: audit_findings.Audit) -> bytes:
         summary=summarize(audit),
         verdict="fail" if audit.count("error") else "warn" if audit.count("warning") else "pass",
         results=make_visible(describe_results(audit)),
-        counts=[(NOUNS[severity], audit.count(severity)) for severity in audit_findings.SEVERITIES],
+        counts=[(noun, audit.count(severity)) for severity, noun in NOUNS.items()],
         datasets=[_describe(number, dataset) for number, dataset in enumerate(audit.datasets)],
     )
     return page.encode("utf-8", "replace")
@@ -218,10 +209,7 @@ def _describe(number: int, dataset: audit_findings.DatasetAudit) -> dict[str, An
 
 def _describe_check(anchor: str, check: audit_findings.AuditCheck) -> dict[str, Any]:
     shown = check.findings[:MOST_ON_PAGE]
-    worst = next(
-        (severity for severity in audit_findings.SEVERITIES if any(one.severity == severity for one in check.findings)),
-        None,
-    )
+    found = {one.severity for one in check.findings}
     rest = len(check.findings) - len(shown)
     return {
         "id": anchor,
@@ -229,7 +217,7 @@ def _describe_check(anchor: str, check: audit_findings.AuditCheck) -> dict[str, 
         "state": check.state,
         "has_block": bool(check.findings or check.tables or check.remark),
         "sign": _SIGNS[check.state],
-        "worst": worst,
+        "worst": next((severity for severity in audit_findings.SEVERITIES if severity in found), None),
         "count": len(check.findings),
         "skipped": make_visible(check.skipped or ""),
         "remark": make_visible(check.remark),
@@ -297,8 +285,7 @@ def describe_results(audit: audit_findings.Audit) -> str:
 
 def summarize(audit: audit_findings.Audit) -> str:
     """How many findings there are: `2 errors and 5 warnings`."""
-    counts = [(severity, audit.count(severity)) for severity in audit_findings.SEVERITIES]
-    told = [count_noun(count, NOUNS[severity]) for severity, count in counts if count]
+    told = [count_noun(count, noun) for severity, noun in NOUNS.items() if (count := audit.count(severity))]
     return list_names(told) if told else "nothing found"
 
 

@@ -90,18 +90,17 @@ def _check_evaluated(questions: AuditedQuestions, material: Material) -> tuple[A
     else:
         unjudged = check_unjudged(questions, material.outputs)
     if measured is not None and len(measured.systems) > 1:
-        failed = item_analysis.check_failed(questions, measured, material.outputs or {})
         return (
             unjudged,
-            failed,
+            item_analysis.check_failed(questions, measured, material.outputs or {}),
             item_analysis.check_solved(questions, measured),
             item_analysis.check_discrimination(questions, measured),
         )
     if measured is not None:
         why = f"the results have one system, '{measured.systems[0]}'; this takes two or more"
-    return (
-        unjudged,
-        AuditCheck("every_system_fails", item_analysis.FAILED, skipped=why),
-        AuditCheck("every_system_solves", item_analysis.SOLVED, skipped=why),
-        AuditCheck("discrimination", item_analysis.DISCRIMINATION, skipped=why),
-    )
+    titles = {
+        "every_system_fails": item_analysis.FAILED,
+        "every_system_solves": item_analysis.SOLVED,
+        "discrimination": item_analysis.DISCRIMINATION,
+    }
+    return unjudged, *(AuditCheck(name, title, skipped=why) for name, title in titles.items())

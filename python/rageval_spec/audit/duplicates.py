@@ -17,8 +17,19 @@ import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from rageval_spec.audit import question_set
 from rageval_spec.audit.audit_findings import AuditCheck, AuditFinding
+from rageval_spec.audit.question_set import (
+    AuditedQuestion,
+    AuditedQuestions,
+    contains,
+    drop_fillers,
+    find_numbers,
+    find_overlap,
+    is_yes_or_no,
+    shorten,
+    split_compared_words,
+    write_digits,
+)
 from rageval_spec.judging.quantities import Quantity, find_missing, find_quantities, have_same, spell_fractions
 from rageval_spec.judging.segments import SHINGLE, list_shingles
 from rageval_spec.wording import count_noun, format_percent
@@ -36,9 +47,7 @@ _HOW = {
 }
 
 
-def check_repeats(
-    questions: question_set.AuditedQuestions, embed: Embed | None, remark: str = ""
-) -> tuple[AuditCheck, AuditCheck]:
+def check_repeats(questions: AuditedQuestions, embed: Embed | None, remark: str = "") -> tuple[AuditCheck, AuditCheck]:
     """The checks `duplicates` and `contradictions`; `embed` gives vectors, `remark` says how questions were compared.
 
     Variants of one question under several conditions, which have the same group, may be equal.
@@ -50,21 +59,19 @@ def check_repeats(
         return AuditCheck("duplicates", title, skipped=reason), AuditCheck("contradictions", other, skipped=reason)
     pairs = [
         pair
-        for pair in find_pairs([ComparedQuestion(question.text, question.references) for question in every], embed)
+        for pair in find_pairs(every, embed)
         if every[pair.later].group is None or every[pair.later].group != every[pair.earlier].group
     ]
     apart = {pair for pair in pairs if contradicts(every[pair.later].references, every[pair.earlier].references)}
     repeated = tuple(_describe_repeat(pair, every) for pair in pairs if pair not in apart)
     duplicates = AuditCheck("duplicates", title, repeated, remark=remark)
     if not questions.has_references:
-        skipped = "the dataset has no references"
-        return duplicates, AuditCheck("contradictions", other, skipped=skipped)
-    return duplicates, AuditCheck(
-        "contradictions", other, tuple(_describe_conflict(pair, every) for pair in pairs if pair in apart)
-    )
+        return duplicates, AuditCheck("contradictions", other, skipped="the dataset has no references")
+    conflicts = tuple(_describe_conflict(pair, every) for pair in pairs if pair in apart)
+    return duplicates, AuditCheck("contradictions", other, conflicts)
 
 
-def _describe_repeat(pair: QuestionPair, every: Sequence[question_set.AuditedQuestion]) -> AuditFinding:
+def _describe_repeat(pair: QuestionPair, every: Sequence[AuditedQuestion]) -> AuditFinding:
     later, earlier = every[pair.later], every[pair.earlier]
     is_equal = pair.sameness == "equal"
     differs = is_equal and _norm(later.references) != _norm(earlier.references)
@@ -87,13 +94,13 @@ def _describe_repeat(pair: QuestionPair, every: Sequence[question_set.AuditedQue
     )
 
 
-def _say_worded(later: question_set.AuditedQuestion, earlier: question_set.AuditedQuestion) -> str:
+def _say_worded(later: AuditedQuestion, earlier: AuditedQuestion) -> str:
     if not (later.references and earlier.references):
         return ", and only one has a reference"
     return f", with another wording of the reference: {_quote(later)} here, {_quote(earlier)} there"
 
 
-def _describe_conflict(pair: QuestionPair, every: Sequence[question_set.AuditedQuestion]) -> AuditFinding:
+def _describe_conflict(pair: QuestionPair, every: Sequence[AuditedQuestion]) -> AuditFinding:
     later, earlier = every[pair.later], every[pair.earlier]
     same = "the same question" if pair.sameness == "equal" else "nearly the same question"
     return AuditFinding(
@@ -106,8 +113,8 @@ def _describe_conflict(pair: QuestionPair, every: Sequence[question_set.AuditedQ
     )
 
 
-def _quote(question: question_set.AuditedQuestion) -> str:
-    return f"'{question_set.shorten(question.references[0])}'"
+def _quote(question: AuditedQuestion) -> str:
+    return f"'{shorten(question.references[0])}'"
 
 
 def _norm(references: Sequence[str]) -> frozenset[str]:
@@ -118,14 +125,11 @@ _LEAST_SHARED_WITH_TRAINING = 0.6
 TITLE = "Overlap with the training data"
 
 
-def check_overlap(
-    questions: question_set.AuditedQuestions, train: question_set.AuditedQuestions | None, name: str
-) -> AuditCheck:
+def check_overlap(questions: AuditedQuestions, train: AuditedQuestions | None, name: str) -> AuditCheck:
     """The check `train_overlap` with the questions of the file `name` that a system was trained on."""
     if train is None:
-        return AuditCheck(
-            "train_overlap", TITLE, skipped="no training questions are named; name a file with --train FILE"
-        )
+        skipped = "no training questions are named; name a file with --train FILE"
+        return AuditCheck("train_overlap", TITLE, skipped=skipped)
     findings = [_describe_overlap(*found) for found in _find_repeats(questions, train)]
     compared = f"Compared with {count_noun(len(train.questions), 'question')} of {name}."
     remark = f"{compared} {_describe_documents(questions, train)}".rstrip()
@@ -133,38 +137,32 @@ def check_overlap(
 
 
 def _find_repeats(
-    questions: question_set.AuditedQuestions, train: question_set.AuditedQuestions
-) -> Iterator[tuple[question_set.AuditedQuestion, question_set.AuditedQuestion, bool]]:
+    questions: AuditedQuestions, train: AuditedQuestions
+) -> Iterator[tuple[AuditedQuestion, AuditedQuestion, bool]]:
     """The questions that are also in the training data, the row there, and whether the words are equal."""
-    known: dict[tuple[str, ...], question_set.AuditedQuestion] = {}
+    known: dict[tuple[str, ...], AuditedQuestion] = {}
     for question in train.questions:
-        known.setdefault(question_set.split_compared_words(question.text), question)
+        known.setdefault(split_compared_words(question.text), question)
     rest = []
     for question in questions.questions:
-        words = question_set.split_compared_words(question.text)
+        words = split_compared_words(question.text)
         if words and words in known:
             yield question, known[words], True
         elif words:
             rest.append(question)
     trained = [question for words, question in known.items() if words]
-    split = [question_set.split_compared_words(question.text) for question in (*trained, *rest)]
-    texts = [" ".join(question_set.drop_fillers(own)) for own in split]
+    split = [split_compared_words(question.text) for question in (*trained, *rest)]
+    texts = [" ".join(drop_fillers(own)) for own in split]
     seen: set[int] = set()
-    for later, earlier, _ in find_similar(
-        texts, _LEAST_SHARED_WITH_TRAINING, [question_set.find_numbers(own) for own in split]
-    ):
+    for later, earlier, _ in find_similar(texts, _LEAST_SHARED_WITH_TRAINING, [find_numbers(own) for own in split]):
         if earlier < len(trained) <= later and later not in seen:
             question, other = rest[later - len(trained)], trained[earlier]
-            if compare_questions(
-                ComparedQuestion(question.text, question.references), ComparedQuestion(other.text, other.references)
-            ):
+            if compare_questions(question, other):
                 seen.add(later)
                 yield question, other, False
 
 
-def _describe_overlap(
-    question: question_set.AuditedQuestion, other: question_set.AuditedQuestion, is_equal: bool
-) -> AuditFinding:
+def _describe_overlap(question: AuditedQuestion, other: AuditedQuestion, is_equal: bool) -> AuditFinding:
     same = "the same question is" if is_equal else "nearly the same question is"
     place = other.place or f"query {other.query_id}"
     return AuditFinding(
@@ -178,7 +176,7 @@ def _describe_overlap(
     )
 
 
-def _describe_documents(questions: question_set.AuditedQuestions, train: question_set.AuditedQuestions) -> str:
+def _describe_documents(questions: AuditedQuestions, train: AuditedQuestions) -> str:
     """How many questions have relevant documents that are also relevant in the training data; "" without judgements."""
     if not (questions.has_judgements and train.has_judgements):
         return ""
@@ -203,7 +201,7 @@ _SHORTEST = 4
 """Letters. Shorter answers, such as a single sign, stand in a question by chance."""
 
 
-def check_leaks(questions: question_set.AuditedQuestions) -> AuditCheck:
+def check_leaks(questions: AuditedQuestions) -> AuditCheck:
     """The check `leaks`.
 
     A question that offers its answers ("A or B?") does not leak one, and small numbers stand there by chance.
@@ -211,20 +209,17 @@ def check_leaks(questions: question_set.AuditedQuestions) -> AuditCheck:
     title = "Answers in their question"
     if not questions.has_references:
         return AuditCheck("leaks", title, skipped="the dataset has no references")
-    found = ((question, find_leak(question)) for question in questions.questions)
-    return AuditCheck(
-        "leaks", title, tuple(_describe_leak(question, leak) for question, leak in found if leak is not None)
-    )
+    findings = [_describe_leak(one, leak) for one in questions.questions if (leak := find_leak(one)) is not None]
+    return AuditCheck("leaks", title, tuple(findings))
 
 
-def find_leak(question: question_set.AuditedQuestion) -> str | None:
+def find_leak(question: AuditedQuestion) -> str | None:
     """The gold answer that stands in its question; None if there is none, or if the question offers answers."""
     if _offers_answers(question.text):
         return None
-    asked = question_set.drop_fillers(question_set.split_compared_words(question.text))
-    return next(
-        (text for text in question.references if _stands_in(asked, text) and not _is_listed(question, text)), None
-    )
+    asked = drop_fillers(split_compared_words(question.text))
+    leaks = (one for one in question.references if _stands_in(asked, one) and not _is_listed(question, one))
+    return next(leaks, None)
 
 
 def _offers_answers(text: str) -> bool:
@@ -232,24 +227,24 @@ def _offers_answers(text: str) -> bool:
     return bool(_CHOICE.search(text)) or (bool(_DUTCH_CHOICE.search(text)) and bool(_DUTCH.search(text)))
 
 
-def _is_listed(question: question_set.AuditedQuestion, reference: str) -> bool:
+def _is_listed(question: AuditedQuestion, reference: str) -> bool:
     """Whether the question names it next to others: "between A and B", "A, B and C"."""
     named = re.escape(reference.strip())
     return bool(re.search(rf"{named}\s*(,|{_AND})|(,|{_AND})\s*(the\s+)?{named}", question.text, re.IGNORECASE))
 
 
 def _stands_in(asked: tuple[str, ...], reference: str) -> bool:
-    words = question_set.drop_fillers(question_set.split_compared_words(reference))
-    if not words or question_set.is_yes_or_no(words) or len("".join(words)) < _SHORTEST:
+    words = drop_fillers(split_compared_words(reference))
+    if not words or is_yes_or_no(words) or len("".join(words)) < _SHORTEST:
         return False
-    return question_set.find_numbers(words) != set(words) and question_set.contains(asked, words)
+    return find_numbers(words) != set(words) and contains(asked, words)
 
 
-def _describe_leak(question: question_set.AuditedQuestion, leak: str) -> AuditFinding:
+def _describe_leak(question: AuditedQuestion, leak: str) -> AuditFinding:
     return AuditFinding(
         "leak",
         "warning",
-        f"the reference '{question_set.shorten(leak)}' is in the question",
+        f"the reference '{shorten(leak)}' is in the question",
         "ask so that the answer must be found; a system that repeats the question is right as it is",
         (question.row,),
         details={"reference": leak},
@@ -268,13 +263,6 @@ _TYPO_FROM = 6
 Embed = Callable[[Sequence[str]], "NDArray[np.float32]"]
 
 
-class ComparedQuestion(NamedTuple):
-    """What is compared of a question: its text, and its gold answers."""
-
-    text: str
-    references: Sequence[str] = ()
-
-
 class QuestionPair(NamedTuple):
     """Two questions by their numbers, the later one first.
 
@@ -288,9 +276,9 @@ class QuestionPair(NamedTuple):
     share: float = 1.0
 
 
-def find_pairs(questions: Sequence[ComparedQuestion], embed: Embed | None = None) -> list[QuestionPair]:
+def find_pairs(questions: Sequence[AuditedQuestion], embed: Embed | None = None) -> list[QuestionPair]:
     """Pairs of questions that ask the same: each with the first one that it repeats. Empty ones are not compared."""
-    words = [question_set.split_compared_words(question.text) for question in questions]
+    words = [split_compared_words(question.text) for question in questions]
     first: dict[tuple[object, ...], int] = {}
     found: dict[int, QuestionPair] = {}
     for number, own in enumerate(words):
@@ -308,23 +296,18 @@ def find_pairs(questions: Sequence[ComparedQuestion], embed: Embed | None = None
 
 
 def _find_near(
-    questions: Sequence[ComparedQuestion], words: Sequence[Sequence[str]], numbers: Sequence[int]
+    questions: Sequence[AuditedQuestion], words: Sequence[Sequence[str]], numbers: Sequence[int]
 ) -> Iterator[QuestionPair]:
-    texts = [" ".join(question_set.drop_fillers(words[number])) for number in numbers]
-    for later, earlier, share in find_similar(
-        texts, LEAST_SHARED, [question_set.find_numbers(words[number]) for number in numbers]
-    ):
+    texts = [" ".join(drop_fillers(words[number])) for number in numbers]
+    for later, earlier, share in find_similar(texts, LEAST_SHARED, [find_numbers(words[number]) for number in numbers]):
         one, other = numbers[later], numbers[earlier]
         if (sameness := compare_questions(questions[one], questions[other])) is not None:
             yield QuestionPair(one, other, sameness, share)
 
 
-def compare_questions(one: ComparedQuestion, other: ComparedQuestion) -> Literal["wording", "reference"] | None:
+def compare_questions(one: AuditedQuestion, other: AuditedQuestion) -> Literal["wording", "reference"] | None:
     """Why two questions with similar words ask the same; None if they do not."""
-    first, second = (
-        question_set.drop_fillers(question_set.split_compared_words(one.text)),
-        question_set.drop_fillers(question_set.split_compared_words(other.text)),
-    )
+    first, second = (drop_fillers(split_compared_words(asked.text)) for asked in (one, other))
     if not have_same(one.text, other.text):
         return None
     if len(first) == len(second) and all(map(is_same_word, first, second)):
@@ -334,7 +317,7 @@ def compare_questions(one: ComparedQuestion, other: ComparedQuestion) -> Literal
 
 
 def _find_close(
-    questions: Sequence[ComparedQuestion],
+    questions: Sequence[AuditedQuestion],
     words: Sequence[Sequence[str]],
     numbers: Sequence[int],
     vectors: NDArray[np.float32],
@@ -352,12 +335,10 @@ def _find_close(
                 yield QuestionPair(one, other, "meaning", score)
 
 
-def _asks_the_same(questions: Sequence[ComparedQuestion], words: Sequence[Sequence[str]], one: int, other: int) -> bool:
+def _asks_the_same(questions: Sequence[AuditedQuestion], words: Sequence[Sequence[str]], one: int, other: int) -> bool:
     from rageval_spec import kernels
 
-    if question_set.find_numbers(words[one]) != question_set.find_numbers(words[other]) or _negates(
-        words[one], words[other]
-    ):
+    if find_numbers(words[one]) != find_numbers(words[other]) or _negates(words[one], words[other]):
         return False
     first, second = ({name.casefold() for name in kernels.names(questions[number].text)} for number in (one, other))
     return first == second and share_reference(questions[one], questions[other])
@@ -380,11 +361,10 @@ def is_same_word(one: str, other: str) -> bool:
 
 def _is_one_edit(shorter: str, longer: str) -> bool:
     """Whether one letter was left out, or two neighbours were swapped. A replaced letter can make another word."""
-    at = next((at for at, pair in enumerate(zip(shorter, longer, strict=False)) if pair[0] != pair[1]), len(shorter))
-    if len(shorter) + 1 == len(longer):
-        return shorter[at:] == longer[at + 1 :]
-    swapped = shorter[:at] + shorter[at : at + 2][::-1] + shorter[at + 2 :]
-    return len(shorter) == len(longer) and swapped == longer
+    from rapidfuzz.distance import OSA, Indel
+
+    has_swapped = sorted(shorter) == sorted(longer) and OSA.distance(shorter, longer) == 1
+    return has_swapped or Indel.distance(shorter, longer) == 1
 
 
 _NEGATION_WORDS = (
@@ -399,20 +379,14 @@ def _negates(first: Sequence[str], second: Sequence[str]) -> bool:
     return bool(_NEGATIONS & set(first)) != bool(_NEGATIONS & set(second))
 
 
-def share_reference(one: ComparedQuestion, other: ComparedQuestion) -> bool:
+def share_reference(one: AuditedQuestion, other: AuditedQuestion) -> bool:
     """Whether two questions have a gold answer in common that says more than yes or no, or a number."""
     mine, theirs = (
-        {
-            question_set.drop_fillers(question_set.split_compared_words(text))
-            for text in asked.references
-            if text.strip()
-        }
+        {drop_fillers(split_compared_words(text)) for text in asked.references if text.strip()}
         for asked in (one, other)
     )
     return any(
-        not question_set.is_yes_or_no(words) and any(not word[0].isdigit() for word in words)
-        for words in mine & theirs
-        if words
+        not is_yes_or_no(words) and any(not word[0].isdigit() for word in words) for words in mine & theirs if words
     )
 
 
@@ -423,12 +397,12 @@ def contradicts(one: Sequence[str], other: Sequence[str]) -> bool:
 
 
 def _split(text: str) -> tuple[str, ...]:
-    return question_set.write_digits(question_set.drop_fillers(question_set.split_compared_words(text)))
+    return write_digits(drop_fillers(split_compared_words(text)))
 
 
 def _differs(text: str, another: str) -> bool:
     one, other = _split(text), _split(another)
-    if question_set.is_yes_or_no(one) and question_set.is_yes_or_no(other):
+    if is_yes_or_no(one) and is_yes_or_no(other):
         return one[0] != other[0]
     numbers = tuple([found for found in find_quantities(side) if not found.may_be_word] for side in (text, another))
     unlike = find_missing(text, another), find_missing(another, text)
@@ -436,22 +410,22 @@ def _differs(text: str, another: str) -> bool:
         return True
     if all(numbers) and not any(unlike):
         rest = tuple(_drop_quantities(side) for side in (text, another))
-        return all(rest) and question_set.find_overlap(*rest) == 0 and question_set.find_overlap(one, other) < 0.3
-    if _differ_in_a_number(one, other, *(question_set.find_numbers(_list_words(side)) for side in unlike)):
+        return all(rest) and find_overlap(*rest) == 0 and find_overlap(one, other) < 0.3
+    if _differ_in_a_number(one, other, *(find_numbers(_list_words(side)) for side in unlike)):
         return True
     joined = "".join(one), "".join(other)
-    return question_set.find_overlap(one, other) < 0.3 and joined[0] not in joined[1] and joined[1] not in joined[0]
+    return find_overlap(one, other) < 0.3 and joined[0] not in joined[1] and joined[1] not in joined[0]
 
 
 def _drop_quantities(text: str) -> tuple[str, ...]:
     rest = spell_fractions(text)
     for found in reversed(find_quantities(text)):
         rest = f"{rest[: found.start]} {rest[found.end :]}"
-    return question_set.drop_fillers(question_set.split_compared_words(rest))
+    return drop_fillers(split_compared_words(rest))
 
 
 def _list_words(quantities: Sequence[Quantity]) -> tuple[str, ...]:
-    return tuple(word for one in quantities for word in question_set.split_compared_words(one.text))
+    return tuple(word for one in quantities for word in split_compared_words(one.text))
 
 
 def _differ_in_a_number(one: Sequence[str], other: Sequence[str], mine: frozenset[str], theirs: frozenset[str]) -> bool:
@@ -486,18 +460,12 @@ _CROWD = 20
 hashes. A template that thousands of questions share would make the comparison quadratic."""
 
 
-class Similar(NamedTuple):
-    """Two texts by their numbers, the later one first, and the share of shingles that they have in common."""
+def find_similar(
+    texts: Sequence[str], least: float, groups: Sequence[Hashable] | None = None
+) -> Iterator[tuple[int, int, float]]:
+    """Pairs of texts of the same group, the later one first, and the part of shingles that they share.
 
-    later: int
-    earlier: int
-    share: float
-
-
-def find_similar(texts: Sequence[str], least: float, groups: Sequence[Hashable] | None = None) -> Iterator[Similar]:
-    """Pairs of texts of the same group that share at least this part of their shingles, each pair once.
-
-    Equal texts are pairs too.
+    They share at least `least`, and each pair comes once. Equal texts are pairs too.
     """
     sets: dict[int, frozenset[str]] = {}
     for later, earlier in sorted(_find_candidates(texts, groups)):
@@ -506,7 +474,7 @@ def find_similar(texts: Sequence[str], least: float, groups: Sequence[Hashable] 
                 sets[number] = list_shingles(texts[number])
         share = compare_shingles(sets[later], sets[earlier])
         if share >= least:
-            yield Similar(later, earlier, share)
+            yield later, earlier, share
 
 
 def compare_shingles(first: frozenset[str], second: frozenset[str]) -> float:
@@ -519,9 +487,7 @@ def _find_candidates(texts: Sequence[str], groups: Sequence[Hashable] | None = N
 
     if len(texts) < 2:
         return set()
-    signatures = np.concatenate(
-        [_sign(texts[start : start + _BLOCK]) for start in range(0, len(texts), _BLOCK)]
-    )  # fmt: skip
+    signatures = np.concatenate([_sign(texts[start : start + _BLOCK]) for start in range(0, len(texts), _BLOCK)])
     numbered: dict[Hashable, int] = {}
     own = np.array([numbered.setdefault(group, len(numbered)) for group in groups or [None] * len(texts)], np.uint32)
     pairs: set[tuple[int, int]] = set()

@@ -16,8 +16,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from rageval_spec import kernels
-from rageval_spec.audit import question_set
 from rageval_spec.audit.audit_findings import AuditCheck, AuditFinding, Table
+from rageval_spec.audit.question_set import (
+    NO_SAMPLES,
+    AuditedQuestion,
+    AuditedQuestions,
+    MetricValues,
+    Output,
+    Outputs,
+    contains,
+    drop_fillers,
+    find_overlap,
+    shorten,
+    split_compared_words,
+)
 from rageval_spec.wording import count_noun, format_number, format_percent
 
 if TYPE_CHECKING:
@@ -38,9 +50,7 @@ _FALSE_SHARE = 0.05
 _Z = 1.959964
 
 
-def check_failed(
-    questions: question_set.AuditedQuestions, measured: question_set.MetricValues, outputs: question_set.Outputs
-) -> AuditCheck:
+def check_failed(questions: AuditedQuestions, measured: MetricValues, outputs: Outputs) -> AuditCheck:
     """The check `every_system_fails`: those whose label is most likely wrong come first."""
     asked = _list_known(questions, measured, measured.failed)
     texts = _read_texts(questions, asked, outputs)
@@ -52,21 +62,19 @@ def check_failed(
         f"By {measured.metric}, of {count_noun(total, 'question')} and {count_noun(len(measured.systems), 'system')}."
     )
     if findings and not outputs:
-        remark += f" The likeliest label errors are not first: {question_set.NO_SAMPLES}."
+        remark += f" The likeliest label errors are not first: {NO_SAMPLES}."
     return AuditCheck("every_system_fails", FAILED, findings, remark=remark)
 
 
-def _list_known(
-    questions: question_set.AuditedQuestions, measured: question_set.MetricValues, places: Sequence[int]
-) -> list[question_set.AuditedQuestion]:
+def _list_known(questions: AuditedQuestions, measured: MetricValues, places: Sequence[int]) -> list[AuditedQuestion]:
     ids = (measured.query_ids[place] for place in places)
     return [questions.by_id[query_id] for query_id in ids if query_id in questions.by_id]
 
 
 def _read_texts(
-    questions: question_set.AuditedQuestions,
-    asked: Sequence[question_set.AuditedQuestion],
-    outputs: question_set.Outputs,
+    questions: AuditedQuestions,
+    asked: Sequence[AuditedQuestion],
+    outputs: Outputs,
 ) -> Mapping[str, str]:
     """The texts of the documents that are compared: the relevant ones, and those that systems put first."""
     corpus = questions.collection.corpus
@@ -81,9 +89,7 @@ def _read_texts(
     return {doc_id: f"{title or ''} {text}" for doc_id, title, text in found.iter_rows()}
 
 
-def _describe_failed(
-    question: question_set.AuditedQuestion, found: Suspicion, measured: question_set.MetricValues
-) -> AuditFinding:
+def _describe_failed(question: AuditedQuestion, found: Suspicion, measured: MetricValues) -> AuditFinding:
     likely, count = found.score >= LIKELY, len(measured.systems)
     because = f": {'; '.join(found.reasons)}" if found.reasons else ""
     if likely:
@@ -101,7 +107,7 @@ def _describe_failed(
     )
 
 
-def check_solved(questions: question_set.AuditedQuestions, measured: question_set.MetricValues) -> AuditCheck:
+def check_solved(questions: AuditedQuestions, measured: MetricValues) -> AuditCheck:
     """The check `every_system_solves`: questions that tell nothing about which system is better."""
     asked, total = _list_known(questions, measured, measured.solved), len(measured.query_ids)
     count = len(measured.systems)
@@ -121,7 +127,7 @@ def check_solved(questions: question_set.AuditedQuestions, measured: question_se
     return AuditCheck("every_system_solves", SOLVED, findings, remark=remark)
 
 
-def check_discrimination(questions: question_set.AuditedQuestions, measured: question_set.MetricValues) -> AuditCheck:
+def check_discrimination(questions: AuditedQuestions, measured: MetricValues) -> AuditCheck:
     """The check `discrimination`: whether better systems do better on a question (item-rest correlation)."""
     import numpy as np
 
@@ -199,9 +205,7 @@ def find_bounds(correlation: float, systems: int) -> tuple[float, float]:
     return math.tanh(middle - width), math.tanh(middle + width)
 
 
-def _describe_negative(
-    question: question_set.AuditedQuestion, number: float, measured: question_set.MetricValues
-) -> AuditFinding:
+def _describe_negative(question: AuditedQuestion, number: float, measured: MetricValues) -> AuditFinding:
     low, high = find_bounds(number, len(measured.systems))
     return AuditFinding(
         "negative_discrimination",
@@ -260,9 +264,7 @@ class Suspicion(NamedTuple):
     reasons: tuple[str, ...] = ()
 
 
-def suspect(
-    question: question_set.AuditedQuestion, outputs: Sequence[question_set.Output], texts: Mapping[str, str]
-) -> Suspicion:
+def suspect(question: AuditedQuestion, outputs: Sequence[Output], texts: Mapping[str, str]) -> Suspicion:
     """Weigh what speaks against the label of a question that every system fails.
 
     Args:
@@ -277,9 +279,7 @@ def suspect(
     return max(found, key=lambda one: one.score, default=Suspicion(0.0))
 
 
-def _suspect_judgements(
-    question: question_set.AuditedQuestion, outputs: Sequence[question_set.Output], texts: Mapping[str, str]
-) -> Suspicion:
+def _suspect_judgements(question: AuditedQuestion, outputs: Sequence[Output], texts: Mapping[str, str]) -> Suspicion:
     ranking = [output.doc_ids for output in outputs if output.doc_ids]
     agreed, agreement = _find_agreed(ranking)
     known = ", which is judged as not relevant" if agreed in (question.relevant or {}) else ""
@@ -314,33 +314,27 @@ def _measure_support(question: str, documents: Sequence[str]) -> tuple[float, fl
     return max(found[:-1]), found[-1]
 
 
-def _find_gold(question: question_set.AuditedQuestion, labelled: Sequence[str], other: str) -> str | None:
+def _find_gold(question: AuditedQuestion, labelled: Sequence[str], other: str) -> str | None:
     """A gold answer that only the other document contains."""
-    words, known = (
-        question_set.split_compared_words(other),
-        [question_set.split_compared_words(text) for text in labelled],
-    )
+    words, known = split_compared_words(other), [split_compared_words(text) for text in labelled]
     for text in question.references:
-        wanted = question_set.split_compared_words(text)
-        if (
-            len("".join(wanted)) > 3
-            and question_set.contains(words, wanted)
-            and not any(question_set.contains(one, wanted) for one in known)
-        ):
-            return question_set.shorten(text)
+        wanted = split_compared_words(text)
+        is_only_there = contains(words, wanted) and not any(contains(one, wanted) for one in known)
+        if len("".join(wanted)) > 3 and is_only_there:
+            return shorten(text)
     return None
 
 
-def _suspect_reference(question: question_set.AuditedQuestion, answers: Sequence[str]) -> Suspicion:
+def _suspect_reference(question: AuditedQuestion, answers: Sequence[str]) -> Suspicion:
     """Answers that agree with each other more than with the gold answer."""
-    words = [question_set.drop_fillers(question_set.split_compared_words(answer)) for answer in answers]
-    pairs = [question_set.find_overlap(words[one], words[other]) for one in range(len(words)) for other in range(one)]
+    words = [drop_fillers(split_compared_words(answer)) for answer in answers]
+    pairs = [find_overlap(words[one], words[other]) for one in range(len(words)) for other in range(one)]
     agreement = sum(pairs) / len(pairs)
-    golds = [question_set.drop_fillers(question_set.split_compared_words(text)) for text in question.references]
-    likeness = max(question_set.find_overlap(gold, answer) for gold in golds for answer in words)
+    golds = [drop_fillers(split_compared_words(text)) for text in question.references]
+    likeness = max(find_overlap(gold, answer) for gold in golds for answer in words)
     score = round(max(0.0, agreement - likeness), 4)
     if score <= 0 or agreement < _AGREE:
         return Suspicion(score * _AGREE)
-    told, gold = question_set.shorten(answers[0]), question_set.shorten(question.references[0])
+    told, gold = shorten(answers[0]), shorten(question.references[0])
     reason = f"{len(answers)} systems give nearly the same answer, '{told}', and the reference is '{gold}'"
     return Suspicion(score, (reason,))

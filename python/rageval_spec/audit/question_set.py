@@ -7,11 +7,12 @@ or more evaluations. Words of questions and gold answers are compared without ca
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -98,19 +99,11 @@ class AuditedQuestions:
 
 
 def read_questions(dataset: Dataset[Any], collection: Collection, asked: Sequence[str]) -> AuditedQuestions:
-    """Some questions of a dataset.
-
-    Args:
-        dataset: the dataset.
-        collection: what it opened.
-        asked: the ids of the questions.
-
-    Raises:
-        DataError: the dataset cannot be read.
-    """
+    """The questions of a dataset with these ids; `collection` is what it opened."""
     places = _find_places(dataset, collection)
     judged = _group_judgements(collection.qrels)
-    references = {} if collection.references is None else dict(_read_references(collection.references))
+    table = collection.references
+    references = {} if table is None else {row["query_id"]: row for row in table.iter_rows(named=True)}
     columns = {} if collection.columns is None else dict(collection.columns.select("query_id", "columns").iter_rows())
     known = {} if collection.queries is None else dict(collection.queries.select("query_id", "text").iter_rows())
     questions = tuple(
@@ -118,11 +111,15 @@ def read_questions(dataset: Dataset[Any], collection: Collection, asked: Sequenc
             query_id,
             known.get(query_id) or "",
             places.get(query_id, ""),
-            relevant=judged.get(query_id),
-            columns=columns.get(query_id),
-            **references.get(query_id, {}),
+            tuple(row.get("references") or ()),
+            judged.get(query_id),
+            row.get("answerable"),
+            row.get("group"),
+            tuple(row.get("reference_contexts") or ()),
+            columns.get(query_id),
         )
         for query_id in asked
+        for row in (references.get(query_id, {}),)
     )
     lost = tuple(query_id for query_id in judged if query_id not in known) if known else ()
     has_references = any(question.references for question in questions)
@@ -147,19 +144,6 @@ def _group_judgements(qrels: pl.DataFrame | None) -> dict[str, dict[str, int]]:
     for query_id, doc_id, relevance in () if qrels is None else qrels.iter_rows():
         found.setdefault(query_id, {})[doc_id] = relevance
     return found
-
-
-def _read_references(references: pl.DataFrame) -> Iterator[tuple[str, dict[str, Any]]]:
-    for row in references.iter_rows(named=True):
-        yield (
-            row["query_id"],
-            {
-                "references": tuple(row["references"] or ()),
-                "reference_contexts": tuple(row["reference_contexts"] or ()),
-                "answerable": row["answerable"],
-                "group": row["group"],
-            },
-        )
 
 
 _ROUNDING = 1e-9
@@ -192,21 +176,13 @@ class MetricValues:
     @property
     def failed(self) -> list[int]:
         """The rows of the questions that every system fails."""
-        return _list_rows(self.values <= self.fails_at)
+        return [row for row, own in enumerate(self.values) if (own <= self.fails_at).all()]
 
     @property
     def solved(self) -> list[int]:
         """The rows of the questions that every system solves: all have the highest possible value."""
-        if self.best is None:
-            return []
-        return _list_rows(self.values >= self.best - _ROUNDING)
-
-
-def _list_rows(holds: NDArray[np.bool_]) -> list[int]:
-    """The rows in which something holds for every system."""
-    import numpy as np
-
-    return [int(row) for row in np.flatnonzero(holds.all(axis=1))]
+        best = math.inf if self.best is None else self.best - _ROUNDING
+        return [row for row, own in enumerate(self.values) if (own >= best).all()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,11 +208,7 @@ Outputs = Mapping[str, Sequence[Output]]
 
 
 def read_outputs(samples: Iterable[tuple[str, pl.DataFrame]]) -> dict[str, list[Output]]:
-    """The outputs in samples of one dataset.
-
-    Args:
-        samples: the ends of systems' names, and rows with `system, query_id, answer, context_ids, relevant`.
-    """
+    """The outputs in samples of one dataset: ends of systems' names, and rows of what the systems made."""
     found: dict[str, list[Output]] = {}
     for end, block in samples:
         columns = ("system", "query_id", "answer", "context_ids", "relevant")
@@ -249,12 +221,7 @@ def read_outputs(samples: Iterable[tuple[str, pl.DataFrame]]) -> dict[str, list[
 
 
 def count_rejudged(outputs: Outputs, judged: Mapping[str, Mapping[str, int]]) -> int:
-    """The number of questions whose judgements are no longer those of the evaluation.
-
-    Args:
-        outputs: what systems made of the questions.
-        judged: the judgements of each question as they are now, by query id.
-    """
+    """The number of questions whose judgements, `judged` by query id, are no longer those of the evaluation."""
     return sum(
         any(output.relevant and output.relevant != judged[query_id] for output in given)
         for query_id, given in outputs.items()
@@ -265,14 +232,7 @@ def count_rejudged(outputs: Outputs, judged: Mapping[str, Mapping[str, int]]) ->
 def combine(
     metric: str, columns: Mapping[str, Mapping[str, float]], best: float | None, fails_at: float
 ) -> MetricValues:
-    """The values of the questions that every system has one for.
-
-    Args:
-        metric: the name of the metric.
-        columns: the values by query id of each system; high values are good.
-        best: the highest possible value; None if there is none.
-        fails_at: a system fails a question if its value is at most this.
-    """
+    """The values of the questions that every system has one for; `columns` are each system's, by query id."""
     import numpy as np
 
     shared = set.intersection(*(set(column) for column in columns.values())) if columns else set()
@@ -353,7 +313,5 @@ def contains(words: Sequence[str], part: Sequence[str]) -> bool:
 
 def find_overlap(first: Sequence[str], second: Sequence[str]) -> float:
     """The F1 score of the words that two texts share, each counted as often as it occurs; 0 if either is empty."""
-    from collections import Counter
-
     shared = sum((Counter(first) & Counter(second)).values())
     return 2 * shared / (len(first) + len(second)) if shared else 0.0

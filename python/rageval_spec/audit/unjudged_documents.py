@@ -7,8 +7,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from rageval_spec.audit import question_set
 from rageval_spec.audit.audit_findings import AuditCheck, AuditFinding, Table
+from rageval_spec.audit.question_set import (
+    NO_SAMPLES,
+    AuditedQuestion,
+    AuditedQuestions,
+    Output,
+    Outputs,
+    count_rejudged,
+)
 from rageval_spec.wording import count_noun, format_number, format_percent
 
 if TYPE_CHECKING:
@@ -55,12 +62,12 @@ class Rest(NamedTuple):
         return self.judged / self.documents
 
 
-def check_unjudged(questions: question_set.AuditedQuestions, outputs: question_set.Outputs) -> AuditCheck:
+def check_unjudged(questions: AuditedQuestions, outputs: Outputs) -> AuditCheck:
     """The check `unjudged`: of each system, how many of its first ten documents are judged, and what that hides."""
     if not questions.has_judgements:
         return AuditCheck("unjudged", TITLE, skipped="the dataset has no relevance judgements")
     if not outputs:
-        return AuditCheck("unjudged", TITLE, skipped=question_set.NO_SAMPLES)
+        return AuditCheck("unjudged", TITLE, skipped=NO_SAMPLES)
     runs = _list_runs(questions, outputs)
     if not runs:
         return AuditCheck("unjudged", TITLE, skipped="the results do not name the documents that systems found")
@@ -76,11 +83,9 @@ def check_unjudged(questions: question_set.AuditedQuestions, outputs: question_s
     )
 
 
-def _list_runs(
-    questions: question_set.AuditedQuestions, outputs: question_set.Outputs
-) -> dict[str, list[tuple[str, question_set.Output]]]:
+def _list_runs(questions: AuditedQuestions, outputs: Outputs) -> dict[str, list[tuple[str, Output]]]:
     """The rankings of each system on judged questions."""
-    runs: dict[str, list[tuple[str, question_set.Output]]] = {}
+    runs: dict[str, list[tuple[str, Output]]] = {}
     for query_id, given in outputs.items():
         for output in given:
             if query_id in questions.by_id and output.doc_ids is not None and output.relevant:
@@ -88,7 +93,7 @@ def _list_runs(
     return runs
 
 
-def _find_shared_depth(runs: Mapping[str, Sequence[tuple[str, question_set.Output]]]) -> dict[str, int]:
+def _find_shared_depth(runs: Mapping[str, Sequence[tuple[str, Output]]]) -> dict[str, int]:
     """For each question, how many of its first ten documents every system found; systems without any do not count."""
     shared: dict[str, int] = {}
     for query_id, output in (one for run in runs.values() for one in run):
@@ -97,12 +102,12 @@ def _find_shared_depth(runs: Mapping[str, Sequence[tuple[str, question_set.Outpu
     return shared
 
 
-def _list_first(output: question_set.Output) -> list[str]:
+def _list_first(output: Output) -> list[str]:
     """The first ten documents; one that stands there twice, as answers can have several parts of it, counts once."""
     return list(dict.fromkeys(output.doc_ids or ()))[:CUTOFF]
 
 
-def _measure(system: str, run: Sequence[tuple[str, question_set.Output]], shared: Mapping[str, int]) -> Depth:
+def _measure(system: str, run: Sequence[tuple[str, Output]], shared: Mapping[str, int]) -> Depth:
     from rageval_spec import kernels
 
     qrels, ranking = _build_tables(run)
@@ -112,7 +117,7 @@ def _measure(system: str, run: Sequence[tuple[str, question_set.Output]], shared
     return Depth(system, ndcg, bpref, judged, blind, len(found.query_ids), _measure_rest(run, shared))
 
 
-def _measure_rest(run: Sequence[tuple[str, question_set.Output]], shared: Mapping[str, int]) -> Rest | None:
+def _measure_rest(run: Sequence[tuple[str, Output]], shared: Mapping[str, int]) -> Rest | None:
     if all(grade > 0 for _, output in run for grade in output.relevant.values()):
         return None
     others = [
@@ -124,7 +129,7 @@ def _measure_rest(run: Sequence[tuple[str, question_set.Output]], shared: Mappin
     return Rest(sum(others), len(others)) if others else None
 
 
-def _build_tables(run: Sequence[tuple[str, question_set.Output]]) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _build_tables(run: Sequence[tuple[str, Output]]) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The judgements, and the ranking as far as it counts: the judged documents, and the first ten."""
     import polars as pl
 
@@ -178,7 +183,7 @@ def _describe_unequal(system: str, rest: Rest, most_system: str, most: Rest) -> 
     )
 
 
-def _list_to_judge(questions: question_set.AuditedQuestions, outputs: question_set.Outputs) -> Iterator[AuditFinding]:
+def _list_to_judge(questions: AuditedQuestions, outputs: Outputs) -> Iterator[AuditFinding]:
     """The questions for which most systems put the same unjudged document before every relevant one."""
     found = []
     for query_id, given in outputs.items():
@@ -195,7 +200,7 @@ def _list_to_judge(questions: question_set.AuditedQuestions, outputs: question_s
         yield _describe_to_judge(question, agreed, systems)
 
 
-def _list_ahead(output: question_set.Output, judged: Mapping[str, int]) -> list[str]:
+def _list_ahead(output: Output, judged: Mapping[str, int]) -> list[str]:
     """The unjudged documents among a system's first ones that come before every relevant document."""
     ahead = []
     for doc_id in (output.doc_ids or ())[:_FIRST]:
@@ -206,9 +211,7 @@ def _list_ahead(output: question_set.Output, judged: Mapping[str, int]) -> list[
     return ahead
 
 
-def _describe_to_judge(
-    question: question_set.AuditedQuestion, agreed: Sequence[tuple[str, int]], systems: int
-) -> AuditFinding:
+def _describe_to_judge(question: AuditedQuestion, agreed: Sequence[tuple[str, int]], systems: int) -> AuditFinding:
     doc_id, count = agreed[0]
     more = f"; {len(agreed) - 1} more like it" if len(agreed) > 1 else ""
     return AuditFinding(
@@ -221,7 +224,7 @@ def _describe_to_judge(
     )
 
 
-def _explain(questions: question_set.AuditedQuestions) -> str:
+def _explain(questions: AuditedQuestions) -> str:
     judged = [len(question.relevant) for question in questions.questions if question.relevant]
     mean = sum(judged) / len(judged)
     most = sum(min(count, CUTOFF) for count in judged) / len(judged) / CUTOFF
@@ -234,10 +237,10 @@ def _explain(questions: question_set.AuditedQuestions) -> str:
     return text
 
 
-def _remark_on_changes(questions: question_set.AuditedQuestions, outputs: question_set.Outputs) -> str:
+def _remark_on_changes(questions: AuditedQuestions, outputs: Outputs) -> str:
     """That the results are older than the judgements; "" if they are not."""
     judged = {question.query_id: question.relevant for question in questions.questions if question.relevant}
-    count = question_set.count_rejudged(outputs, judged)
+    count = count_rejudged(outputs, judged)
     if not count:
         return ""
     return f" The judgements of {count_noun(count, 'question')} changed after the evaluation; evaluate again."
