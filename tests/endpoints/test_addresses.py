@@ -78,7 +78,7 @@ def test_credentials_are_unquoted_and_sent() -> None:
     assert list_credentials(proxy) == ["me", "p@ss"]
     assert b64decode(authorize(proxy)["Proxy-Authorization"].removeprefix("Basic ")) == b"me:p@ss"
     assert authorize(urlsplit("http://proxy")) == {}
-    assert list_credentials(None) == []
+    assert list_credentials(urlsplit("http://proxy")) == []
 
 
 @pytest.mark.usefixtures("no_proxies")

@@ -84,7 +84,7 @@ def test_no_minute_exceeds_the_limits(
     for number, needed in enumerate(tokens):
         for when, seconds in holds:
             if when == number:
-                pace.hold(seconds)
+                pace.record(clock.now(), refused=False, wait=seconds)
         pace.wait(needed)
         begun.append(clock.now())
     for first, start in enumerate(begun):
@@ -93,12 +93,12 @@ def test_no_minute_exceeds_the_limits(
         assert sum(tokens[number] for number in inside[:-1]) <= tokens_a_minute
 
 
-def test_a_hold_applies_to_all_calls_even_waiting_ones() -> None:
+def test_a_wait_that_one_call_is_told_applies_to_all_calls_even_waiting_ones() -> None:
     class Holding(QuickClock):
         def sleep(self, seconds: float) -> None:
             super().sleep(seconds)
             if len(self.slept) == 1:
-                pace.hold(7)
+                pace.record(self.now(), refused=False, wait=7)
 
     clock = Holding()
     pace = CallPace(clock, 60, None)

@@ -68,12 +68,9 @@ def find_proxy(url: SplitResult) -> SplitResult | None:
 
 
 def authorize(proxy: SplitResult) -> dict[str, str]:
-    if proxy.username is None:
-        return {}
-    return {"Proxy-Authorization": f"Basic {b64encode(':'.join(list_credentials(proxy)).encode()).decode('ascii')}"}
+    credentials = ":".join(list_credentials(proxy)).encode()
+    return {"Proxy-Authorization": f"Basic {b64encode(credentials).decode('ascii')}"} if credentials else {}
 
 
-def list_credentials(proxy: SplitResult | None) -> list[str]:
-    if proxy is None or proxy.username is None:
-        return []
-    return [unquote(proxy.username), unquote(proxy.password or "")]
+def list_credentials(proxy: SplitResult) -> list[str]:
+    return [] if proxy.username is None else [unquote(proxy.username), unquote(proxy.password or "")]

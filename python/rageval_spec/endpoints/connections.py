@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
 from threading import Lock
 from types import MappingProxyType
@@ -239,7 +240,9 @@ class Body:
         """The whole body, decompressed; `extend` gets the seconds that were spent waiting for other large bodies."""
         pieces: list[bytes] = []
         total = 0
-        for piece in _decompress(_read_pieces(response), response.headers.get("Content-Encoding", "")):
+        for piece in _decompress(
+            iter(partial(response.read, _PIECE), b""), response.headers.get("Content-Encoding", "")
+        ):
             total += len(piece)
             if total > self._most:
                 raise TooLargeError(
@@ -273,11 +276,6 @@ def hold_body(most: int, is_closed: Callable[[], bool]) -> Iterator[Body]:
         yield body
     finally:
         body.release()
-
-
-def _read_pieces(response: HTTPResponse) -> Iterator[bytes]:
-    while piece := response.read(_PIECE):
-        yield piece
 
 
 def _decompress(pieces: Iterator[bytes], encoding: str) -> Iterator[bytes]:

@@ -16,17 +16,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from rageval_spec.data.chat import ChatReply, ChatRequest, Message, TokenChoice
 from rageval_spec.endpoints.addresses import complete_url
+from rageval_spec.endpoints.tries import Reply, WrongReplyError
 from rageval_spec.plugin.secrets import Secret
 from rageval_spec.recorded.values import clean_text
-
-if TYPE_CHECKING:
-    from rageval_spec.endpoints.tries import Reply
-
 
 DialectName = Literal["openai", "azure", "anthropic"]
 Way = Literal["json_schema", "json_object", "tool", "none"]
@@ -126,8 +123,7 @@ def read_complaint(reply: Reply) -> Complaint:
         return Complaint(error if isinstance(error, str) else text)
     said = [error.get(key) for key in ("message", "code", "type", "detail")]
     words = " ".join(word if isinstance(word, str) else json.dumps(word) for word in said if word)
-    parameter = error.get("param")
-    return Complaint(words or text, parameter if isinstance(parameter, str) else "")
+    return Complaint(words or text, _text(error.get("param")))
 
 
 class Dialect(ABC):
@@ -208,9 +204,9 @@ class OpenAI(Dialect):
         choice = _first(content, "choices")
         message = choice.get("message")
         if not isinstance(message, dict):
-            raise _wrong("with a choice that has no message")
+            raise WrongReplyError("with a choice that has no message")
         finish = choice.get("finish_reason")
-        text = _join_texts(message.get("content")) or _read_refusal(message) or _read_call(message)
+        text = _join_texts(message.get("content")) or _text(message.get("refusal")) or _read_call(message)
         usage = content.get("usage")
         return ChatReply(
             text=clean_text(text),
@@ -301,7 +297,7 @@ class Anthropic(Dialect):
         """The reply in the arguments of the tool if there are any, else in the texts."""
         blocks = content.get("content") if isinstance(content, dict) else None
         if not isinstance(blocks, list):
-            raise _wrong("with no list 'content'")
+            raise WrongReplyError("with no list 'content'")
         inputs = [block["input"] for block in blocks if _is_block(block, "tool_use") and "input" in block]
         text = json.dumps(inputs[0], ensure_ascii=False) if inputs else _join_texts(blocks)
         usage = content.get("usage")
@@ -348,9 +344,8 @@ def _response_format(way: Way, schema: Mapping[str, Any]) -> dict[str, Any]:
 def _first(content: Any, key: str) -> dict[str, Any]:
     items = content.get(key) if isinstance(content, dict) else None
     if not isinstance(items, list) or not items or not isinstance(items[0], dict):
-        raise _wrong(f"with no list '{key}'")
-    first: dict[str, Any] = items[0]
-    return first
+        raise WrongReplyError(f"with no list '{key}'")
+    return dict(items[0])
 
 
 def _is_block(block: Any, kind: str) -> bool:
@@ -360,22 +355,19 @@ def _is_block(block: Any, kind: str) -> bool:
 def _join_texts(content: Any) -> str:
     """A text, or the joined texts of text blocks; a model's thoughts are left out."""
     if isinstance(content, list):
-        texts = [block.get("text") for block in content if _is_block(block, "text")]
-        return "".join(text for text in texts if isinstance(text, str))
-    return content if isinstance(content, str) else ""
+        return "".join(_text(block.get("text")) for block in content if _is_block(block, "text"))
+    return _text(content)
 
 
-def _read_refusal(message: Mapping[str, Any]) -> str:
-    refusal = message.get("refusal")
-    return refusal if isinstance(refusal, str) else ""
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _read_call(message: Mapping[str, Any]) -> str:
     calls = message.get("tool_calls")
     call = calls[0] if isinstance(calls, list) and calls and isinstance(calls[0], dict) else {}
     function = call.get("function")
-    arguments = function.get("arguments") if isinstance(function, dict) else None
-    return arguments if isinstance(arguments, str) else ""
+    return _text(function.get("arguments")) if isinstance(function, dict) else ""
 
 
 def _count(usage: Any, key: str) -> int | None:
@@ -409,12 +401,6 @@ def _read_place(place: Any) -> tuple[TokenChoice, ...]:
     return tuple(TokenChoice(token, logprob) for token, logprob in found.items())
 
 
-def _wrong(message: str) -> Exception:
-    from rageval_spec.endpoints.tries import WrongReplyError
-
-    return WrongReplyError(message)
-
-
 FILE = Path(__file__).with_name("prices.json")
 _SNAPSHOT = re.compile(r"-(\d{4}-\d\d-\d\d|\d{8})$")
 """The day at the end of a model's name, `gpt-4o-mini-2024-07-18`, which does not change its price."""
@@ -429,5 +415,4 @@ def find_price(host: str, model: str) -> tuple[float, float] | None:
 
 @cache
 def _read() -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(FILE.read_text("utf-8"))
-    return content
+    return dict(json.loads(FILE.read_text("utf-8")))

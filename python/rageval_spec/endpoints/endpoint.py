@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
-from urllib.parse import SplitResult, parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.endpoints.addresses import authorize, find_proxy, hide_credentials, join_path, list_credentials
@@ -58,8 +58,10 @@ class Endpoint:
             sent[name.lower()] = _check_header(where, name, value.reveal())
         self._connections = Connections(self._url, proxy, sent, timeout)
         secrets = [value.reveal() for value in headers.values() if str(value) != value.reveal()]
-        secrets += further_secrets
-        self._redactor = Redactor([*secrets, *_list_query_secrets(self._url), *_list_proxy_secrets(proxy)])
+        secrets += [*further_secrets, *(value for name, value in parse_qsl(self._url.query) if _KEY.search(name))]
+        if proxy is not None:
+            secrets += [*list_credentials(proxy)[1:], *authorize(proxy).values()]
+        self._redactor = Redactor(secrets)
 
     @property
     def where(self) -> str:
@@ -121,16 +123,6 @@ class Endpoint:
 def shorten(reply: Reply) -> Reply:
     """The reply, shortened for a failure: messages show only its beginning, and failures can live long."""
     return reply if len(reply.content) <= 8 * _LOOKED_AT else reply._replace(content=reply.content[: 8 * _LOOKED_AT])
-
-
-def _list_query_secrets(url: SplitResult) -> list[str]:
-    """The values in a URL's query whose names mark them as keys."""
-    return [value for name, value in parse_qsl(url.query) if _KEY.search(name)]
-
-
-def _list_proxy_secrets(proxy: SplitResult | None) -> list[str]:
-    credentials = list_credentials(proxy)
-    return [*credentials[1:], *(authorize(proxy).values() if proxy is not None else ())]
 
 
 def _check_header(where: str, name: str, value: str) -> str:

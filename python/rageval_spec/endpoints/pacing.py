@@ -128,19 +128,8 @@ class CallPace:
         self._seconds_a_request = 60 / requests_per_minute if requests_per_minute else 0.0
         self._seconds_a_token = 60 / tokens_per_minute if tokens_per_minute else 0.0
         self._next_request = self._next_token = self._not_before = 0.0
-        self._throttle = Throttle(at_once)
+        self.throttle = Throttle(at_once)
         self._changed = threading.Condition()
-
-    @property
-    def room(self) -> int:
-        return self._throttle.room
-
-    @property
-    def is_crowded(self) -> bool:
-        return self._throttle.is_crowded
-
-    def has_refused_for(self, seconds: float) -> bool:
-        return self._throttle.has_refused_for(seconds, self._clock.now())
 
     def wait(self, tokens: int) -> float:
         """Wait until a call that is expected to use `tokens` may begin; return the time at which it begins.
@@ -149,25 +138,25 @@ class CallPace:
         """
         while True:
             with self._changed:
-                while self._throttle.is_probing:
+                while self.throttle.is_probing:
                     if self._clock.is_stopped:
                         raise StoppedError
                     self._changed.wait()
                 now = self._clock.now()
-                turn = self._throttle.reserve(now)
+                turn = self.throttle.reserve(now)
                 begin = max(turn.begin, self._next_request, self._next_token, self._not_before)
                 self._next_request = begin + self._seconds_a_request
                 self._next_token = begin + tokens * self._seconds_a_token
             if (left := begin - now) > 0:
                 self._clock.sleep(left)
             with self._changed:
-                if self._not_before <= begin and self._throttle.admit(turn):
+                if self._not_before <= begin and self.throttle.admit(turn):
                     return begin
 
     def record(self, begun: float, *, refused: bool, wait: float | None = None) -> None:
         """Record the outcome of a call: whether it was refused with 429, and how long the endpoint asks to wait."""
         with self._changed:
-            self._throttle.record(begun, self._clock.now(), refused=refused, wait=wait)
+            self.throttle.record(begun, self._clock.now(), refused=refused, wait=wait)
             if wait:
                 self._not_before = max(self._not_before, self._clock.now() + wait)
             self._changed.notify_all()
@@ -176,10 +165,6 @@ class CallPace:
         if self._seconds_a_token:
             with self._changed:
                 self._next_token += tokens * self._seconds_a_token
-
-    def hold(self, seconds: float) -> None:
-        with self._changed:
-            self._not_before = max(self._not_before, self._clock.now() + seconds)
 
     def stop(self) -> None:
         """Wake all waiting calls; the clock must be stopped already."""
@@ -263,17 +248,21 @@ class Throttle:
     """Decides from the outcomes of earlier calls when calls may begin, and how many at the same time.
 
     Not safe for threads: callers that share a throttle must hold a lock. Times are seconds of any clock.
+
+    Attributes:
+        rate: the calls per second that may begin now; infinite if there is no limit.
+        is_probing: whether one call is probing whether others may begin.
     """
 
     def __init__(self, most: int) -> None:
         """Start with no limit except `most` calls at the same time."""
         self._most = most
         self._room = float(most)
-        self._rate = math.inf
+        self.rate = math.inf
         self._next = self._not_before = self._cut = -math.inf
         self._pause = FIRST_PAUSE
         self._is_open = True
-        self._is_probing = False
+        self.is_probing = False
         self._probed = -math.inf
         self._refusals = 0.0
         self._in_a_row = 0
@@ -289,18 +278,9 @@ class Throttle:
         return int(self._room)
 
     @property
-    def rate(self) -> float:
-        """The calls per second that may begin now; infinite if there is no limit."""
-        return self._rate
-
-    @property
-    def is_probing(self) -> bool:
-        return self._is_probing
-
-    @property
     def is_crowded(self) -> bool:
         """Whether calls are slowed down because the endpoint refused many lately."""
-        return not math.isinf(self._rate) or self._room < self._most or self._refusals > CROWDED
+        return not math.isinf(self.rate) or self._room < self._most or self._refusals > CROWDED
 
     def has_refused_for(self, seconds: float, now: float) -> bool:
         return self._refusing_since is not None and now - self._refusing_since >= seconds
@@ -309,23 +289,23 @@ class Throttle:
         if self._counted_since is None:
             self._counted_since = now
         begin = max(now, self._next, self._not_before)
-        self._next = begin + (0.0 if math.isinf(self._rate) else 1 / self._rate)
+        self._next = begin + (0.0 if math.isinf(self.rate) else 1 / self.rate)
         return Turn(begin, self._version)
 
     def admit(self, turn: Turn) -> bool:
         """Whether a call may begin when its turn has come; if not, it must reserve again. True for the probe."""
-        if turn.version != self._version or self._is_probing:
+        if turn.version != self._version or self.is_probing:
             return False
-        self._is_probing = not self._is_open
+        self.is_probing = not self._is_open
         self._probed = turn.begin
         return True
 
     def record(self, begun: float, now: float, *, refused: bool, wait: float | None = None) -> None:
         """Record the outcome of a call that began at `begun`; `wait` is how many seconds the endpoint asks to wait."""
         is_late = begun >= self._not_before
-        if self._is_probing and begun >= self._probed:
-            self._is_probing = False
-        memory = max(MEMORY, self._most) if math.isinf(self._rate) else MEMORY_WHERE_LIMITED
+        if self.is_probing and begun >= self._probed:
+            self.is_probing = False
+        memory = max(MEMORY, self._most) if math.isinf(self.rate) else MEMORY_WHERE_LIMITED
         self._refusals += (refused - self._refusals) / memory
         if refused:
             self._take_refusal(begun, now, wait)
@@ -341,14 +321,14 @@ class Throttle:
             return
         if not self._is_open:
             self._open(now)
-        elif not math.isinf(self._rate):
+        elif not math.isinf(self.rate):
             self._grow(now)
 
     def _open(self, now: float) -> None:
         """Let calls through, no faster than the endpoint accepted them since the throttle was last opened."""
         since = now if self._counted_since is None else self._counted_since
         seen = self._taken / max(now - since, 1e-3)
-        self._rate = max(_LOWEST, min(self._rate, CAUTION * seen))
+        self.rate = max(_LOWEST, min(self.rate, CAUTION * seen))
         self._is_open, self._pause = True, FIRST_PAUSE
         self._version += 1
         self._taken, self._counted_since = 0, now
@@ -356,11 +336,11 @@ class Throttle:
 
     def _grow(self, now: float) -> None:
         is_fast = self._cuts == 1 or now - self._cut > CALM
-        seconds = min(1 / self._rate, now - self._grown)
-        self._rate *= 1 + seconds / (FAST if is_fast else SLOW)
+        seconds = min(1 / self.rate, now - self._grown)
+        self.rate *= 1 + seconds / (FAST if is_fast else SLOW)
         self._grown = now
-        if self._rate > _UNLIMITED * self._most:
-            self._rate, self._refusals = math.inf, 0.0
+        if self.rate > _UNLIMITED * self._most:
+            self.rate, self._refusals = math.inf, 0.0
 
     def _take_refusal(self, begun: float, now: float, wait: float | None) -> None:
         if self._refusing_since is None:
@@ -372,14 +352,14 @@ class Throttle:
             self._close(now, wait)
 
     def _has_too_many_refusals(self) -> bool:
-        if math.isinf(self._rate):
+        if math.isinf(self.rate):
             return self._refusals > CROWDED
         return self._refusals > CROWDED_WHERE_LIMITED or self._in_a_row >= IN_A_ROW
 
     def _close(self, now: float, wait: float | None) -> None:
         if self._is_open:
             self._cuts += 1
-            self._rate = min(CUT * self._rate, _UNLIMITED * self._most)
+            self.rate = min(CUT * self.rate, _UNLIMITED * self._most)
             self._room = max(1.0, CUT_AT_ONCE * self._room)
         self._is_open = False
         self._version += 1

@@ -21,6 +21,7 @@ LIMITS = tries.Limits(concurrency=4, retries=4)
 TIMEOUT = 60.0
 _CONFLICT = 409
 _LATE_RETRIES = 1
+"""Retries of a call whose reply did not come in time: a tool that hangs would cost minutes."""
 
 
 class ServiceError(RagevalError):
@@ -102,7 +103,7 @@ class Service:
             ) as reply:
                 return self._read(reply)
 
-        return self._make(attempt if repeatable else _only_once(attempt), path)
+        return self._make(attempt, path, repeatable=repeatable)
 
     def send(self, path: str, body: bytes, content_type: str) -> bytes:
         """POST bytes and return the body of the reply: anything but a web page. The call can be repeated."""
@@ -127,9 +128,19 @@ class Service:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _make(self, attempt: Callable[[], T], path: str) -> T:
+    def _make(self, attempt: Callable[[], T], path: str, *, repeatable: bool = True) -> T:
+        def attempt_once() -> T:
+            try:
+                return attempt()
+            except tries.TryFailure as failure:
+                if isinstance(failure, tries.LateError):
+                    failure.most_retries = _LATE_RETRIES
+                if not repeatable:  # it may have come after the tool had done what it was asked
+                    failure.is_temporary &= failure.is_refusal
+                raise
+
         try:
-            return self._tries.make(_with_little_patience(attempt))
+            return self._tries.make(attempt_once)
         except tries.TryFailure as failure:
             status, content = (None, b"") if failure.reply is None else (failure.reply.status, failure.reply.content)
             message = self._endpoint.explain(failure, failure.tries, path)
@@ -186,29 +197,3 @@ def expect(content: Any, key: str, kind: type[T], what: str) -> T:
     if not isinstance(value, kind):
         raise tries.WrongReplyError(f"{what} has no {key!r} of the type {kind.__name__}")
     return value
-
-
-def _with_little_patience(attempt: Callable[[], T]) -> Callable[[], T]:
-    """The attempt, repeated only once after a reply that did not come in time: a tool that hangs would cost minutes."""
-
-    def attempt_again_once() -> T:
-        try:
-            return attempt()
-        except tries.LateError as error:
-            error.most_retries = _LATE_RETRIES
-            raise
-
-    return attempt_again_once
-
-
-def _only_once(attempt: Callable[[], T]) -> Callable[[], T]:
-    """The attempt, not repeated after failures that may have come after the tool had done what it was asked."""
-
-    def once() -> T:
-        try:
-            return attempt()
-        except tries.TryFailure as failure:
-            failure.is_temporary &= failure.is_refusal
-            raise
-
-    return once

@@ -31,19 +31,24 @@ class Turns:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._under_way: dict[bytes, _Turn] = {}
+        self._under_way: dict[bytes, Lock] = {}
         self._known: dict[bytes, Any] = {}
 
     @contextmanager
     def take_turn(self, digest: bytes) -> Iterator[Any]:
         """Wait until no other thread asks a question; give what is known of it, or None if this thread must ask it."""
-        mine = _Turn()
-        with mine.lock:
-            while (known := self._begin(digest, mine)) is not None:
-                if not isinstance(known, _Turn):
+        mine = Lock()
+        with mine:
+            while True:
+                with self._lock:
+                    known = self._known.get(digest)
+                    asking = None if known is not None else self._under_way.setdefault(digest, mine)
+                if asking is None:
                     yield known
                     return
-                with known.lock:
+                if asking is mine:
+                    break
+                with asking:
                     pass  # the question was asked
             try:
                 yield None
@@ -54,21 +59,6 @@ class Turns:
     def keep(self, digest: bytes, known: object) -> None:
         with self._lock:
             self._known[digest] = known
-
-    def _begin(self, digest: bytes, mine: _Turn) -> Any:
-        """What is known, or the turn to wait for; None if this thread has taken the turn."""
-        with self._lock:
-            known = self._known.get(digest) or self._under_way.get(digest)
-            if known is None:
-                self._under_way[digest] = mine
-            return known
-
-
-class _Turn:
-    """A question under way; the thread that asks it holds the lock."""
-
-    def __init__(self) -> None:
-        self.lock = Lock()
 
 
 T = TypeVar("T")
@@ -101,14 +91,8 @@ _DIGITS = 8
 
 
 def pack_reply(reply: ChatReply) -> bytes:
-    content = {
-        "text": reply.text,
-        "input_tokens": reply.input_tokens,
-        "output_tokens": reply.output_tokens,
-        "finish": reply.finish,
-        "choices": reply.choices,
-    }
-    kept = {key: value for key, value in content.items() if value is not None}
+    parts = ("text", "input_tokens", "output_tokens", "finish", "choices")
+    kept = {part: value for part in parts if (value := getattr(reply, part)) is not None}
     packed = json.dumps(kept, ensure_ascii=False, separators=(",", ":")).encode()
     return packed + _checksum(packed)
 

@@ -12,7 +12,7 @@ import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from email.message import Message
 from email.utils import parsedate_to_datetime
@@ -34,6 +34,7 @@ PATIENCE_TEXT = (
 T = TypeVar("T")
 
 
+@dataclass(eq=False)
 class TryError(Exception):
     """A try that failed; a retry can follow.
 
@@ -48,26 +49,19 @@ class TryError(Exception):
         is_exhausted: the endpoint refused everything for longer than the spec's patience.
     """
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        is_temporary: bool = False,
-        wait: float | None = None,
-        is_refusal: bool = False,
-        most_retries: int | None = None,
-        is_about_request: bool = False,
-        is_lesson: bool = False,
-    ) -> None:
-        super().__init__(message)
-        self.is_temporary = is_temporary
-        self.wait = wait
-        self.is_refusal = is_refusal
-        self.most_retries = most_retries
-        self.is_about_request = is_about_request
-        self.is_lesson = is_lesson
-        self.tries = 1
-        self.is_exhausted = False
+    message: str
+    _: KW_ONLY
+    is_temporary: bool = False
+    wait: float | None = None
+    is_refusal: bool = False
+    most_retries: int | None = None
+    is_about_request: bool = False
+    is_lesson: bool = False
+    tries: int = field(default=1, init=False)
+    is_exhausted: bool = field(default=False, init=False)
+
+    def __str__(self) -> str:
+        return self.message
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,16 +89,6 @@ class TryBudget(Protocol):
 
     def begin_retry(self) -> None:
         """Called before each retry."""
-
-
-class Free:
-    """A ledger that allows every try."""
-
-    def begin(self) -> Callable[[], None] | None:
-        return None
-
-    def begin_retry(self) -> None:
-        """Always."""
 
 
 class BrokenDownError(Exception):
@@ -138,7 +122,7 @@ class Tries:
             BrokenDownError: the endpoint failed too often in a row, so the call was not made.
             StoppedError: `stop` was called.
         """
-        call = _Call(ledger or Free())
+        call = _Call(ledger)
         while True:
             failure, wait_for_room = None, None
             with self._slots.take():
@@ -170,11 +154,12 @@ class Tries:
 
     def _begin(self, call: _Call) -> Callable[[], None] | None:
         if call.has_begun:
-            call.ledger.begin_retry()
+            if call.ledger is not None:
+                call.ledger.begin_retry()
             return None
         if (complaint := self._breaker.complain()) is not None:
             raise BrokenDownError(complaint)
-        wait_for_room = call.ledger.begin()
+        wait_for_room = None if call.ledger is None else call.ledger.begin()
         call.has_begun = wait_for_room is None
         return wait_for_room
 
@@ -188,7 +173,7 @@ class Tries:
             raise
         finally:
             self._pace.record(begun, refused=is_refusal, wait=wait)
-            self._slots.resize(self._pace.room)
+            self._slots.resize(self._pace.throttle.room)
 
     def _wait(self, call: _Call, failure: TryError) -> None:
         """Wait before the next try; raise the failure if there is none."""
@@ -207,9 +192,9 @@ class Tries:
         if not failure.is_temporary or not limits.retries:
             return False
         retries = limits.retries if failure.most_retries is None else min(limits.retries, failure.most_retries)
-        if not failure.is_refusal or not self._pace.is_crowded:
+        if not failure.is_refusal or not self._pace.throttle.is_crowded:
             return call.tries <= retries
-        failure.is_exhausted = self._pace.has_refused_for(limits.patience)
+        failure.is_exhausted = self._pace.throttle.has_refused_for(limits.patience, self._clock.now())
         if failure.is_exhausted or call.first_refused is None:
             return False
         return call.tries <= retries or self._clock.now() - call.first_refused < limits.patience
@@ -219,7 +204,7 @@ class Tries:
 class _Call:
     """The state of a call."""
 
-    ledger: TryBudget
+    ledger: TryBudget | None
     has_begun: bool = False
     tries: int = 0
     first_refused: float | None = None
@@ -255,6 +240,7 @@ class Reply(NamedTuple):
     content: bytes
 
 
+@dataclass(eq=False)
 class TryFailure(TryError):  # noqa: N818 - not an error yet: a retry can follow
     """A try of an HTTP call that failed.
 
@@ -263,21 +249,10 @@ class TryFailure(TryError):  # noqa: N818 - not an error yet: a retry can follow
         reply: the reply; None if none came.
     """
 
-    def __init__(
-        self,
-        message: str,
-        reply: Reply | None = None,
-        *,
-        is_temporary: bool = False,
-        wait: float | None = None,
-        most_retries: int | None = None,
-    ) -> None:
-        is_refusal = reply is not None and reply.status == REFUSED
-        super().__init__(
-            message, is_temporary=is_temporary, wait=wait, is_refusal=is_refusal, most_retries=most_retries
-        )
-        self.message = message
-        self.reply = reply
+    reply: Reply | None = None
+
+    def __post_init__(self) -> None:
+        self.is_refusal = self.reply is not None and self.reply.status == REFUSED
 
 
 class LateError(TryFailure):
@@ -356,10 +331,8 @@ def _read_duration(text: str) -> float | None:
     if (match := _DURATION.fullmatch(text)) is not None:
         hours, minutes, seconds, milliseconds = (float(part or 0) for part in match.groups())
         return hours * 3600 + minutes * 60 + seconds + milliseconds / 1000
-    try:
+    with suppress(ValueError):
         return float(text)
-    except ValueError:
-        pass
     try:
         return datetime.fromisoformat(text).timestamp() - time.time()
     except (ValueError, OverflowError):
