@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -198,15 +199,11 @@ def check_judgements(questions: AuditedQuestions) -> AuditCheck:
     if not questions.has_judgements:
         skipped = "the dataset has no relevance judgements, so retrieval cannot be scored"
         return AuditCheck("judgements", title, skipped=skipped)
-    known = _list_documents(questions)
+    corpus = questions.collection.corpus
+    known = None if corpus is None else set(corpus["doc_id"].to_list())
     findings = [*_find_unjudged(questions), *(() if known is None else _find_absent(questions, known))]
     remark = "" if known is not None else "The dataset has no corpus, so nobody knows whether judged documents exist."
     return AuditCheck("judgements", title, tuple(findings), remark=remark)
-
-
-def _list_documents(questions: AuditedQuestions) -> set[str] | None:
-    corpus = questions.collection.corpus
-    return None if corpus is None else set(corpus["doc_id"].to_list())
 
 
 def _find_unjudged(questions: AuditedQuestions) -> Iterator[AuditFinding]:
@@ -316,16 +313,10 @@ def read_date(values: Mapping[str, Any], names: tuple[str, ...]) -> date | None:
             value = spelled.get(name)
             if isinstance(value, date):
                 return value.date() if isinstance(value, datetime) else value
-            if isinstance(value, str) and (found := _parse(value)) is not None:
-                return found
+            if isinstance(value, str):
+                with suppress(ValueError):
+                    return datetime.fromisoformat(value.strip()).date()
     return None
-
-
-def _parse(text: str) -> date | None:
-    try:
-        return datetime.fromisoformat(text.strip()).date()
-    except ValueError:
-        return None
 
 
 def _read_changes(dataset: Dataset[Any]) -> dict[str, date]:

@@ -30,7 +30,7 @@ from rageval_spec.audit.question_set import (
     split_compared_words,
     write_digits,
 )
-from rageval_spec.judging.quantities import Quantity, find_missing, find_quantities, have_same, spell_fractions
+from rageval_spec.judging.quantities import find_missing, find_quantities, have_same, spell_fractions
 from rageval_spec.judging.segments import SHINGLE, list_shingles
 from rageval_spec.wording import count_noun, format_percent
 
@@ -411,7 +411,8 @@ def _differs(text: str, another: str) -> bool:
     if all(numbers) and not any(unlike):
         rest = tuple(_drop_quantities(side) for side in (text, another))
         return all(rest) and find_overlap(*rest) == 0 and find_overlap(one, other) < 0.3
-    if _differ_in_a_number(one, other, *(find_numbers(_list_words(side)) for side in unlike)):
+    lacking = ([word for found in side for word in split_compared_words(found.text)] for side in unlike)
+    if _differ_in_a_number(one, other, *map(find_numbers, lacking)):
         return True
     joined = "".join(one), "".join(other)
     return find_overlap(one, other) < 0.3 and joined[0] not in joined[1] and joined[1] not in joined[0]
@@ -422,10 +423,6 @@ def _drop_quantities(text: str) -> tuple[str, ...]:
     for found in reversed(find_quantities(text)):
         rest = f"{rest[: found.start]} {rest[found.end :]}"
     return drop_fillers(split_compared_words(rest))
-
-
-def _list_words(quantities: Sequence[Quantity]) -> tuple[str, ...]:
-    return tuple(word for one in quantities for word in split_compared_words(one.text))
 
 
 def _differ_in_a_number(one: Sequence[str], other: Sequence[str], mine: frozenset[str], theirs: frozenset[str]) -> bool:

@@ -280,15 +280,17 @@ def suspect(question: AuditedQuestion, outputs: Sequence[Output], texts: Mapping
 
 
 def _suspect_judgements(question: AuditedQuestion, outputs: Sequence[Output], texts: Mapping[str, str]) -> Suspicion:
-    ranking = [output.doc_ids for output in outputs if output.doc_ids]
-    agreed, agreement = _find_agreed(ranking)
+    first = [output.doc_ids[0] for output in outputs if output.doc_ids]
+    (agreed, count), *_ = Counter(first).most_common(1)
     known = ", which is judged as not relevant" if agreed in (question.relevant or {}) else ""
-    reasons = [f"{agreement[0]} of {agreement[1]} systems put '{agreed}' first{known}"] if agreement[0] > 1 else []
-    share = agreement[0] / agreement[1] if agreement[0] > 1 else 0.0
+    reasons = [f"{count} of {len(first)} systems put '{agreed}' first{known}"] if count > 1 else []
+    share = count / len(first) if count > 1 else 0.0
     labelled = [texts[doc_id] for doc_id in sorted(question.relevant_ids) if doc_id in texts]
     if agreed not in texts or not labelled:
         return Suspicion(round(share * _AGREE, 4), tuple(reasons))
-    own, other = _measure_support(question.text, [*labelled, texts[agreed]])
+    (support,) = kernels.word_support([question.text], [[*labelled, texts[agreed]]])
+    *others, other = (one.share or 0.0 for one in support[: len(labelled) + 1])
+    own = max(others)
     if other > own:
         mine, theirs = format_percent(own), format_percent(other)
         reasons.append(f"it has {theirs} of the question's words, and the relevant document {mine}")
@@ -298,20 +300,6 @@ def _suspect_judgements(question: AuditedQuestion, outputs: Sequence[Output], te
     lead = max(0.0, 1 - own / other) if other else 0.0
     score = (1 - _OF_AGREEMENT) * lead + _OF_AGREEMENT * share
     return Suspicion(round(1.0 if gold else score, 4), tuple(reasons))
-
-
-def _find_agreed(rankings: Sequence[Sequence[str]]) -> tuple[str, tuple[int, int]]:
-    """The document that most systems put first, how many did, and how many systems there are."""
-    (agreed, count), *_ = Counter(ranking[0] for ranking in rankings).most_common(1)
-    return agreed, (count, len(rankings))
-
-
-def _measure_support(question: str, documents: Sequence[str]) -> tuple[float, float]:
-    """The share of the question's words in the best document but the last one, and in the last one."""
-
-    (shares,) = kernels.word_support([question], [documents])
-    found = [one.share or 0.0 for one in shares[: len(documents)]]
-    return max(found[:-1]), found[-1]
 
 
 def _find_gold(question: AuditedQuestion, labelled: Sequence[str], other: str) -> str | None:

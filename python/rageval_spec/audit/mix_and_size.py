@@ -292,16 +292,13 @@ def _find_weak(power: Power) -> list[AuditFinding]:
         f"the gate on {power.metric} must find a drop of {power.max_drop:g} against {power.against}, which takes "
         f"{count_noun(power.needed, 'question')}; there are {power.questions:,}"
     )
-    shown = "" if power.smallest_drop is None else f", or raise max_drop to {_round_up(power.smallest_drop):.3f}"
+    shown = ""
+    if power.smallest_drop is not None:  # in thousandths, and not below it: a smaller one would still be too small
+        shown = f", or raise max_drop to {math.ceil(round(power.smallest_drop * 1000, 6)) / 1000:.3f}"
     more = count_noun(power.needed - power.questions, "question")
     details = {"needed": power.needed, "questions": power.questions, "max_drop": power.max_drop}
     advice = f"add {more}{shown}"
     return [AuditFinding("weak_gate", "warning", message, advice, (), power.system, power.metric, details=details)]
-
-
-def _round_up(drop: float) -> float:
-    """A drop in thousandths that is not below it: a smaller one would still be too small."""
-    return math.ceil(round(drop * 1000, 6)) / 1000
 
 
 def _tabulate_sizes(powers: Sequence[Power]) -> Table:

@@ -130,12 +130,8 @@ class Caller:
             raise _garbage(f"answered 200, but {error}", reply) from None
         except (ValueError, RecursionError):
             raise _garbage("answered 200 with something that is not JSON", reply) from None
-        return self._redact(read)
-
-    def _redact(self, reply: ChatReply) -> ChatReply:
-        """Mask the key in the reply's text; until it was parsed, JSON escapes could hide it."""
-        text = self._endpoint.redact(reply.text)
-        return reply if text is reply.text else reply.with_text(text)
+        text = self._endpoint.redact(read.text)  # until it was parsed, JSON escapes could hide a key
+        return read if text is read.text else read.with_text(text)
 
     def _adapt(self, reply: Reply | None, body: Mapping[str, Any], known: Capabilities) -> bool:
         """Whether the model accepts less than was assumed, as this refusal or another thread has shown."""

@@ -102,7 +102,10 @@ class Connections:
         timed = cast("_TimedSocket", connection.sock)
         timed.deadline = deadline
         try:
-            self._mark_busy(timed.untimed)
+            with self._lock:
+                if self._closed:
+                    raise self._end()
+                self._busy.add(timed.untimed)
             headers = {**self._headers, **request.headers}
             connection.request(request.method, self._target(request), request.body, headers)
             timed.flush()
@@ -150,12 +153,6 @@ class Connections:
         connection.connect()
         connection.sock = _TimedSocket(connection.sock, deadline)
         return connection
-
-    def _mark_busy(self, untimed: socket.socket) -> None:
-        with self._lock:
-            if self._closed:
-                raise self._end()
-            self._busy.add(untimed)
 
 
 @dataclass
@@ -245,9 +242,8 @@ class Body:
         ):
             total += len(piece)
             if total > self._most:
-                raise TooLargeError(
-                    f"replied with more than {_format_size(self._most)}, which is the limit for a reply"
-                )
+                limit = f"{self._most // 2**20} MiB" if self._most >= 2**20 else f"{self._most} bytes"
+                raise TooLargeError(f"replied with more than {limit}, which is the limit for a reply")
             if total > LARGE and not self._is_large:
                 extend(self._wait_for_gate())
             pieces.append(piece)
@@ -297,7 +293,3 @@ def _decompress(pieces: Iterator[bytes], encoding: str) -> Iterator[bytes]:
         raise TryFailure(f"replied with damaged {encoding}: {error}", is_temporary=True) from None
     if not stream.eof:
         raise IncompleteRead(b"")
-
-
-def _format_size(size: int) -> str:
-    return f"{size // 2**20} MiB" if size >= 2**20 else f"{size} bytes"

@@ -39,6 +39,8 @@ MOST_CHOICES = (20, 5)
 """How many likely tokens to ask for at each place; endpoints that refuse 20 may accept 5."""
 _TOKENS_OF_ANTHROPIC = 4096
 _VERSION_OF_ANTHROPIC = "2023-06-01"
+_FINISHES = {"end_turn": "stop", "stop_sequence": "stop", "tool_use": "stop", "max_tokens": "length"}
+"""OpenAI's words for why a reply ended, by Anthropic's."""
 _TOO_LONG = re.compile(
     r"context[ _](length|window|size)|maximum context|prompt is too long|too many (input )?tokens|too long|too large"
     r"|reduce the length",
@@ -195,13 +197,17 @@ class OpenAI(Dialect):
         if most is not None and capabilities.limit is not None:
             body[capabilities.limit] = most
         if request.schema is not None and way != "none":
-            body["response_format"] = _response_format(way, request.schema)
+            schema = {"name": SCHEMA_NAME, "strict": True, "schema": request.schema}
+            body["response_format"] = {"type": way, **({"json_schema": schema} if way == "json_schema" else {})}
         if request.logprobs and capabilities.choices:
             body |= {"logprobs": True, "top_logprobs": capabilities.choices}
         return body | dict(settings.extra)
 
     def read(self, content: Any) -> ChatReply:
-        choice = _first(content, "choices")
+        items = content.get("choices") if isinstance(content, dict) else None
+        if not isinstance(items, list) or not items or not isinstance(items[0], dict):
+            raise WrongReplyError("with no list 'choices'")
+        choice = items[0]
         message = choice.get("message")
         if not isinstance(message, dict):
             raise WrongReplyError("with a choice that has no message")
@@ -302,12 +308,12 @@ class Anthropic(Dialect):
         text = json.dumps(inputs[0], ensure_ascii=False) if inputs else _join_texts(blocks)
         usage = content.get("usage")
         read = [_count(usage, key) for key in ("cache_creation_input_tokens", "cache_read_input_tokens")]
-        fresh = _count(usage, "input_tokens")
+        fresh, reason = _count(usage, "input_tokens"), content.get("stop_reason")
         return ChatReply(
             text=clean_text(text),
             input_tokens=None if fresh is None else fresh + sum(count or 0 for count in read),
             output_tokens=_count(usage, "output_tokens"),
-            finish=_finish(content.get("stop_reason")),
+            finish=_FINISHES.get(reason, reason) if isinstance(reason, str) else None,
         )
 
     def _adapt(self, body: Mapping[str, Any], complaint: Complaint, known: Capabilities) -> Capabilities | None:
@@ -333,19 +339,6 @@ def show_schema(messages: Sequence[Message], schema: Mapping[str, Any] | None) -
 def _sampling(request: ChatRequest, settings: ChatSettings, capabilities: Capabilities) -> dict[str, Any]:
     temperature = settings.repeat_temperature if request.repeat else settings.temperature
     return {} if temperature is None or not capabilities.temperature else {"temperature": temperature}
-
-
-def _response_format(way: Way, schema: Mapping[str, Any]) -> dict[str, Any]:
-    if way == "json_object":
-        return {"type": "json_object"}
-    return {"type": "json_schema", "json_schema": {"name": SCHEMA_NAME, "strict": True, "schema": schema}}
-
-
-def _first(content: Any, key: str) -> dict[str, Any]:
-    items = content.get(key) if isinstance(content, dict) else None
-    if not isinstance(items, list) or not items or not isinstance(items[0], dict):
-        raise WrongReplyError(f"with no list '{key}'")
-    return dict(items[0])
 
 
 def _is_block(block: Any, kind: str) -> bool:
@@ -374,11 +367,6 @@ def _count(usage: Any, key: str) -> int | None:
     """A number of tokens; None if it is missing or impossible, such as -1, NaN, "7" or 10^400."""
     value = usage.get(key) if isinstance(usage, dict) else None
     return value if type(value) is int and 0 <= value <= MOST_TOKENS else None
-
-
-def _finish(reason: Any) -> str | None:
-    words = {"end_turn": "stop", "stop_sequence": "stop", "tool_use": "stop", "max_tokens": "length"}
-    return words.get(reason, reason) if isinstance(reason, str) else None
 
 
 def _read_choices(logprobs: Any) -> Choices | None:

@@ -20,7 +20,6 @@ from rageval_spec.errors import DataError
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
-    from markdown_it.token import Token
     from pypdf import PdfReader
 
 
@@ -133,17 +132,14 @@ def _find_blocks(text: str) -> Iterator[TextBlock]:
         start, end = starts[token.map[0]], min(starts[token.map[1]], len(text))
         yield from trim_block("markup", text, at, start)  # definitions of links are in no token
         if kind == "heading":
-            words = _read_words(tokens[number + 1])
+            inline = tokens[number + 1].children or ()
+            parts = [child.content if child.type != "softbreak" else " " for child in inline]
+            words = " ".join("".join(parts).split())
             yield from trim_block(kind, text, start, end, int(token.tag[1:]), words)
         else:
             yield from trim_block(kind, text, start, end)
         at = end
     yield from trim_block("markup", text, at, len(text))
-
-
-def _read_words(inline: Token) -> str:
-    parts = [child.content if child.type != "softbreak" else " " for child in inline.children or ()]
-    return " ".join("".join(parts).split())
 
 
 _UNSEEN = frozenset(
@@ -376,7 +372,8 @@ def _extract(data: bytes) -> tuple[str, str, list[str]]:
         reader = PdfReader(io.BytesIO(data))
         if reader.is_encrypted and reader.decrypt("") == PasswordType.NOT_DECRYPTED:
             raise DataError("it is encrypted; save it without a password")
-        return *_read_metadata(reader), [_clean_pdf_text(page.extract_text()) for page in reader.pages]
+        texts = (page.extract_text().replace("\x00", "") for page in reader.pages)
+        return *_read_metadata(reader), ["\n".join(map(str.rstrip, text.splitlines())) for text in texts]
     except DependencyError as error:
         raise DataError("it is encrypted; save it without encryption, or install the package cryptography") from error
     except (DataError, MemoryError):
@@ -395,10 +392,6 @@ def _read_metadata(reader: PdfReader) -> tuple[str, str]:
     # Programs that print to PDF write the name of the file as its title.
     is_title = bool(title) and not re.search(r"^untitled|^Microsoft Word - |\.\w{2,4}$", title, re.IGNORECASE)
     return title if is_title else "", changed.isoformat() if changed else ""
-
-
-def _clean_pdf_text(text: str) -> str:
-    return "\n".join(line.rstrip() for line in text.replace("\x00", "").splitlines())
 
 
 def _drop_repeated(pages: Sequence[str]) -> Iterator[str]:

@@ -313,7 +313,8 @@ class _Maker:
     def take_turn(self, place: int) -> None:
         """Make one question about a unit, of the form that is most wanted among those that work."""
         made = len(self.questions) + 1
-        for form in sorted(self._shares, key=lambda form: self._counts[form] - made * self._share(form)):
+        total = sum(self._shares.values())
+        for form in sorted(self._shares, key=lambda form: self._counts[form] - made * (self._shares[form] / total)):
             question = self._make(form, place)
             if question is None:
                 continue
@@ -323,9 +324,6 @@ class _Maker:
                 self._accept(question._replace(overlap=overlap))
                 return
             self._dropped.append(Dropped(question, *fault))
-
-    def _share(self, form: Form) -> float:
-        return self._shares[form] / sum(self._shares.values())
 
     def _accept(self, question: OfflineQuestion) -> None:
         self.questions.append(question)

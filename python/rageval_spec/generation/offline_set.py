@@ -106,7 +106,7 @@ def _write_row(question: offline_questions.OfflineQuestion, parts: Sequence[_Par
         # A title is no part of its text.
         "evidence": [write_quote(first, question.start, question.end)] if question.end else [],
         "type": question.form,
-        "difficulty": _name_difficulty(question.overlap),
+        "difficulty": "easy" if question.overlap >= EASY else "hard" if question.overlap < HARD else "medium",
         "language": find_language(units[0].text),
         **({"gap": question.answer} if question.answer else {}),
         "sources": write_sources(sources.values()),
@@ -118,10 +118,6 @@ def _write_row(question: offline_questions.OfflineQuestion, parts: Sequence[_Par
             "overlap": round(question.overlap, 3),
         },
     }
-
-
-def _name_difficulty(overlap: float) -> str:
-    return "easy" if overlap >= EASY else "hard" if overlap < HARD else "medium"
 
 
 def _write_corpus(parts: Sequence[_Part], made: offline_questions.OfflineQuestions) -> Iterator[Row]:

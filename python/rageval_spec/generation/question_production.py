@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
-from typing import Any, Literal, TypeVar, get_args
+from typing import Literal, TypeVar, get_args
 
 from rageval_spec.data.findings import Failed, Finding, is_supported
 from rageval_spec.data.samples import Sample
@@ -83,7 +83,9 @@ class Checker:
         if not one.draft.quotes:
             one.reject("no_evidence", "the model quotes nothing")
         elif not one.spans:
-            one.reject("no_evidence", f"the passage does not say '{_cut(one.draft.quotes[0][1])}'")
+            quote = one.draft.quotes[0][1]
+            shown = quote if len(quote) <= 80 else quote[:80] + "..."
+            one.reject("no_evidence", f"the passage does not say '{shown}'")
         elif without:
             ids = ", ".join(one.chunks[place].chunk_id for place in sorted(without))
             one.reject("no_evidence", f"nothing is quoted from {ids}")
@@ -146,7 +148,10 @@ class Checker:
                 one.reject("unsupported", finding.reason or "")
 
         asked = [*_answerable(candidates)]
-        samples = [_build_sample(one, [self._corpus.show(chunk) for chunk in one.chunks]) for one in asked]
+        samples = [
+            Sample(one.query_id, one.question, answer=one.answer, contexts=tuple(map(self._corpus.show, one.chunks)))
+            for one in asked
+        ]
         self._conclude(asked, self._asker.judge(samples), conclude)
 
     def _ask_about_parts(self, candidates: Sequence[Candidate]) -> None:
@@ -219,15 +224,6 @@ def _written(candidates: Sequence[Candidate]) -> Iterable[Candidate]:
 
 def _answerable(candidates: Sequence[Candidate]) -> Iterable[Candidate]:
     return (one for one in _left(candidates) if one.slot.kind != "unanswerable")
-
-
-def _build_sample(one: Candidate, contexts: Sequence[str]) -> Sample:
-    parts: dict[str, Any] = {"answer": one.answer, "contexts": tuple(contexts)}
-    return Sample(one.query_id, one.question, **parts)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= 80 else text[:80] + "..."
 
 
 Reason = Literal[

@@ -45,6 +45,8 @@ WHEN = b"when:"
 UNFINISHED_PREFIX = "unfinished:"
 """Before the key of a system: its answers in an evaluation that has not reached its outcome."""
 _MOST_PARAMETERS = 4096
+_DAMAGES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+"""Errors of a damaged file, as opposed to a full disk, a locked file or missing permission."""
 _TABLES = """
 CREATE TABLE IF NOT EXISTS models (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE);
 CREATE TABLE IF NOT EXISTS answers (
@@ -118,7 +120,7 @@ class FileAnswers:
             except sqlite3.DatabaseError as error:
                 self._close()
                 if not self._is_replaced():
-                    if not _is_damage(error):
+                    if getattr(error, "sqlite_errorcode", None) not in _DAMAGES:
                         raise self._complain(error) from error
                     self._set_aside(error)
             try:
@@ -243,11 +245,6 @@ def _drop(connection: sqlite3.Connection, model: str, questions: Sequence[bytes]
         marks = ",".join("?" * len(some))
         query = f"DELETE FROM answers WHERE model = ({_NUMBER}) AND question IN ({marks})"
         connection.execute(query, (model, *some))
-
-
-def _is_damage(error: sqlite3.DatabaseError) -> bool:
-    """Whether the file itself is damaged, as opposed to a full disk, a locked file or missing permission."""
-    return getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 CLAIMS_FILE = "calls.lock"

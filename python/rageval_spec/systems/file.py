@@ -196,11 +196,8 @@ class File(System[FileNode]):
             if names.scores and not isinstance(open_text(first.get(names.scores[0])), list):
                 del shown["scores"]  # what people or judges said
             details = [*source.list_details(), *(f"milliseconds in '{name}'" for name in names.milliseconds[:1])]
-            yield FileReading(self._written(file), tuple(details), shown)
-
-    def _written(self, file: InputFile) -> str:
-        path = self.node.path
-        return path if isinstance(path, str) else path[str(file.key[-1])]
+            path = self.node.path
+            yield FileReading(path if isinstance(path, str) else path[str(file.key[-1])], tuple(details), shown)
 
     def _source(self, path: Path) -> RowFile:
         node = self.node

@@ -184,9 +184,13 @@ class HttpSystem(TemplateSystem[HttpSystemNode]):
         from rageval_spec.endpoints.tries import TryFailure
 
         endpoint = self._open()
+        template = self.node.templates["body"]
+        body = None if template is None else json.dumps(fill_in(template, told)).encode("ascii")
+        values = {key: fill_in(value, told) for key, value in self.node.params.items()}
+        query = urlencode([(key, _as_parameter(value)) for key, value in values.items()], doseq=True)
         content: bytes | None = None
         try:
-            with endpoint.exchange(self._body(told), method=self.node.method, query=self._query(told)) as reply:
+            with endpoint.exchange(body, method=self.node.method, query=query) as reply:
                 content = reply.content
                 if not 200 <= reply.status < 300:
                     raise endpoint.judge(reply)
@@ -254,14 +258,6 @@ class HttpSystem(TemplateSystem[HttpSystemNode]):
                     further_secrets=[*_list_written_keys([self.node.params, self.node.body])],
                 )
             return self._endpoint
-
-    def _body(self, told: Variables) -> bytes | None:
-        template = self.node.templates["body"]
-        return None if template is None else json.dumps(fill_in(template, told)).encode("ascii")
-
-    def _query(self, told: Variables) -> str:
-        values = ((key, fill_in(value, told)) for key, value in self.node.params.items())
-        return urlencode([(key, _as_parameter(value)) for key, value in values], doseq=True)
 
     def _read(self, reply: Reply) -> AnswerRow:
         from rageval_spec.endpoints.tries import TryFailure

@@ -121,10 +121,9 @@ class HybridSystem(System[HybridSystemNode]):
                 threads=self.context.threads,
             )
         except DataError as error:
-            raise DataError(_NUMBERED_RUN.sub(self._name_run, str(error))) from error
-
-    def _name_run(self, number: re.Match[str]) -> str:
-        return f"the run of '{self.node.systems[int(number[1])]}'"
+            names = self.node.systems
+            message = _NUMBERED_RUN.sub(lambda number: f"the run of '{names[int(number[1])]}'", str(error))
+            raise DataError(message) from error
 
     def _weights(self) -> Sequence[float] | None:
         weights = self.node.weights

@@ -245,7 +245,8 @@ def read_reply(text: str, schema: Mapping[str, Any], *, only_json: bool = False)
     text = json_text.drop_thoughts(text)
     if not text:
         raise json_text.UnreadableReplyError("it is empty")
-    decisions = _list_decisions(schema)
+    # Reasons can be null, decisions cannot.
+    decisions = [key for key, inner in schema.get("properties", {}).items() if "null" not in list_types(inner)]
     if not only_json and len(decisions) == 1 and is_choice(schema["properties"][decisions[0]]):
         (key,) = decisions
         said = _read_bare(json_text.drop_fences(text), key, schema["properties"][key])
@@ -254,24 +255,16 @@ def read_reply(text: str, schema: Mapping[str, Any], *, only_json: bool = False)
     return fit_value(json_text.read_json(text), schema)
 
 
-def _list_decisions(schema: Mapping[str, Any]) -> list[str]:
-    """The keys of an object that cannot be null; reasons can."""
-    return [key for key, inner in schema.get("properties", {}).items() if "null" not in list_types(inner)]
-
-
 def _read_bare(text: str, key: str, schema: Mapping[str, Any]) -> Any:
     """The value of a key in a reply without JSON; None if the reply states none."""
     if "enum" in schema:
-        read: Callable[[str], Any] = partial(_read_enum, schema)
+        options, meanings = schema["enum"], schema.get("meanings")
+        read: Callable[[str], Any] = partial(verdict_grammar.read_option, options=options, meanings=meanings)
         return verdict_grammar.read_verdict(text, read, (key, *verdict_grammar.OPTION_NOUNS))
     if "boolean" in list_types(schema):
         return verdict_grammar.read_verdict(text, verdict_grammar.read_boolean, (key, *verdict_grammar.WORD_NOUNS))
     read = partial(verdict_grammar.read_number, highest=schema.get("maximum"))
     return verdict_grammar.read_verdict(text, read, (key, *verdict_grammar.NUMBER_NOUNS))
-
-
-def _read_enum(schema: Mapping[str, Any], text: str) -> Any:
-    return verdict_grammar.read_option(text, schema["enum"], schema.get("meanings"))
 
 
 _REMARKS = frozenset({"reason", "reasoning", "explanation"})

@@ -341,7 +341,8 @@ class Interview:
             self._announce(len(waiting), ended)
         self._was_held = True
         if waiting and self._left:  # it broke down before
-            self._leave_all(waiting)
+            reason = str(next(self._rows[digest].error for digest in self._left))
+            self._rows.update((question.digest, self._leave(question, reason)) for question in waiting)
         elif waiting:
             self._ask_all(waiting, total)
         rows = ((name, one if isinstance(one, AnswerRow) else self._rows[one.digest]) for name, one in self._asked)
@@ -457,7 +458,8 @@ class Interview:
         except AskError as error:
             self._take_back()
             self._context.budget.count_question(failed=True, is_lasting=not error.is_temporary)
-            return AnswerRow(error=_describe(error))
+            after = f" (after {count_noun(error.tries, 'try', 'tries')})" if error.tries > 1 else ""
+            return AnswerRow(error=f"{error}{after}")
         except LimitError as error:
             return self._leave(question, str(error))
         self._context.budget.count_question()
@@ -468,10 +470,6 @@ class Interview:
         with self._lock:
             self._left.add(question.digest)
         return AnswerRow(error=reason)
-
-    def _leave_all(self, questions: Sequence[SystemQuestion]) -> None:
-        reason = next(self._rows[digest].error for digest in self._left)
-        self._rows.update((question.digest, self._leave(question, str(reason))) for question in questions)
 
     def _keep(self, question: SystemQuestion, row: AnswerRow, reply: bytes | None) -> None:
         content = self._system.pack(row, reply)
@@ -512,7 +510,3 @@ def _take(results: SimpleQueue[Result]) -> Result:
     while True:
         with suppress(Empty):
             return results.get(timeout=_PATIENCE)
-
-
-def _describe(error: AskError) -> str:
-    return str(error) if error.tries == 1 else f"{error} (after {count_noun(error.tries, 'try', 'tries')})"

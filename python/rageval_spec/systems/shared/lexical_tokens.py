@@ -121,11 +121,8 @@ def _unspaced_letter() -> re.Pattern[str]:
 @cache
 def _marks() -> str:
     """All combining marks, as a character class: Python's `\\w` leaves most of them out."""
-    return "".join(chr(code) for code in (*range(0x10000), *range(0x10A00, 0x12000)) if _is_mark(chr(code)))
-
-
-def _is_mark(character: str) -> bool:
-    return unicodedata.category(character) in ("Mn", "Mc", "Me")
+    characters = map(chr, (*range(0x10000), *range(0x10A00, 0x12000)))
+    return "".join(one for one in characters if unicodedata.category(one) in ("Mn", "Mc", "Me"))
 
 
 @cache

@@ -51,7 +51,8 @@ def find_unknown(template: Any, key: str, columns: Sequence[str]) -> Iterator[Fi
             if name not in known:
                 near = suggest(name, known)
                 hint = f"{near} The variables are" if near else "the variables are"
-                yield FileFault((key, *path), f"unknown variable {name!r}", f"{hint} {_list(known)}")
+                listed = ", ".join([*known[:_MOST_VARIABLES_SHOWN], *["..."] * (len(known) > _MOST_VARIABLES_SHOWN)])
+                yield FileFault((key, *path), f"unknown variable {name!r}", f"{hint} {listed}")
 
 
 def fill_in(template: Any, told: Variables) -> Any:
@@ -97,10 +98,6 @@ def _texts_of(template: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple
     elif isinstance(template, (list, tuple)):
         for index, item in enumerate(template):
             yield from _texts_of(item, (*path, index))
-
-
-def _list(names: Sequence[str]) -> str:
-    return ", ".join(names[:_MOST_VARIABLES_SHOWN]) + (", ..." if len(names) > _MOST_VARIABLES_SHOWN else "")
 
 
 _MOST_SHOWN = 500
