@@ -56,6 +56,53 @@ class AuditFinding:
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
+_ADVICE: Mapping[str, tuple[Severity, str]] = {
+    "empty_question": ("error", "write the question, or remove the row"),
+    "unknown_query": ("error", "add the question, or remove its judgements; it counts as failed until then"),
+    "no_reference": ("warning", "write the gold answer; if the documents have none, set 'answerable' to false"),
+    "placeholder": ("error", "write the gold answer; every answer is compared with the placeholder now"),
+    "refusal": ("warning", "set 'answerable' to false, or write the gold answer"),
+    "mojibake": ("warning", "write the file anew from its source, as UTF-8"),
+    "two_questions": ("info", "make two questions of it: an answer to one of them is neither right nor wrong"),
+    "unfounded": ("warning", "correct the reference, or the documents that are named for it"),
+    "absent_document": ("warning", "no system can find them; judge the documents that the corpus has, or add these"),
+    "document_gone": ("warning", "remove the question, or name the document that answers it now"),
+    "outdated": (
+        "warning",
+        "read the document again, correct the reference if it no longer holds, and date the question anew",
+    ),
+    "context_gone": ("warning", "read the document again, and correct the reference and its context"),
+    "contradiction": (
+        "warning",
+        "correct one; if both are right, put both into one row as alternatives, and remove the other row",
+    ),
+    "leak": ("warning", "ask so that the answer must be found; a system that repeats the question is right as it is"),
+    "every_system_solves": ("info", "keep some to notice when they break; add harder ones to tell systems apart"),
+    "negative_discrimination": ("warning", "read its label: a wrong one punishes the systems that are right"),
+    "language": ("info", "check that it belongs to this set; report languages apart with 'slices: [language]'"),
+    "reference_language": ("info", "translate one of them; metrics that compare words see two different texts"),
+    "order_depends_on_judging": ("warning", "judge more of both systems' documents before you choose between them"),
+    "judge_next": ("info", "judge these documents first: they change most values"),
+}
+"""How bad each kind of finding usually is, and what to do about it; of the others, each finding says it itself."""
+
+
+def make_finding(
+    code: str,
+    message: str,
+    *rows: AuditedRow,
+    severity: Severity | None = None,
+    advice: str = "",
+    system: str | None = None,
+    metric: str | None = None,
+    removes: bool = False,
+    **details: Any,
+) -> AuditFinding:
+    """A finding as its kind usually is, unless the arguments say otherwise."""
+    usual, to_do = _ADVICE.get(code, ("warning", advice))
+    return AuditFinding(code, severity or usual, message, advice or to_do, rows, system, metric, removes, details)
+
+
 def group_alike(findings: Iterable[AuditFinding]) -> Iterator[tuple[AuditFinding, ...]]:
     """Neighbours that say the same of one row each; every other finding is alone."""
 

@@ -12,7 +12,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rageval_spec.audit.audit_findings import AuditCheck, AuditedRow, AuditFinding, Severity
+from rageval_spec.audit.audit_findings import AuditCheck, AuditedRow, AuditFinding, Severity, make_finding
 from rageval_spec.audit.question_set import (
     AuditedQuestion,
     AuditedQuestions,
@@ -45,14 +45,10 @@ def _find_without_text(questions: AuditedQuestions) -> Iterator[AuditFinding]:
         return
     for question in questions.questions:
         if not question.text.strip() and question.query_id not in questions.lost:
-            advice = "write the question, or remove the row"
-            yield AuditFinding(
-                "empty_question", "error", "the question is empty", advice, (question.row,), removes=True
-            )
+            yield make_finding("empty_question", "the question is empty", question.row, removes=True)
     for query_id in questions.lost:
         message = f"query {query_id} has judgements, but no question has this id"
-        advice = "add the question, or remove its judgements; it counts as failed until then"
-        yield AuditFinding("unknown_query", "error", message, advice, (AuditedRow(query_id),))
+        yield make_finding("unknown_query", message, AuditedRow(query_id))
 
 
 def check_references(questions: AuditedQuestions) -> AuditCheck:
@@ -62,16 +58,10 @@ def check_references(questions: AuditedQuestions) -> AuditCheck:
         skipped = "the dataset has no references; metrics that compare answers with them have nothing to compare with"
         return AuditCheck("references", title, skipped=skipped)
     lacking = [one for one in questions.questions if not one.references and one.answerable is not False]
-    findings = [
-        AuditFinding(
-            "no_reference",
-            "warning",
-            "no reference" + ("" if one.relevant_ids else ", and no relevant document either"),
-            "write the gold answer; if the documents have none, set 'answerable' to false",
-            (one.row,),
-        )
-        for one in lacking
-    ]
+    findings = []
+    for one in lacking:
+        either = "" if one.relevant_ids else ", and no relevant document either"
+        findings.append(make_finding("no_reference", f"no reference{either}", one.row))
     return AuditCheck("references", title, tuple(findings))
 
 
@@ -111,12 +101,10 @@ def _find_placeholders(question: AuditedQuestion) -> Iterator[AuditFinding]:
     for text in question.references:
         if _PLACEHOLDER.fullmatch(text):
             message = f"the reference {_quote(text)} is a placeholder"
-            advice = "write the gold answer; every answer is compared with the placeholder now"
-            yield AuditFinding("placeholder", "error", message, advice, (question.row,))
+            yield make_finding("placeholder", message, question.row)
         elif question.answerable is not False and find_bare_refusal(text) is not None:
             message = f"the reference declines to answer: {_quote(text)}"
-            advice = "set 'answerable' to false, or write the gold answer"
-            yield AuditFinding("refusal", "warning", message, advice, (question.row,))
+            yield make_finding("refusal", message, question.row)
 
 
 def _find_mojibake(question: AuditedQuestion) -> Iterator[AuditFinding]:
@@ -124,8 +112,7 @@ def _find_mojibake(question: AuditedQuestion) -> Iterator[AuditFinding]:
     for what, text in (*named, *(("reference context", text) for text in question.reference_contexts)):
         if (wrong := find_mojibake(text)) is not None:
             message = f"the {what} was read in a wrong encoding: it has {_quote(wrong)}"
-            advice = "write the file anew from its source, as UTF-8"
-            yield AuditFinding("mojibake", "warning", message, advice, (question.row,))
+            yield make_finding("mojibake", message, question.row)
             return
 
 
@@ -150,9 +137,7 @@ def find_mojibake(text: str) -> str | None:
 def _find_two_questions(question: AuditedQuestion) -> Iterator[AuditFinding]:
     asked = [part for part in _QUESTION.findall(question.text) if len(split_compared_words(part)) > 2]
     if len(asked) > 1 or (asked and _SECOND.search(asked[-1])):
-        message = "asks two things in one"
-        advice = "make two questions of it: an answer to one of them is neither right nor wrong"
-        yield AuditFinding("two_questions", "info", message, advice, (question.row,))
+        yield make_finding("two_questions", "asks two things in one", question.row)
 
 
 def _find_unfounded(questions: AuditedQuestions) -> Iterator[AuditFinding]:
@@ -177,8 +162,7 @@ def _find_unfounded(questions: AuditedQuestions) -> Iterator[AuditFinding]:
         return
     for question in unfounded:
         message = f"the reference {_quote(question.references[0])} is not in its documents"
-        advice = "correct the reference, or the documents that are named for it"
-        yield AuditFinding("unfounded", "warning", message, advice, (question.row,))
+        yield make_finding("unfounded", message, question.row)
 
 
 def _is_founded(text: str, known: set[str], numbers: Sources) -> bool:
@@ -215,7 +199,7 @@ def _find_unjudged(questions: AuditedQuestions) -> Iterator[AuditFinding]:
         else:
             message = "no judged document is relevant"
             advice = "judge more documents, or set 'answerable' to false; rank metrics cannot score it"
-        yield AuditFinding("no_relevant", "warning", message, advice, (question.row,))
+        yield make_finding("no_relevant", message, question.row, advice=advice)
 
 
 def _find_absent(questions: AuditedQuestions, known: set[str]) -> Iterator[AuditFinding]:
@@ -228,17 +212,14 @@ def _find_absent(questions: AuditedQuestions, known: set[str]) -> Iterator[Audit
         named = ", ".join(f"'{doc_id}'" for doc_id in absent[:_MOST_NAMED])
         more = f" and {len(absent) - _MOST_NAMED:,} more" if len(absent) > _MOST_NAMED else ""
         what = "no relevant document is in the corpus" if every else "relevant documents are not in the corpus"
-        message = f"{what}: {named}{more}"
-        advice = "no system can find them; judge the documents that the corpus has, or add these"
-        details = {"absent": absent, "relevant": len(relevant)}
-        severity: Severity = "error" if every else "warning"
-        yield AuditFinding("absent_document", severity, message, advice, (question.row,), details=details)
+        message, number = f"{what}: {named}{more}", len(relevant)
+        severity: Severity | None = "error" if every else None
+        yield make_finding("absent_document", message, question.row, severity=severity, absent=absent, relevant=number)
 
 
 TITLE = "Outdated questions"
 _CHANGED = ("updated", "updated_at", "last_updated", "last_modified", "modified", "modified_at", "changed", "date")
 _CREATED = ("created", "created_at", "generated_at", "reviewed", "reviewed_at")
-_READ_AGAIN = "read the document again, correct the reference if it no longer holds, and date the question anew"
 _DIGEST = "blake2b:"
 """Begins the version of a document that names none itself."""
 _IDS = ("doc_id", "_id", "id")
@@ -279,16 +260,13 @@ def _compare_versions(
         changed = sorted(doc_id for doc_id, version in named.items() if doc_id in now and now[doc_id] != version)
         if gone:
             message = f"its document '{gone[0]}' is no longer there"
-            advice = "remove the question, or name the document that answers it now"
-            details = {"gone": gone}
-            yield AuditFinding("document_gone", "warning", message, advice, (question.row,), details=details)
+            yield make_finding("document_gone", message, question.row, gone=gone)
         elif changed:
             doc_id = changed[0]
             message = f"its document '{doc_id}' has changed since the question was made"
             if not named[doc_id].startswith(_DIGEST):
                 message += f": version {named[doc_id]} then, {now[doc_id]} now"
-            details = {"changed": changed}
-            yield AuditFinding("outdated", "warning", message, _READ_AGAIN, (question.row,), details=details)
+            yield make_finding("outdated", message, question.row, changed=changed)
 
 
 def _find_late(questions: AuditedQuestions, dataset: Dataset[Any]) -> tuple[list[AuditFinding], str | None]:
@@ -349,14 +327,9 @@ def _describe(question: AuditedQuestion, written: date | None, changed: Mapping[
         return None
     doc_id, newest = max(later.items(), key=lambda item: item[1])
     more = f" (and {len(later) - 1} more)" if len(later) > 1 else ""
-    return AuditFinding(
-        "outdated",
-        "warning",
-        f"its document '{doc_id}'{more} changed on {newest}, and the question was written on {written}",
-        _READ_AGAIN,
-        (question.row,),
-        details={"documents": {name: str(day) for name, day in later.items()}, "written": str(written)},
-    )
+    message = f"its document '{doc_id}'{more} changed on {newest}, and the question was written on {written}"
+    days = {name: str(day) for name, day in later.items()}
+    return make_finding("outdated", message, question.row, documents=days, written=str(written))
 
 
 def _find_gone(questions: AuditedQuestions) -> Iterator[AuditFinding]:
@@ -384,8 +357,7 @@ def _find_gone(questions: AuditedQuestions) -> Iterator[AuditFinding]:
         return
     for question in gone:
         message = "its relevant documents no longer contain its reference context"
-        advice = "read the document again, and correct the reference and its context"
-        yield AuditFinding("context_gone", "warning", message, advice, (question.row,))
+        yield make_finding("context_gone", message, question.row)
 
 
 def _squeeze(text: str) -> str:

@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from rageval_spec.audit.audit_findings import AuditCheck, AuditFinding
+from rageval_spec.audit.audit_findings import AuditCheck, AuditFinding, Severity, make_finding
 from rageval_spec.audit.question_set import (
     AuditedQuestion,
     AuditedQuestions,
@@ -102,15 +102,12 @@ def _say_worded(later: AuditedQuestion, earlier: AuditedQuestion) -> str:
 
 def _describe_conflict(pair: QuestionPair, every: Sequence[AuditedQuestion]) -> AuditFinding:
     later, earlier = every[pair.later], every[pair.earlier]
-    same = "the same question" if pair.sameness == "equal" else "nearly the same question"
-    return AuditFinding(
-        "contradiction",
-        "error" if pair.sameness == "equal" else "warning",
-        f"{same} as {earlier.row}, but the references differ: {_quote(later)} here, {_quote(earlier)} there",
-        "correct one; if both are right, put both into one row as alternatives, and remove the other row",
-        (later.row, earlier.row),
-        details={"references": [list(later.references), list(earlier.references)], "sameness": pair.sameness},
-    )
+    same, is_equal = pair.sameness, pair.sameness == "equal"
+    differ = f"but the references differ: {_quote(later)} here, {_quote(earlier)} there"
+    message = f"{'' if is_equal else 'nearly '}the same question as {earlier.row}, {differ}"
+    both, rows = [list(later.references), list(earlier.references)], (later.row, earlier.row)
+    severity: Severity = "error" if is_equal else "warning"
+    return make_finding("contradiction", message, *rows, severity=severity, references=both, sameness=same)
 
 
 def _quote(question: AuditedQuestion) -> str:
@@ -209,7 +206,11 @@ def check_leaks(questions: AuditedQuestions) -> AuditCheck:
     title = "Answers in their question"
     if not questions.has_references:
         return AuditCheck("leaks", title, skipped="the dataset has no references")
-    findings = [_describe_leak(one, leak) for one in questions.questions if (leak := find_leak(one)) is not None]
+    findings = (
+        make_finding("leak", f"the reference '{shorten(leak)}' is in the question", one.row, reference=leak)
+        for one in questions.questions
+        if (leak := find_leak(one)) is not None
+    )
     return AuditCheck("leaks", title, tuple(findings))
 
 
@@ -238,17 +239,6 @@ def _stands_in(asked: tuple[str, ...], reference: str) -> bool:
     if not words or is_yes_or_no(words) or len("".join(words)) < _SHORTEST:
         return False
     return find_numbers(words) != set(words) and contains(asked, words)
-
-
-def _describe_leak(question: AuditedQuestion, leak: str) -> AuditFinding:
-    return AuditFinding(
-        "leak",
-        "warning",
-        f"the reference '{shorten(leak)}' is in the question",
-        "ask so that the answer must be found; a system that repeats the question is right as it is",
-        (question.row,),
-        details={"reference": leak},
-    )
 
 
 Sameness = Literal["equal", "wording", "reference", "meaning"]

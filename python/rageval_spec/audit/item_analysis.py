@@ -13,10 +13,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec import kernels
-from rageval_spec.audit.audit_findings import AuditCheck, AuditFinding, Table
+from rageval_spec.audit.audit_findings import AuditCheck, AuditFinding, Severity, Table, make_finding
 from rageval_spec.audit.question_set import (
     NO_SAMPLES,
     AuditedQuestion,
@@ -96,32 +96,19 @@ def _describe_failed(question: AuditedQuestion, found: Suspicion, measured: Metr
         advice = "read the question with its label first: the label may be wrong or incomplete"
     else:
         advice = "keep it if its label is right: it is hard, and it shows when a system gets better"
-    return AuditFinding(
-        "every_system_fails",
-        "warning" if likely else "info",
-        f"{count} of {count} systems fail it{because}",
-        advice,
-        (question.row,),
-        metric=measured.metric,
-        details={"suspicion": found.score, "reasons": list(found.reasons)},
-    )
+    severity: Severity = "warning" if likely else "info"
+    message = f"{count} of {count} systems fail it{because}"
+    given = {"suspicion": found.score, "reasons": list(found.reasons)}
+    row, metric = (question.row,), measured.metric
+    return AuditFinding("every_system_fails", severity, message, advice, row, metric=metric, details=given)
 
 
 def check_solved(questions: AuditedQuestions, measured: MetricValues) -> AuditCheck:
     """The check `every_system_solves`: questions that tell nothing about which system is better."""
     asked, total = _list_known(questions, measured, measured.solved), len(measured.query_ids)
     count = len(measured.systems)
-    findings = tuple(
-        AuditFinding(
-            "every_system_solves",
-            "info",
-            f"{count} of {count} systems have the highest possible {measured.metric}",
-            "keep some to notice when they break; add harder ones to tell systems apart",
-            (question.row,),
-            metric=measured.metric,
-        )
-        for question in asked
-    )
+    message, metric = f"{count} of {count} systems have the highest possible {measured.metric}", measured.metric
+    findings = tuple(make_finding("every_system_solves", message, one.row, metric=metric) for one in asked)
     share = format_percent(len(asked) / total) if total else "0%"
     remark = f"{share} of {count_noun(total, 'question')} do not show which system is better, by {measured.metric}."
     return AuditCheck("every_system_solves", SOLVED, findings, remark=remark)
@@ -147,13 +134,8 @@ def check_discrimination(questions: AuditedQuestions, measured: MetricValues) ->
         if (query_id := measured.query_ids[place]) in questions.by_id
     )
     findings = tuple(_describe_negative(question, number, measured) for question, number in known)
-    return AuditCheck(
-        "discrimination",
-        DISCRIMINATION,
-        findings,
-        remark=_remark_on_count(count, measured.metric),
-        tables=(_tabulate(correlations),),
-    )
+    remark, table = _remark_on_count(count, measured.metric), _tabulate(correlations)
+    return AuditCheck("discrimination", DISCRIMINATION, findings, remark=remark, tables=(table,))
 
 
 def correlate_with_rest(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -206,17 +188,12 @@ def find_bounds(correlation: float, systems: int) -> tuple[float, float]:
 
 
 def _describe_negative(question: AuditedQuestion, number: float, measured: MetricValues) -> AuditFinding:
-    low, high = find_bounds(number, len(measured.systems))
-    return AuditFinding(
-        "negative_discrimination",
-        "warning",
-        f"better systems do worse on it: item-rest correlation {format_number(number)} "
-        f"[{format_number(low)}, {format_number(high)}], {len(measured.systems)} systems",
-        "read its label: a wrong one punishes the systems that are right",
-        (question.row,),
-        metric=measured.metric,
-        details={"correlation": number, "low": low, "high": high, "systems": len(measured.systems)},
-    )
+    count, metric = len(measured.systems), measured.metric
+    low, high = find_bounds(number, count)
+    found = f"{format_number(number)} [{format_number(low)}, {format_number(high)}], {count} systems"
+    message = f"better systems do worse on it: item-rest correlation {found}"
+    details: dict[str, Any] = {"correlation": number, "low": low, "high": high, "systems": count}
+    return make_finding("negative_discrimination", message, question.row, metric=metric, **details)
 
 
 def _remark_on_count(systems: int, metric: str) -> str:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from rageval_spec.audit.audit_findings import AuditCheck, AuditFinding, Table
+from rageval_spec.audit.audit_findings import AuditCheck, AuditFinding, Table, make_finding
 from rageval_spec.audit.question_set import AuditedQuestions, split_compared_words
 from rageval_spec.judging.language import NAMES, find_language
 from rageval_spec.reading.question_files import spell_alike
@@ -111,26 +111,19 @@ def _describe(wanted: WantedMix, apart: Sequence[str], counts: Counter[str], tot
     ]
     other = f"name other shares with {wanted.option}"
     advice = f"at this size it takes {', '.join(changes)}; or {other}" if changes else other
-    details = {"shares": {value: counts[value] / total for value in sorted(counts)}, "wanted": dict(wanted.shares)}
-    return AuditFinding("mix", "warning", f"{wanted.name}: {', '.join(named)}", advice, details=details)
+    shares = {value: counts[value] / total for value in sorted(counts)}
+    message = f"{wanted.name}: {', '.join(named)}"
+    return make_finding("mix", message, advice=advice, shares=shares, wanted=dict(wanted.shares))
 
 
 def _tabulate_shares(name: str, counts: Counter[str], wanted: Mapping[str, float], total: int) -> Table:
     values = [*wanted, *(value for value, _ in counts.most_common() if value not in wanted)]
-    rows = [
-        (
-            value,
-            f"{counts[value]:,}",
-            format_percent(counts[value] / total),
-            f"{wanted[value]:g}%" if value in wanted else "",
-        )
-        for value in values[:20]
-    ]
-    numbers = tuple(
-        (value, counts[value], counts[value] / total, wanted[value] / 100 if value in wanted else None)
-        for value in values[:20]
-    )
-    return Table((name, "questions", "share", "wanted"), tuple(rows), numbers)
+    rows, numbers = [], []
+    for value in values[:20]:
+        count, aim = counts[value], wanted.get(value)
+        rows.append((value, f"{count:,}", format_percent(count / total), "" if aim is None else f"{aim:g}%"))
+        numbers.append((value, count, count / total, None if aim is None else aim / 100))
+    return Table((name, "questions", "share", "wanted"), tuple(rows), tuple(numbers))
 
 
 def check_languages(questions: AuditedQuestions) -> AuditCheck:
@@ -147,17 +140,11 @@ def check_languages(questions: AuditedQuestions) -> AuditCheck:
         return AuditCheck("languages", title, skipped="the questions have too few common words to tell their language")
     total = sum(counts.values())
     rare = {code for code, count in counts.items() if code != main and total >= _FEW_TOLD and count / total < _RARE}
+    most = f"and most are in {NAMES.get(main, main)}"
     odd = [
-        AuditFinding(
-            "language",
-            "info",
-            f"the question is in {NAMES.get(code, code)}, and most are in {NAMES.get(main, main)}",
-            "check that it belongs to this set; report languages apart with 'slices: [language]'",
-            (question.row,),
-            details={"language": code},
-        )
-        for question in questions.questions
-        if (code := told[question.query_id]) in rare
+        make_finding("language", f"the question is in {NAMES.get(code, code)}, {most}", one.row, language=code)
+        for one in questions.questions
+        if (code := told[one.query_id]) in rare
     ]
     by_reference = _count_by_reference(questions, told, main)
     table = _tabulate_languages(counts + Counter({main: by_reference}), len(told))
@@ -213,8 +200,7 @@ def _find_mismatches(questions: AuditedQuestions, told: Mapping[str, str | None]
             continue
         if _is_clear(question.references[0], other, own):
             message = f"the question is in {NAMES.get(own, own)}, and its reference in {NAMES.get(other, other)}"
-            advice = "translate one of them; metrics that compare words see two different texts"
-            found.append(AuditFinding("reference_language", "info", message, advice, (question.row,)))
+            found.append(make_finding("reference_language", message, question.row))
     return found
 
 
@@ -281,7 +267,7 @@ def _find_too_few(questions: AuditedQuestions, wanted: int) -> list[AuditFinding
         return []
     message = f"{count_noun(count, 'question')}, and {wanted:,} are wanted"
     advice = f"add {count_noun(wanted - count, 'question')}, or set the number with --count"
-    return [AuditFinding("few_questions", "warning", message, advice, details={"questions": count, "wanted": wanted})]
+    return [make_finding("few_questions", message, advice=advice, questions=count, wanted=wanted)]
 
 
 def _find_weak(power: Power) -> list[AuditFinding]:
@@ -296,24 +282,14 @@ def _find_weak(power: Power) -> list[AuditFinding]:
     if power.smallest_drop is not None:  # in thousandths, and not below it: a smaller one would still be too small
         shown = f", or raise max_drop to {math.ceil(round(power.smallest_drop * 1000, 6)) / 1000:.3f}"
     more = count_noun(power.needed - power.questions, "question")
-    details = {"needed": power.needed, "questions": power.questions, "max_drop": power.max_drop}
-    advice = f"add {more}{shown}"
-    return [AuditFinding("weak_gate", "warning", message, advice, (), power.system, power.metric, details=details)]
+    details: dict[str, Any] = {"needed": power.needed, "questions": power.questions, "max_drop": power.max_drop}
+    cell: dict[str, Any] = {"system": power.system, "metric": power.metric}
+    return [make_finding("weak_gate", message, advice=f"add {more}{shown}", **cell, **details)]
 
 
 def _tabulate_sizes(powers: Sequence[Power]) -> Table:
     header = ("system", "metric", "compared with", "questions", "sd", "smallest drop")
-    rows = (
-        (
-            one.system,
-            one.metric,
-            one.against,
-            f"{one.questions:,}",
-            format_number(one.sd),
-            _show_drop(one),
-        )
-        for one in powers
-    )
+    rows = ((*one[:3], f"{one.questions:,}", format_number(one.sd), _show_drop(one)) for one in powers)
     values = ((*one[:5], one.smallest_drop if one.sd else None) for one in powers)
     return Table(header, tuple(rows), tuple(values))
 

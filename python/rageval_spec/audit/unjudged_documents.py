@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rageval_spec.audit.audit_findings import AuditCheck, AuditFinding, Table
+from rageval_spec.audit.audit_findings import AuditCheck, AuditFinding, Table, make_finding
 from rageval_spec.audit.question_set import (
     NO_SAMPLES,
     AuditedQuestion,
@@ -74,13 +74,8 @@ def check_unjudged(questions: AuditedQuestions, outputs: Outputs) -> AuditCheck:
     shared = _find_shared_depth(runs)
     depths = [_measure(system, run, shared) for system, run in runs.items()]
     findings = (*_compare(depths), *_list_to_judge(questions, outputs))
-    return AuditCheck(
-        "unjudged",
-        TITLE,
-        findings,
-        remark=_explain(questions) + _remark_on_changes(questions, outputs),
-        tables=(_tabulate(depths),),
-    )
+    remark = _explain(questions) + _remark_on_changes(questions, outputs)
+    return AuditCheck("unjudged", TITLE, findings, remark=remark, tables=(_tabulate(depths),))
 
 
 def _list_runs(questions: AuditedQuestions, outputs: Outputs) -> dict[str, list[tuple[str, Output]]]:
@@ -154,13 +149,9 @@ def _compare(depths: Sequence[Depth]) -> Iterator[AuditFinding]:
             yield _describe_unequal(system, rest, *most)
     by_ndcg, by_bpref = max(depths, key=lambda one: one.ndcg), max(depths, key=lambda one: one.bpref)
     if by_ndcg.system != by_bpref.system and by_bpref.bpref > by_ndcg.bpref and by_ndcg.ndcg > by_bpref.ndcg:
-        yield AuditFinding(
-            "order_depends_on_judging",
-            "warning",
-            f"{by_ndcg.system} leads by ndcg@{CUTOFF}, which counts unjudged documents as not relevant, and "
-            f"{by_bpref.system} leads by bpref, which ignores them",
-            "judge more of both systems' documents before you choose between them",
-        )
+        first = f"{by_ndcg.system} leads by ndcg@{CUTOFF}, which counts unjudged documents as not relevant"
+        message = f"{first}, and {by_bpref.system} leads by bpref, which ignores them"
+        yield make_finding("order_depends_on_judging", message)
 
 
 def _is_less(rest: Rest, most: Rest) -> bool:
@@ -171,16 +162,13 @@ def _is_less(rest: Rest, most: Rest) -> bool:
 
 
 def _describe_unequal(system: str, rest: Rest, most_system: str, most: Rest) -> AuditFinding:
-    return AuditFinding(
-        "unequal_judging",
-        "warning",
-        f"of the first documents of {system} that are not known as relevant, {format_percent(rest.share)} are "
-        f"judged; of {most_system}'s, at the same depth, {format_percent(most.share)}",
-        f"an unjudged document counts as not relevant, so ndcg@{CUTOFF} may be too low for {system}; judge its "
-        "documents, or compare by bpref",
-        system=system,
-        details={"judged": rest.share, "most": most.share, "most_system": most_system},
-    )
+    share = f"{format_percent(rest.share)} are judged"
+    other = f"of {most_system}'s, at the same depth, {format_percent(most.share)}"
+    message = f"of the first documents of {system} that are not known as relevant, {share}; {other}"
+    why = f"an unjudged document counts as not relevant, so ndcg@{CUTOFF} may be too low for {system}"
+    advice = f"{why}; judge its documents, or compare by bpref"
+    details: dict[str, Any] = {"judged": rest.share, "most": most.share, "most_system": most_system}
+    return make_finding("unequal_judging", message, advice=advice, system=system, **details)
 
 
 def _list_to_judge(questions: AuditedQuestions, outputs: Outputs) -> Iterator[AuditFinding]:
@@ -214,14 +202,9 @@ def _list_ahead(output: Output, judged: Mapping[str, int]) -> list[str]:
 def _describe_to_judge(question: AuditedQuestion, agreed: Sequence[tuple[str, int]], systems: int) -> AuditFinding:
     doc_id, count = agreed[0]
     more = f"; {len(agreed) - 1} more like it" if len(agreed) > 1 else ""
-    return AuditFinding(
-        "judge_next",
-        "info",
-        f"{count} of {systems} systems put the unjudged document '{doc_id}' before every relevant one{more}",
-        "judge these documents first: they change most values",
-        (question.row,),
-        details={"documents": [{"doc_id": one, "systems": number} for one, number in agreed], "systems": systems},
-    )
+    message = f"{count} of {systems} systems put the unjudged document '{doc_id}' before every relevant one{more}"
+    documents = [{"doc_id": one, "systems": number} for one, number in agreed]
+    return make_finding("judge_next", message, question.row, documents=documents, systems=systems)
 
 
 def _explain(questions: AuditedQuestions) -> str:
