@@ -130,15 +130,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class AuditCheck:
-    """What one check of a dataset came to.
-
-    Attributes:
-        name: the name of the check, for programs: `duplicates`.
-        title: what it looks for.
-        skipped: why it could not be made, and what to do; None if it was made.
-        remark: a sentence that holds with or without findings; "" for none.
-        tables: the numbers behind it.
-    """
+    """What one check of a dataset came to; `CheckContent` says what its parts mean."""
 
     name: str
     title: str
@@ -156,13 +148,7 @@ class AuditCheck:
 
 @dataclass(frozen=True, slots=True)
 class DatasetAudit:
-    """The checks of one dataset.
-
-    Attributes:
-        questions: how many questions are evaluated.
-        with_reference, with_relevant: how many of them have a gold answer, and a relevant document.
-        origin: where it comes from: its version, how it was made, who reviewed it; "" if it does not say.
-    """
+    """The checks of one dataset; `DatasetContent` says what its parts mean."""
 
     name: str
     questions: int
@@ -174,13 +160,7 @@ class DatasetAudit:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What an audit found.
-
-    Attributes:
-        name: the name of the spec.
-        datasets: its datasets.
-        results: the names of the results whose values were used; none if the evaluation has not run.
-    """
+    """What an audit of a spec found. `results` are those whose values were used; none if it was not evaluated."""
 
     name: str
     datasets: tuple[DatasetAudit, ...]

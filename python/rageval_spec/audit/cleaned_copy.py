@@ -30,9 +30,7 @@ class Cleaned:
     """A cleaned copy, before it is written.
 
     Attributes:
-        files: the content of each file to write.
-        removed: the number of questions that the copy leaves out.
-        kept: the number of questions in it.
+        removed, kept: the numbers of questions that the copy leaves out and has.
         use: what to write in the spec in order to use it: `path: golden.clean.jsonl`.
         lacks: what the file says about itself and the copy does not: JSON Lines have no place for it.
     """

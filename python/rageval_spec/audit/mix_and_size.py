@@ -27,14 +27,9 @@ _UNTOLD = "(too few common words to tell)"
 
 
 class WantedMix(NamedTuple):
-    """The wanted shares of the values of a column.
+    """The wanted shares, in percent, of the values of a column, and the option that gives other ones.
 
-    Attributes:
-        name: what the column says: `type`.
-        columns: the names that it can have.
-        shares: in percent.
-        option: the option that gives other shares.
-        is_default: whether the user named no shares.
+    `columns` are the names that the column can have; `is_default` says that the user named no shares.
     """
 
     name: str

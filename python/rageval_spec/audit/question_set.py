@@ -78,11 +78,7 @@ class AuditedQuestion:
 class AuditedQuestions:
     """The questions of a dataset that are evaluated.
 
-    Attributes:
-        name: the dataset's name in the spec.
-        collection: the tables that they were read from.
-        has_references, has_judgements: whether the dataset has any gold answers, and any judgements.
-        lost: the queries that have judgements and no text.
+    `lost` are the queries that have judgements and no text.
     """
 
     name: str
@@ -94,7 +90,6 @@ class AuditedQuestions:
 
     @cached_property
     def by_id(self) -> Mapping[str, AuditedQuestion]:
-        """The questions by their ids."""
         return {question.query_id: question for question in self.questions}
 
 
@@ -158,8 +153,6 @@ class MetricValues:
     """The values of one metric.
 
     Attributes:
-        metric: its name.
-        systems: the systems, one for each column of `values`.
         query_ids: the questions that every system has a value for, one for each row.
         values: shape (questions, systems); high values are good.
         best: the highest possible value; None if there is none.

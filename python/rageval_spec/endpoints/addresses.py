@@ -46,7 +46,6 @@ def complete_url(base_url: str, ending: Sequence[str], version: Sequence[str] = 
 
 
 def join_path(path: str, further: str) -> str:
-    """A URL's path with `further` appended, which begins with a slash or is empty."""
     return path.rstrip("/") + further if further else path
 
 

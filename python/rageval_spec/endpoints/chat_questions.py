@@ -168,10 +168,7 @@ class _StoppedError(Exception):
 
 
 def threads_for(model: ChatModel[Any], context: Context) -> int:
-    """How many threads ask a model: twice the number of its calls that may be under way.
-
-    So the next question is ready when a call ends, and a question that waits for a retry does not hold up others.
-    """
+    """Twice the number of a model's calls under way, so that a question is ready when a call ends."""
     return 2 * (getattr(model.node, "concurrency", None) or context.concurrency)
 
 

@@ -48,10 +48,7 @@ class Chunk(NamedTuple):
 
     Attributes:
         chunk_id: the document's id if the chunk is the whole document; otherwise that id, `#` and a number from 1.
-        doc_id: the id of its document.
-        start: the offset of its first character in the document's text.
-        end: the offset after its last character; `document.text[start:end] == text`.
-        text: its text, headings included.
+        start, end: its offsets: `document.text[start:end] == text`.
         headings: the headings it stands under, the outermost first.
         page: the page on which it begins, from 1; None if the document has no pages.
     """
@@ -174,7 +171,6 @@ def _cut_at_words(text: str, start: int, end: int, size: int) -> Iterator[tuple[
 
 
 def _fill(pieces: list[_Piece], size: int) -> Iterator[list[_Piece]]:
-    """The pieces of a section in groups of about equal length, none above `size`."""
     left = _size(pieces)
     group = list[_Piece]()
     for piece in pieces:
@@ -307,7 +303,6 @@ def _compare(vectors: NDArray[np.float32] | None, pairs: Sequence[tuple[int, int
 
 
 def _overlap(first: frozenset[str], second: frozenset[str]) -> float:
-    """The share of the shorter text's words that the longer one has too."""
     return len(first & second) / max(1, min(len(first), len(second)))
 
 
@@ -321,12 +316,7 @@ EASY, HARD = 1, 5
 
 @dataclass(frozen=True)
 class Search:
-    """The retrievers of a corpus.
-
-    Attributes:
-        systems: the retrievers by name.
-        corpus: its chunks, as a table of `doc_id`, `title` and `text`.
-    """
+    """The retrievers of a corpus by name, and its chunks, as a table of `doc_id`, `title` and `text`."""
 
     systems: Mapping[str, System[Any]]
     corpus: pl.DataFrame

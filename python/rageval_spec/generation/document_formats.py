@@ -41,13 +41,11 @@ class TextBlock(NamedTuple):
 
 
 class Content(NamedTuple):
-    """The text of one file.
+    """The text of one file, with line feeds between lines.
 
     Attributes:
-        text: the text, with line feeds between lines.
         blocks: its parts, in order, without overlaps; together they contain everything except white space.
-        title: what the file itself says its title is; "" if it does not say.
-        version: the version that the file itself names; "" if it names none.
+        title, version: what the file itself says they are; "" if it does not say.
         pages: the offset at which each page begins; empty if the file has no pages.
         unread: what could not be read in a file that was otherwise read: pages without text.
     """

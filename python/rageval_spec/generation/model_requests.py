@@ -180,13 +180,11 @@ JUDGE = "judge"
 
 
 def render(name: str, **variables: str | int) -> str:
-    """A prompt of this package with its variables. Untrusted texts among them must be fenced already."""
     return load(name).render(**variables)
 
 
 @cache
 def load(name: str) -> Prompt:
-    """A prompt by its name in `PROMPT_NAMES`, or the rules of judges."""
     path = JUDGING / "system.jinja" if name == JUDGE else FOLDER / f"{name}.jinja"
     return load_prompt(name, path, path.name, is_own=True)
 
@@ -235,11 +233,7 @@ class Steps:
 
 @dataclass(frozen=True)
 class GeneratorModels:
-    """Who writes and who checks.
-
-    Attributes:
-        judge: judges whether an answer is supported, by `criterion`.
-    """
+    """Who writes and who checks, and the judge that decides by `criterion` whether an answer is supported."""
 
     writer: ChatModel[Any]
     checker: ChatModel[Any]
@@ -313,11 +307,7 @@ class RealAsker(Asker):
 
 
 class ForeseeingAsker(Asker):
-    """Makes no call. What is stored is used, and the calls for the rest are collected.
-
-    Attributes:
-        estimates: the calls that are missing.
-    """
+    """Makes no call: what is stored is used, and `estimates` has the calls for the rest."""
 
     def __init__(self, models: GeneratorModels) -> None:
         super().__init__(models)

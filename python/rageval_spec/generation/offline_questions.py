@@ -172,10 +172,7 @@ class Unit(NamedTuple):
     """What a retriever finds: a chunk, or a document of a corpus.
 
     Attributes:
-        unit_id: its id in the corpus.
-        doc_id: the id of its document.
         title: the title of its document; "" if it has none.
-        text: its text.
         spans: the parts of the text that hold sentences: no headings, code or tables.
         headings: the headings inside its text: offsets and words.
         under: the headings that its beginning stands under.
@@ -194,11 +191,8 @@ class OfflineQuestion(NamedTuple):
     """A question.
 
     Attributes:
-        form: how it was made.
-        text: the question.
         units: the positions of the units that it is about.
-        start: the offset in the text of its unit where what it was made from begins; of a title 0.
-        end: the offset after that; of a title 0.
+        start, end: the offsets in the text of its unit of what it was made from; of a title 0.
         answer: what belongs in the gap of a cloze question; "" otherwise.
         overlap: the share of the weight of its telling words that the rest of its first unit has too.
     """
@@ -224,8 +218,6 @@ class OfflineQuestions(NamedTuple):
     """The questions, those that were dropped, and what is left out of the corpus so that they are not trivial.
 
     Attributes:
-        questions: the questions, in the order in which they were made.
-        dropped: the others.
         held_out: by position of a unit, the parts of its text that are left out, in order.
         untitled: the positions of units whose title is left out.
     """
@@ -403,7 +395,6 @@ class _Maker:
         return self._sources[place]
 
     def _cut_window(self, sentence: Sentence, form: Form) -> tuple[str, str]:
-        """The most telling words in a row, and the answer if there is a gap."""
         words = sentence.words
         width = self._random.choice(_WINDOWS) + (form == "cloze")
         weights = [self._vocabulary.weigh(word.term) for word in words]

@@ -22,13 +22,8 @@ _ASKED = frozenset({"paragraph", "list"})
 
 
 class OfflineSet(NamedTuple):
-    """A test set.
-
-    Attributes:
-        rows: the questions, as the dataset `jsonl` reads them without any mapping.
-        corpus: the corpus without what the questions were made from: what a retriever is to search.
-        rejected: the questions that were dropped, each with its reason.
-        remarks: sentences about what could not be as wanted.
+    """A test set: its questions, as the dataset `jsonl` reads them, the corpus without what they were made from, the
+    questions that were dropped, and sentences about what could not be as wanted.
     """
 
     rows: list[Row]

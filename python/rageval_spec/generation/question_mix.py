@@ -61,7 +61,6 @@ class Mix:
         return [slot for slot, _ in zip(self._walk(seed), range(count), strict=False)]
 
     def _walk(self, seed: int) -> Iterator[Slot]:
-        """Slots without end: each time the one that is furthest behind its shares."""
         shares = self.shares
         cells = list(product(*(shares[part] for part in PARTS)))
         Random(seed).shuffle(cells)
@@ -169,11 +168,7 @@ Places = tuple[int, ...]
 
 
 class Picker:
-    """Deals chunks to questions: every document has its turn before one has a second, then every chunk.
-
-    Attributes:
-        per_chunk: how many questions are made from a chunk at most.
-    """
+    """Deals chunks to questions: every document has its turn before one has a second, then every chunk."""
 
     def __init__(self, chunks: Sequence[Chunk], groups: Sequence[Places], per_chunk: int, seed: int) -> None:
         """`groups` are positions of chunks that belong together, best first. The same seed deals the same chunks."""

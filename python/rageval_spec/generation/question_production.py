@@ -258,18 +258,14 @@ class Candidate:
     """A question of the test set, or one that was rejected.
 
     Attributes:
-        slot: what it should be like.
         attempt: how many questions were tried for the slot before it.
-        chunks: what it should be answered from; for an unanswerable one, what it is about.
-        places: the positions of these chunks in the corpus.
+        chunks: what it should be answered from; or what an unanswerable one is about. `places` are their positions.
         draft: what the model wrote; None if it wrote no question.
         spans: where the evidence stands in the chunks.
         ranks: where each retriever ranks its sources; None if one is not found.
         difficulty: how hard its sources are to find; None for an unanswerable question.
-        reason: why it was rejected; None if it was not.
-        detail: what exactly was found.
+        reason: why it was rejected; None if it was not. `detail` is what exactly was found.
         raw: the reply that could not be read.
-        language: the code of its language; "" if it is not clear.
         own_answer: what the model answers without documents; "" if it knows no answer.
         is_call_failed: whether it was rejected because a call failed, which another evaluation can change.
         unfinished: why it was not checked to the end: a limit; None if it was.
@@ -336,10 +332,7 @@ class Order:
     """What is ordered.
 
     Attributes:
-        count: how many questions.
-        mix: the shares of types, difficulties, styles and kinds.
         language: the code of the language to write in; None for that of the documents.
-        seed: chooses the chunks.
         attempts: how many questions may be tried for each that is wanted.
         per_chunk: how many questions are made from a chunk at most.
         within: a question is rejected if no retriever ranks its source this high; 0 accepts any rank.
@@ -366,13 +359,8 @@ class Order:
 
 @dataclass(frozen=True)
 class Corpus:
-    """What questions are made from.
-
-    Attributes:
-        chunks: all chunks.
-        titles: the title of each document by its id.
-        find_groups: returns up to a number of groups of chunks that belong together, as positions, best first.
-        search: the retrievers that say how hard a source is to find.
+    """What questions are made from: chunks, the titles of documents by id, a function that pairs a number of chunks
+    by position, best first, and the retrievers that say how hard a source is to find.
     """
 
     chunks: Sequence[Chunk]

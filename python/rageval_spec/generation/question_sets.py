@@ -41,19 +41,13 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class GenerationOrigin:
-    """How a test set was made.
-
-    Attributes:
-        documents: the documents by id.
-        made: what every row says about it: the program, the models, the prompts, the seed.
-    """
+    """How a test set was made: its documents by id, and what every row says about it."""
 
     documents: Mapping[str, SourceDocument]
     made: Mapping[str, Any]
 
 
 def write_row(one: Candidate, origin: GenerationOrigin) -> Row:
-    """The row of an accepted question. Values that it cannot have are None."""
     is_answerable = one.slot.kind != "unanswerable"
     chunks = one.chunks if is_answerable else ()
     return {
@@ -99,7 +93,6 @@ def write_rejected(one: Candidate) -> Row:
 
 
 def write_chunk(chunk: Chunk, document: SourceDocument) -> Row:
-    """A chunk as a row of a corpus, with its place in its document."""
     return {
         "doc_id": chunk.chunk_id,
         "title": write_title(chunk, document),
@@ -161,13 +154,9 @@ class KindShare:
 
 @dataclass(frozen=True)
 class GeneratedTestSet:
-    """A test set.
+    """A test set: its rows, those of questions that failed a check, and why it has fewer questions than were ordered.
 
-    Attributes:
-        rows: its questions; see `rows.write_row`.
-        rejected: the questions that failed a check, each with its reason.
-        shortages: why there are fewer questions than were ordered.
-        stopped: why it is not finished; None if it is.
+    `stopped` says why it is not finished; None if it is.
     """
 
     rows: Sequence[Row]
@@ -182,7 +171,6 @@ class GeneratedTestSet:
 
     @property
     def reasons(self) -> Mapping[str, int]:
-        """How many questions were rejected for each reason, the most frequent first."""
         counts = Counter(row["reason"] for row in self.rejected)
         return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
@@ -230,13 +218,7 @@ def _tell_shortage(shortage: str) -> str:
 
 @dataclass(frozen=True)
 class DocumentSource:
-    """The documents of a test set, read when they are first needed.
-
-    Attributes:
-        path: a folder, a file or a corpus.
-        columns: the names of a corpus's keys.
-        size: the words of a chunk.
-    """
+    """The documents of a test set, read when they are first needed and cut into chunks of `size` words."""
 
     path: Path
     columns: CorpusColumns
@@ -454,7 +436,6 @@ class _Balance:
 
 
 def _improve(chosen: list[str], kinds: Sequence[Counter[str]], balance: _Balance, shares: Iterable[str]) -> bool:
-    """Move each group to the set where it fits better; whether any was moved."""
     moved = False
     for place, added in enumerate(kinds):
         here = chosen[place]

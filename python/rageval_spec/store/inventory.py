@@ -44,7 +44,6 @@ class StoreEntry:
 
     Attributes:
         key: the key of the step that made a run, or of the model or system that replied; otherwise a file name.
-        size: the size in bytes.
         used: the time of its last use, in seconds since 1970.
         count: the number of runs, replies or files.
         title: a description for people, for example `bm25 on golden`; can be empty.

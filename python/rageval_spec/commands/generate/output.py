@@ -78,12 +78,9 @@ class Summary:
     """What came out.
 
     Attributes:
-        questions: how many questions there are; `wanted` were ordered.
-        chunks: how many chunks they are about, of `all_chunks`; `documents` likewise.
+        chunks: how many chunks the questions are about, of `all_chunks`; `documents` likewise.
         shares: the made and the wanted number of each sort.
-        rejected: how many questions were rejected for each reason.
         shortages: why there are fewer than were ordered.
-        stopped: why it is not finished.
         cost: US dollars that were spent now; None if the cost of a call is unknown.
     """
 

@@ -326,13 +326,11 @@ def quote_reply(text: str) -> str:
 
 
 def show_value(value: Any) -> str:
-    """A value as JSON in ASCII, cut after 80 characters."""
     shown = json.dumps(value, ensure_ascii=True, default=str)
     return shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "..."
 
 
 def name_place(path: str) -> str:
-    """The name of a place in a reply, such as `'verdicts[0].claim'`; "the reply" if the path is empty."""
     return f"'{path}'" if path else "the reply"
 
 

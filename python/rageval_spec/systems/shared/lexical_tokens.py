@@ -46,12 +46,9 @@ _UNSPACED = {
 
 @dataclass(frozen=True, slots=True)
 class ChosenTokenizer:
-    """The tokenizer that fits a set of texts.
+    """The tokenizer that fits a set of texts, and the share of letters, 0 to 1, that `words` would miss.
 
-    Attributes:
-        tokenizer: `unicode` if `words` would miss at least 5% of the letters.
-        share: the share of letters that `words` would miss, 0 to 1.
-        scripts: the scripts without spaces among them, the most frequent first; "combining marks" for the rest.
+    `scripts` are those without spaces among them, the most frequent first; "combining marks" stands for the rest.
     """
 
     tokenizer: Tokenizer

@@ -108,9 +108,6 @@ class AskError(TryError):
     """A question was not answered.
 
     Attributes:
-        is_temporary: whether asking again may help.
-        wait: the seconds that the system asks to wait before another try; None if it does not say.
-        is_refusal: whether the system said that it gets too many requests.
         reply: the reply, if a later evaluation may be able to parse it; otherwise None.
         seconds: how long the try took.
     """
