@@ -211,6 +211,8 @@ def _describe_check(anchor: str, check: audit_findings.AuditCheck) -> dict[str, 
     shown = check.findings[:MOST_ON_PAGE]
     found = {one.severity for one in check.findings}
     rest = len(check.findings) - len(shown)
+    described = [_describe_alike(group) for group in audit_findings.group_alike(shown)]
+    advised = ["", *(one["advice"] for one in described)]
     return {
         "id": anchor,
         "title": make_visible(check.title),
@@ -221,7 +223,7 @@ def _describe_check(anchor: str, check: audit_findings.AuditCheck) -> dict[str, 
         "count": len(check.findings),
         "skipped": make_visible(check.skipped or ""),
         "remark": make_visible(check.remark),
-        "findings": _describe_findings(shown),
+        "findings": [one | {"repeats": one["advice"] == last} for one, last in zip(described, advised, strict=False)],
         "more": f"{count_noun(rest, 'more finding')} in the JSON: --format json" if rest > 0 else "",
         "tables": [
             {
@@ -234,13 +236,6 @@ def _describe_check(anchor: str, check: audit_findings.AuditCheck) -> dict[str, 
             for table in check.tables
         ],
     }
-
-
-def _describe_findings(findings: Sequence[audit_findings.AuditFinding]) -> list[dict[str, Any]]:
-    """The findings, those that say the same as one, and advice only where the last finding has another."""
-    described = [_describe_alike(group) for group in audit_findings.group_alike(findings)]
-    advised = ["", *(one["advice"] for one in described)]
-    return [one | {"repeats": one["advice"] == last} for one, last in zip(described, advised, strict=False)]
 
 
 def _describe_alike(group: Sequence[audit_findings.AuditFinding]) -> dict[str, Any]:

@@ -440,6 +440,7 @@ _LINK_WORDS = "in on at of by to and or from for since until im am und en et du 
 _LINKS = frozenset(_LINK_WORDS.split())
 _BANDS, _ROWS = 16, 4
 _HASHES = _BANDS * _ROWS
+_FACTORS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x27D4EB2F165667C5)
 _BLOCK = 20_000
 """How many texts are hashed at once."""
 _CROWD = 20
@@ -518,19 +519,9 @@ def _sign(texts: Sequence[str]) -> NDArray[np.uint32]:
     kept = np.cumsum(lengths - SHINGLE + 1)
     own = hashes[inside]
     signs = np.empty((len(texts), _HASHES), dtype=np.uint32)
-    for number, (factor, shift) in enumerate(_list_functions()):
-        mixed = ((own * factor + shift) >> np.uint64(32)).astype(np.uint32)
+    # Odd factors and shifts, the same in every process.
+    drawn = np.random.default_rng(20240229).integers(0, 2**63, size=(_HASHES, 2), dtype=np.uint64)
+    for number, (factor, shift) in enumerate(drawn):
+        mixed = ((own * (factor | np.uint64(1)) + shift) >> np.uint64(32)).astype(np.uint32)
         signs[:, number] = np.minimum.reduceat(mixed, np.r_[0, kept[:-1]])
     return signs
-
-
-_FACTORS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x27D4EB2F165667C5)
-
-
-def _list_functions() -> Iterator[tuple[np.uint64, np.uint64]]:
-    """Odd factors and shifts, the same in every process."""
-    import numpy as np
-
-    drawn = np.random.default_rng(20240229).integers(0, 2**63, size=(_HASHES, 2), dtype=np.uint64)
-    for factor, shift in drawn:
-        yield factor | np.uint64(1), shift

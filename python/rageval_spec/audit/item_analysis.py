@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec import kernels
@@ -208,19 +208,15 @@ def _remark_on_count(systems: int, metric: str) -> str:
 
 
 def _tabulate(correlations: NDArray[np.float64]) -> Table:
-    values = tuple((name, count, count / len(correlations)) for name, count in _count_ranges(correlations))
-    rows = tuple((name, f"{count:,}", format_percent(share)) for name, count, share in values)
-    return Table(("item-rest correlation", "questions", "share"), rows, values)
-
-
-def _count_ranges(correlations: NDArray[np.float64]) -> Iterator[tuple[str, int]]:
     import numpy as np
 
     told = correlations[~np.isnan(correlations)]
     ranges = (("below 0", -2.0, 0.0), ("0 to 0.2", 0.0, 0.2), ("0.2 to 0.4", 0.2, 0.4), ("0.4 and above", 0.4, 2.0))
-    for name, low, high in ranges:
-        yield name, int(((told >= low) & (told < high)).sum())
-    yield "none: all systems are equal", len(correlations) - len(told)
+    counts = {name: int(((told >= low) & (told < high)).sum()) for name, low, high in ranges}
+    counts["none: all systems are equal"] = len(correlations) - len(told)
+    values = tuple((name, count, count / len(correlations)) for name, count in counts.items())
+    rows = tuple((name, f"{count:,}", format_percent(share)) for name, count, share in values)
+    return Table(("item-rest correlation", "questions", "share"), rows, values)
 
 
 LIKELY = 0.7

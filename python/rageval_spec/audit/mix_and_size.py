@@ -236,7 +236,11 @@ def check_size(questions: AuditedQuestions, wanted: int, powers: Sequence[Power]
         powers: what the questions can show, from the values of an evaluation; None without one.
         why_none: why there are no values, and what to do.
     """
-    findings = [*_find_too_few(questions, wanted), *(found for power in powers or () for found in _find_weak(power))]
+    findings = [found for power in powers or () for found in _find_weak(power)]
+    if (count := len(questions.questions)) < wanted:
+        message = f"{count_noun(count, 'question')}, and {wanted:,} are wanted"
+        advice = f"add {count_noun(wanted - count, 'question')}, or set the number with --count"
+        findings.insert(0, make_finding("few_questions", message, advice=advice, questions=count, wanted=wanted))
     if powers is None:
         remark = f"What drop the questions can show is not known: {why_none}."
         return AuditCheck("size", TITLE, tuple(findings), remark=remark)
@@ -254,15 +258,6 @@ def _explain(powers: Sequence[Power]) -> str:
             "the same questions usually go together. For the real one: plan --power --from A --from B."
         )
     return text
-
-
-def _find_too_few(questions: AuditedQuestions, wanted: int) -> list[AuditFinding]:
-    count = len(questions.questions)
-    if count >= wanted:
-        return []
-    message = f"{count_noun(count, 'question')}, and {wanted:,} are wanted"
-    advice = f"add {count_noun(wanted - count, 'question')}, or set the number with --count"
-    return [make_finding("few_questions", message, advice=advice, questions=count, wanted=wanted)]
 
 
 def _find_weak(power: Power) -> list[AuditFinding]:

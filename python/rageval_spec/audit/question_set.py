@@ -96,7 +96,9 @@ class AuditedQuestions:
 def read_questions(dataset: Dataset[Any], collection: Collection, asked: Sequence[str]) -> AuditedQuestions:
     """The questions of a dataset with these ids; `collection` is what it opened."""
     places = _find_places(dataset, collection)
-    judged = _group_judgements(collection.qrels)
+    judged: dict[str, dict[str, int]] = {}
+    for query_id, doc_id, relevance in () if collection.qrels is None else collection.qrels.iter_rows():
+        judged.setdefault(query_id, {})[doc_id] = relevance
     table = collection.references
     references = {} if table is None else {row["query_id"]: row for row in table.iter_rows(named=True)}
     columns = {} if collection.columns is None else dict(collection.columns.select("query_id", "columns").iter_rows())
@@ -132,13 +134,6 @@ def _find_places(dataset: Dataset[Any], collection: Collection) -> dict[str, str
         query_id: f"{place} (query {query_id})" if place in shared else place
         for query_id, place in zip(collection.queries["query_id"], places, strict=False)
     }
-
-
-def _group_judgements(qrels: pl.DataFrame | None) -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = {}
-    for query_id, doc_id, relevance in () if qrels is None else qrels.iter_rows():
-        found.setdefault(query_id, {})[doc_id] = relevance
-    return found
 
 
 _ROUNDING = 1e-9

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec.audit.audit_findings import AuditCheck, AuditFinding, Table, make_finding
 from rageval_spec.audit.question_set import (
     NO_SAMPLES,
-    AuditedQuestion,
     AuditedQuestions,
     Output,
     Outputs,
@@ -185,26 +185,17 @@ def _list_to_judge(questions: AuditedQuestions, outputs: Outputs) -> Iterator[Au
             found.append((question, agreed, len(ranking)))
     found.sort(key=lambda one: (-one[1][0][1] / one[2], -len(one[1])))
     for question, agreed, systems in found:
-        yield _describe_to_judge(question, agreed, systems)
+        first = f"{agreed[0][1]} of {systems} systems put the unjudged document '{agreed[0][0]}'"
+        more = f"; {len(agreed) - 1} more like it" if len(agreed) > 1 else ""
+        documents = [{"doc_id": one, "systems": number} for one, number in agreed]
+        message = f"{first} before every relevant one{more}"
+        yield make_finding("judge_next", message, question.row, documents=documents, systems=systems)
 
 
 def _list_ahead(output: Output, judged: Mapping[str, int]) -> list[str]:
     """The unjudged documents among a system's first ones that come before every relevant document."""
-    ahead = []
-    for doc_id in (output.doc_ids or ())[:_FIRST]:
-        if judged.get(doc_id, 0) > 0:
-            break
-        if doc_id not in judged:
-            ahead.append(doc_id)
-    return ahead
-
-
-def _describe_to_judge(question: AuditedQuestion, agreed: Sequence[tuple[str, int]], systems: int) -> AuditFinding:
-    doc_id, count = agreed[0]
-    more = f"; {len(agreed) - 1} more like it" if len(agreed) > 1 else ""
-    message = f"{count} of {systems} systems put the unjudged document '{doc_id}' before every relevant one{more}"
-    documents = [{"doc_id": one, "systems": number} for one, number in agreed]
-    return make_finding("judge_next", message, question.row, documents=documents, systems=systems)
+    ahead = takewhile(lambda doc_id: judged.get(doc_id, 0) <= 0, (output.doc_ids or ())[:_FIRST])
+    return [doc_id for doc_id in ahead if doc_id not in judged]
 
 
 def _explain(questions: AuditedQuestions) -> str:

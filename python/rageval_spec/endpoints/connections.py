@@ -117,7 +117,10 @@ class Connections:
         finally:
             with self._lock:
                 self._busy.discard(timed.untimed)
-        if response.will_close or not self._keep_idle(connection):
+        with self._lock:
+            if keeps := not (response.will_close or self._closed):
+                self._idle.append(connection)
+        if not keeps:
             connection.close()
         return Reply(response.status, response.reason, response.headers, content)
 
@@ -131,13 +134,6 @@ class Connections:
         path = join_path(self._url.path, request.path)
         target = (path or "/") + (f"?{queries}" if queries else "")
         return f"http://{self._url.netloc}{target}" if self._is_relayed else target
-
-    def _keep_idle(self, connection: HTTPConnection) -> bool:
-        with self._lock:
-            if not self._closed:
-                self._idle.append(connection)
-                return True
-        return False
 
     def _take_idle(self) -> HTTPConnection | None:
         with self._lock:

@@ -27,8 +27,8 @@ _LATE_RETRIES = 1
 class ServiceError(RagevalError):
     """A call that failed for good; the message has the URL, the reason and the beginning of the reply.
 
-    `status` and `content`, the beginning of the reply's body, are empty if none came. `is_too_large` says that the reply
-    is larger than the limit, so that asking for less can help.
+    `status` and `content`, the beginning of the reply's body, are empty if none came. `is_too_large` says that the
+    reply is larger than the limit, so that asking for less can help.
     """
 
     def __init__(

@@ -137,7 +137,12 @@ def _find_pieces(document: SourceDocument, size: int) -> Iterator[_Piece]:
 
 def _cut_block(text: str, block: TextBlock, section: int, size: int) -> Iterator[_Piece]:
     """A long block as lines, if it is code or a table, or as sentences; what is still too long, as words."""
-    for start, end in _find_joints(text, block):
+    content = text[block.start : block.end]
+    if block.kind in {"code", "table"}:
+        joints = [line.span() for line in re.finditer(r"\S(?:.*\S)?", content)]
+    else:
+        joints = kernels.split_sentences(content)
+    for start, end in ((block.start + first, block.start + last) for first, last in joints):
         words = count_words(text[start:end])
         if words <= size:
             yield _Piece(start, end, words, section, block.level)
@@ -146,15 +151,6 @@ def _cut_block(text: str, block: TextBlock, section: int, size: int) -> Iterator
                 _Piece(first, last, count_words(text[first:last]), section, block.level)
                 for first, last in _cut_at_words(text, start, end, size)
             )
-
-
-def _find_joints(text: str, block: TextBlock) -> Iterator[tuple[int, int]]:
-    content = text[block.start : block.end]
-    if block.kind in {"code", "table"}:
-        found = [line.span() for line in re.finditer(r"\S(?:.*\S)?", content)]
-    else:
-        found = kernels.split_sentences(content)
-    yield from ((block.start + start, block.start + end) for start, end in found)
 
 
 def _cut_at_words(text: str, start: int, end: int, size: int) -> Iterator[tuple[int, int]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -98,19 +99,14 @@ def _differ(first: str, second: str) -> bool:
 
 
 def _has_own(words: Sequence[str], others: Sequence[str]) -> bool:
-    return any(word not in others and not _is_spelled_alike(word, others) for word in words if _is_telling(word))
-
-
-def _is_telling(word: str) -> bool:
-    return len(word) >= _TELLING or any(letter.isdigit() for letter in word)
-
-
-def _is_spelled_alike(word: str, others: Sequence[str]) -> bool:
     from rapidfuzz.fuzz import ratio
 
-    if any(letter.isdigit() for letter in word):
-        return False
-    return any(ratio(word, other) >= _ALIKE for other in others)
+    for word in words:
+        has_digit = any(map(str.isdigit, word))
+        is_telling = word not in others and (has_digit or len(word) >= _TELLING)
+        if is_telling and (has_digit or all(ratio(word, other) < _ALIKE for other in others)):
+            return True
+    return False
 
 
 PHRASES = "unanchored.toml"
@@ -147,7 +143,8 @@ def find_leak(question: str, answer: str, kind: str, language: str = "") -> str 
     if kind in _CHOOSING:
         return None
     asked, said = split_question_words(question), split_question_words(answer)
-    run = _find_longest_run(said, asked)
+    longest = SequenceMatcher(None, said, asked, autojunk=False).find_longest_match()
+    run = said[longest.a : longest.a + longest.size]
     if len(run) >= _FEWEST_IN_A_ROW and len(run) >= _SHARE_IN_A_ROW * len(said):
         return " ".join(run)
     frequent = _frequent_words(language)
@@ -164,19 +161,6 @@ def split_question_words(text: str) -> list[str]:
         else:
             words += [word[at : at + 2] for at in range(max(1, len(word) - 1))]
     return words
-
-
-def _find_longest_run(words: Sequence[str], others: Sequence[str]) -> Sequence[str]:
-    best, end, lengths = 0, 0, [0] * (len(others) + 1)
-    for at, word in enumerate(words, 1):
-        row = [0] * (len(others) + 1)
-        for place, other in enumerate(others, 1):
-            if word == other:
-                row[place] = lengths[place - 1] + 1
-                if row[place] > best:
-                    best, end = row[place], at
-        lengths = row
-    return words[end - best : end]
 
 
 @cache

@@ -309,9 +309,6 @@ class Candidate:
         if self.reason is None:
             self.reason, self.detail, self.raw = reason, detail, raw
 
-    def readmit(self) -> None:
-        self.reason, self.detail, self.raw = None, "", None
-
     def fail(self, failed: Failed, reason: Reason) -> None:
         """Reject the question because a reply is missing or cannot be read; a limit leaves it undecided."""
         if failed.is_unfinished:
@@ -454,7 +451,7 @@ class QuestionMaker:
             best = max(own, key=lambda one: (wanted[one.difficulty or ""], -one.attempt))
             own.remove(best)
             wanted[best.difficulty or ""] -= 1
-            best.readmit()
+            best.reason, best.detail, best.raw = None, "", None
             chosen.append(best)
         self._set_aside = [one for own in offered.values() for one in own]
         expect(len(chosen) * (self._order.steps - 1))

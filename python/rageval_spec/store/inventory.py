@@ -11,7 +11,6 @@ import json
 import shutil
 import sqlite3
 import time
-import uuid
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -20,8 +19,8 @@ from typing import Literal
 
 from rageval_spec.errors import RagevalError
 from rageval_spec.store import replies
-from rageval_spec.store.disk import ABANDONED_AFTER, DIGESTS_FOLDER, prepare
-from rageval_spec.store.store import MANIFEST, TABLES_FOLDER
+from rageval_spec.store.disk import ABANDONED_AFTER, DIGESTS_FOLDER
+from rageval_spec.store.store import MANIFEST, TABLES_FOLDER, remove_table
 
 Kind = Literal["run", "replies", "answers", "digests", "unfinished", "damaged"]
 KINDS: dict[Kind, str] = {
@@ -59,7 +58,7 @@ class StoreEntry:
 
 def list_entries(store: Path) -> list[StoreEntry]:
     """All entries of a store by kind, the last used first; an empty list if there is no store."""
-    found = [*_list_runs(store), *_list_replies(store), *_list_digests(store), *_list_rest(store)]
+    found = [*_list_runs(store), *_list_replies(store), *_list_files(store)]
     return sorted(found, key=lambda entry: (list(KINDS).index(entry.kind), -entry.used, entry.key))
 
 
@@ -100,13 +99,10 @@ def _list_replies(store: Path) -> Iterator[StoreEntry]:
         yield StoreEntry(kind, key, size, replies.last_use(path, key), count)
 
 
-def _list_digests(store: Path) -> Iterator[StoreEntry]:
-    files = _children(store / DIGESTS_FOLDER)
-    if files:
+def _list_files(store: Path) -> Iterator[StoreEntry]:
+    """Digests, and files that are no longer used."""
+    if files := _children(store / DIGESTS_FOLDER):
         yield StoreEntry("digests", "", _measure(files), max(map(_read_time, files)), len(files))
-
-
-def _list_rest(store: Path) -> Iterator[StoreEntry]:
     for path in _children(store / "temporary"):
         yield StoreEntry("unfinished", path.name, _measure([path]), _read_time(path))
     for path in _children(store / replies.REPLIES_FOLDER):
@@ -194,7 +190,8 @@ def remove(store: Path, entries: Iterable[StoreEntry]) -> list[StoreEntry]:
     try:
         for entry in unused:
             if entry.kind == "run":
-                _remove_run(store, entry.key)
+                with suppress(FileNotFoundError):  # another process was first
+                    remove_table(store, entry.key)
             for path in _find_files(store, entry):
                 if path.is_dir():
                     shutil.rmtree(path, ignore_errors=True)
@@ -206,13 +203,6 @@ def remove(store: Path, entries: Iterable[StoreEntry]) -> list[StoreEntry]:
     except (OSError, sqlite3.Error) as error:
         raise RagevalError(f"store: cannot remove from {store}: {error}") from error
     return unused
-
-
-def _remove_run(store: Path, key: str) -> None:
-    aside = prepare(store, "temporary") / f"{key}.{uuid.uuid4().hex}"
-    with suppress(FileNotFoundError):  # another process was first
-        (store / TABLES_FOLDER / key).rename(aside)
-        shutil.rmtree(aside, ignore_errors=True)
 
 
 def _find_files(store: Path, entry: StoreEntry) -> Iterator[Path]:

@@ -204,7 +204,7 @@ class FolderStore:
             if self.has(key):
                 message = f"store: {self._table(key)} is damaged and will be computed again: {error}"
                 warnings.warn(message, StoreWarning, 2)
-                self._discard(self._table(key))
+                self.forget(key)
             return None
         with suppress(OSError):
             os.utime(self._manifest(key))  # records when the table was last used
@@ -219,7 +219,10 @@ class FolderStore:
 
     def save(self, key: str, table: pl.DataFrame, record: Record | None = None) -> None:
         try:
-            temporary = self._temporary(key)
+            folder = prepare(self.folder, "temporary")
+            sweep(folder.iterdir())
+            temporary = folder / f"{key}.{uuid.uuid4().hex}"
+            temporary.mkdir()
             _write_partitions(temporary, table, record or {})
             self._publish(temporary, self._table(key))
         except OSError as error:
@@ -229,20 +232,14 @@ class FolderStore:
 
     def forget(self, key: str) -> None:
         if self._table(key).is_dir():
-            self._discard(self._table(key))
+            with suppress(OSError):  # another process was first, or the store is read-only
+                remove_table(self.folder, key)
 
     def _table(self, key: str) -> Path:
         return self.folder / TABLES_FOLDER / key
 
     def _manifest(self, key: str) -> Path:
         return self._table(key) / MANIFEST
-
-    def _temporary(self, name: str) -> Path:
-        folder = prepare(self.folder, "temporary")
-        sweep(folder.iterdir())
-        temporary = folder / f"{name}.{uuid.uuid4().hex}"
-        temporary.mkdir()
-        return temporary
 
     def _publish(self, temporary: Path, table: Path) -> None:
         prepare(self.folder, TABLES_FOLDER)
@@ -253,14 +250,6 @@ class FolderStore:
                 raise
             shutil.rmtree(temporary, ignore_errors=True)  # another process was first, with the same table
         flush_folder(table.parent)
-
-    def _discard(self, table: Path) -> None:
-        try:
-            aside = prepare(self.folder, "temporary") / f"{table.name}.{uuid.uuid4().hex}"
-            table.rename(aside)
-            shutil.rmtree(aside, ignore_errors=True)
-        except OSError:
-            return  # another process was first, or the store is read-only
 
 
 def _write_partitions(folder: Path, table: pl.DataFrame, record: Record) -> None:
@@ -281,17 +270,20 @@ def _write_partitions(folder: Path, table: pl.DataFrame, record: Record) -> None
 def _read_partitions(folder: Path) -> pl.DataFrame:
     import polars as pl
 
-    entries: Sequence[dict[str, str]] = json.loads((folder / MANIFEST).read_bytes())["partitions"]
-    return pl.concat([_read_partition(folder / entry["file"], entry["sha256"]) for entry in entries])
+    parts = []
+    for entry in json.loads((folder / MANIFEST).read_bytes())["partitions"]:
+        content = (folder / entry["file"]).read_bytes()
+        if hashlib.sha256(content).hexdigest() != entry["sha256"]:
+            raise ValueError(f"{entry['file']} has changed since it was written")
+        parts.append(pl.read_parquet(BytesIO(content)))
+    return pl.concat(parts)
 
 
-def _read_partition(path: Path, sha256: str) -> pl.DataFrame:
-    import polars as pl
-
-    content = path.read_bytes()
-    if hashlib.sha256(content).hexdigest() != sha256:
-        raise ValueError(f"{path.name} has changed since it was written")
-    return pl.read_parquet(BytesIO(content))
+def remove_table(store: Path, key: str) -> None:
+    """Remove a table of a store; renamed first, so that no process reads half of it. Raises `OSError`."""
+    aside = prepare(store, "temporary") / f"{key}.{uuid.uuid4().hex}"
+    (store / TABLES_FOLDER / key).rename(aside)
+    shutil.rmtree(aside, ignore_errors=True)
 
 
 def open_store(folder: Path | None) -> Store:

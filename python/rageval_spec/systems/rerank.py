@@ -99,15 +99,13 @@ class Rerank(System[RerankNode]):
         pairs = []
         for query_id, doc_id in zip(top["query_id"], top["doc_id"], strict=True):
             if query_id not in queries or doc_id not in documents:
-                raise self._explain_absent(collection.name, query_id, doc_id, query_id not in queries)
+                document = f"the document {doc_id!r} for query {query_id!r}, which is not in the corpus"
+                query = f"the query {query_id!r}, which is not in the queries"
+                has = f"the run of '{self.node.system}' has {document if query_id in queries else query}"
+                where = f"systems.{self.context.name}"
+                raise DataError(f"{where}: {has} of '{collection.name}'; was it made on other data?")
             pairs.append((queries[query_id], documents[doc_id]))
         return pairs
-
-    def _explain_absent(self, dataset: str, query_id: str, doc_id: str, lacks_query: bool) -> DataError:
-        what = f"the query {query_id!r}" if lacks_query else f"the document {doc_id!r} for query {query_id!r}"
-        part = "queries" if lacks_query else "corpus"
-        message = f"the run of '{self.node.system}' has {what}, which is not in the {part} of '{dataset}'"
-        return DataError(f"systems.{self.context.name}: {message}; was it made on other data?")
 
     def _scores(self, answer: PairScores, top: pl.DataFrame) -> pl.Series:
         import numpy as np
