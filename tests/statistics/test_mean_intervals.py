@@ -181,7 +181,7 @@ def test_an_interval_depends_on_nothing_else() -> None:
     chance = np.random.default_rng(1)
     means = [MeanValues(chance.random(size), of) for size in (5, 9, 40) for of in (UNIT, (0.0, None))]
     together = find_mean_intervals(means, SETTINGS, threads=3)
-    assert together == [find_mean_interval(one, SETTINGS, threads=1) for one in means]
+    assert together == [find_mean_intervals([one], SETTINGS, threads=1)[0] for one in means]
 
 
 def test_differences_and_averages_of_means_have_a_width() -> None:

@@ -505,34 +505,26 @@ ALPHA = 0.05
 _NORMAL = NormalDist()
 
 
-def find_smallest_drop(sd: float, queries: int, alpha: float = ALPHA, power: float = POWER) -> float | None:
-    """The smallest true difference that a paired test on `queries` queries finds with this power.
+def find_smallest_drop(sd: float, queries: int, alpha: float = ALPHA) -> float | None:
+    """The smallest true difference that a paired test on `queries` queries finds with the power `POWER`.
 
     `sd` is the standard deviation of the paired differences. None if the queries are too few for any difference.
     """
     used = queries - _correction(alpha)
-    return None if used < 1 else sd * _reach(alpha, power) / math.sqrt(used)
+    return None if used < 1 else sd * _reach(alpha) / math.sqrt(used)
 
 
-def count_queries(sd: float, drop: float, alpha: float = ALPHA, power: float = POWER) -> int | None:
+def count_queries(sd: float, drop: float, alpha: float = ALPHA) -> int | None:
     """How many queries a paired test needs to find a true difference of `drop` with this power; None if `drop` is 0."""
     if drop <= 0:
         return None
-    needed = (sd * _reach(alpha, power) / drop) ** 2 + _correction(alpha)
+    needed = (sd * _reach(alpha) / drop) ** 2 + _correction(alpha)
     return max(math.ceil(_correction(alpha) + 1), math.ceil(needed))
 
 
-def compute_power(sd: float, queries: int, drop: float, alpha: float = ALPHA) -> float:
-    """The probability that a paired test on `queries` queries finds a true difference of `drop`."""
-    used = queries - _correction(alpha)
-    if used < 1 or drop <= 0:
-        return 0.0
-    return 1.0 if sd == 0 else _NORMAL.cdf(drop * math.sqrt(used) / sd - _NORMAL.inv_cdf(1 - alpha / 2))
-
-
-def _reach(alpha: float, power: float) -> float:
+def _reach(alpha: float) -> float:
     """The distance between no difference and the one to find, in standard errors."""
-    return _NORMAL.inv_cdf(1 - alpha / 2) + _NORMAL.inv_cdf(power)
+    return _NORMAL.inv_cdf(1 - alpha / 2) + _NORMAL.inv_cdf(POWER)
 
 
 def _correction(alpha: float) -> float:

@@ -116,9 +116,9 @@ def find_difference_range(of_values: ValueRange | None) -> ValueRange | None:
     return None if ends is None else (ends[0] - ends[1], ends[1] - ends[0])
 
 
-def find_mean_interval(one: MeanValues, statistics: ResamplingSettings, threads: int | None = None) -> Interval | None:
+def find_mean_interval(one: MeanValues, statistics: ResamplingSettings) -> Interval | None:
     """The interval of one mean; see `find_mean_intervals`."""
-    return find_mean_intervals([one], statistics, threads)[0]
+    return find_mean_intervals([one], statistics)[0]
 
 
 def find_mean_intervals(

@@ -61,9 +61,8 @@ def regress(
     predictors: Mapping[str, Floats],
     clusters: Sequence[Hashable] | None = None,
     weights: Floats | None = None,
-    confidence: float = 0.95,
 ) -> tuple[Effect, ...]:
-    """The effects of predictors on an outcome, by least squares with a constant.
+    """The effects of predictors on an outcome, by least squares with a constant, with 95 % intervals.
 
     Args:
         outcome: a number for each row.
@@ -71,7 +70,6 @@ def regress(
             is left out.
         clusters: what each row belongs to; by default each row is its own.
         weights: how much each row counts, above 0; by default all count the same.
-        confidence: the level of the intervals.
 
     Returns:
         An effect for each predictor that is left, in their order; none if there are not at least two rows, or two
@@ -99,14 +97,14 @@ def regress(
     # Where predictors explain everything, what is left of the others' slopes and errors is rounding.
     least = _ROUNDING * float(np.abs(outcome).max()) / np.abs(design).max(axis=0)
     slopes, errors = (np.where(np.abs(slopes) > least, slopes, 0.0), np.where(errors > least, errors, 0.0))
-    half = kernels.student_quantile((1 + confidence) / 2, degrees)
+    half = kernels.student_quantile(0.975, degrees)
     method = CLUSTERED if is_clustered else METHOD
     return tuple(
         Effect(
             name,
             float(slope),
             float(error),
-            Interval(float(slope - half * error), float(slope + half * error), confidence, method),
+            Interval(float(slope - half * error), float(slope + half * error), 0.95, method),
             _test(float(slope), float(error), degrees),
         )
         for name, slope, error in zip(chosen, slopes[1:], errors[1:], strict=True)

@@ -154,12 +154,11 @@ def decide(
     if not 0 <= place <= 1:
         return BoundDecision(place < 0, 0)
     capital = grow_capital(scaled, place, population, confidence, parts)
-    edge = _edge(confidence)
-    first = {is_above: _first(path >= edge) for is_above, path in ((True, capital.above), (False, capital.below))}
-    reached = {is_above: time for is_above, time in first.items() if time is not None}
-    if reached:
-        is_above = min(reached, key=lambda side: reached[side])
-        return BoundDecision(is_above, reached[is_above] + 1)
+    reached = [np.flatnonzero(path >= _edge(confidence)) for path in (capital.above, capital.below)]
+    times = [(int(places[0]), side) for side, places in enumerate(reached) if len(places)]
+    if times:
+        time, side = min(times)
+        return BoundDecision(side == 0, time + 1)
     if population is not None and len(scaled) == population and (known := _drop_missing(scaled)):
         return BoundDecision(arithmetic.reaches(arithmetic.average(known), place, terms=population), population)
     return None
@@ -238,40 +237,37 @@ def _bisect(is_excluded: Callable[[float], bool]) -> float:
     return low
 
 
-def _first(reached: NDArray[np.bool_]) -> int | None:
-    return int(reached.argmax()) if reached.any() else None
-
-
 ALPHA = 0.01
 SHORTEST = 5
 """The fewest numbers on either side of a change."""
 _PERMUTATIONS = 999
+_SEED = 20_240_601
 _NO_CHANCE = 1e-9
 """Below this bound on the share of orders with as large a difference, none is tried: it would not be found."""
 _BATCH_SIZE = 1_000_000
 """How many permuted numbers are held at a time."""
 
 
-def find_changes(values: Sequence[float], alpha: float = ALPHA, seed: int = 20_240_601) -> list[int]:
+def find_changes(values: Sequence[float]) -> list[int]:
     """The indexes at which a new level begins, ascending.
 
     The same numbers give the same result. Fewer than `2 * SHORTEST` numbers have no change.
     """
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(_SEED)
     found: list[int] = []
     waiting = [(0, len(values))]
     numbers = np.asarray(values, dtype=np.float64)
     while waiting:
         start, end = waiting.pop()
-        index = _find_change(numbers[start:end], alpha, random)
+        index = _find_change(numbers[start:end], random)
         if index is not None:
             found.append(start + index)
             waiting += [(start, start + index), (start + index, end)]
     return sorted(found)
 
 
-def _find_change(values: NDArray[np.float64], alpha: float, random: np.random.Generator) -> int | None:
-    """Where the largest difference is, if fewer than a share of `alpha` of all orders have one as large."""
+def _find_change(values: Floats, random: np.random.Generator) -> int | None:
+    """Where the largest difference is, if fewer than a share of `ALPHA` of all orders have one as large."""
     count = len(values)
     if count < 2 * SHORTEST or np.ptp(values) == 0:
         return None
@@ -280,7 +276,7 @@ def _find_change(values: NDArray[np.float64], alpha: float, random: np.random.Ge
     if _bound_chance(float(differences.max()), count, float(np.ptp(values))) < _NO_CHANCE:
         return int(differences.argmax()) + SHORTEST
     observed = differences.max() * (1 - 1e-12)  # an order that only rounds otherwise counts as equal
-    allowed = int(alpha * (_PERMUTATIONS + 1)) - 1
+    allowed = int(ALPHA * (_PERMUTATIONS + 1)) - 1
     exceeding, left = 0, _PERMUTATIONS
     rows = 16  # without a change, a few orders are enough to see it
     while left and exceeding <= allowed:
@@ -301,10 +297,10 @@ def _bound_chance(largest: float, count: int, span: float) -> float:
     return 2 * count * math.exp(-2 * largest**2 * count / (count + 2) / span**2)
 
 
-def _measure(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+def _measure(rows: Floats) -> Floats:
     """For each row of centred numbers and each place, the difference between the sides, in standard errors."""
     count = rows.shape[1]
     before = np.arange(SHORTEST, count - SHORTEST + 1)
     sums = np.cumsum(rows, axis=1)[:, SHORTEST - 1 : count - SHORTEST]
-    measured: NDArray[np.float64] = np.abs(sums) / np.sqrt(before * (count - before) / count)
+    measured: Floats = np.abs(sums) / np.sqrt(before * (count - before) / count)
     return measured

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from rageval_spec.libraries import np
-from rageval_spec.statistics.intervals import Resampling, find_exact_interval, find_p_of_excess, find_tail
+from rageval_spec.statistics.intervals import Resampling, find_exact_interval, find_p_of_excess, find_p_of_signs
 from rageval_spec.statistics.mean_intervals import MeanValues, find_difference_range, find_mean_interval
 from rageval_spec.statistics.weighted_clusters import lay_out_clusters
 
@@ -123,19 +123,7 @@ def compare_agreement(
         float(right_now.mean()),
         gained,
         lost,
-        find_mcnemar_p(gained, lost),
+        find_p_of_signs(gained, gained + lost),
         float(differences.mean()),
         interval,
     )
-
-
-def find_mcnemar_p(gained: int, lost: int) -> float:
-    """McNemar's exact test, two-sided: whether gains and losses are equally likely; 1 without either.
-
-    >>> round(find_mcnemar_p(1, 9), 5)
-    0.02148
-    """
-    total = gained + lost
-    if not total:
-        return 1.0
-    return min(1.0, 2 * find_tail(min(gained, lost), total, 0.5)) if gained != lost else 1.0

@@ -75,26 +75,26 @@ SPREAD = "spread"
 """The value of `Interval.method` for numbers of labels."""
 
 
-def bound_variance(variance: float, degrees: int, confidence: float = 0.95) -> tuple[float, float]:
-    """The interval of a variance: the chi-square interval of the variance of normal values.
+def bound_variance(variance: float, degrees: int) -> tuple[float, float]:
+    """The 95 % interval of a variance: the chi-square interval of the variance of normal values.
 
     Quantiles are those of Wilson and Hilferty (1931). That of values with shorter tails, such as yes and no, is
     narrower.
     """
-    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    z = NormalDist().inv_cdf(0.975)
     part = 2 / (9 * degrees)
     low, high = (max(1 - part + side * z * math.sqrt(part), _SMALLEST) ** 3 for side in (-1, 1))
     return variance / high, variance / low
 
 
-def bound_explained(explained: float, questions: int, confidence: float = 0.95) -> tuple[float, float]:
-    """The interval of a squared correlation seen in the labels of this many questions (Fisher's z, 1921).
+def bound_explained(explained: float, questions: int) -> tuple[float, float]:
+    """The 95 % interval of a squared correlation seen in the labels of this many questions (Fisher's z, 1921).
 
     From 0 to nearly 1 for fewer than ten questions, which say too little of it.
     """
     if questions < _FEWEST_CORRELATED:
         return 0.0, _MOST_EXPLAINED
-    reach = NormalDist().inv_cdf((1 + confidence) / 2) / math.sqrt(questions - 3)
+    reach = NormalDist().inv_cdf(0.975) / math.sqrt(questions - 3)
     z = math.atanh(math.sqrt(min(explained, _MOST_EXPLAINED)))
     low, high = math.tanh(max(z - reach, 0.0)) ** 2, math.tanh(z + reach) ** 2
     return min(low, explained), max(explained, min(high, _MOST_EXPLAINED))
@@ -103,11 +103,8 @@ def bound_explained(explained: float, questions: int, confidence: float = 0.95) 
 def bound_worth(labels: int, worth: float, rows: int, questions: int) -> tuple[float, float] | None:
     """The 95 % interval of what labels are worth with a judge; None if there are too few for one to say anything.
 
-    Args:
-        labels: the number of labels.
-        worth: how many labels without the judge would give an interval as narrow.
-        rows: the number of answers that the judge has judged.
-        questions: of how many questions the labels are.
+    `worth` is how many labels without the judge would give an interval as narrow, `rows` the number of answers that the
+    judge has judged, and the labels are of `questions` questions.
     """
     if questions < _FEWEST_CORRELATED or rows <= labels or worth <= 0:
         return None
@@ -118,12 +115,7 @@ def bound_worth(labels: int, worth: float, rows: int, questions: int) -> tuple[f
 
 
 def find_spread(mean: CorrectedMean, questions: int) -> Spread | None:
-    """The spread of which a corrected mean's interval tells; None if there is no interval.
-
-    Args:
-        mean: the corrected mean.
-        questions: the number of questions that have labels.
-    """
+    """The spread of which a corrected mean's interval tells, with labels of so many questions; None without one."""
     interval = mean.labelled_interval
     if interval is None or questions < 2:
         return None

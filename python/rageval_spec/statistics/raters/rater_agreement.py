@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.libraries import np
@@ -78,15 +78,13 @@ class Ratings:
         raters: Sequence[Hashable],
         categories: Sequence[float | str] | None = None,
     ) -> Ratings:
-        """The ratings by item and rater.
+        """The ratings by item and rater, which become rows and columns in the order of `items` and `raters`.
 
-        Args:
-            ratings: each rating by its item and its rater.
-            items: the items, in the order of the rows.
-            raters: the raters, in the order of the columns.
-            categories: the scale in ascending order; by default the ratings that there are, sorted.
+        `categories` is the scale in ascending order; by default the ratings that there are, numbers before texts.
         """
-        known = tuple(categories) if categories is not None else _sort_categories(ratings.values())
+        if categories is None:
+            categories = sorted({*ratings.values()}, key=lambda one: (isinstance(one, str), one))
+        known = tuple(categories)
         places = {category: place for place, category in enumerate(known)}
         rows = {item: row for row, item in enumerate(items)}
         columns = {rater: column for column, rater in enumerate(raters)}
@@ -110,11 +108,13 @@ def measure_agreement(
     coefficient: Coefficient,
     *,
     clusters: Sequence[Hashable] | None = None,
-    confidence: float = 0.95,
     resamples: int = 2000,
     seed: int = 42,
 ) -> AgreementCoefficient:
-    """A coefficient of agreement and its interval.
+    """A coefficient of agreement and its 95 % interval.
+
+    It has no value, and says why, if no item has two ratings, if the raters gave only one category (there is then
+    nothing to correct for chance), or if the coefficient does not fit the ratings.
 
     Args:
         ratings: the ratings. Items with fewer than two ratings do not count, except that AC1 takes from them, as Gwet
@@ -122,13 +122,8 @@ def measure_agreement(
         coefficient: which one.
         clusters: for each item, what it belongs to (its question); whole clusters are resampled. By default each item
             is its own.
-        confidence: the level of the interval.
         resamples: the number of bootstrap resamples; 0 for no interval.
         seed: the seed of the resamples. Equal input gives equal output.
-
-    Returns:
-        The coefficient. It has no value, and says why, if no item has two ratings, if the raters gave only one
-        category (there is then nothing to correct for chance), or if the coefficient does not fit the ratings.
     """
     rated = (ratings.codes != MISSING).sum(axis=1) >= 2
     count = int(rated.sum())
@@ -142,9 +137,7 @@ def measure_agreement(
         return AgreementCoefficient(
             coefficient, None, None, count, "all ratings are of one category, so chance explains them too"
         )
-    kept = None if clusters is None else [cluster for cluster, counts in zip(clusters, used, strict=True) if counts]
-    drawn = {"confidence": confidence, "resamples": resamples, "seed": seed}
-    interval = _find_interval(sums, combine, kept, **drawn)
+    interval = _find_interval(sums, combine, used, clusters, resamples, seed)
     return AgreementCoefficient(coefficient, value, interval, count)
 
 
@@ -153,7 +146,6 @@ def measure_rater(
     rater: int,
     *,
     clusters: Sequence[Hashable] | None = None,
-    confidence: float = 0.95,
     resamples: int = 2000,
     seed: int = 42,
 ) -> AgreementCoefficient:
@@ -169,11 +161,8 @@ def measure_rater(
     equal = (ratings.codes == own[:, None]).sum(axis=1) - 1
     shares = equal[counts] / others[counts]
     sums = np.column_stack([shares, np.ones_like(shares)])
-    kept = None if clusters is None else [cluster for cluster, there in zip(clusters, counts, strict=True) if there]
-    value = float(shares.mean())
-    drawn = {"confidence": confidence, "resamples": resamples, "seed": seed}
-    interval = _find_interval(sums, lambda totals: totals[:, 0] / totals[:, 1], kept, **drawn)
-    return AgreementCoefficient("percent", value, interval, int(counts.sum()))
+    interval = _find_interval(sums, lambda totals: totals[:, 0] / totals[:, 1], counts, clusters, resamples, seed)
+    return AgreementCoefficient("percent", float(shares.mean()), interval, int(counts.sum()))
 
 
 def count_confusion(ratings: Ratings, first: int = 0, second: int = 1) -> NDArray[np.int64]:
@@ -204,21 +193,11 @@ def _prepare(ratings: Ratings, coefficient: Coefficient) -> tuple[Floats, _Combi
     """What is summed over the items, and the coefficient of rows of such sums; not a number where it is undefined."""
     if coefficient.startswith("kappa"):
         return _prepare_kappa(ratings, coefficient.partition("-")[2])
-    counts = _count_categories(ratings)
-    if coefficient == "percent":
-        return _prepare_percent(counts)
-    if coefficient == "fleiss":
-        return _prepare_fleiss(counts)
-    if coefficient == "ac1":
-        return _prepare_ac1(counts)
     if coefficient == "alpha-interval":
         return _prepare_interval_alpha(ratings)
-    return _prepare_ordinal_alpha(counts) if coefficient == "alpha-ordinal" else _prepare_nominal_alpha(counts)
-
-
-def _count_categories(ratings: Ratings) -> Floats:
-    """For each item, how many raters gave each category."""
-    return np.stack([(ratings.codes == place).sum(axis=1) for place in range(len(ratings.categories))], axis=1) * 1.0
+    places = range(len(ratings.categories))
+    counts = np.stack([(ratings.codes == place).sum(axis=1) for place in places], axis=1) * 1.0
+    return _PREPARED[coefficient](counts)
 
 
 def _share_agreeing(counts: Floats) -> Floats:
@@ -304,6 +283,16 @@ def _prepare_ordinal_alpha(counts: Floats) -> tuple[Floats, _Combine]:
     return coincidences, combine
 
 
+_PREPARED: Mapping[str, Callable[[Floats], tuple[Floats, _Combine]]] = {
+    "percent": _prepare_percent,
+    "fleiss": _prepare_fleiss,
+    "ac1": _prepare_ac1,
+    "alpha-nominal": _prepare_nominal_alpha,
+    "alpha-ordinal": _prepare_ordinal_alpha,
+}
+"""What works on the number of raters who gave each item each category."""
+
+
 def _rank_distances(used: Floats) -> Floats:
     """The squared ordinal distances of Krippendorff: between two categories lie those of the ratings between them."""
     upto = np.cumsum(used, axis=1) - used / 2
@@ -339,11 +328,15 @@ def _correct(observed: Floats, by_chance: Floats) -> Floats:
 
 
 def _find_interval(
-    sums: Floats, combine: _Combine, clusters: Sequence[Hashable] | None, **drawn: Any
+    sums: Floats,
+    combine: _Combine,
+    used: NDArray[np.bool_],
+    clusters: Sequence[Hashable] | None,
+    resamples: int,
+    seed: int,
 ) -> Interval | None:
-    return bootstrap_interval(lambda weights: combine(weights @ sums), len(sums), clusters=clusters, **drawn)
-
-
-def _sort_categories(ratings: object) -> tuple[float | str, ...]:
-    """The different ratings: numbers in ascending order, then texts."""
-    return tuple(sorted(set(ratings), key=lambda one: (isinstance(one, str), one)))  # type: ignore[call-overload]
+    """The interval over the items that are used, whose rows `sums` has."""
+    kept = clusters and [cluster for cluster, counts in zip(clusters, used, strict=True) if counts]
+    return bootstrap_interval(
+        lambda weights: combine(weights @ sums), len(sums), clusters=kept, resamples=resamples, seed=seed
+    )

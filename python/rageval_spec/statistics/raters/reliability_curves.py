@@ -14,7 +14,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeGuard
 
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.libraries import np
@@ -103,8 +103,11 @@ def rate_values(values: Floats, labels: Floats) -> Mapping[Loss, Statistic]:
     | `brier` | the mean squared difference |
     | `log_loss` | the mean cross-entropy; values are kept 0.001 away from 0 and 1 |
     """
-    losses = list_losses(values, labels)
-    return {name: _average(numbers) for name, numbers in losses.items()}
+
+    def average(numbers: Floats) -> Statistic:
+        return lambda weights: weights @ numbers / weights.sum(axis=1)
+
+    return {name: average(numbers) for name, numbers in list_losses(values, labels).items()}
 
 
 def list_losses(values: Floats, labels: Floats) -> Mapping[Loss, Floats]:
@@ -114,10 +117,6 @@ def list_losses(values: Floats, labels: Floats) -> Mapping[Loss, Floats]:
         "brier": (values - labels) ** 2,
         "log_loss": -(labels * np.log(kept) + (1 - labels) * np.log1p(-kept)),
     }
-
-
-def _average(numbers: Floats) -> Statistic:
-    return lambda weights: weights @ numbers / weights.sum(axis=1)
 
 
 def list_bins(values: Floats, labels: Floats) -> tuple[Bin, ...]:
@@ -151,10 +150,9 @@ def measure_error(
     *,
     binning: Binning = "width",
     clusters: Sequence[Hashable] | None = None,
-    confidence: float = 0.95,
     seed: int = 42,
 ) -> CalibrationError:
-    """The expected calibration error (ECE) of values between 0 and 1.
+    """The expected calibration error (ECE) of values between 0 and 1, with its 95 % interval.
 
     The interval has the errors that would give a plain error like the observed one: bins that are off by as much, times
     a factor, and labels that vary by chance as much as they do here. The value is the one in the middle, which would be
@@ -168,7 +166,6 @@ def measure_error(
         labels: what people said of the same rows.
         binning: `width` for ten bins of equal width, `mass` for up to ten with about equally many rows.
         clusters: what each row belongs to; rows of a cluster are not independent. By default each row is its own.
-        confidence: the level of the interval.
         seed: equal seeds give equal intervals.
     """
     places = _divide_by_width(values) if binning == "width" else _divide_by_mass(values)
@@ -181,13 +178,13 @@ def measure_error(
     sizes, axes = np.linalg.eigh(spread)
     draws = np.random.Generator(np.random.PCG64(seed)).standard_normal((_DRAWS, len(parts)))
     noise = draws * np.sqrt(np.maximum(sizes, 0)) @ axes.T
-    ends = (1 + confidence) / 2, 0.5, (1 - confidence) / 2
+    ends = 0.975, 0.5, 0.025
     usual = max(observed, float(np.median(abs(noise).sum(axis=1))))
     low, middle, high = (
         _invert(parts, noise, observed, share, within)
         for share, within in zip(ends, (observed, observed, usual), strict=True)
     )
-    return CalibrationError(middle, observed, Interval(low, high, confidence, METHOD))
+    return CalibrationError(middle, observed, Interval(low, high, 0.95, METHOD))
 
 
 def _find_parts(gaps: Floats, places: Places, members: Places) -> tuple[Floats, Floats]:
@@ -259,10 +256,8 @@ class PlattMap:
     slope: float
     intercept: float
 
-    @property
-    def kind(self) -> Literal["platt"]:
-        """The word that a file has for maps of this kind."""
-        return "platt"
+    kind: ClassVar[Literal["platt"]] = "platt"
+    """The word that a file has for maps of this kind."""
 
     def apply(self, values: Sequence[float]) -> list[float]:
         """The mapped values, between 0 and 1, in the order of `values`."""
@@ -285,10 +280,7 @@ class IsotonicMap:
     values: tuple[float, ...]
     results: tuple[float, ...]
 
-    @property
-    def kind(self) -> Literal["isotonic"]:
-        """The word that a file has for maps of this kind."""
-        return "isotonic"
+    kind: ClassVar[Literal["isotonic"]] = "isotonic"
 
     def apply(self, values: Sequence[float]) -> list[float]:
         """The mapped values, in the order of `values`."""
@@ -320,20 +312,12 @@ def read_map(content: Mapping[str, Any]) -> ValueMap:
     """
     kind = content.get("kind")
     if kind == "platt":
-        return _read_platt(content)
-    if kind == "isotonic":
-        return _read_isotonic(content)
-    raise ValueError(f"a map's kind is 'platt' or 'isotonic', not {kind!r}")
-
-
-def _read_platt(content: Mapping[str, Any]) -> PlattMap:
-    slope, intercept = content.get("slope"), content.get("intercept")
-    if not (_is_number(slope) and _is_number(intercept) and slope > 0):
-        raise ValueError("a 'platt' map needs the numbers 'slope' (above 0) and 'intercept'")
-    return PlattMap(float(slope), float(intercept))
-
-
-def _read_isotonic(content: Mapping[str, Any]) -> IsotonicMap:
+        slope, intercept = content.get("slope"), content.get("intercept")
+        if not (_is_number(slope) and _is_number(intercept) and slope > 0):
+            raise ValueError("a 'platt' map needs the numbers 'slope' (above 0) and 'intercept'")
+        return PlattMap(float(slope), float(intercept))
+    if kind != "isotonic":
+        raise ValueError(f"a map's kind is 'platt' or 'isotonic', not {kind!r}")
     values, results = (_read_numbers(content.get(name)) for name in ("values", "results"))
     if not values or not results:
         raise ValueError("an 'isotonic' map needs the lists of numbers 'values' and 'results'")
@@ -366,13 +350,8 @@ def _squash(number: float) -> float:
 def fit_isotonic(values: Floats, labels: Floats) -> IsotonicMap | None:
     """The rising line with the least squared error: pool adjacent violators.
 
-    Args:
-        values: the judge's values.
-        labels: what people said of the same rows, from 0 to 1.
-
-    Returns:
-        The map, with the two ends of each flat part as its points. None if it would map all values to the same number:
-        higher values then do not go with higher labels.
+    The two ends of each flat part are its points. None if it would map all values to the same number: higher values
+    then do not go with higher labels.
     """
     levels, places = np.unique(values, return_inverse=True)
     counts = np.bincount(places, minlength=len(levels)).astype(float)
@@ -409,14 +388,7 @@ def fit_platt(values: Floats, labels: Floats) -> PlattMap | None:
 
     Labels are drawn a little towards the middle, as if there were one more yes and one more no (Platt, 1999): a judge
     that makes no mistake in the labels still gets a finite slope. A label between 0 and 1 counts as a part of a yes and
-    a part of a no.
-
-    Args:
-        values: the judge's values.
-        labels: what people said of the same rows, from 0 to 1.
-
-    Returns:
-        The map; None if the curve does not rise: higher values then do not go with higher labels.
+    a part of a no. None if the curve does not rise: higher values then do not go with higher labels.
     """
     spread = float(values.std()) if len(values) else 0.0
     if spread <= _NO_MAP:

@@ -152,10 +152,8 @@ def find_controlled(scores: Floats, is_wrong: Bools, limit: float) -> Guarantee 
     Conformal risk control (Angelopoulos, Bates, Fisch, Lei and Schuster, 2024): the share of answers that are wrong and
     sent rises as the threshold falls, so its mean over new answers is controlled if one more wrong answer than there
     are keeps the limit, too: `(wrong + 1) / (labels + 1) <= limit`. Unlike `find_guarantee`, it limits the share among
-    all answers, and a mean over sets of labels instead of most sets of labels.
-
-    Returns:
-        The guarantee; its confidence is 0.5, because a mean is all that it holds for. None if the labels are too few.
+    all answers, and a mean over sets of labels instead of most sets of labels. So its confidence is 0.5. None if the
+    labels are too few.
     """
     grid = np.linspace(1, 0, STEPS + 1)
     sent = scores[None, :] >= grid[:, None]
@@ -171,6 +169,7 @@ STEPS = 200
 """The number of steps of the grid of thresholds between 0 and 1."""
 STARTS = (1.0, 2.0, 4.0)
 """Where sequences start: at multiples of the number of answers that suffices if none of them is wrong."""
+_POINTS = 10
 _FINEST = 0.001
 """The step of the limits that are tried for the best promise."""
 
@@ -210,14 +209,10 @@ class RiskPoint:
     upper: float
 
 
-def find_guarantee(values: Floats, is_wrong: NDArray[np.bool_], limit: float, confidence: float) -> Guarantee | None:
+def find_guarantee(values: Floats, is_wrong: Bools, limit: float, confidence: float) -> Guarantee | None:
     """The threshold that sends most answers and keeps the promise; None if none can be shown to keep it.
 
-    Args:
-        values: the judge's values of the labelled answers, from 0 to 1.
-        is_wrong: whether people say that the answer is wrong.
-        limit: the largest share of wrong answers among those that are sent, between 0 and 1.
-        confidence: the probability with which the promise must be kept.
+    `values` are the judge's of the labelled answers, from 0 to 1; see `Guarantee` for the others.
     """
     grid = np.linspace(1, 0, STEPS + 1)
     sent = (values[None, :] >= grid[:, None]).sum(axis=1)
@@ -247,7 +242,7 @@ def _plan_starts(labels: int, limit: float, confidence: float) -> tuple[list[int
     return [], 1 - confidence
 
 
-def find_best_limit(values: Floats, is_wrong: NDArray[np.bool_], confidence: float) -> Guarantee | None:
+def find_best_limit(values: Floats, is_wrong: Bools, confidence: float) -> Guarantee | None:
     """The guarantee with the smallest limit, in steps of 0.1%, that these labels can show; None if there is none."""
     for step in range(1, round(1 / _FINEST)):
         found = find_guarantee(values, is_wrong, step * _FINEST, confidence)
@@ -256,9 +251,7 @@ def find_best_limit(values: Floats, is_wrong: NDArray[np.bool_], confidence: flo
     return None
 
 
-def trace_risk(
-    values: Floats, is_wrong: NDArray[np.bool_], confidence: float, points: int = 10
-) -> tuple[RiskPoint, ...]:
+def trace_risk(values: Floats, is_wrong: Bools, confidence: float) -> tuple[RiskPoint, ...]:
     """What thresholds between the highest value and the lowest do, each with its own upper bound of the risk.
 
     The bounds are exact (Clopper and Pearson, 1934) and hold for one threshold that was chosen beforehand, not for the
@@ -267,7 +260,7 @@ def trace_risk(
     sendable = values[values >= 0]
     if not len(sendable):
         return ()
-    levels = np.quantile(values, np.linspace(1, 0, points + 1)[1:], method="lower")
+    levels = np.quantile(values, np.linspace(1, 0, _POINTS + 1)[1:], method="lower")
     levels = np.unique(np.maximum(levels, sendable.min()))[::-1]
     traced = []
     for threshold in levels:
