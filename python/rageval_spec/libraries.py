@@ -1,4 +1,4 @@
-"""numpy and polars, imported when something of them is first used.
+"""numpy and polars, imported when something of them is first used, and the types of arrays.
 
 Each takes a tenth of a second or more to import, and many commands need neither: `validate`, `plan` and `--help`.
 """
@@ -6,13 +6,18 @@ Each takes a tenth of a second or more to import, and many commands need neither
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-__all__ = ["np", "pl"]
+__all__ = ["Bools", "Floats", "Ints", "np", "pl"]
 
 if TYPE_CHECKING:
     import numpy as np
     import polars as pl
+    from numpy.typing import NDArray
+
+    Bools: TypeAlias = NDArray[np.bool_]
+    Floats: TypeAlias = NDArray[np.float64]
+    Ints: TypeAlias = NDArray[np.int64]
 else:
 
     class _Library:
@@ -25,3 +30,4 @@ else:
             return found
 
     np, pl = _Library("numpy"), _Library("polars")
+    Bools = Floats = Ints = Any

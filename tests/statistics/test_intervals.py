@@ -20,7 +20,8 @@ from rageval_spec.statistics.intervals import (
 )
 
 if TYPE_CHECKING:
-    from rageval_spec.statistics.intervals import Floats, Statistic
+    from rageval_spec.libraries import Floats
+    from rageval_spec.statistics.intervals import Statistic
 
 
 def mean_of(numbers: Floats) -> Statistic:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from rageval_spec.data.outcomes import Interval
-    from rageval_spec.kernels import Floats
+    from rageval_spec.libraries import Floats
 
 
 Profile: TypeAlias = Literal["trec_eval", "trec_eval_2023", "float64", "input", "ranx", "beir"]

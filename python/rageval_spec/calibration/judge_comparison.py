@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from rageval_spec.data.evaluation import Evaluation
     from rageval_spec.history.metric_definitions import RecordedSpec
-    from rageval_spec.statistics.intervals import Floats, Statistic
+    from rageval_spec.libraries import Floats
+    from rageval_spec.statistics.intervals import Statistic
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,8 @@ from rageval_spec.statistics.raters.reliability_curves import Loss
 from rageval_spec.statistics.regression import Association
 
 if TYPE_CHECKING:
-    from rageval_spec.statistics.intervals import Floats, Statistic
+    from rageval_spec.libraries import Floats
+    from rageval_spec.statistics.intervals import Statistic
 
 
 Name = Association | Discrimination | Decision | Loss

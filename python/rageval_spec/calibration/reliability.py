@@ -17,7 +17,7 @@ from rageval_spec.statistics.intervals import bootstrap_interval
 from rageval_spec.statistics.raters import reliability_curves
 
 if TYPE_CHECKING:
-    from rageval_spec.statistics.intervals import Floats
+    from rageval_spec.libraries import Floats
 
 
 @dataclass(frozen=True, slots=True)

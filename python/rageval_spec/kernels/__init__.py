@@ -12,7 +12,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rageval_spec.kernels.inputs import Floats as Floats
     from rageval_spec.kernels.inputs import Numbers as Numbers
     from rageval_spec.kernels.inputs import read_qrels as read_qrels
     from rageval_spec.kernels.inputs import read_run as read_run

@@ -17,15 +17,14 @@ from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 from rageval_spec import _core
 from rageval_spec.errors import DataError
-from rageval_spec.libraries import np, pl
+from rageval_spec.libraries import Floats, np, pl
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from os import PathLike
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-    Floats: TypeAlias = NDArray[np.float64]
     Numbers: TypeAlias = ArrayLike | array[float]
 
 

@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 from rageval_spec import _core
 from rageval_spec.errors import UsageError
 from rageval_spec.kernels.inputs import as_vector, check_between, check_count, check_threads
-from rageval_spec.libraries import np, pl
+from rageval_spec.libraries import Bools, Floats, pl
 
 if TYPE_CHECKING:
     from os import PathLike
-
-    from numpy.typing import NDArray
 
     from rageval_spec.kernels.inputs import Numbers
 
@@ -145,16 +143,16 @@ class RankingValues(NamedTuple):
     query_ids: list[str]
     measures: list[str]
     """The canonical names, in the requested order."""
-    values: NDArray[np.float64]
+    values: Floats
     """Shape (measures, queries); never NaN. If a formula would divide by 0, the value is 0, as in trec_eval."""
-    low: NDArray[np.float64] | None
+    low: Floats | None
     """The lowest values over all orders of tied documents; None unless `tie_range` is set. For `target_rank` it is the
     best rank, or 0 for no rank."""
-    high: NDArray[np.float64] | None
+    high: Floats | None
     """The highest values, likewise. For `target_rank` it is the worst rank, or 0 if some order loses the document."""
-    missing: NDArray[np.bool_]
+    missing: Bools
     """Whether the query is not in the run."""
-    no_relevant: NDArray[np.bool_]
+    no_relevant: Bools
     """Whether the query has no relevant document."""
     unjudged_queries: int
     """The number of queries of the run that are not in the qrels, and so are not evaluated."""
@@ -185,7 +183,7 @@ def measure_aliases() -> dict[str, str]:
     return {alias: word.name for word in measure_words() if word.listed for alias in word.aliases}
 
 
-def aggregate_measure(measure: str, values: Numbers, missing: NDArray[np.bool_] | None = None) -> float:
+def aggregate_measure(measure: str, values: Numbers, missing: Bools | None = None) -> float:
     """Return trec_eval's aggregate of per-query values, shape (n,), in ascending order of query ids.
 
     It is the mean, added up in this order; for `gm_map`, whose values are logarithms, `exp` of the mean; for counts,

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from rageval_spec import _core
 from rageval_spec.kernels.inputs import as_vector, as_vectors, check_count, check_seed, check_threads
+from rageval_spec.libraries import Floats
 
 if TYPE_CHECKING:
     from array import array
     from collections.abc import Sequence
 
-    from rageval_spec.kernels.inputs import Floats, Numbers
+    from rageval_spec.kernels.inputs import Numbers
 
 
 class IntervalEnds(NamedTuple):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from rageval_spec import _core
 from rageval_spec.kernels.inputs import check_count, check_threads
-from rageval_spec.libraries import np
+from rageval_spec.libraries import Ints, np
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -29,7 +29,7 @@ type, and everything else (float64, lists, ...) into float32. Two operands can h
 class Neighbours(NamedTuple):
     """The nearest rows of the corpus for every query, nearest first."""
 
-    indices: NDArray[np.int64]
+    indices: Ints
     """The numbers of the corpus rows, shape (queries, k), or (queries, n) if the corpus has only n < k rows."""
     scores: NDArray[np.float32]
     """Their scores, with the same shape."""

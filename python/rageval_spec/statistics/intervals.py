@@ -15,12 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from rageval_spec import kernels
 from rageval_spec.data.outcomes import Interval
-from rageval_spec.libraries import np
+from rageval_spec.libraries import Floats, Ints, np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats: TypeAlias = NDArray[np.float64]
     Statistic: TypeAlias = Callable[[Floats], Floats]
 
 
@@ -131,9 +128,7 @@ def find_p_value(
     return (farther + 1) / (len(defined) + 1)
 
 
-def _resample(
-    statistic: Statistic, rows: int, members: NDArray[np.int64], resamples: int, seed: int
-) -> tuple[float, Floats] | None:
+def _resample(statistic: Statistic, rows: int, members: Ints, resamples: int, seed: int) -> tuple[float, Floats] | None:
     """The statistic of all rows, and of the resamples in which it is defined; None if they are too few."""
     count = int(members.max()) + 1 if rows else 0
     if count < 2 or resamples < 1:
@@ -146,7 +141,7 @@ def _resample(
     return value, defined
 
 
-def number_clusters(clusters: Sequence[Hashable] | None, rows: int) -> NDArray[np.int64]:
+def number_clusters(clusters: Sequence[Hashable] | None, rows: int) -> Ints:
     """The number of each row's cluster, from 0, in the order in which clusters first appear."""
     if clusters is None:
         return np.arange(rows)
@@ -154,7 +149,7 @@ def number_clusters(clusters: Sequence[Hashable] | None, rows: int) -> NDArray[n
     return np.array([places.setdefault(cluster, len(places)) for cluster in clusters], dtype=np.int64)
 
 
-def _draw(members: NDArray[np.int64], count: int, resamples: int, seed: int) -> Iterable[Floats]:
+def _draw(members: Ints, count: int, resamples: int, seed: int) -> Iterable[Floats]:
     """Weights of resamples in blocks. What is drawn does not depend on the size of the blocks.
 
     The last draw is kept, if it is not too large, because the statistics of one set of rows share it.
@@ -172,7 +167,7 @@ def _draw_and_keep(members: bytes, count: int, resamples: int, seed: int) -> tup
     return blocks
 
 
-def _draw_blocks(members: NDArray[np.int64], count: int, resamples: int, seed: int) -> Iterator[Floats]:
+def _draw_blocks(members: Ints, count: int, resamples: int, seed: int) -> Iterator[Floats]:
     random = np.random.Generator(np.random.PCG64(seed))
     at_once = max(1, _AT_ONCE // max(len(members), count))
     for start in range(0, resamples, at_once):
@@ -182,7 +177,7 @@ def _draw_blocks(members: NDArray[np.int64], count: int, resamples: int, seed: i
         yield weights[:, members].astype(float)
 
 
-def _leave_out(members: NDArray[np.int64], count: int) -> Iterator[Floats]:
+def _leave_out(members: Ints, count: int) -> Iterator[Floats]:
     """Weights without one cluster each; without one of `_MOST_GROUPS` groups of clusters each if there are more."""
     groups = members % _MOST_GROUPS
     total = min(count, _MOST_GROUPS)

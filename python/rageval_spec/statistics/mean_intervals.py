@@ -30,10 +30,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from rageval_spec import kernels
 from rageval_spec.data.outcomes import Interval
+from rageval_spec.libraries import Floats
 from rageval_spec.statistics.intervals import EXACT, find_unseen_share
 
 if TYPE_CHECKING:
-    from rageval_spec.statistics.intervals import Floats, ResamplingSettings
+    from rageval_spec.statistics.intervals import ResamplingSettings
     from rageval_spec.statistics.weighted_clusters import Layout
 
     Values: TypeAlias = array[float] | Floats

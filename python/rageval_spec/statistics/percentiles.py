@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from rageval_spec import kernels
 from rageval_spec.data import arithmetic
-from rageval_spec.libraries import np
+from rageval_spec.libraries import Floats, np
 from rageval_spec.statistics.intervals import find_binomial, find_unseen_share
 
 if TYPE_CHECKING:
     from array import array
 
-    from numpy.typing import NDArray
-
-    Numbers: TypeAlias = NDArray[np.float64] | array[float]
+    Numbers: TypeAlias = Floats | array[float]
 
 
 ORDER_STATISTICS = "order-statistics"
@@ -87,7 +85,7 @@ def bootstrap_difference(
 
 
 def find_difference_ends(
-    drawn: Sequence[NDArray[np.float64]],
+    drawn: Sequence[Floats],
     find: Callable[[float], float],
     percent: int,
     count: float,
@@ -174,7 +172,7 @@ class Summarized(Protocol):
         """False for a metric whose low values are good; None if neither direction is good."""
 
 
-def summarize(metric: Summarized, numbers: array[float] | NDArray[np.float64]) -> float:
+def summarize(metric: Summarized, numbers: array[float] | Floats) -> float:
     """The metric's statistic of at least one number.
 
     A mean is rounded once, so that its order does not matter. Only the numbers of ranking measures are added in their

@@ -20,13 +20,11 @@ from typing import TYPE_CHECKING, Literal
 
 from rageval_spec import kernels
 from rageval_spec.data.outcomes import Interval
-from rageval_spec.libraries import np
+from rageval_spec.libraries import Floats, Ints, np
 from rageval_spec.statistics.intervals import number_clusters
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from rageval_spec.statistics.intervals import Floats, Statistic
+    from rageval_spec.statistics.intervals import Statistic
 
 
 METHOD = "hc3"
@@ -156,7 +154,7 @@ def _spread(design: Floats, bread: Floats, residuals: Floats) -> Floats:
     return covariance
 
 
-def _cluster(design: Floats, bread: Floats, residuals: Floats, members: NDArray[np.int64], groups: int) -> Floats:
+def _cluster(design: Floats, bread: Floats, residuals: Floats, members: Ints, groups: int) -> Floats:
     """CV3: how far the coefficients move when each cluster in turn is left out.
 
     What only one cluster determines is met exactly there, and tells nothing about the spread.
@@ -220,7 +218,7 @@ def rank(numbers: Floats, weights: Floats) -> Floats:
     return ranks
 
 
-def sum_groups(weights: Floats, places: NDArray[np.int64]) -> Floats:
+def sum_groups(weights: Floats, places: Ints) -> Floats:
     """The weight of each group in each resample; `places` has the number of each row's group, from 0."""
     order = np.argsort(places, kind="stable")
     starts = np.flatnonzero(np.r_[True, np.diff(places[order]) > 0])
@@ -248,20 +246,20 @@ def _find_tau(first: Floats, second: Floats, weights: Floats) -> Floats:
     return _divide(same, np.sqrt(differ[0] * differ[1]))
 
 
-def _count_untied(places: NDArray[np.int64], weights: Floats) -> Floats:
+def _count_untied(places: Ints, weights: Floats) -> Floats:
     """Twice the number of pairs of rows with different numbers."""
     untied: Floats = weights.sum(axis=1) ** 2 - (sum_groups(weights, places) ** 2).sum(axis=1)
     return untied
 
 
-def _sum_pairs(first: NDArray[np.int64], second: NDArray[np.int64], weights: Floats) -> Floats:
+def _sum_pairs(first: Ints, second: Ints, weights: Floats) -> Floats:
     """Twice the pairs in the same order less those in the opposite one, pair by pair."""
     orders = [np.sign(one[:, None] - one[None, :]).astype(float) for one in (first, second)]
     sums: Floats = ((weights @ (orders[0] * orders[1])) * weights).sum(axis=1)
     return sums
 
 
-def _sum_by_levels(first: NDArray[np.int64], second: NDArray[np.int64], weights: Floats) -> Floats:
+def _sum_by_levels(first: Ints, second: Ints, weights: Floats) -> Floats:
     """The same, level by level of the second series: each row is compared with all rows of lower levels at once."""
     same, lower = np.zeros(len(weights)), np.zeros((len(weights), int(first.max()) + 1))
     for level in range(int(second.max()) + 1):

@@ -28,13 +28,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from rageval_spec.data import arithmetic
 from rageval_spec.data.outcomes import Interval
-from rageval_spec.libraries import np
+from rageval_spec.libraries import Floats, np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Values: TypeAlias = Sequence[float] | NDArray[np.float64]
-    Floats: TypeAlias = NDArray[np.float64]
+    Values: TypeAlias = Sequence[float] | Floats
 
 
 BETTING = "betting"

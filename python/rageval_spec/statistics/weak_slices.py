@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from rageval_spec import kernels
 from rageval_spec.data.evaluation import SliceGap
 from rageval_spec.data.outcomes import CELL, Cell, split_cells
-from rageval_spec.libraries import np, pl
+from rageval_spec.libraries import Bools, Floats, np, pl
 from rageval_spec.statistics.aggregation import is_compared
 from rageval_spec.statistics.mean_intervals import (
     MeanValues,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rageval_spec.data.datasets import Design
     from rageval_spec.statistics.intervals import ResamplingSettings
 
-    _Pair: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64]]
+    _Pair: TypeAlias = tuple[Floats, Floats]
 
 ALPHA = 0.05
 """The level of the tests, after Holm's correction."""
@@ -100,16 +100,16 @@ class _Values(NamedTuple):
     `layout` is that of all scored queries, and `query_ids` has their ids, if the dataset has a design.
     """
 
-    numbers: NDArray[np.float64]
+    numbers: Floats
     places: NDArray[np.uint32]
     layout: Layout | None = None
     query_ids: Sequence[str] = ()
 
-    def split(self, mask: NDArray[np.bool_]) -> _Pair:
+    def split(self, mask: Bools) -> _Pair:
         inside = mask[self.places]
         return self.numbers[inside], self.numbers[~inside]
 
-    def count_parts(self, mask: NDArray[np.bool_]) -> tuple[int, int]:
+    def count_parts(self, mask: Bools) -> tuple[int, int]:
         """The number of independent parts inside and outside: queries, or clusters of them."""
         inside = mask[self.places]
         if self.layout is None:
@@ -204,7 +204,7 @@ class _Family:
             Placed(second, lay_out(design, outside, outside), statistic),
         )
 
-    def _list_divisible(self, mask: NDArray[np.bool_]) -> list[Cell]:
+    def _list_divisible(self, mask: Bools) -> list[Cell]:
         found = []
         for cell, values in self._values.items():
             if min(values.count_parts(mask)) >= LEAST_QUERIES:

@@ -13,23 +13,19 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from rageval_spec import kernels
 from rageval_spec.data.datasets import CellDesign, Design
 from rageval_spec.data.outcomes import Interval
-from rageval_spec.libraries import np
+from rageval_spec.libraries import Bools, Floats, Ints, np
 from rageval_spec.statistics.intervals import find_exact_interval, number_clusters
 from rageval_spec.statistics.percentiles import find_difference_ends, read_percentile, split_draws
 
 if TYPE_CHECKING:
     from array import array
 
-    from numpy.typing import NDArray
-
-    from rageval_spec.statistics.intervals import Floats, ResamplingSettings
-
-    Places: TypeAlias = NDArray[np.int64]
+    from rageval_spec.statistics.intervals import ResamplingSettings
 
 
 _ROUNDING = 1e-12
@@ -51,10 +47,10 @@ class Layout:
         is_weighted, is_clustered: whether the weights differ, and whether questions belong together.
     """
 
-    rows: Places
+    rows: Ints
     weights: Floats
-    members: Places
-    strata: Places
+    members: Ints
+    strata: Ints
     inside: Floats
     uncovered: float
     is_weighted: bool
@@ -82,7 +78,7 @@ class Layout:
         return equal and not self.is_clustered and len(self.inside) <= 1 and bool((self.inside == 1).all())
 
     @cached_property
-    def _clusters_in(self) -> Places:
+    def _clusters_in(self) -> Ints:
         """The number of clusters that each stratum has."""
         pairs = np.unique(self.strata * self.clusters + self.members)
         return np.bincount(pairs // self.clusters, minlength=len(self.inside))
@@ -210,12 +206,12 @@ def lay_out(design: Design, scored: Sequence[str], asked: Sequence[str]) -> Layo
     )
 
 
-def add_up(places: Places, numbers: Floats, count: int) -> Floats:
+def add_up(places: Ints, numbers: Floats, count: int) -> Floats:
     """The sum of the numbers at each of `count` places."""
     return np.bincount(places, numbers, minlength=count).astype(np.float64)
 
 
-def _list_strata(design: Design, query_ids: Sequence[str]) -> Places:
+def _list_strata(design: Design, query_ids: Sequence[str]) -> Ints:
     return np.array([design.strata.get(query_id, 0) for query_id in query_ids], dtype=np.int64)
 
 
@@ -303,7 +299,7 @@ def compare_percentiles(
     return p_value, ends and Interval(*ends, confidence, DIFFERENCE_METHOD)
 
 
-def contrast(numbers: Floats, is_inside: NDArray[np.bool_], layout: Layout) -> Floats:
+def contrast(numbers: Floats, is_inside: Bools, layout: Layout) -> Floats:
     """What each cluster contributes to the difference between the values inside a slice and the others.
 
     The mean of the contributions is the difference of the two weighted means. They are distances from the mean of all

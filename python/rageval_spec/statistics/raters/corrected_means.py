@@ -20,18 +20,11 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
 from rageval_spec import kernels
 from rageval_spec.data.outcomes import Interval
-from rageval_spec.libraries import np
+from rageval_spec.libraries import Bools, Floats, Ints, np
 from rageval_spec.statistics.intervals import number_clusters
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from rageval_spec.statistics.intervals import Floats
-
 
 PPI = "ppi++"
 STUDENT_T = "student-t"
@@ -140,8 +133,8 @@ def _correct_unequal(
     labelled: Floats,
     unlabelled: Floats,
     counts: Floats,
-    members: NDArray[np.int64],
-    others: NDArray[np.int64],
+    members: Ints,
+    others: Ints,
     confidence: float,
     shares: Floats,
 ) -> CorrectedMean:
@@ -203,7 +196,7 @@ def _describe(
     )
 
 
-def count_effective(counts: Floats, members: NDArray[np.int64]) -> int:
+def count_effective(counts: Floats, members: Ints) -> int:
     """The number of equally weighted clusters that tell as much as these: Kish's `sum(w)**2 / sum(w**2)`, at least 2.
 
     One for a single cluster.
@@ -221,7 +214,7 @@ def _choose_weight(judged: Floats, labelled: Floats, others: int, counts: Floats
     return shared / (spread * (1 + len(labelled) / others))
 
 
-def _find_variance(numbers: Floats, counts: Floats, members: NDArray[np.int64]) -> float:
+def _find_variance(numbers: Floats, counts: Floats, members: Ints) -> float:
     """The variance of the weighted mean; `counts` add up to 1. Not known for one cluster."""
     clusters = int(members.max()) + 1
     if clusters < _FEWEST:
@@ -232,10 +225,10 @@ def _find_variance(numbers: Floats, counts: Floats, members: NDArray[np.int64]) 
 
 def _number_others(
     clusters: Sequence[Hashable] | None,
-    members: NDArray[np.int64],
+    members: Ints,
     other_clusters: Sequence[Hashable] | None,
     count: int,
-) -> NDArray[np.int64]:
+) -> Ints:
     """The numbers of the clusters of the other rows; those that the labelled rows have too keep their number."""
     first = int(members.max()) + 1
     if clusters is None or other_clusters is None:
@@ -248,10 +241,10 @@ def _join_variances(
     alone: float,
     errors: Floats,
     counts: Floats,
-    members: NDArray[np.int64],
+    members: Ints,
     unlabelled: Floats,
     shares: Floats,
-    others: NDArray[np.int64],
+    others: Ints,
 ) -> float:
     """The variance of the sum of both means, of which `alone` is that of the first.
 
@@ -453,7 +446,7 @@ def correct_share(
     return CorrectedShare(value, interval, error, of_yes.value, of_no.value, parts, added)
 
 
-def _find_rate(is_right: Floats, of_class: NDArray[np.bool_], counts: Floats) -> _Rate:
+def _find_rate(is_right: Floats, of_class: Bools, counts: Floats) -> _Rate:
     size = float(counts[of_class].sum()) + 2 * _ADDED
     rate = (float((counts * is_right)[of_class].sum()) + _ADDED) / size
     parts = np.where(of_class, counts * (is_right - rate), 0.0) / size

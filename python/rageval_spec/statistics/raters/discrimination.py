@@ -12,21 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
-from rageval_spec.libraries import np
+from rageval_spec.libraries import Bools, Floats, Ints, np
 from rageval_spec.statistics.intervals import find_exact_interval
 from rageval_spec.statistics.regression import sum_groups
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from rageval_spec.data.outcomes import Interval
     from rageval_spec.statistics.intervals import Statistic
-
-    Floats: TypeAlias = NDArray[np.float64]
-    Bools: TypeAlias = NDArray[np.bool_]
-    Ints: TypeAlias = NDArray[np.int64]
 
 
 FEWEST = 10
@@ -196,7 +190,7 @@ class ChosenThreshold:
     value: float
 
 
-def discriminate(values: Floats, is_positive: NDArray[np.bool_]) -> Mapping[Discrimination, Statistic]:
+def discriminate(values: Floats, is_positive: Bools) -> Mapping[Discrimination, Statistic]:
     """What does not depend on a threshold, as functions of weights.
 
     | name | |
@@ -223,7 +217,7 @@ def discriminate(values: Floats, is_positive: NDArray[np.bool_]) -> Mapping[Disc
     return {"auroc": find_auroc, "average_precision": find_precision}
 
 
-def decide(values: Floats, is_positive: NDArray[np.bool_], threshold: float) -> Mapping[Decision, Statistic]:
+def decide(values: Floats, is_positive: Bools, threshold: float) -> Mapping[Decision, Statistic]:
     """How good the decisions at a threshold are, as functions of weights.
 
     | name | |
@@ -243,7 +237,7 @@ def decide(values: Floats, is_positive: NDArray[np.bool_], threshold: float) -> 
     return {name: find(name) for name in DECISIONS}
 
 
-def choose_threshold(values: Floats, is_positive: NDArray[np.bool_], criterion: Criterion) -> ChosenThreshold | None:
+def choose_threshold(values: Floats, is_positive: Bools, criterion: Criterion) -> ChosenThreshold | None:
     """The threshold with the best criterion; of equally good ones, the lowest. None if only one class is there.
 
     Candidates lie halfway between neighbouring values, and at the lowest value, where everything is taken as yes.
@@ -259,7 +253,7 @@ def choose_threshold(values: Floats, is_positive: NDArray[np.bool_], criterion: 
     return _choose(levels, scores, int(np.nanargmax(scores)))
 
 
-def choose_for_precision(values: Floats, is_positive: NDArray[np.bool_], wanted: float) -> ChosenThreshold | None:
+def choose_for_precision(values: Floats, is_positive: Bools, wanted: float) -> ChosenThreshold | None:
     """The threshold that finds most positive rows at this precision or a higher one; None if no threshold reaches it.
 
     The value of the choice is the precision there.
@@ -273,13 +267,13 @@ def choose_for_precision(values: Floats, is_positive: NDArray[np.bool_], wanted:
     return _choose(levels, precision, int(enough[0]))
 
 
-def find_highest_precision(values: Floats, is_positive: NDArray[np.bool_]) -> ChosenThreshold:
+def find_highest_precision(values: Floats, is_positive: Bools) -> ChosenThreshold:
     """The threshold with the highest precision; of several, the lowest. There must be a row."""
     levels, precision = _list_precisions(values, is_positive)
     return _choose(levels, precision, int(np.argmax(precision)))
 
 
-def _list_precisions(values: Floats, is_positive: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+def _list_precisions(values: Floats, is_positive: Bools) -> tuple[Floats, Floats]:
     """The different values in ascending order, and the precision if each and all above it are taken as yes."""
     levels, places = np.unique(values, return_inverse=True)
     hits = np.bincount(places, weights=is_positive, minlength=len(levels))

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
-from rageval_spec.libraries import np
+from rageval_spec.libraries import Floats
 from rageval_spec.statistics.intervals import Resampling, find_exact_interval, find_p_of_excess, find_p_of_signs
 from rageval_spec.statistics.mean_intervals import MeanValues, find_difference_range, find_mean_interval
 from rageval_spec.statistics.weighted_clusters import lay_out_clusters
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from rageval_spec.data.outcomes import Interval
 
-    Floats: TypeAlias = NDArray[np.float64]
 
 SAME = 1e-9
 """Two values that differ by less are the same value."""

@@ -19,17 +19,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from rageval_spec import kernels
 from rageval_spec.data import outcomes
 from rageval_spec.data.evaluation import Aggregate, Comparison
-from rageval_spec.libraries import np, pl
+from rageval_spec.libraries import Floats, Ints, np, pl
 from rageval_spec.statistics.aggregation import PairedTests, adjust
 from rageval_spec.statistics.intervals import number_clusters
 from rageval_spec.statistics.raters import corrected_means
 from rageval_spec.statistics.weighted_clusters import Layout, add_up, lay_out
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from rageval_spec.data.datasets import Design
-    from rageval_spec.statistics.intervals import Floats
 
 
 _FEWEST_CLUSTERS = 2
@@ -545,7 +542,7 @@ class _Split(NamedTuple):
     effective: int
 
 
-def _split(side: Side, shares: Floats, members: NDArray[np.int64]) -> _Split:
+def _split(side: Side, shares: Floats, members: Ints) -> _Split:
     is_labelled = ~np.isnan(side.labels)
     counts = np.where(is_labelled, shares * np.nan_to_num(side.weights), 0.0)
     counts = counts / counts.sum()

@@ -16,17 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 from rageval_spec.data.outcomes import Interval
-from rageval_spec.libraries import np
+from rageval_spec.libraries import Bools, Floats, Ints, np
 from rageval_spec.statistics.intervals import bootstrap_interval
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from rageval_spec.statistics.intervals import Floats
-
 
 Coefficient = Literal[
     "percent", "kappa", "kappa-linear", "kappa-quadratic", "fleiss", "ac1", "alpha-nominal", "alpha-ordinal",
@@ -67,7 +61,7 @@ class Ratings:
             count places; `alpha-interval` needs numbers.
     """
 
-    codes: NDArray[np.int64]
+    codes: Ints
     categories: tuple[float | str, ...]
 
     @classmethod
@@ -165,7 +159,7 @@ def measure_rater(
     return AgreementCoefficient("percent", float(shares.mean()), interval, int(counts.sum()))
 
 
-def count_confusion(ratings: Ratings, first: int = 0, second: int = 1) -> NDArray[np.int64]:
+def count_confusion(ratings: Ratings, first: int = 0, second: int = 1) -> Ints:
     """How often each pair of categories was given to the same item: rows of one rater, columns of the other."""
     size = len(ratings.categories)
     a, b = ratings.codes[:, first], ratings.codes[:, second]
@@ -176,7 +170,7 @@ def count_confusion(ratings: Ratings, first: int = 0, second: int = 1) -> NDArra
 _Combine: TypeAlias = "Callable[[Floats], Floats]"
 
 
-def _find_problem(ratings: Ratings, rated: NDArray[np.bool_], coefficient: Coefficient) -> str | None:
+def _find_problem(ratings: Ratings, rated: Bools, coefficient: Coefficient) -> str | None:
     if not rated.any():
         return "no item has two ratings"
     raters = (ratings.codes != MISSING).sum(axis=1)[rated]
@@ -330,7 +324,7 @@ def _correct(observed: Floats, by_chance: Floats) -> Floats:
 def _find_interval(
     sums: Floats,
     combine: _Combine,
-    used: NDArray[np.bool_],
+    used: Bools,
     clusters: Sequence[Hashable] | None,
     resamples: int,
     seed: int,

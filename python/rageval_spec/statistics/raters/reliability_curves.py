@@ -17,15 +17,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeGuard
 
 from rageval_spec.data.outcomes import Interval
-from rageval_spec.libraries import np
+from rageval_spec.libraries import Floats, Ints, np
 from rageval_spec.statistics.intervals import number_clusters
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from rageval_spec.statistics.intervals import Floats, Statistic
-
-    Places: TypeAlias = NDArray[np.int64]
+    from rageval_spec.statistics.intervals import Statistic
 
 
 Loss = Literal["brier", "log_loss"]
@@ -187,7 +183,7 @@ def measure_error(
     return CalibrationError(middle, observed, Interval(low, high, 0.95, METHOD))
 
 
-def _find_parts(gaps: Floats, places: Places, members: Places) -> tuple[Floats, Floats]:
+def _find_parts(gaps: Floats, places: Ints, members: Ints) -> tuple[Floats, Floats]:
     """What each bin adds to the mean difference of value and label, and the covariance of these parts.
 
     Both how many rows a bin has and their labels vary by chance. Each bin also gets one cluster's share of the
@@ -231,17 +227,17 @@ def _bisect(find: Callable[[float], float], wanted: float) -> float:
     return high
 
 
-def _divide_by_width(values: Floats) -> Places:
+def _divide_by_width(values: Floats) -> Ints:
     """The number of each row's bin of equal width. A value on an edge belongs to the upper bin, 1 to the last."""
     return np.clip(np.floor(values * BINS + _ON_EDGE), 0, BINS - 1).astype(np.int64)
 
 
-def _divide_by_mass(values: Floats) -> Places:
+def _divide_by_mass(values: Floats) -> Ints:
     """The number of each row's bin of about equal mass; equal values are in one bin."""
     bins = min(BINS, max(2, len(values) // _FEWEST_IN_BIN))
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     middle = np.cumsum(counts) - counts / 2
-    numbers: Places = np.minimum((middle / len(values) * bins).astype(np.int64), bins - 1)[places]
+    numbers: Ints = np.minimum((middle / len(values) * bins).astype(np.int64), bins - 1)[places]
     return numbers
 
 

@@ -24,17 +24,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from rageval_spec.libraries import np
+from rageval_spec.libraries import Bools, Floats, np
 from rageval_spec.statistics.intervals import find_tail, find_upper
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats: TypeAlias = NDArray[np.float64]
-    Bools: TypeAlias = NDArray[np.bool_]
-
 
 Rule: TypeAlias = "Callable[[Floats, Sequence[float]], Bools]"
 """Which rows of values, of shape (rows, bounds), are sent with these bounds. Lower bounds never send fewer rows."""
