@@ -23,40 +23,39 @@ from onnx_from_checkpoints.errors import DamagedFile, UnsupportedModel
 Task = Literal["embedding", "classification", "token_classification"]
 """`classification` gives each pair of texts its logits, `token_classification` gives each token of a pair its own."""
 
-_HEADS: tuple[tuple[str, Task], ...] = (
-    ("ForSequenceClassification", "classification"),
-    ("ForTokenClassification", "token_classification"),
-)
+_HEADS: Mapping[str, Task] = {
+    "ForSequenceClassification": "classification",
+    "ForTokenClassification": "token_classification",
+}
 """How the names of transformers' classes with a head end."""
+_HEAD = re.compile(r"For[A-Z]\w*$")
+"""Where the name of a class with a head says what the head is for: `BertForMaskedLM`."""
 
 
-_WRITES = "ForConditionalGeneration"
+def _list_classes(architectures: object) -> list[str]:
+    """The classes in `architectures` of config.json."""
+    return [str(name) for name in architectures] if isinstance(architectures, (list, tuple)) else []
 
 
 def writes_text(architectures: object) -> bool:
     """Whether `architectures` of config.json names a class that writes text from a text, such as FLAN-T5's."""
-    names = architectures if isinstance(architectures, (list, tuple)) else ()
-    return any(str(name).endswith(_WRITES) for name in names)
+    return any(name.endswith("ForConditionalGeneration") for name in _list_classes(architectures))
 
 
 def find_task(architectures: object) -> Task | None:
     """The task of the first class in `architectures` of config.json that has a known head; None if there is none."""
-    names = architectures if isinstance(architectures, (list, tuple)) else ()
-    return next((task for name in names for ending, task in _HEADS if str(name).endswith(ending)), None)
-
-
-_HEAD = re.compile(r"For[A-Z]\w*$")
-"""Where the name of a class with a head says what the head is for: `BertForMaskedLM`."""
+    names = _list_classes(architectures)
+    return next((task for name in names for ending, task in _HEADS.items() if name.endswith(ending)), None)
 
 
 def find_other_head(architectures: object) -> str | None:
     """The first class in `architectures` of config.json whose head gives none of the tasks; None if one gives a task,
     or if all are encoders without a head.
     """
-    names = architectures if isinstance(architectures, (list, tuple)) else ()
-    if find_task(architectures) is not None or any(not _HEAD.search(str(name)) for name in names):
+    names = _list_classes(architectures)
+    if find_task(names) is not None or not all(map(_HEAD.search, names)):
         return None
-    return next((str(name) for name in names), None)
+    return next(iter(names), None)
 
 
 _FOUND: Mapping[Task, str] = {
@@ -139,9 +138,7 @@ class FilledPair(NamedTuple):
 def parse_template(template: str, names: tuple[str, str] = PLACEHOLDERS) -> PairFormat:
     """Read a template such as `predict: {document}</s>{claim}`; a literal brace is written twice.
 
-    Args:
-        template: has each placeholder exactly once.
-        names: what the placeholders of the document and of the claim are called.
+    `names` are the placeholders of the document and of the claim.
 
     Raises:
         ValueError: a placeholder is missing, there twice, or unknown, or a brace has no partner.
@@ -168,9 +165,7 @@ T = TypeVar("T")
 Pooling = Literal["cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"]
 Role = Literal["query", "document"]
 
-POOLINGS: tuple[Pooling, ...] = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
-"""In the order in which sentence-transformers concatenates several."""
-_OLD_POOLING_KEYS: Mapping[Pooling, str] = {
+POOLINGS: Mapping[Pooling, str] = {
     "cls": "pooling_mode_cls_token",
     "max": "pooling_mode_max_tokens",
     "mean": "pooling_mode_mean_tokens",
@@ -178,6 +173,7 @@ _OLD_POOLING_KEYS: Mapping[Pooling, str] = {
     "weightedmean": "pooling_mode_weightedmean_tokens",
     "lasttoken": "pooling_mode_lasttoken",
 }
+"""Each with its old key, in the order in which sentence-transformers concatenates several."""
 ENCODER_FILES = tuple(
     f"sentence_{name}_config.json"
     for name in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
@@ -192,8 +188,6 @@ _POSITION_KEYS = ("max_position_embeddings", "n_positions", "max_seq_len")
 _PROMPTS: Mapping[Role, tuple[str, ...]] = {"query": ("query",), "document": ("document", "passage", "corpus")}
 _UNBOUNDED = 1_000_000
 """`model_max_length` above this is transformers' way to say that nothing is known."""
-
-
 ACTIVATIONS_OF_DENSE = ("Identity", "ReLU", "Sigmoid", "Tanh")
 """The activations of linear layers over pooled vectors, by the names of PyTorch's classes."""
 
@@ -212,11 +206,7 @@ class DenseLayer(NamedTuple):
     residual: bool = False
 
     def check(self, model: Path) -> None:
-        """Refuse a layer that cannot be read, without reading its weights.
-
-        Args:
-            model: the model's root folder.
-        """
+        """Refuse a layer of the model in this folder that cannot be read, without reading its weights."""
         folder = model / self.folder
         if self.activation not in ACTIVATIONS_OF_DENSE:
             raise UnsupportedModel(f"{folder}: the activation {self.activation} is not supported; {_INSTEAD}")
@@ -322,7 +312,7 @@ def read_configuration(folder: Path) -> Configuration:
     config = reader.read("config.json")
     sentence = reader.read("config_sentence_transformers.json")
     modules = reader.read_list(MODULES)
-    encoder = reader.read_first(ENCODER_FILES)
+    encoder = reader.read(next((name for name in ENCODER_FILES if (folder / name).is_file()), ENCODER_FILES[0]))
     task = _find_task(config, sentence, modules)
     tokenizer = reader.read("tokenizer_config.json", counted=False)
     positions = _count_positions(config)
@@ -405,10 +395,6 @@ class _Reader:
         if not path.is_file():
             raise DamagedFile(f"{path}: is missing, but modules.json names its folder; download the model again")
         return self.read(f"{folder}/config.json")
-
-    def read_first(self, names: Sequence[str]) -> _Values:
-        """The first of the files that exists."""
-        return self.read(next((name for name in names if (self.folder / name).is_file()), names[0]))
 
     def read_list(self, name: str) -> list[_Values] | None:
         """The list of objects in a file; None if the file does not exist."""
@@ -526,13 +512,11 @@ def _find_max_length(encoder: _Values, tokenizer: _Values, positions: int | None
 
 def _find_similarity(sentence: _Values) -> Literal["cosine", "dot"]:
     name = sentence.text("similarity_fn_name", "cosine")
-    if name in ("cosine", "dot"):
-        return "dot" if name == "dot" else "cosine"
-    if name == "dot_product":
-        return "dot"
-    raise UnsupportedModel(
-        f"{sentence.path}: similarity '{name}' is not supported; write 'similarity: cosine' or 'similarity: dot'"
-    )
+    if name not in ("cosine", "dot", "dot_product"):
+        raise UnsupportedModel(
+            f"{sentence.path}: similarity '{name}' is not supported; write 'similarity: cosine' or 'similarity: dot'"
+        )
+    return "cosine" if name == "cosine" else "dot"
 
 
 def _read_labels(config: _Values) -> tuple[str, ...]:
@@ -563,7 +547,9 @@ def _read_modules(reader: _Reader, modules: Sequence[_Values] | None) -> dict[st
         elif kind == "Normalize" and "pooling" in fields:
             fields["normalize"] = True
         elif kind != "Dropout":  # which does nothing but in training
-            _refuse_module(module, kind or "a module without a type")
+            named = kind or "a module without a type"
+            where = f"'{folder}' ({named})" if folder else named
+            raise UnsupportedModel(f"{module.path}: the module {where} is not supported in this place; {_INSTEAD}")
     if modules is not None and "pooling" not in fields:
         raise UnsupportedModel(f"{reader.folder / 'modules.json'}: has no Pooling; {_INSTEAD}")
     return fields | {"dense": tuple(dense)}
@@ -579,16 +565,10 @@ def _subfolder(module: _Values) -> str:
     return folder
 
 
-def _refuse_module(module: _Values, kind: str) -> NoReturn:
-    folder = module.text("path", "")
-    where = f"'{folder}' ({kind})" if folder else kind
-    raise UnsupportedModel(f"{module.path}: the module {where} is not supported in this place; {_INSTEAD}")
-
-
 def _read_pooling(values: _Values) -> tuple[Pooling, ...]:
     stated = values.content.get("pooling_mode")
     if stated is None:
-        chosen = [mode for mode in POOLINGS if values.flag(_OLD_POOLING_KEYS[mode], False)]
+        chosen = [mode for mode, key in POOLINGS.items() if values.flag(key, False)]
         return tuple(chosen) or ("mean",)
     names = [stated] if isinstance(stated, str) else stated
     if not isinstance(names, list) or not names or not all(name in POOLINGS for name in names):

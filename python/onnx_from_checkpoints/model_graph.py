@@ -52,7 +52,6 @@ def check_buildable(config: Mapping[str, Any], *, bare: bool = False) -> None:
     Imports nothing heavy. What only the tensors show, `build_graph` finds.
 
     Args:
-        config: config.json.
         bare: as of `build_graph`. The class that the encoder was taken from then does not count.
 
     Raises:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _MICROSOFT = "com.microsoft"
 _LARGEST, _STEPS = 127, 255
 _UINT8_ZERO = 128
-"""The integer that stands for 0 among weights in uint8."""
+"""The integer that stands for 0 among weights in uint8, and the bit that makes an int8 such a uint8."""
 _SMALLEST_SCALE = 1e-20
 """Of a token whose values are all 0."""
 _OPSET_OF_ROWS, _OPSET_OF_AXES = 13, 18
@@ -249,16 +249,14 @@ class _Quantizer:
         return [] if self._signed else [self._hold_array("weights_zero", np.uint8(_UINT8_ZERO))]
 
     def _read(self, name: str) -> NDArray[Any]:
-        """The values of a weight, mapped if they are in an external file of the graph's folder."""
+        """The values of a weight, mapped if they are in an external file of the graph's folder, and not kept in it."""
         mapped = _map(self._weights[name], self._source.parent)
-        return numpy_helper.to_array(self._copy(name)) if mapped is None else mapped
-
-    def _copy(self, name: str) -> onnx.TensorProto:
-        """A copy of a weight with its values, which are not kept in the graph."""
+        if mapped is not None:
+            return mapped
         copy = onnx.TensorProto()
         copy.CopyFrom(self._weights[name])
         try:
-            return _fetch(copy, self._source)
+            return numpy_helper.to_array(_fetch(copy, self._source))
         except OSError as error:
             raise DamagedFile(f"{self._source}: cannot be read: {error.strerror or error}") from error
         except Exception as error:  # onnx's errors for external data have no common base but Exception
@@ -334,8 +332,6 @@ _WEIGHT_INPUTS: Mapping[str, tuple[int, int]] = {
     "QLinearMatMul": (3, 5),
 }
 """The inputs of operators that are a weight and its zero point."""
-_SIGN = 0x80
-"""The bit that makes an int8 with a zero point a uint8 with a zero point that is 128 higher."""
 
 
 def read_unsigned(path: Path) -> bytes:
@@ -346,8 +342,6 @@ def read_unsigned(path: Path) -> bytes:
     Raises:
         Exception: the file cannot be read, or the result has more than 2 GiB.
     """
-    import onnx
-
     model = onnx.load_model(path, load_external_data=False)
     weights = _UnsignedWeights(model.graph, path.parent)
     changed = [weights.replace(node) for node in model.graph.node if node.op_type in _WEIGHT_INPUTS]
@@ -361,7 +355,6 @@ class _UnsignedWeights:
         self._graph = graph
         self._folder = folder
         self._constants = {tensor.name: tensor for tensor in graph.initializer}
-        self._made: set[str] = set()
 
     def replace(self, node: onnx.NodeProto) -> bool:
         """Let an operator read its weight in uint8. Returns whether the weight was a constant in int8."""
@@ -376,27 +369,22 @@ class _UnsignedWeights:
         return True
 
     def _is_int8(self, name: str) -> bool:
-        import onnx
-
         found = self._constants.get(name)
         return found is not None and found.data_type == onnx.TensorProto.INT8
 
     def _make(self, name: str) -> str:
-        from onnx import numpy_helper
-
         values = numpy_helper.to_array(self._constants[name], str(self._folder))
-        return self._add(f"rageval_unsigned_{name}", values.view(np.uint8) ^ np.uint8(_SIGN))
+        return self._add(f"rageval_unsigned_{name}", values.view(np.uint8) ^ np.uint8(_UINT8_ZERO))
 
     def _make_zero(self, node: onnx.NodeProto) -> str:
         """A zero point for a weight without one; that of DequantizeLinear has the shape of the scale."""
         scale = self._constants.get(node.input[1]) if node.op_type == "DequantizeLinear" else None
         shape = tuple(scale.dims) if scale is not None else ()
-        return self._add("_".join(("rageval_unsigned_zero", *map(str, shape))), np.full(shape, _SIGN, np.uint8))
+        name = "_".join(("rageval_unsigned_zero", *map(str, shape)))
+        return self._add(name, np.full(shape, _UINT8_ZERO, np.uint8))
 
     def _add(self, name: str, values: NDArray[np.uint8]) -> str:
-        from onnx import numpy_helper
-
-        if name not in self._made:
-            self._made.add(name)
-            self._graph.initializer.append(numpy_helper.from_array(values, name))
+        if name not in self._constants:
+            self._constants[name] = numpy_helper.from_array(values, name)
+            self._graph.initializer.append(self._constants[name])
         return name

@@ -58,12 +58,7 @@ class Weights:
         return max((int(number) + 1 for number in numbers if number.isdecimal()), default=0)
 
     def refuse_layers(self, layer: str, count: int) -> None:
-        """Refuse weights with more layers than config.json has: the model would run without them.
-
-        Args:
-            layer: the prefix of a layer's tensors, with `{}` for its number.
-            count: the number of layers in config.json.
-        """
+        """Refuse weights with more layers than `count`, which config.json has: the model would run without them."""
         most = self.count_layers(layer)
         if most > count:
             start = self._prefix + layer.partition("{}")[0]
@@ -113,7 +108,9 @@ class Weights:
 
     def _read(self, name: str, shape: tuple[int | None, ...]) -> Array:
         expected = list(shape)
-        stored = self._find(name)
+        # Old checkpoints name the tensors of norms differently.
+        others = (name.removesuffix(new) + old for new, old in self._OLD_NAMES if name.endswith(new))
+        stored = next((one for one in (name, *others) if one in self._tensors), name)
         tensor = self._tensors.get(stored)
         if tensor is None:
             needed = "" if None in expected else f", which must have the shape {expected} according to config.json"
@@ -132,13 +129,6 @@ class Weights:
             raise DamagedFile(f"the tensor '{name}' holds {tensor.dtype}, not floating-point numbers")
         self._read_names.add(stored)
         return tensor.astype(np.float32, copy=False)
-
-    def _find(self, name: str) -> str:
-        """The name under which the file has the tensor: old checkpoints name the tensors of norms differently."""
-        if name in self._tensors:
-            return name
-        others = (name.removesuffix(new) + old for new, old in self._OLD_NAMES if name.endswith(new))
-        return next((other for other in others if other in self._tensors), name)
 
 
 _MOST_NAMED = 3
@@ -191,16 +181,13 @@ class Tensors(Mapping[str, "NDArray[Any]"]):
             raise DamagedFile(f"{entry.path}: '{name}' holds NaN or infinity", file=entry.path)
         return values
 
-    def __contains__(self, name: object) -> bool:
-        """Whether a file has a tensor of this name, without reading it."""
+    def __contains__(self, name: object) -> bool:  # without reading it
         return name in self._entries
 
     def __iter__(self) -> Iterator[str]:
-        """The names, in the order of the files."""
         return iter(self._entries)
 
     def __len__(self) -> int:
-        """How many tensors there are."""
         return len(self._entries)
 
     def file_of(self, name: str) -> Path:
@@ -272,14 +259,10 @@ def read_weights(files: Iterable[Path], index: Path | None = None, *, outlined: 
     """
     tensors = _Outlines(files) if outlined else Tensors(files)
     if index is not None:
-        _check_index(index, tensors)
+        for name, file in json.loads(index.read_text("utf-8-sig"))["weight_map"].items():
+            if name not in tensors or tensors.file_of(name) != index.parent / file:
+                raise DamagedFile(f"{index}: says that {file} has the tensor '{name}', but it has none", file=index)
     return tensors
-
-
-def _check_index(index: Path, tensors: Tensors) -> None:
-    for name, file in json.loads(index.read_text("utf-8-sig"))["weight_map"].items():
-        if name not in tensors or tensors.file_of(name) != index.parent / file:
-            raise DamagedFile(f"{index}: says that {file} has the tensor '{name}', but it has none", file=index)
 
 
 def _is_finite(values: NDArray[Any]) -> bool:
