@@ -6,9 +6,8 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -279,8 +278,7 @@ def test_minilm_is_tokenized_as_sentence_transformers_does(text: str | tuple[str
     assert tokenizer.read([text]).ids[0].tolist() == ids
 
 
-@dataclass
-class Encoding:
+class Encoding(NamedTuple):
     tokens: list[str]
     offsets: list[tuple[int, int]]
 

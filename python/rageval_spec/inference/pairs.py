@@ -16,7 +16,7 @@ import numpy as np
 from onnx_from_checkpoints import FilledPair, PairFormat, Span, read_tokenizer
 from rageval_spec.errors import UsageError
 from rageval_spec.inference.model_files import translated
-from rageval_spec.inference.tokens import Text, TextTokens, add_lowercasing, check_ids, check_size, make_readable
+from rageval_spec.inference.tokens import FastReader, Text, TextTokens, check_ids, make_readable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 _ENCODED_AT_ONCE = 64
 """Fewer than plain texts at a time, because the places of the tokens are kept as well."""
-_LONG_TEXT = 64
-"""Characters per token of `max_length` that are tried first for long documents."""
 
 
 def load_pair_tokenizer(
@@ -41,23 +39,11 @@ def load_pair_tokenizer(
 ) -> PairTokenizer:
     """Load a model's tokenizer, to read pairs through a template."""
     tokenizer, path = _load(folder, names)
-    if vocabulary is not None:
-        check_size(path, tokenizer.get_vocab_size(), vocabulary)
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    if lowercase:
-        add_lowercasing(tokenizer)
-    return PairTokenizer(tokenizer, path, pair_format, max_length, vocabulary)
+    return PairTokenizer(tokenizer, path, pair_format, max_length, vocabulary, lowercase)
 
 
 def find_reply_ids(folder: Path, names: Sequence[str], replies: Mapping[str, str]) -> tuple[int, ...]:
-    """The id of the first token of each reply, in their order.
-
-    Args:
-        folder: the model's root.
-        names: the tokenizer files in it.
-        replies: the words that the model replies with, by label.
-    """
+    """The id of the first token of each reply, in their order; `replies` are the words by label."""
     tokenizer, _ = _load(folder, names)
     found: dict[int, str] = {}
     for reply in replies.values():
@@ -70,7 +56,7 @@ def find_reply_ids(folder: Path, names: Sequence[str], replies: Mapping[str, str
     return tuple(found)
 
 
-class PairTokenizer:
+class PairTokenizer(FastReader):
     """Reads pairs through a template. Only the template can contain special tokens.
 
     Where the tokenizer would read a special token in one of the two texts, a space is put after the token's first
@@ -84,13 +70,10 @@ class PairTokenizer:
         pair_format: PairFormat,
         max_length: int | None,
         vocabulary: int | None,
+        lowercase: bool = False,
     ) -> None:
-        """Keep the parts; `path` is the tokenizer's file, for messages."""
-        self._tokenizer = tokenizer
-        self._path = path
+        super().__init__(tokenizer, path, max_length, vocabulary, lowercase)
         self._format = pair_format
-        self._max_length = max_length
-        self._vocabulary = vocabulary
         self._special = _find_special(tokenizer)
         if max_length is not None:
             taken = len(tokenizer.encode(pair_format.fill("", "").text).ids)
@@ -129,13 +112,6 @@ class PairTokenizer:
                 yield *self._disarm(whole, self._tokenizer.encode(whole.text)), False
             else:
                 yield *self._disarm(one, encoding), begun
-
-    def _begin(self, document: str) -> str:
-        """The document up to a space well past what the model reads; a shorter one is returned unchanged."""
-        if self._max_length is None or len(document) <= 2 * _LONG_TEXT * self._max_length:
-            return document
-        end = document.find(" ", _LONG_TEXT * self._max_length)
-        return document if end < 0 else document[:end]
 
     def _disarm(self, filled: FilledPair, encoding: Encoding) -> tuple[FilledPair, Encoding]:
         """Break up the special tokens in the two texts; blank what is still one afterwards."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -60,25 +60,6 @@ class Tokenizer(Protocol):
         """
 
 
-@runtime_checkable
-class Locator(Protocol):
-    """A tokenizer that knows which characters a token stands for."""
-
-    def locate(self, pairs: Sequence[tuple[str, str]]) -> tuple[TextTokens, list[NDArray[np.int64]]]:
-        """The tokens of pairs, as `Tokenizer.read` gives them, and for each pair their offsets in its second text.
-
-        Offsets are int64 [tokens, 2]: a token's first character and the one after its last. They are equal for tokens
-        that stand for no character of the second text.
-        """
-
-    def count(self, texts: Sequence[str]) -> list[int]:
-        """The number of tokens of each text, without special tokens; nothing is cut."""
-
-    @property
-    def room(self) -> int | None:
-        """The most tokens of a pair, without special tokens; None if there is no bound."""
-
-
 def load_tokenizer(
     folder: Path,
     names: Sequence[str],
@@ -93,8 +74,7 @@ def load_tokenizer(
     others.
 
     Args:
-        folder: the model's root.
-        names: the tokenizer files in it.
+        folder: the model's root, with the tokenizer files `names`.
         max_length: the number of tokens to keep, including special tokens; None keeps all.
         vocabulary: the number of ids that the model knows; None skips the check.
         lowercase: whether to lowercase texts first, even if the tokenizer itself does not.
@@ -102,7 +82,7 @@ def load_tokenizer(
     with translated():
         found = read_tokenizer(folder, names)
     if found is not None:
-        return _FastTokenizer(*found, max_length, vocabulary, lowercase)
+        return Locator(*found, max_length, vocabulary, lowercase)
     return _SlowTokenizer(_load_slow(folder, max_length), folder, max_length, vocabulary, lowercase)
 
 
@@ -120,25 +100,21 @@ def measure_unread(folder: Path, names: Sequence[str], texts: Sequence[str]) -> 
     tokenizer.no_truncation()
     readable = [clean_text(text) for text in texts]
     encodings = tokenizer.encode_batch(readable, add_special_tokens=False)
-    return unread_share(readable, [_Spelled.of(tokenizer, one) for one in encodings])
+    # The tokens as the vocabulary writes them: a unigram model's encoding has the text of unknown ones.
+    spelled = ([tokenizer.id_to_token(number) or "" for number in one.ids] for one in encodings)
+    return unread_share(readable, zip(spelled, (one.offsets for one in encodings), strict=True))
 
 
-class _Spelled(NamedTuple):
-    """The tokens of a text as the vocabulary writes them; a unigram model's encoding has the text of unknown ones."""
-
-    tokens: list[str]
-    offsets: list[tuple[int, int]]
-
-    @classmethod
-    def of(cls, tokenizer: FastTokenizer, encoding: Encoding) -> _Spelled:
-        return cls([tokenizer.id_to_token(number) or "" for number in encoding.ids], encoding.offsets)
-
-
-class _FastTokenizer:
-    """A tokenizer of `tokenizers`. Replaces the truncation and padding that the file may set."""
+class FastReader:
+    """A tokenizer of `tokenizers` with its file. Replaces the truncation and padding that the file may set."""
 
     def __init__(
-        self, tokenizer: FastTokenizer, path: Path, max_length: int | None, vocabulary: int | None, lowercase: bool
+        self,
+        tokenizer: FastTokenizer,
+        path: Path,
+        max_length: int | None,
+        vocabulary: int | None,
+        lowercase: bool = False,
     ) -> None:
         self._tokenizer = tokenizer
         self._path = path
@@ -148,11 +124,27 @@ class _FastTokenizer:
             check_size(path, tokenizer.get_vocab_size(), vocabulary)
         tokenizer.no_padding()
         tokenizer.no_truncation()
+        if lowercase:
+            add_lowercasing(tokenizer)
+
+    def _begin(self, text: str) -> str:
+        """The text up to a space well past what the model reads; a shorter one is returned unchanged."""
+        if self._max_length is None or len(text) <= 2 * _LONG_TEXT * self._max_length:
+            return text
+        end = text.find(" ", _LONG_TEXT * self._max_length)
+        return text if end < 0 else text[:end]
+
+
+class Locator(FastReader):
+    """Reads texts, and pairs as two sequences. It knows which characters a token stands for."""
+
+    def __init__(
+        self, tokenizer: FastTokenizer, path: Path, max_length: int | None, vocabulary: int | None, lowercase: bool
+    ) -> None:
+        super().__init__(tokenizer, path, max_length, vocabulary, lowercase)
         if max_length is not None:
             check_room(max_length, tokenizer.num_special_tokens_to_add(is_pair=True))
             tokenizer.enable_truncation(max_length, strategy="longest_first")
-        if lowercase:
-            add_lowercasing(tokenizer)
 
     def read(self, texts: Sequence[Text]) -> TextTokens:
         ids: list[NDArray[np.int64]] = []
@@ -169,6 +161,11 @@ class _FastTokenizer:
         return TextTokens(ids, types, np.array(truncated, np.bool_))
 
     def locate(self, pairs: Sequence[tuple[str, str]]) -> tuple[TextTokens, list[NDArray[np.int64]]]:
+        """The tokens of pairs, as `read` gives them, and for each pair their offsets in its second text.
+
+        Offsets are int64 [tokens, 2]: a token's first character and the one after its last. They are equal for tokens
+        that stand for no character of the second text.
+        """
         self._check_separated()
         found = TextTokens([], [], np.zeros(len(pairs), np.bool_))
         offsets: list[NDArray[np.int64]] = []
@@ -183,6 +180,7 @@ class _FastTokenizer:
         return found, offsets
 
     def count(self, texts: Sequence[str]) -> list[int]:
+        """The number of tokens of each text, without special tokens; nothing is cut."""
         counts: list[int] = []
         for start in range(0, len(texts), _LOCATED_AT_ONCE):
             readable = [clean_text(text) for text in texts[start : start + _LOCATED_AT_ONCE]]
@@ -192,6 +190,7 @@ class _FastTokenizer:
 
     @property
     def room(self) -> int | None:
+        """The most tokens of a pair, without special tokens; None if there is no bound."""
         if self._max_length is None:
             return None
         return self._max_length - int(self._tokenizer.num_special_tokens_to_add(is_pair=True))
@@ -207,18 +206,12 @@ class _FastTokenizer:
 
     def _encode(self, texts: list[Text]) -> list[Encoding]:
         """Encode texts; only the beginning of a very long text, if that already fills `max_length`."""
-        encodings: list[Encoding] = self._tokenizer.encode_batch_fast([self._begin(text) for text in texts])
+        begun = [text if isinstance(text, tuple) else self._begin(text) for text in texts]
+        encodings: list[Encoding] = self._tokenizer.encode_batch_fast(begun)
         for position, text in enumerate(texts):
-            if self._begin(text) is not text and not self._is_cut(encodings[position]):
+            if begun[position] is not text and not self._is_cut(encodings[position]):
                 encodings[position] = self._tokenizer.encode(text)
         return encodings
-
-    def _begin(self, text: Text) -> Text:
-        """The text up to a space well past what the model reads. Shorter texts and pairs are returned unchanged."""
-        if self._max_length is None or isinstance(text, tuple) or len(text) <= 2 * _LONG_TEXT * self._max_length:
-            return text
-        end = text.find(" ", _LONG_TEXT * self._max_length)
-        return text if end < 0 else text[:end]
 
     def _is_cut(self, encoding: Encoding) -> bool:
         """Whether tokens were cut off. The length is checked first, because reading `overflowing` copies them all."""
@@ -348,18 +341,6 @@ _CHARACTERS_READ = 400
 _UNKNOWN = frozenset({"[UNK]", "<unk>", "<UNK>"})
 
 
-class Encoded(Protocol):
-    """A text as `tokenizers` encodes it: each token and its offsets in the text."""
-
-    @property
-    def tokens(self) -> Sequence[str]:
-        """The tokens as the vocabulary writes them."""
-
-    @property
-    def offsets(self) -> Sequence[tuple[int, int]]:
-        """The offsets of each token in the text, start inclusive and end exclusive."""
-
-
 def sample_foreign(texts: Sequence[str], most: int = 200) -> list[str]:
     """Beginnings of at most about `most` texts from all parts of `texts`; empty if nearly all letters are Latin."""
     step = max(1, len(texts) // most)
@@ -372,18 +353,21 @@ def sample_foreign(texts: Sequence[str], most: int = 200) -> list[str]:
     return sample if 20 * foreign > letters else []
 
 
-def unread_share(texts: Iterable[str], encodings: Iterable[Encoded]) -> float:
+def unread_share(texts: Iterable[str], encodings: Iterable[tuple[Sequence[str], Sequence[tuple[int, int]]]]) -> float:
     """The share of letters, 0 to 1, that a tokenizer does not know or knows only as single letters.
+
+    `encodings` are the tokens of each text as the vocabulary writes them, and their offsets in the text, start
+    inclusive and end exclusive.
 
     A Han character is a word of its own in most vocabularies, so only unknown ones count. 0 if there are no
     letters. On BERT's English vocabulary seven languages in Latin script came to at most 0.17, nine in other scripts to
     at least 0.67.
     """
     letters = unread = 0
-    for text, encoding in zip(texts, encodings, strict=True):
+    for text, (tokens, offsets) in zip(texts, encodings, strict=True):
         letters += sum(map(str.isalpha, text))
         lost: set[int] = set()
-        for token, (start, end) in zip(encoding.tokens, encoding.offsets, strict=True):
+        for token, (start, end) in zip(tokens, offsets, strict=True):
             piece = text[start:end]
             if token in _UNKNOWN or (sum(map(str.isalpha, piece)) == 1 and not _is_han(piece)):
                 lost.update(place for place in range(start, end) if text[place].isalpha())
