@@ -33,7 +33,6 @@ _HEAD = re.compile(r"For[A-Z]\w*$")
 
 
 def _list_classes(architectures: object) -> list[str]:
-    """The classes in `architectures` of config.json."""
     return [str(name) for name in architectures] if isinstance(architectures, (list, tuple)) else []
 
 
@@ -110,7 +109,6 @@ class PairFormat:
     claim_first: bool = False
 
     def __str__(self) -> str:
-        """The template as `parse_template` reads it."""
         first, second = reversed(PLACEHOLDERS) if self.claim_first else PLACEHOLDERS
         before, between, after = (
             text.replace("{", "{{").replace("}", "}}") for text in (self.before, self.between, self.after)
@@ -118,7 +116,6 @@ class PairFormat:
         return f"{before}{{{first}}}{between}{{{second}}}{after}"
 
     def fill(self, document: str, claim: str) -> FilledPair:
-        """The template with the two texts in place."""
         first, second = (claim, document) if self.claim_first else (document, claim)
         start = len(self.before)
         then = start + len(first) + len(self.between)
@@ -273,12 +270,10 @@ class Configuration:
 
     @property
     def query_prefix(self) -> str:
-        """The prefix that the model needs before a query; see `find_prefix`."""
         return find_prefix(self.prompts, self.default_prompt, "query")
 
     @property
     def document_prefix(self) -> str:
-        """The prefix that the model needs before a document; see `find_prefix`."""
         return find_prefix(self.prompts, self.default_prompt, "document")
 
 

@@ -40,7 +40,6 @@ class Weights:
 
     @property
     def names(self) -> Collection[str]:
-        """The full names of all tensors."""
         return self._tensors.keys()
 
     def read(self, name: str, *shape: int | None) -> Array:
@@ -65,7 +64,6 @@ class Weights:
             raise DamagedFile(f"the weights have {most} layers ('{start}{most - 1}'), but config.json has {count}")
 
     def has(self, name: str) -> bool:
-        """Whether the encoder has a tensor of this name."""
         return self._prefix + name in self._tensors
 
     def pass_over(self, *starts: str) -> None:
@@ -171,7 +169,6 @@ class Tensors(Mapping[str, "NDArray[Any]"]):
                 self._entries[name] = entry
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        """The tensor."""
         entry = self._find(name)
         part = np.asarray(self._open(entry)[entry.start : entry.end])
         values: NDArray[Any] = part.view(_KINDS[entry.kind]).reshape(entry.shape)
@@ -191,7 +188,6 @@ class Tensors(Mapping[str, "NDArray[Any]"]):
         return len(self._entries)
 
     def file_of(self, name: str) -> Path:
-        """The file that has a tensor."""
         return self._entries[name].path
 
     def count_bytes(self) -> int:

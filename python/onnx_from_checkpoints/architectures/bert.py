@@ -150,7 +150,6 @@ class BertShape:
 
 
 def read_shape(config: Mapping[str, Any]) -> BertShape:
-    """The shape that config.json describes."""
     model_type, family = _find_family(config)
     hidden = contract.read_size(config, family.own_key("hidden_size"))
     heads = contract.read_size(config, family.own_key("num_attention_heads"))

@@ -51,14 +51,12 @@ class EuroBertShape:
 
 
 def build(config: Mapping[str, Any], weights: Weights, wanted: contract.WantedGraph) -> onnx.ModelProto:
-    """Build the graph; see `contract.Architecture`."""
     shape = read_shape(config)
     weights.refuse_layers("layers.{}.", shape.layers)
     return _EuroBert(shape, weights, wanted.padded).build(wanted.task)
 
 
 def read_shape(config: Mapping[str, Any]) -> EuroBertShape:
-    """The shape that config.json describes."""
     for key in ("is_decoder", "add_cross_attention", "is_causal"):
         contract.refuse_unless(config, key, False, None)
     hidden, heads = contract.read_size(config, "hidden_size"), contract.read_size(config, "num_attention_heads")
@@ -174,7 +172,6 @@ class _EuroBert(Encoder):
         return self.add("Reshape", repeated, self.vector(0, 0, shape.heads * shape.size))
 
     def _feed(self, layer: str, source: str) -> str:
-        """The gated feed-forward network."""
         shape, biased = self._shape, self._shape.inner_bias
         gate, inner = (
             self.apply_linear(source, f"{layer}mlp.{part}_proj", shape.hidden, shape.inner, biased=biased)

@@ -53,7 +53,6 @@ class ModernBertShape:
 
 
 def build(config: Mapping[str, Any], weights: Weights, wanted: contract.WantedGraph) -> onnx.ModelProto:
-    """Build the graph; see `contract.Architecture`."""
     shape = read_shape(config)
     weights.refuse_layers("layers.{}.", len(shape.kinds))
     return _ModernBert(shape, weights, wanted.padded).build(wanted.task)
@@ -201,7 +200,6 @@ class _ModernBert(Encoder):
         return self.apply_stacked(source, f"{layer}attn.Wqkv", part, 3, self._width, self._width, biased=biased)
 
     def _feed(self, layer: str, source: str) -> str:
-        """The gated feed-forward network."""
         shape, biased = self._shape, self._shape.inner_bias
         inner, gate = (
             self.apply_stacked(source, f"{layer}mlp.Wi", part, 2, shape.hidden, shape.inner, biased=biased)

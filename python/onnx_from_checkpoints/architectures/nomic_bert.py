@@ -101,7 +101,6 @@ class NomicBertShape:
 
 
 def build(config: Mapping[str, Any], weights: Weights, wanted: contract.WantedGraph) -> onnx.ModelProto:
-    """Build the graph; see `contract.Architecture`."""
     shape = read_shape(config)
     names = _NOMIC if weights.has(f"{_NOMIC.embedding_norm}.weight") else _TRANSFORMERS
     weights.refuse_layers(names.layer, shape.layers)
@@ -170,7 +169,6 @@ def _agree(config: Mapping[str, Any], key: str, old: str, value: float) -> float
 
 
 def _read_activation(config: Mapping[str, Any], is_own: bool) -> str:
-    """The activation of the gate."""
     stated = contract.read_activation(config, "hidden_act", "silu", ACTIVATIONS)
     if not is_own:
         return stated

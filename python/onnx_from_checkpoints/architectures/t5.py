@@ -89,7 +89,6 @@ class T5Shape:
 
 
 def read_t5_shape(config: Mapping[str, Any]) -> T5Shape:
-    """The shape that config.json describes."""
     kind = config["model_type"]
     layers = read_size(config, "num_layers")
     activation, gated = _read_activation(config, "relu" if kind == "t5" else "gated-gelu")
@@ -195,7 +194,6 @@ _LOWEST = float(np.finfo(np.float32).min)
 
 
 def build(config: Mapping[str, Any], weights: Weights, wanted: WantedGraph) -> onnx.ModelProto:
-    """Build the graph; see `contract.Architecture`."""
     is_hhem = config.get("model_type") in HHEM
     shape = read_hhem_shape(config, weights) if is_hhem else read_t5_shape(config)
     weights.refuse_layers("encoder.block.{}.", shape.layers)

@@ -72,7 +72,6 @@ class _Spec:
 
 
 def read_sentencepiece(path: Path) -> SentencePieceModel:
-    """Read a SentencePiece model."""
     try:
         content = path.read_bytes()
     except OSError as error:

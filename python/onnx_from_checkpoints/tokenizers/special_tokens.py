@@ -91,7 +91,6 @@ class TokenizerSettings:
 
     @property
     def model_type(self) -> str:
-        """`model_type` of config.json; empty if it is missing."""
         found = self._model.get("model_type")
         return found if isinstance(found, str) else ""
 
@@ -100,7 +99,6 @@ class TokenizerSettings:
         return key in self._config
 
     def flag(self, key: str, default: bool) -> bool:
-        """A flag of tokenizer_config.json."""
         found = self.optional_flag(key)
         return default if found is None else found
 

@@ -41,7 +41,6 @@ class TokenCounter:
     """Counts tokens as a model does, without its graph."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        """Store the tokenizer."""
         self._tokenizer = tokenizer
 
     @property
@@ -78,7 +77,6 @@ class Encoder(TokenCounter):
     def __init__(
         self, tokenizer: Tokenizer, session: Session, finish: Callable[[Vectors], Vectors], token_types: bool = True
     ) -> None:
-        """Store the parts; `finish` turns the graph's output into the model's vectors or logits."""
         super().__init__(tokenizer)
         self._token_types = token_types
         self._session = session
@@ -109,7 +107,6 @@ class Encoder(TokenCounter):
         return self._compute(texts)
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> Iterator[Batch]:
-        """Logits of pairs, in the same kind of order as `embed`."""
         return self._compute(pairs)
 
     def tag(self, pairs: Sequence[tuple[str, str]]) -> Iterator[TagBatch]:
@@ -147,7 +144,6 @@ def load_encoder(source: ModelFiles, configuration: Configuration, graph: Path, 
 
 
 def load_counter(source: ModelFiles, configuration: Configuration) -> TokenCounter:
-    """Load only the tokenizer of a model; raises as `load_encoder`."""
     return TokenCounter(load_model_tokenizer(source, configuration))
 
 

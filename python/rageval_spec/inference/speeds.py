@@ -46,7 +46,6 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
 
 
 def recall_speed(key: str) -> Speed | None:
-    """The speed that was measured for a key; None without one."""
     found = _read().get(key)
     if not isinstance(found, dict):
         return None
@@ -100,7 +99,6 @@ class ReadingSpeed:
 
     @property
     def threads(self) -> int:
-        """How many threads the model uses."""
         from rageval_spec.inference.session import count_cores
 
         return self.context.threads or count_cores()

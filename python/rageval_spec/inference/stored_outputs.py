@@ -247,7 +247,6 @@ class _Vectors(_Answering[Batch]):
     """Vectors of one width."""
 
     def collect(self) -> tuple[NDArray[np.float32], NDArray[np.bool_], int]:
-        """The vector and the flag of each question, and how many distinct questions had a stored answer."""
         self._vectors = np.empty((0, 0), np.float32)
         self._answer()
         return self._vectors, self._truncated, self._reused
@@ -282,7 +281,6 @@ class _Tags(_Answering[TagBatch]):
     """Offsets and logits of tokens, of which each pair has its own number."""
 
     def collect(self) -> TokenTags:
-        """The tags of each pair."""
         self._labels = 0
         self._offsets = [np.empty((0, 2), np.int64)] * len(self._questions)
         self._logits = [np.empty((0, 0), np.float32)] * len(self._questions)

@@ -219,8 +219,6 @@ class Locator(FastReader):
 
 
 class _SlowTokenizer:
-    """A tokenizer of `transformers`."""
-
     def __init__(
         self, tokenizer: Any, folder: Path, max_length: int | None, vocabulary: int | None, lowercase: bool
     ) -> None:

@@ -330,7 +330,6 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
 
     @cached_property
     def _files(self) -> Configuration:
-        """The configuration as in the model's files."""
         return self._require().read_configuration()
 
     def _find_reading(self, found: Configuration) -> dict[str, Any]:
@@ -394,7 +393,6 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
             yield f"the code of its repository ({code}) is not run: {made} as for every {name} model"
 
     def _check(self, configuration: Configuration) -> None:
-        """Refuse keys of the node that do not fit the model's files."""
         if self.node.revision is not None and self._location.kind != "hub":
             raise UsageError(f"revision: is only for models of the Hugging Face Hub, which '{self.node.model}' is not")
         length, positions = self.node.max_length, configuration.positions

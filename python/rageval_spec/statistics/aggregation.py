@@ -122,7 +122,6 @@ class _Column:
         self._ties = self._find_ties(scored)
 
     def list_means(self) -> MeanValues:
-        """The values that the interval of the mean is of."""
         layout = None if self.placed is None else self.placed.layout
         return MeanValues(self.numbers, find_range(list_bounds(self.metric), self.statistic, self.numbers), layout)
 
@@ -251,7 +250,6 @@ def compare_evaluations(
 
 
 def _list_compared(metrics: Mapping[str, Summarized], *, has_percentiles: bool) -> dict[str, Summarized]:
-    """The metrics that are compared, by name."""
     return {
         name: metric
         for name, metric in metrics.items()
@@ -370,7 +368,6 @@ class ValuePairs:
         return array("d", map(operator.sub, self.values, self.base))
 
     def list_means(self) -> MeanValues:
-        """The differences, as the values that the interval of their mean is of."""
         bounds = find_range(list_bounds(self.metric), self.metric.statistic, self.values, self.base)
         return MeanValues(self.differences, find_difference_range(bounds), self.layout)
 
@@ -380,7 +377,6 @@ class ValuePairs:
 
     @property
     def percent(self) -> int | None:
-        """The percentile that is compared; None for a mean."""
         return percentiles.read_percentile(self.metric.statistic)
 
     @property
@@ -390,7 +386,6 @@ class ValuePairs:
 
     @property
     def placed(self) -> weighted_clusters.Placed | None:
-        """The differences with the layout of their questions; None without a design."""
         return None if self.layout is None else weighted_clusters.Placed(self.differences, self.layout)
 
     def summarize(self, numbers: array[float]) -> float:

@@ -196,7 +196,6 @@ class _Parts:
 
     @property
     def is_constant(self) -> bool:
-        """Whether all numbers are equal, but for rounding."""
         least, most = min(self.numbers), max(self.numbers)
         return bool(most - least <= _EQUAL * max(abs(least), abs(most)))
 
@@ -205,7 +204,6 @@ class _Parts:
         return self.source.layout is not None and not self.source.layout.is_plain
 
     def describe(self, found: kernels.IntervalEnds, confidence: float) -> Interval:
-        """The interval, with its method."""
         low, high = found
         layout = self.source.layout
         if self.further is None and layout is not None and self._is_of_clusters:

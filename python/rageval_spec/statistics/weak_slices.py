@@ -186,7 +186,6 @@ class _Family:
         return [(test.mean_difference, test.p_value) for test in tests]
 
     def split(self, test: _Tested) -> _Pair:
-        """The values inside and outside of a test's slice."""
         return self._values[test.cell].split(self._masks[test.slice])
 
     def place(self, test: _Tested, statistic: str) -> tuple[Placed, Placed] | None:

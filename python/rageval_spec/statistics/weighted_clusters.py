@@ -58,7 +58,6 @@ class Layout:
 
     @cached_property
     def clusters(self) -> int:
-        """The number of clusters."""
         return int(self.members.max()) + 1 if len(self.members) else 0
 
     @cached_property
@@ -85,15 +84,12 @@ class Layout:
 
     @cached_property
     def _of_strata(self) -> Floats:
-        """The weight of each stratum."""
         return add_up(self.strata, self.weights, len(self.inside))
 
     def take(self, values: Sequence[float] | Floats) -> Floats:
-        """The values of the questions that count."""
         return np.asarray(values, dtype=np.float64)[self.rows]
 
     def average(self, values: Sequence[float] | Floats) -> float:
-        """The weighted mean."""
         return math.fsum(self.weights * self.take(values))
 
     def split(self, values: Sequence[float] | Floats) -> Floats:
@@ -207,7 +203,6 @@ def lay_out(design: Design, scored: Sequence[str], asked: Sequence[str]) -> Layo
 
 
 def add_up(places: Ints, numbers: Floats, count: int) -> Floats:
-    """The sum of the numbers at each of `count` places."""
     return np.bincount(places, numbers, minlength=count).astype(np.float64)
 
 
@@ -216,7 +211,6 @@ def _list_strata(design: Design, query_ids: Sequence[str]) -> Ints:
 
 
 def _weigh_strata(design: Design, query_ids: Sequence[str]) -> dict[int, float]:
-    """The weight of the questions of each stratum."""
     weights: dict[int, float] = {}
     for query_id in query_ids:
         weight = (design.weights or {}).get(query_id, 0.0)
@@ -239,7 +233,6 @@ class Placed:
 
     @property
     def is_mean(self) -> bool:
-        """Whether the statistic is a mean; a geometric one is."""
         return self.statistic in _MEANS
 
     def summarize(self) -> float | None:

@@ -63,7 +63,6 @@ class Architecture(Protocol):
 
 
 def read_flag(config: Mapping[str, Any], key: str, default: bool) -> bool:
-    """True or false."""
     value = config.get(key, default)
     if not isinstance(value, bool):
         raise DamagedFile(f"config.json: '{key}' must be true or false, but is {value!r}")

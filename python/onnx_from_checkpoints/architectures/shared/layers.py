@@ -82,11 +82,9 @@ class Nodes:
         return name
 
     def number(self, value: int) -> str:
-        """Add an int64 scalar."""
         return self.hold(f"number_{value}", np.array(value, np.int64))
 
     def vector(self, *values: int) -> str:
-        """Add an int64 vector."""
         return self.hold(f"vector_{'_'.join(map(str, values))}", np.array(values, np.int64))
 
     def finish(self, inputs: Sequence[str], output: str, name: str, dimensions: Sequence[str | int]) -> onnx.ModelProto:

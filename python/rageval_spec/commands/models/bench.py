@@ -376,7 +376,6 @@ class FormResult:
 
     @property
     def median(self) -> float:
-        """The median over the rounds, in seconds."""
         return median(self.seconds)
 
 
@@ -406,7 +405,6 @@ class Bench:
     unit: Literal["text", "pair"] = "text"
 
     def to_text(self) -> str:
-        """A table of the forms with their speed, memory, agreement and retrieval quality."""
         from rageval_spec.wording import count_noun
 
         cut = f" ({self.truncated} of them truncated)" if self.truncated else ""
@@ -446,14 +444,12 @@ class Bench:
         return f"{format_number(self.quality[name], DIGITS)}{change}"
 
     def to_json(self) -> str:
-        """The results as JSON, with the seconds of every round."""
         forms = [self._describe_form(form) for form in self.measured]
         names = ("model", "unit", "texts", "tokens", "truncated", "threads", "rounds", "dataset")
         content = {name: getattr(self, name) for name in names}
         return json.dumps({**content, "forms": forms, "remarks": self.remarks}, indent=2, ensure_ascii=False) + "\n"
 
     def _describe_form(self, form: FormResult) -> dict[str, Any]:
-        """One form in JSON's types."""
         is_text = self.unit == "text"
         named = form.compared and dict(zip(("mean", "lowest" if is_text else "largest"), form.compared, strict=True))
         return {

@@ -198,7 +198,6 @@ class Listing:
     asked: tuple[AskedModel, ...] = ()
 
     def to_text(self, width: int = WIDTH) -> str:
-        """The list, in lines of at most `width` characters where words allow it."""
         sections = (
             ("Embedded", self.embedded, ""),
             (f"Downloaded from the Hugging Face Hub: {_shorten(self.hub_folder)}", self.hub, "none yet; a run "
@@ -216,7 +215,6 @@ class Listing:
         return "\n\n".join([*blocks, "\n".join(wrap(hint, width))]) + "\n"
 
     def choose(self, name: str) -> Listed:
-        """The model with this name, in any case."""
         known = {one.name.casefold(): one for one in (*self.built, *self.hub, *self.embedded)}
         if name.casefold() in known:
             return known[name.casefold()]

@@ -47,7 +47,6 @@ class Flips:
 
     @property
     def share(self) -> float:
-        """The share of changed decisions."""
         return (self.up + self.down) / self.rows
 
 

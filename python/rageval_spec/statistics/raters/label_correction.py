@@ -389,7 +389,6 @@ class LabelledRows:
 
     @property
     def count(self) -> int:
-        """How many have labels."""
         return len(self.labels)
 
 
@@ -411,14 +410,12 @@ class LabelledPair:
         return parts if self._layout is None else add_up(self._layout.members, parts, self._layout.clusters)
 
     def drop_design(self) -> LabelledPair:
-        """The same if all questions count the same and on their own."""
         plain = copy(self)
         plain._layout = None
         return plain
 
     @property
     def sides(self) -> tuple[LabelledRows, LabelledRows]:
-        """The rows of the cell, and those of its baseline."""
         return LabelledRows(*self._own, layout=self._layout), LabelledRows(*self._base, layout=self._layout)
 
     @property
@@ -427,7 +424,6 @@ class LabelledPair:
         return self.differences.count < _MOSTLY * max(side.count for side in self.sides)
 
     def correct_apart(self, confidence: float) -> CorrectedDifference:
-        """The difference of the two corrected means."""
         layout = self._layout
         place = slice(None) if layout is None else layout.rows
         own, base = (Side(*(column[place] for column in columns)) for columns in (self._own, self._base))

@@ -93,7 +93,6 @@ class Ratings:
         return len(self.categories) > 2 and not any(isinstance(one, str) for one in self.categories)
 
     def pair(self, first: int, second: int) -> Ratings:
-        """The ratings of two raters."""
         return Ratings(self.codes[:, [first, second]], self.categories)
 
 

@@ -132,7 +132,6 @@ def list_bins(values: Floats, labels: Floats) -> tuple[Bin, ...]:
 
 
 def split_brier(values: Floats, labels: Floats) -> BrierParts:
-    """The parts of the Brier score."""
     total = float(((values - labels) ** 2).mean())
     uncertainty = float(labels.var())
     fitted = fit_isotonic(values, labels)
@@ -256,11 +255,9 @@ class PlattMap:
     """The word that a file has for maps of this kind."""
 
     def apply(self, values: Sequence[float]) -> list[float]:
-        """The mapped values, between 0 and 1, in the order of `values`."""
         return [_squash(self.slope * value + self.intercept) for value in values]
 
     def to_json(self) -> dict[str, Any]:
-        """The map as JSON; `read_map` reads it."""
         return {"kind": self.kind, "slope": self.slope, "intercept": self.intercept}
 
 
@@ -279,7 +276,6 @@ class IsotonicMap:
     kind: ClassVar[Literal["isotonic"]] = "isotonic"
 
     def apply(self, values: Sequence[float]) -> list[float]:
-        """The mapped values, in the order of `values`."""
         return [self._apply(value) for value in values]
 
     def _apply(self, value: float) -> float:
@@ -293,7 +289,6 @@ class IsotonicMap:
         return self.results[after - 1] + part * (self.results[after] - self.results[after - 1])
 
     def to_json(self) -> dict[str, Any]:
-        """The map as JSON; `read_map` reads it."""
         return {"kind": self.kind, "values": [*self.values], "results": [*self.results]}
 
 
@@ -336,7 +331,6 @@ def _is_number(found: object) -> TypeGuard[float]:
 
 
 def _squash(number: float) -> float:
-    """The logistic function, without overflow."""
     if number >= 0:
         return 1 / (1 + math.exp(-number))
     grown = math.exp(number)

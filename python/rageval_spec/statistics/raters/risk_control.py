@@ -188,7 +188,6 @@ class Guarantee:
 
     @property
     def coverage(self) -> float:
-        """The share of answers that are sent."""
         return self.sent / self.labels
 
 
