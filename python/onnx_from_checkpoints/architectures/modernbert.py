@@ -7,7 +7,6 @@ around each token.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import onnx
@@ -25,66 +24,10 @@ _OLD_THETA = {_FULL: ("global_rope_theta", 160_000.0), _SLIDING: ("local_rope_th
 """The key of `theta` before transformers 5, and its default."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModernBertShape:
-    """The contents of config.json.
-
-    Attributes:
-        kinds: for each layer, `full_attention` or `sliding_attention`.
-        reach: how many positions away a token of a sliding layer sees.
-        thetas: the base of the rotary frequencies, by kind of layer.
-    """
-
-    hidden: int
-    heads: int
-    inner: int
-    vocabulary: int
-    kinds: tuple[str, ...]
-    reach: int
-    thetas: Mapping[str, float]
-    epsilon: float
-    activation: str
-    norm_bias: bool
-    attention_bias: bool
-    inner_bias: bool
-    head_bias: bool
-    head_activation: str
-    pooling: str
-
-
 def build(config: Mapping[str, Any], weights: Weights, wanted: contract.WantedGraph) -> onnx.ModelProto:
-    shape = read_shape(config)
-    weights.refuse_layers("layers.{}.", len(shape.kinds))
-    return _ModernBert(shape, weights, wanted.padded).build(wanted.task)
-
-
-def read_shape(config: Mapping[str, Any]) -> ModernBertShape:
-    """The shape that config.json describes, in the spelling of transformers 4 or 5."""
-    for key in ("is_decoder", "add_cross_attention", "is_causal", "causal_mask"):
-        contract.refuse_unless(config, key, False, None)
-    hidden = contract.read_size(config, "hidden_size")
-    heads = contract.read_size(config, "num_attention_heads")
-    if hidden % heads or hidden // heads % 2:
-        raise DamagedFile(
-            f"config.json: 'hidden_size' {hidden} must be an even multiple of 'num_attention_heads' {heads}"
-        )
-    return ModernBertShape(
-        hidden=hidden,
-        heads=heads,
-        inner=contract.read_size(config, "intermediate_size"),
-        vocabulary=contract.read_size(config, "vocab_size"),
-        kinds=_read_kinds(config),
-        reach=contract.read_size(config, "local_attention", 128) // 2,
-        thetas={kind: _read_theta(config, kind) for kind in (_FULL, _SLIDING)},
-        epsilon=contract.read_number(config, "norm_eps", 1e-5),
-        activation=contract.read_activation(config, "hidden_activation", "gelu", ACTIVATIONS),
-        norm_bias=contract.read_flag(config, "norm_bias", False),
-        attention_bias=contract.read_flag(config, "attention_bias", False),
-        inner_bias=contract.read_flag(config, "mlp_bias", False),
-        head_bias=contract.read_flag(config, "classifier_bias", False),
-        head_activation=contract.read_activation(config, "classifier_activation", "gelu", ACTIVATIONS),
-        pooling=contract.read_choice(config, "classifier_pooling", "cls", ("cls", "mean")),
-    )
+    model = _ModernBert(config, weights, wanted.padded)
+    weights.refuse_layers("layers.{}.", len(model.kinds))
+    return model.build(wanted.task)
 
 
 def _read_kinds(config: Mapping[str, Any]) -> tuple[str, ...]:
@@ -125,23 +68,48 @@ def _read_theta(config: Mapping[str, Any], kind: str) -> float:
 
 
 class _ModernBert(Encoder):
-    def __init__(self, shape: ModernBertShape, weights: Weights, padded: bool) -> None:
-        super().__init__(weights, shape.hidden, padded)
-        self._shape = shape
-        tokens, size = self.count_tokens(), shape.hidden // shape.heads
+    """Reads config.json in the spelling of transformers 4 or 5.
+
+    Attributes:
+        kinds: for each layer, `full_attention` or `sliding_attention`.
+    """
+
+    def __init__(self, config: Mapping[str, Any], weights: Weights, padded: bool) -> None:
+        for key in ("is_decoder", "add_cross_attention", "is_causal", "causal_mask"):
+            contract.refuse_unless(config, key, False, None)
+        hidden = contract.read_size(config, "hidden_size")
+        self._heads = heads = contract.read_size(config, "num_attention_heads")
+        if hidden % heads or hidden // heads % 2:
+            raise DamagedFile(
+                f"config.json: 'hidden_size' {hidden} must be an even multiple of 'num_attention_heads' {heads}"
+            )
+        self._inner = contract.read_size(config, "intermediate_size")
+        self._vocabulary = contract.read_size(config, "vocab_size")
+        self.kinds = _read_kinds(config)
+        self._reach = contract.read_size(config, "local_attention", 128) // 2  # how far a token of a sliding layer sees
+        thetas = {kind: _read_theta(config, kind) for kind in (_FULL, _SLIDING)}
+        self._epsilon = contract.read_number(config, "norm_eps", 1e-5)
+        self._activation = contract.read_activation(config, "hidden_activation", "gelu", ACTIVATIONS)
+        self._norm_bias = contract.read_flag(config, "norm_bias", False)
+        self._attention_bias = contract.read_flag(config, "attention_bias", False)
+        self._inner_bias = contract.read_flag(config, "mlp_bias", False)
+        self._head_bias = contract.read_flag(config, "classifier_bias", False)
+        self._head_activation = contract.read_activation(config, "classifier_activation", "gelu", ACTIVATIONS)
+        self._pooling = contract.read_choice(config, "classifier_pooling", "cls", ("cls", "mean"))
+        super().__init__(weights, hidden, padded)
+        tokens, size = self.count_tokens(), hidden // heads
         self._rotary = {
-            kind: Rotary(self, Rotation(shape.thetas[kind], size), tokens, shape.heads, size)
-            for kind in sorted(set(shape.kinds))
+            kind: Rotary(self, Rotation(thetas[kind], size), tokens, heads, size) for kind in sorted(set(self.kinds))
         }
-        if _SLIDING in shape.kinds:
-            self._windows = Windows(self, shape.reach, shape.heads, shape.hidden, cut=not padded)
+        if _SLIDING in self.kinds:
+            self._windows = Windows(self, self._reach, heads, hidden, cut=not padded)
 
     def _classify_tokens(self, hidden: str) -> tuple[str, int]:
         rows = self.add("Reshape", hidden, self.vector(-1, self._width))
         return self.label_tokens(self._prepare_head(rows), "classifier", self._width)
 
     def _classify(self) -> tuple[str, int]:
-        if self._shape.pooling == "cls":
+        if self._pooling == "cls":
             pooled = self._run_first()
         else:
             pooled = self.average(self._run_layers(), padded=bool(self._mask))
@@ -149,29 +117,27 @@ class _ModernBert(Encoder):
 
     def _prepare_head(self, pooled: str) -> str:
         """What both classifiers do before the last linear layer, for rows [rows, hidden]."""
-        shape, read = self._shape, self._weights.read_head
-        dense = self.apply_gemm(pooled, read, "head.dense", shape.hidden, shape.hidden, biased=shape.head_bias)
-        active = ACTIVATIONS[shape.head_activation](self, dense)
-        return self.normalize(active, "head.norm", shape.hidden, shape.epsilon, biased=shape.norm_bias, read=read)
+        width, read = self._width, self._weights.read_head
+        dense = self.apply_gemm(pooled, read, "head.dense", width, width, biased=self._head_bias)
+        active = ACTIVATIONS[self._head_activation](self, dense)
+        return self.normalize(active, "head.norm", width, self._epsilon, biased=self._norm_bias, read=read)
 
     def _run_layers(self, *, first_only: bool = False) -> str:
-        words = self.hold(KNOWN, self._weights.read(KNOWN, self._shape.vocabulary, self._width))
+        words = self.hold(KNOWN, self._weights.read(KNOWN, self._vocabulary, self._width))
         hidden = self._normalize(self.add("Gather", words, "input_ids"), "embeddings.norm")
-        last = len(self._shape.kinds) - 1
+        last = len(self.kinds) - 1
         for number in range(last + 1):
             hidden = self._run_layer(number, hidden, first_only=first_only and number == last)
         return self._normalize(hidden, "final_norm")
 
     def _run_layer(self, number: int, hidden: str, *, first_only: bool) -> str:
         """Attention and feed-forward network with their residuals, for all tokens or only the first."""
-        shape, layer = self._shape, f"layers.{number}."
+        layer = f"layers.{number}."
         # The embeddings are normalised already, so the first layer has no norm.
         normal = self._normalize(hidden, f"{layer}attn_norm") if number else hidden
         attend = self._attend_from_first if first_only else self._attend
-        attended = attend(layer, shape.kinds[number], normal)
-        attended = self.apply_linear(
-            attended, f"{layer}attn.Wo", shape.hidden, shape.hidden, biased=shape.attention_bias
-        )
+        attended = attend(layer, self.kinds[number], normal)
+        attended = self.apply_linear(attended, f"{layer}attn.Wo", self._width, self._width, biased=self._attention_bias)
         if first_only:
             hidden = self.take_first(hidden, 1)
         hidden = self.add("Add", hidden, attended)
@@ -183,30 +149,30 @@ class _ModernBert(Encoder):
         queries, keys = rotary.turn(queries), rotary.turn(keys)
         if kind == _SLIDING:
             return self._windows.attend(queries, keys, values, self._mask)
-        return self.attend(queries, keys, values, "", self._mask, heads=self._shape.heads)
+        return self.attend(queries, keys, values, "", self._mask, heads=self._heads)
 
     def _attend_from_first(self, layer: str, kind: str, normal: str) -> str:
         """Attention of the first token, whose rotary angle is 0, to all tokens or to the ones within reach."""
-        mask, within = self._mask, self._shape.reach + 1
+        mask, within = self._mask, self._reach + 1
         if kind == _SLIDING:
             normal, mask = self.take_first(normal, 1, within), self.take_first(mask, 1, within) if mask else ""
         queries = self._project(layer, 0, self.take_first(normal, 1))
         keys, values = (self._project(layer, part, normal) for part in (1, 2))
-        return self.attend(queries, self._rotary[kind].turn(keys), values, "", mask, heads=self._shape.heads)
+        return self.attend(queries, self._rotary[kind].turn(keys), values, "", mask, heads=self._heads)
 
     def _project(self, layer: str, part: int, source: str) -> str:
         """Queries (part 0), keys (1) or values (2)."""
-        biased = self._shape.attention_bias
+        biased = self._attention_bias
         return self.apply_stacked(source, f"{layer}attn.Wqkv", part, 3, self._width, self._width, biased=biased)
 
     def _feed(self, layer: str, source: str) -> str:
-        shape, biased = self._shape, self._shape.inner_bias
+        width, inner_width, biased = self._width, self._inner, self._inner_bias
         inner, gate = (
-            self.apply_stacked(source, f"{layer}mlp.Wi", part, 2, shape.hidden, shape.inner, biased=biased)
+            self.apply_stacked(source, f"{layer}mlp.Wi", part, 2, width, inner_width, biased=biased)
             for part in range(2)
         )
-        gated = self.add("Mul", ACTIVATIONS[shape.activation](self, inner), gate)
-        return self.apply_linear(gated, f"{layer}mlp.Wo", shape.inner, shape.hidden, biased=biased)
+        gated = self.add("Mul", ACTIVATIONS[self._activation](self, inner), gate)
+        return self.apply_linear(gated, f"{layer}mlp.Wo", inner_width, width, biased=biased)
 
     def _normalize(self, source: str, name: str) -> str:
-        return self.normalize(source, name, self._width, self._shape.epsilon, biased=self._shape.norm_bias)
+        return self.normalize(source, name, self._width, self._epsilon, biased=self._norm_bias)

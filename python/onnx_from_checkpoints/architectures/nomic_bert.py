@@ -82,58 +82,12 @@ _TRANSFORMERS = _Names(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class NomicBertShape:
-    """The contents of config.json, in one spelling; `types` is 0 if token types are not embedded."""
-
-    hidden: int
-    layers: int
-    heads: int
-    inner: int
-    vocabulary: int
-    types: int
-    epsilon: float
-    activation: str
-    rotation: Rotation
-    attention_bias: bool
-    inner_bias: bool
-    output_bias: bool
-
-
 def build(config: Mapping[str, Any], weights: Weights, wanted: contract.WantedGraph) -> onnx.ModelProto:
-    shape = read_shape(config)
-    names = _NOMIC if weights.has(f"{_NOMIC.embedding_norm}.weight") else _TRANSFORMERS
-    weights.refuse_layers(names.layer, shape.layers)
+    model = _NomicBert(config, weights, wanted.padded)
+    weights.refuse_layers(model.names.layer, model.layers)
     if wanted.task != "classification":
         weights.pass_over("pooler.")
-    return _NomicBert(shape, names, weights, wanted.padded).build(wanted.task)
-
-
-def read_shape(config: Mapping[str, Any]) -> NomicBertShape:
-    """The shape that config.json describes, in either spelling."""
-    _refuse_variants(config)
-    is_own = any(key in config for key in _OWN_KEYS)
-    hidden, layers, heads, inner = (_read_renamed(config, key, old) for key, old in _OLD_NAMES.items())
-    if hidden % heads:
-        raise DamagedFile(f"config.json: the hidden size {hidden} is not a multiple of the number of heads {heads}")
-    contract.refuse_unless(config, "head_dim", hidden // heads, None)
-    contract.refuse_unless(config, "num_heads_kv", heads, None)
-    multiple = contract.read_size(config, "pad_vocab_size_multiple", 1)
-    epsilon = contract.read_number(config, "layer_norm_eps", 1e-5 if is_own else 1e-12)
-    return NomicBertShape(
-        hidden=hidden,
-        layers=layers,
-        heads=heads,
-        inner=_round_up(inner, _MULTIPLE) if is_own else inner,
-        vocabulary=_round_up(contract.read_size(config, "vocab_size"), multiple),
-        types=0 if config.get("type_vocab_size") == 0 else contract.read_size(config, "type_vocab_size", 2),
-        epsilon=_agree(config, "layer_norm_eps", "layer_norm_epsilon", epsilon),
-        activation=_read_activation(config, is_own),
-        rotation=_read_rotation(config, hidden // heads, is_own),
-        attention_bias=contract.read_flag(config, "qkv_proj_bias", is_own),
-        inner_bias=contract.read_flag(config, "mlp_fc1_bias", is_own),
-        output_bias=contract.read_flag(config, "mlp_fc2_bias", is_own),
-    )
+    return model.build(wanted.task)
 
 
 def _refuse_variants(config: Mapping[str, Any]) -> None:
@@ -234,11 +188,29 @@ def _round_up(size: int, multiple: int) -> int:
 
 
 class _NomicBert(Encoder):
-    def __init__(self, shape: NomicBertShape, names: _Names, weights: Weights, padded: bool) -> None:
-        super().__init__(weights, shape.hidden, padded)
-        self._shape, self._names = shape, names
-        size = shape.hidden // shape.heads
-        self._rotary = Rotary(self, shape.rotation, self.count_tokens(), shape.heads, size)
+    def __init__(self, config: Mapping[str, Any], weights: Weights, padded: bool) -> None:
+        _refuse_variants(config)
+        is_own = any(key in config for key in _OWN_KEYS)
+        hidden, layers, heads, inner = (_read_renamed(config, key, old) for key, old in _OLD_NAMES.items())
+        if hidden % heads:
+            raise DamagedFile(f"config.json: the hidden size {hidden} is not a multiple of the number of heads {heads}")
+        contract.refuse_unless(config, "head_dim", hidden // heads, None)
+        contract.refuse_unless(config, "num_heads_kv", heads, None)
+        multiple = contract.read_size(config, "pad_vocab_size_multiple", 1)
+        epsilon = contract.read_number(config, "layer_norm_eps", 1e-5 if is_own else 1e-12)
+        self.layers, self._heads = layers, heads
+        self._inner = _round_up(inner, _MULTIPLE) if is_own else inner
+        self._vocabulary = _round_up(contract.read_size(config, "vocab_size"), multiple)
+        self._types = 0 if config.get("type_vocab_size") == 0 else contract.read_size(config, "type_vocab_size", 2)
+        self._epsilon = _agree(config, "layer_norm_eps", "layer_norm_epsilon", epsilon)
+        self._activation = ACTIVATIONS[_read_activation(config, is_own)]
+        rotation = _read_rotation(config, hidden // heads, is_own)
+        self._attention_bias = contract.read_flag(config, "qkv_proj_bias", is_own)
+        self._inner_bias = contract.read_flag(config, "mlp_fc1_bias", is_own)
+        self._output_bias = contract.read_flag(config, "mlp_fc2_bias", is_own)
+        super().__init__(weights, hidden, padded)
+        self.names = _NOMIC if weights.has(f"{_NOMIC.embedding_norm}.weight") else _TRANSFORMERS
+        self._rotary = Rotary(self, rotation, self.count_tokens(), heads, hidden // heads)
 
     def _classify(self) -> tuple[str, int]:
         pooled = self.apply_gemm(self._run_first(), self._weights.read, "pooler.dense", self._width, self._width)
@@ -246,51 +218,48 @@ class _NomicBert(Encoder):
 
     def _run_layers(self, *, first_only: bool = False) -> str:
         hidden = self._embed()
-        for number in range(self._shape.layers):
-            last = number == self._shape.layers - 1
-            hidden = self._run_layer(self._names.layer.format(number), hidden, first_only=first_only and last)
+        for number in range(self.layers):
+            last = number == self.layers - 1
+            hidden = self._run_layer(self.names.layer.format(number), hidden, first_only=first_only and last)
         return hidden
 
     def _embed(self) -> str:
         """Normalised sum of word and type embeddings."""
-        shape, name = self._shape, KNOWN
-        words = self._weights.read(name, shape.vocabulary, shape.hidden)
-        kinds = np.zeros((0, shape.hidden), np.float32)
-        if shape.types:
-            kinds = self._weights.read("embeddings.token_type_embeddings.weight", shape.types, shape.hidden)
-        if shape.types == 1:
+        words = self._weights.read(KNOWN, self._vocabulary, self._width)
+        kinds = np.zeros((0, self._width), np.float32)
+        if self._types:
+            kinds = self._weights.read("embeddings.token_type_embeddings.weight", self._types, self._width)
+        if self._types == 1:
             words = words + kinds[0]
-        embedded = self.add("Gather", self.hold(name, words), "input_ids")
-        if shape.types > 1:
+        embedded = self.add("Gather", self.hold(KNOWN, words), "input_ids")
+        if self._types > 1:
             self._inputs.append("token_type_ids")
             embedded = self.add("Add", embedded, self.add("Gather", self.hold("types", kinds), "token_type_ids"))
-        return self._normalize(embedded, self._names.embedding_norm)
+        return self._normalize(embedded, self.names.embedding_norm)
 
     def _run_layer(self, layer: str, hidden: str, *, first_only: bool) -> str:
         """Attention and feed-forward network with their residuals and norms, for all tokens or only the first."""
-        shape, names = self._shape, self._names
+        names, width = self.names, self._width
         asking = self.take_first(hidden, 1) if first_only else hidden
         sources = (asking, hidden, hidden)
         queries, keys, values = (self._project(layer, part, source) for part, source in enumerate(sources))
         if not first_only:  # the first token turns by the angle 0
             queries = self._rotary.turn(queries)
-        attended = self.attend(queries, self._rotary.turn(keys), values, "", self._mask, heads=shape.heads)
-        attended = self.apply_linear(
-            attended, layer + names.attended, shape.hidden, shape.hidden, biased=shape.attention_bias
-        )
+        attended = self.attend(queries, self._rotary.turn(keys), values, "", self._mask, heads=self._heads)
+        attended = self.apply_linear(attended, layer + names.attended, width, width, biased=self._attention_bias)
         attended = self._normalize(self.add("Add", asking, attended), layer + names.attention_norm)
-        inner = self.apply_linear(attended, layer + names.inner, shape.hidden, shape.inner, biased=shape.inner_bias)
-        gate = self.apply_linear(attended, layer + names.gate, shape.hidden, shape.inner, biased=shape.inner_bias)
-        inner = self.add("Mul", inner, ACTIVATIONS[shape.activation](self, gate))
-        inner = self.apply_linear(inner, layer + names.narrowed, shape.inner, shape.hidden, biased=shape.output_bias)
+        inner = self.apply_linear(attended, layer + names.inner, width, self._inner, biased=self._inner_bias)
+        gate = self.apply_linear(attended, layer + names.gate, width, self._inner, biased=self._inner_bias)
+        inner = self.add("Mul", inner, self._activation(self, gate))
+        inner = self.apply_linear(inner, layer + names.narrowed, self._inner, width, biased=self._output_bias)
         return self._normalize(self.add("Add", attended, inner), layer + names.output_norm)
 
     def _project(self, layer: str, part: int, source: str) -> str:
         """Queries (part 0), keys (1) or values (2)."""
-        width, names, biased = self._width, self._names, self._shape.attention_bias
+        width, names, biased = self._width, self.names, self._attention_bias
         if not names.stacked:
             return self.apply_linear(source, layer + names.separate[part], width, width, biased=biased)
         return self.apply_stacked(source, layer + names.stacked, part, 3, width, width, biased=biased)
 
     def _normalize(self, source: str, name: str) -> str:
-        return self.normalize(source, name, self._width, self._shape.epsilon)
+        return self.normalize(source, name, self._width, self._epsilon)
