@@ -129,58 +129,6 @@ FAMILIES: Mapping[str, TensorNames] = {
 _BUCKETS = 32
 
 
-@dataclass(frozen=True, slots=True)
-class BertShape:
-    """The contents of config.json, in one spelling for all architectures."""
-
-    model_type: str
-    family: TensorNames
-    hidden: int
-    layers: int
-    heads: int
-    inner: int
-    vocabulary: int
-    positions: int
-    types: int
-    embedding: int
-    activation: str
-    epsilon: float
-    padding: int
-    buckets: int
-
-
-def read_shape(config: Mapping[str, Any]) -> BertShape:
-    model_type, family = _find_family(config)
-    hidden = contract.read_size(config, family.own_key("hidden_size"))
-    heads = contract.read_size(config, family.own_key("num_attention_heads"))
-    if hidden % heads:
-        raise DamagedFile(f"config.json: hidden_size {hidden} is not a multiple of num_attention_heads {heads}")
-    return BertShape(
-        model_type=model_type,
-        family=family,
-        hidden=hidden,
-        layers=contract.read_size(config, family.own_key("num_hidden_layers")),
-        heads=heads,
-        inner=contract.read_size(config, family.own_key("intermediate_size")),
-        vocabulary=contract.read_size(config, "vocab_size"),
-        positions=contract.read_size(config, "max_position_embeddings"),
-        types=contract.read_size(config, "type_vocab_size", 2) if family.types else 0,
-        embedding=contract.read_size(config, "embedding_size", 128) if model_type == "electra" else hidden,
-        activation=contract.read_activation(config, family.own_key("hidden_act"), "gelu", ACTIVATIONS),
-        epsilon=1e-12
-        if model_type == "distilbert"
-        else contract.read_epsilon(config, "layer_norm_eps", 1e-12, "a number from 0 to 1"),
-        padding=_read_padding(config, 1 if family.positions == "offset" else 0),
-        buckets=_read_buckets(config) if model_type == "mpnet" else 0,
-    )
-
-
-def _read_buckets(config: Mapping[str, Any]) -> int:
-    """MPNet's buckets of distances. transformers puts distances into 32, whatever config.json says."""
-    contract.refuse_unless(config, "relative_attention_num_buckets", _BUCKETS)
-    return _BUCKETS
-
-
 def _find_family(config: Mapping[str, Any]) -> tuple[str, TensorNames]:
     model_type = str(config["model_type"])
     for key in ("is_decoder", "add_cross_attention"):
@@ -214,51 +162,73 @@ def build(config: Mapping[str, Any], weights: Weights, wanted: contract.WantedGr
     Tables of the first layer's projections save 3 % of the time with 6 layers and 30,000 words of 384 values, and cost
     140 MB.
     """
-    shape = read_shape(config)
-    weights.refuse_layers(shape.family.layer, shape.layers)
-    if wanted.task != "classification" or shape.family.head != _POOLER:
+    model = Bert(config, weights, wanted.padded, wanted.tabled)
+    weights.refuse_layers(model.family.layer, model.layers)
+    if wanted.task != "classification" or model.family.head != _POOLER:
         weights.pass_over("pooler.")  # of the task of pretraining; files have it although nothing uses it
-    return _Bert(shape, weights, wanted.padded, wanted.tabled).build(wanted.task)
+    return model.build(wanted.task)
 
 
-class _Bert(Encoder):
-    def __init__(self, shape: BertShape, weights: Weights, padded: bool, tabled: bool) -> None:
-        super().__init__(weights, shape.hidden, padded)
-        self._shape = shape
-        self._family = shape.family
+class Bert(Encoder):
+    """A model with this config.json."""
+
+    def __init__(self, config: Mapping[str, Any], weights: Weights, padded: bool, tabled: bool) -> None:
+        model_type, self.family = _find_family(config)
+        key, size = self.family.own_key, contract.read_size
+        hidden, self.heads = size(config, key("hidden_size")), size(config, key("num_attention_heads"))
+        if hidden % self.heads:
+            raise DamagedFile(
+                f"config.json: hidden_size {hidden} is not a multiple of num_attention_heads {self.heads}"
+            )
+        self.layers = size(config, key("num_hidden_layers"))
+        self.inner = size(config, key("intermediate_size"))
+        self.vocabulary = size(config, "vocab_size")
+        self.positions = size(config, "max_position_embeddings")
+        self.types = size(config, "type_vocab_size", 2) if self.family.types else 0
+        self.embedding = size(config, "embedding_size", 128) if model_type == "electra" else hidden
+        self.activation = contract.read_activation(config, key("hidden_act"), "gelu", ACTIVATIONS)
+        self.epsilon = 1e-12
+        if model_type != "distilbert":
+            self.epsilon = contract.read_epsilon(config, "layer_norm_eps", 1e-12, "a number from 0 to 1")
+        self.padding = _read_padding(config, 1 if self.family.positions == "offset" else 0)
+        if model_type == "mpnet":  # transformers puts distances into 32 buckets, whatever config.json says
+            contract.refuse_unless(config, "relative_attention_num_buckets", _BUCKETS)
+        self.buckets = _BUCKETS if model_type == "mpnet" else 0
+        super().__init__(weights, hidden, padded)
         self._places = self._find_places()
-        self._tabled = tabled and shape.embedding == shape.hidden and _count_bytes(shape) <= MOST_BYTES_OF_TABLES
+        # Queries, keys and values of each word, in float32.
+        size_of_tables = 3 * 4 * self.vocabulary * hidden
+        self._tabled = tabled and self.embedding == hidden and size_of_tables <= MOST_BYTES_OF_TABLES
         self._embedded = ""
 
     def _run_layers(self, *, first_only: bool = False) -> str:
         hidden = self._embed()
-        bias = self._bucket_distances() if self._shape.buckets else ""
-        for number in range(self._shape.layers):
-            last = number == self._shape.layers - 1
+        bias = self._bucket_distances() if self.buckets else ""
+        for number in range(self.layers):
+            last = number == self.layers - 1
             hidden = self._run_layer(number, hidden, bias, first_only=first_only and last)
         return hidden
 
     def _embed(self) -> str:
         """Normalised sum of word, position and type embeddings, projected if it is narrower than the layers."""
-        shape = self._shape
         tables = self._read_embeddings()
-        if shape.types > 1:
+        if self.types > 1:
             self._inputs.append("token_type_ids")
-        embedded = self._normalize(self._look_up("", tables), "embeddings.LayerNorm", shape.embedding)
+        embedded = self._normalize(self._look_up("", tables), "embeddings.LayerNorm", self.embedding)
         self._embedded = embedded
-        if shape.embedding == shape.hidden:
+        if self.embedding == self._width:
             return embedded
-        return self.apply_linear(embedded, "embeddings_project", shape.embedding, shape.hidden)
+        return self.apply_linear(embedded, "embeddings_project", self.embedding, self._width)
 
     def _read_embeddings(self) -> dict[str, Array]:
         """Embeddings of words and positions, and of token types if there are several."""
-        shape, weights = self._shape, self._weights
-        words = weights.read("embeddings.word_embeddings.weight", shape.vocabulary, shape.embedding)
-        places = weights.read("embeddings.position_embeddings.weight", shape.positions, shape.embedding)
-        if not shape.types:
+        weights = self._weights
+        words = weights.read("embeddings.word_embeddings.weight", self.vocabulary, self.embedding)
+        places = weights.read("embeddings.position_embeddings.weight", self.positions, self.embedding)
+        if not self.types:
             return {"words": words, "positions": places}
-        kinds = weights.read("embeddings.token_type_embeddings.weight", shape.types, shape.embedding)
-        if shape.types == 1:
+        kinds = weights.read("embeddings.token_type_embeddings.weight", self.types, self.embedding)
+        if self.types == 1:
             return {"words": words, "positions": places + kinds[0]}
         return {"words": words, "types": kinds, "positions": places}
 
@@ -272,9 +242,9 @@ class _Bert(Encoder):
 
     def _find_places(self) -> str:
         """The number of tokens, or the position of each token if positions skip padding."""
-        if self._family.positions == "absolute":
+        if self.family.positions == "absolute":
             return self.add("Shape", "input_ids", start=1, end=2)
-        padding = self.number(self._shape.padding)
+        padding = self.number(self.padding)
         empty = self.add("Equal", "input_ids", padding)
         counted = self.add("Cast", self.add("Not", empty), to=onnx.TensorProto.INT64)
         places = self.add("Mul", self.add("CumSum", counted, self.number(1)), counted)
@@ -282,15 +252,15 @@ class _Bert(Encoder):
 
     def _place(self, positions: str) -> str:
         """Rows of the tokens: [tokens, width], or [texts, tokens, width] if positions skip padding."""
-        if self._family.positions == "absolute":
+        if self.family.positions == "absolute":
             return self.add("Slice", positions, self.vector(0), self._places, self.vector(0))
         return self.add("Gather", positions, self._places)
 
     def _bucket_distances(self) -> str:
         """MPNet's attention bias by distance, [1, heads, tokens, tokens]."""
-        shape, reach = self._shape, self._shape.positions
-        table = self._weights.read("encoder.relative_attention_bias.weight", shape.buckets, shape.heads)
-        by_distance = table[find_buckets(np.arange(-reach, reach + 1), shape.buckets)]
+        reach = self.positions
+        table = self._weights.read("encoder.relative_attention_bias.weight", self.buckets, self.heads)
+        by_distance = table[find_buckets(np.arange(-reach, reach + 1), self.buckets)]
         places = self.count_to(self.count_tokens())
         from_each = self.add("Unsqueeze", places, self.vector(1))
         distances = self.add("Add", self.add("Sub", places, from_each), self.number(reach))
@@ -299,25 +269,25 @@ class _Bert(Encoder):
 
     def _run_layer(self, number: int, hidden: str, bias: str, *, first_only: bool) -> str:
         """Attention and feed-forward network with their residuals and norms, for all tokens or only the first."""
-        shape, names = self._shape, self._family
+        names = self.family
         layer = names.layer.format(number)
         asking = hidden
         if first_only:
             asking = self.take_first(hidden, 1)
             bias = self.take_first(bias, 2) if bias else ""
         attended = self._attend(layer, asking, hidden, bias)
-        attended = self.apply_linear(attended, layer + names.attended, shape.hidden, shape.hidden)
-        attended = self._normalize(self.add("Add", asking, attended), layer + names.attention_norm, shape.hidden)
-        inner = self.widen(attended, layer + names.widened, shape.hidden, shape.inner, shape.activation)
-        inner = self.apply_linear(inner, layer + names.narrowed, shape.inner, shape.hidden)
-        return self._normalize(self.add("Add", attended, inner), layer + names.output_norm, shape.hidden)
+        attended = self.apply_linear(attended, layer + names.attended, self._width, self._width)
+        attended = self._normalize(self.add("Add", asking, attended), layer + names.attention_norm, self._width)
+        inner = self.widen(attended, layer + names.widened, self._width, self.inner, self.activation)
+        inner = self.apply_linear(inner, layer + names.narrowed, self.inner, self._width)
+        return self._normalize(self.add("Add", attended, inner), layer + names.output_norm, self._width)
 
     def _attend(self, layer: str, asking: str, hidden: str, bias: str) -> str:
-        names = self._family
+        names = self.family
         sources = ((asking, names.query), (hidden, names.key), (hidden, names.value))
         projected, biases = zip(*(self._project(source, layer + name) for source, name in sources), strict=True)
         together = self.hold(f"{layer}attention.bias", np.concatenate(biases))
-        return self.attend(*projected, together, self._mask, bias, heads=self._shape.heads)
+        return self.attend(*projected, together, self._mask, bias, heads=self.heads)
 
     def _project(self, source: str, name: str) -> tuple[str, Array]:
         """Queries, keys or values before the bias is added, and the bias."""
@@ -342,16 +312,11 @@ class _Bert(Encoder):
         return projected, (bias + shift @ exact).astype(np.float32)
 
     def _classify(self) -> tuple[str, int]:
-        first, head = self._run_first(), self._family.head
+        first, head = self._run_first(), self.family.head
         read = self._weights.read if head == _POOLER else self._weights.read_head
         pooled = self.apply_gemm(first, read, head.dense, self._width, self._width)
         return self.label(self.add(head.activation, pooled), head.labels, self._width)
 
     def _normalize(self, source: str, name: str, size: int) -> str:
         besides = ("mean", _INVERSE) if self._tabled and not self._embedded else ()
-        return self.normalize(source, name, size, self._shape.epsilon, besides)
-
-
-def _count_bytes(shape: BertShape) -> int:
-    """Size of the tables of the first layer's projections: queries, keys and values of each word, in float32."""
-    return 3 * 4 * shape.vocabulary * shape.hidden
+        return self.normalize(source, name, size, self.epsilon, besides)

@@ -72,61 +72,6 @@ class Distances:
         return len(self.rows) // 2
 
 
-@dataclass(frozen=True, slots=True)
-class DebertaShape:
-    """The contents of config.json.
-
-    Attributes:
-        positions: the number of absolute positions, 0 if there are none.
-        types: the number of token types, 0 if there are none.
-        scale: the factor of all products that make up a score.
-        distances: None without relative positions.
-    """
-
-    hidden: int
-    layers: int
-    heads: int
-    inner: int
-    vocabulary: int
-    embedding: int
-    positions: int
-    types: int
-    epsilon: float
-    activation: str
-    pooled: str
-    scale: float
-    distances: Distances | None
-    convolution: Convolution | None
-
-
-def read_shape(config: Mapping[str, Any]) -> DebertaShape:
-    """Read config.json, with transformers' defaults for keys that are not in it."""
-    hidden, heads = contract.read_size(config, "hidden_size"), contract.read_size(config, "num_attention_heads")
-    _check_widths(config, hidden, heads)
-    terms = _read_terms(config)
-    return DebertaShape(
-        hidden=hidden,
-        layers=contract.read_size(config, "num_hidden_layers"),
-        heads=heads,
-        inner=contract.read_size(config, "intermediate_size"),
-        vocabulary=contract.read_size(config, "vocab_size"),
-        embedding=contract.read_size(config, "embedding_size", hidden),
-        positions=contract.read_size(config, "max_position_embeddings", 512)
-        if contract.read_flag(config, "position_biased_input", True)
-        else 0,
-        types=_read_whole(config, "type_vocab_size", 0, least=0),
-        epsilon=contract.read_number(config, "layer_norm_eps", 1e-7),
-        activation=contract.read_activation(config, "hidden_act", "gelu", ACTIVATIONS),
-        pooled=contract.read_activation(config, "pooler_hidden_act", "gelu", ACTIVATIONS),
-        # Terms count even if relative_attention is false, so that they add nothing.
-        scale=1 / math.sqrt(hidden // heads * (1 + len(terms))),
-        distances=_read_distances(config, terms)
-        if contract.read_flag(config, "relative_attention", False) and terms
-        else None,
-        convolution=_read_convolution(config, hidden),
-    )
-
-
 def _check_widths(config: Mapping[str, Any], hidden: int, heads: int) -> None:
     if hidden % heads:
         raise DamagedFile(f"config.json: hidden_size {hidden} is not a multiple of num_attention_heads {heads}")
@@ -244,13 +189,13 @@ def build(config: Mapping[str, Any], weights: Weights, wanted: contract.WantedGr
     Without absolute positions (`position_biased_input: false`), a text may be longer than `max_position_embeddings`.
     The hidden states and logits of padding mean nothing.
     """
-    shape = read_shape(config)
-    weights.refuse_layers(_LAYER, shape.layers)
-    if not shape.distances:
+    model = Deberta(config, weights, wanted.padded)
+    weights.refuse_layers(_LAYER, model.layers)
+    if not model.distances:
         weights.pass_over("encoder.rel_embeddings.", "encoder.LayerNorm.")
-    if not shape.positions:
+    if not model.positions:
         weights.pass_over("embeddings.position_embeddings.")
-    return _Deberta(shape, weights, padded=wanted.padded).build(wanted.task)
+    return model.build(wanted.task)
 
 
 class _Between(NamedTuple):
@@ -273,18 +218,47 @@ class _Between(NamedTuple):
     single: bool = False
 
 
-class _Deberta(Encoder):
-    def __init__(self, shape: DebertaShape, weights: Weights, *, padded: bool) -> None:
-        super().__init__(weights, shape.hidden, padded)
-        self._shape = shape
+class Deberta(Encoder):
+    """A model with this config.json; keys that are not in it have transformers' defaults.
+
+    Attributes:
+        positions: the number of absolute positions, 0 if there are none.
+        types: the number of token types, 0 if there are none.
+        scale: the factor of all products that make up a score.
+        distances: None without relative positions.
+    """
+
+    def __init__(self, config: Mapping[str, Any], weights: Weights, padded: bool) -> None:
+        hidden, self.heads = (
+            contract.read_size(config, "hidden_size"),
+            contract.read_size(config, "num_attention_heads"),
+        )
+        _check_widths(config, hidden, self.heads)
+        terms = _read_terms(config)
+        self.layers = contract.read_size(config, "num_hidden_layers")
+        self.inner = contract.read_size(config, "intermediate_size")
+        self.vocabulary = contract.read_size(config, "vocab_size")
+        self.embedding = contract.read_size(config, "embedding_size", hidden)
+        self.positions = 0
+        if contract.read_flag(config, "position_biased_input", True):
+            self.positions = contract.read_size(config, "max_position_embeddings", 512)
+        self.types = _read_whole(config, "type_vocab_size", 0, least=0)
+        self.epsilon = contract.read_number(config, "layer_norm_eps", 1e-7)
+        self.activation = contract.read_activation(config, "hidden_act", "gelu", ACTIVATIONS)
+        self.pooled = contract.read_activation(config, "pooler_hidden_act", "gelu", ACTIVATIONS)
+        # Terms count even if relative_attention is false, so that they add nothing.
+        self.scale = 1 / math.sqrt(hidden // self.heads * (1 + len(terms)))
+        is_relative = contract.read_flag(config, "relative_attention", False) and terms
+        self.distances = _read_distances(config, terms) if is_relative else None
+        self.convolution = _read_convolution(config, hidden)
+        super().__init__(weights, hidden, padded)
 
     def _run_layers(self, *, first_only: bool = False) -> str:
-        shape = self._shape
         embedded = hidden = self._embed()
-        between = self._find_distances(shape.distances) if shape.distances else None
-        for number in range(shape.layers):
-            convolution = shape.convolution if number == 0 else None
-            last = number == shape.layers - 1
+        between = self._find_distances(self.distances) if self.distances else None
+        for number in range(self.layers):
+            convolution = self.convolution if number == 0 else None
+            last = number == self.layers - 1
             hidden = self._run_layer(number, hidden, between, first_only=first_only and last and not convolution)
             if convolution:
                 hidden = self._convolve(convolution, embedded, hidden)
@@ -292,26 +266,24 @@ class _Deberta(Encoder):
 
     def _embed(self) -> str:
         """Normalised sum of the embeddings of words and, in some models, of absolute positions and token types."""
-        shape = self._shape
-        words = self._weights.read("embeddings.word_embeddings.weight", shape.vocabulary, shape.embedding)
+        words = self._weights.read("embeddings.word_embeddings.weight", self.vocabulary, self.embedding)
         found = self.add("Gather", self.hold("words", words), "input_ids")
-        if shape.positions:
-            places = self._weights.read("embeddings.position_embeddings.weight", shape.positions, shape.embedding)
+        if self.positions:
+            places = self._weights.read("embeddings.position_embeddings.weight", self.positions, self.embedding)
             tokens = self.add("Shape", "input_ids", start=1, end=2)
             rows = self.add("Slice", self.hold("positions", places), self.vector(0), tokens, self.vector(0))
             found = self.add("Add", found, rows)
-        if shape.types:
+        if self.types:
             found = self.add("Add", found, self._look_up_types())
-        if shape.embedding != shape.hidden:
-            weight = self._weights.read("embeddings.embed_proj.weight", shape.hidden, shape.embedding).T
+        if self.embedding != self._width:
+            weight = self._weights.read("embeddings.embed_proj.weight", self._width, self.embedding).T
             found = self.multiply(found, "embeddings.embed_proj", weight)
         return self._normalize(found, "embeddings.LayerNorm")
 
     def _look_up_types(self) -> str:
-        shape = self._shape
-        kinds = self._weights.read("embeddings.token_type_embeddings.weight", shape.types, shape.embedding)
+        kinds = self._weights.read("embeddings.token_type_embeddings.weight", self.types, self.embedding)
         held = self.hold("types", kinds)
-        if shape.types == 1:
+        if self.types == 1:
             return held
         self._inputs.append("token_type_ids")
         return self.add("Gather", held, "token_type_ids")
@@ -324,13 +296,12 @@ class _Deberta(Encoder):
 
     def _read_distances(self, distances: Distances) -> NDArray[np.float64]:
         """The embeddings of distances, normalised if the model does so: [rows, hidden]."""
-        shape = self._shape
-        table = self._weights.read("encoder.rel_embeddings.weight", distances.embeddings, shape.hidden)
+        table = self._weights.read("encoder.rel_embeddings.weight", distances.embeddings, self._width)
         if not distances.normalized:
             return table.astype(np.float64)
-        scale, shift = (self._weights.read(f"encoder.LayerNorm.{kind}", shape.hidden) for kind in ("weight", "bias"))
+        scale, shift = (self._weights.read(f"encoder.LayerNorm.{kind}", self._width) for kind in ("weight", "bias"))
         centred = table - table.mean(axis=1, keepdims=True, dtype=np.float64)
-        deviation = np.sqrt((centred**2).mean(axis=1, keepdims=True) + shape.epsilon)
+        deviation = np.sqrt((centred**2).mean(axis=1, keepdims=True) + self.epsilon)
         return np.asarray(centred / deviation * scale + shift)
 
     def _find_distances(self, distances: Distances) -> _Between:
@@ -353,26 +324,24 @@ class _Deberta(Encoder):
 
     def _run_layer(self, number: int, hidden: str, between: _Between | None, *, first_only: bool) -> str:
         """Attention and feed-forward network with their residuals and norms, for all tokens or only the first."""
-        shape = self._shape
         layer = _LAYER.format(number)
         asking = hidden
         if first_only:
             asking = self.take_first(hidden, 1)
             between = between and between._replace(rows=self.take_first(between.rows, 1), single=True)
         attended = self._attend(f"{layer}attention.self.", asking, hidden, between)
-        attended = self.apply_linear(attended, f"{layer}attention.output.dense", shape.hidden, shape.hidden)
+        attended = self.apply_linear(attended, f"{layer}attention.output.dense", self._width, self._width)
         attended = self._normalize(self.add("Add", asking, attended), f"{layer}attention.output.LayerNorm")
-        inner = self.widen(attended, f"{layer}intermediate.dense", shape.hidden, shape.inner, shape.activation)
-        inner = self.apply_linear(inner, f"{layer}output.dense", shape.inner, shape.hidden)
+        inner = self.widen(attended, f"{layer}intermediate.dense", self._width, self.inner, self.activation)
+        inner = self.apply_linear(inner, f"{layer}output.dense", self.inner, self._width)
         return self._normalize(self.add("Add", attended, inner), f"{layer}output.LayerNorm")
 
     def _attend(self, names: str, asking: str, hidden: str, between: _Between | None) -> str:
-        shape = self._shape
         queries = self._project_heads(asking, f"{names}query_proj", "tokens" if asking == hidden else 1)
         keys, values = (self._project_heads(hidden, f"{names}{part}_proj") for part in ("key", "value"))
         tables = self._project_distances(names, between) if between else {}
         attended = []
-        for head in range(shape.heads):
+        for head in range(self.heads):
             added = [self._mask] if self._mask else []
             if between and "c2p" in tables:
                 added.append(self._look_up_keys(queries[head], tables["c2p"][head], between))
@@ -384,26 +353,25 @@ class _Deberta(Encoder):
 
     def _project_heads(self, source: str, name: str, tokens: str | int = "tokens") -> Sequence[str]:
         """Queries, keys or values of each head: [texts, tokens, head's width]."""
-        shape = self._shape
-        projected = self.apply_linear(source, name, shape.hidden, shape.hidden)
+        projected = self.apply_linear(source, name, self._width, self._width)
         # A quantised product has no known shape, and then nothing of the head would have one.
-        self.declare(projected, "texts", tokens, shape.hidden)
-        others = [str(head) for head in range(1, shape.heads)]
-        first = self.add("Split", projected, axis=-1, num_outputs=shape.heads, besides=others)
+        self.declare(projected, "texts", tokens, self._width)
+        others = [str(head) for head in range(1, self.heads)]
+        first = self.add("Split", projected, axis=-1, num_outputs=self.heads, besides=others)
         return [first, *(f"{first}_{head}" for head in others)]
 
     def _project_distances(self, names: str, between: _Between) -> dict[str, Sequence[str]]:
         """By term and head the keys (c2p) or queries (p2c) of distances, times the scale: [rows, width of a head]."""
-        shape, distances = self._shape, between.distances
+        distances = between.distances
         parts = {"c2p": ("key_proj", "pos_key_proj"), "p2c": ("query_proj", "pos_query_proj")}
         found: dict[str, Sequence[str]] = {}
         for term in distances.terms:
             shared, own = parts[term]
             weight, bias = self._weights.read_linear(
-                names + (shared if distances.shared else own), shape.hidden, shape.hidden
+                names + (shared if distances.shared else own), self._width, self._width
             )
-            projected = (between.embeddings @ weight.astype(np.float64) + bias) * shape.scale
-            heads = np.split(projected.astype(np.float32), shape.heads, axis=1)
+            projected = (between.embeddings @ weight.astype(np.float64) + bias) * self.scale
+            heads = np.split(projected.astype(np.float32), self.heads, axis=1)
             found[term] = [self.hold(f"{names}{term}.{head}", table) for head, table in enumerate(heads)]
         return found
 
@@ -430,11 +398,11 @@ class _Deberta(Encoder):
     def _take_needed(self, table: str, between: _Between) -> str:
         """The rows of a table of distances that the batch needs: [rows, width of a head]."""
         needed = self.add("Slice", table, between.first, between.end, self.vector(0))
-        return self.declare(needed, "needed", self._shape.hidden // self._shape.heads)
+        return self.declare(needed, "needed", self._width // self.heads)
 
     def _share(self, queries: str, keys: str, added: Sequence[str]) -> str:
         """How much each query takes of each key's value: [texts, queries, keys]."""
-        scores = self.add("FusedMatMul", queries, keys, domain=MICROSOFT, transB=1, alpha=self._shape.scale)
+        scores = self.add("FusedMatMul", queries, keys, domain=MICROSOFT, transB=1, alpha=self.scale)
         for one in added:
             scores = self.add("Add", scores, one)
         return self.add("Softmax", scores, axis=-1)
@@ -444,7 +412,6 @@ class _Deberta(Encoder):
 
         The convolution is a product with the embeddings of neighbours side by side, so that it can be quantised.
         """
-        shape = self._shape
         if self._mask:
             seen = self.add("Cast", "attention_mask", to=onnx.TensorProto.FLOAT)
             embedded = self.add("Mul", embedded, self.add("Unsqueeze", seen, self.vector(2)))
@@ -458,13 +425,13 @@ class _Deberta(Encoder):
         together = self.add("Concat", *neighbours, axis=-1) if len(neighbours) > 1 else neighbours[0]
         name = "encoder.conv.conv"
         product = self.multiply(together, name, self._read_kernel(f"{name}.weight", convolution))
-        bias = self._weights.read(f"{name}.bias", shape.hidden)
+        bias = self._weights.read(f"{name}.bias", self._width)
         added = self.add("Add", hidden, self.activate(product, name, bias, convolution.activation))
         return self._normalize(added, "encoder.conv.LayerNorm")
 
     def _read_kernel(self, name: str, convolution: Convolution) -> Array:
         """The kernel as a matrix [places * hidden, hidden]; channels of other groups have weight 0."""
-        width = self._shape.hidden
+        width = self._width
         part = width // convolution.groups
         kernel = self._weights.read(name, width, part, convolution.size)
         matrix = np.zeros((convolution.size, width, width), np.float32)
@@ -474,9 +441,9 @@ class _Deberta(Encoder):
         return matrix.reshape(-1, width)
 
     def _normalize(self, source: str, name: str) -> str:
-        return self.normalize(source, name, self._shape.hidden, self._shape.epsilon)
+        return self.normalize(source, name, self._width, self.epsilon)
 
     def _classify(self) -> tuple[str, int]:
         first = self.add("Gather", self._run_layers(first_only=True), self.number(0), axis=1)
         pooled = self.apply_gemm(first, self._weights.read_head, "pooler.dense", self._width, self._width)
-        return self.label(ACTIVATIONS[self._shape.pooled](self, pooled), "classifier", self._width)
+        return self.label(ACTIVATIONS[self.pooled](self, pooled), "classifier", self._width)

@@ -7,7 +7,6 @@ and the feed-forward network is gated. The settings have the spelling of EuroBER
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,67 +23,10 @@ KNOWN = "embed_tokens.weight"
 _POOLINGS = ("bos", "mean", "late")
 
 
-@dataclass(frozen=True, slots=True)
-class EuroBertShape:
-    """The contents of config.json.
-
-    Attributes:
-        shared: the number of heads that keys and values have, of which several query heads use each.
-        size: how many values a head has.
-        pooling: how a classifier reads a text: its first token (`bos`), the `mean` of its tokens, or `late`, the mean
-            of the tokens' logits.
-    """
-
-    hidden: int
-    layers: int
-    heads: int
-    shared: int
-    size: int
-    inner: int
-    vocabulary: int
-    theta: float
-    epsilon: float
-    activation: str
-    attention_bias: bool
-    inner_bias: bool
-    pooling: str
-
-
 def build(config: Mapping[str, Any], weights: Weights, wanted: contract.WantedGraph) -> onnx.ModelProto:
-    shape = read_shape(config)
-    weights.refuse_layers("layers.{}.", shape.layers)
-    return _EuroBert(shape, weights, wanted.padded).build(wanted.task)
-
-
-def read_shape(config: Mapping[str, Any]) -> EuroBertShape:
-    for key in ("is_decoder", "add_cross_attention", "is_causal"):
-        contract.refuse_unless(config, key, False, None)
-    hidden, heads = contract.read_size(config, "hidden_size"), contract.read_size(config, "num_attention_heads")
-    if hidden % heads:
-        raise DamagedFile(f"config.json: 'hidden_size' {hidden} is not a multiple of 'num_attention_heads' {heads}")
-    shared = heads if config.get("num_key_value_heads") is None else contract.read_size(config, "num_key_value_heads")
-    if heads % shared:
-        raise DamagedFile(
-            f"config.json: 'num_attention_heads' {heads} is not a multiple of 'num_key_value_heads' {shared}"
-        )
-    size = hidden // heads if config.get("head_dim") is None else contract.read_size(config, "head_dim")
-    if size % 2:
-        raise DamagedFile(f"config.json: rotary positions turn pairs of values, but a head has {size} ('head_dim')")
-    return EuroBertShape(
-        hidden=hidden,
-        layers=contract.read_size(config, "num_hidden_layers"),
-        heads=heads,
-        shared=shared,
-        size=size,
-        inner=contract.read_size(config, "intermediate_size"),
-        vocabulary=contract.read_size(config, "vocab_size"),
-        theta=_read_theta(config),
-        epsilon=contract.read_number(config, "rms_norm_eps", 1e-5),
-        activation=contract.read_activation(config, "hidden_act", "silu", ACTIVATIONS),
-        attention_bias=contract.read_flag(config, "attention_bias", False),
-        inner_bias=contract.read_flag(config, "mlp_bias", False),
-        pooling=_read_pooling(config),
-    )
+    model = EuroBert(config, weights, wanted.padded)
+    weights.refuse_layers("layers.{}.", model.layers)
+    return model.build(wanted.task)
 
 
 def _read_theta(config: Mapping[str, Any]) -> float:
@@ -114,16 +56,49 @@ def _read_pooling(config: Mapping[str, Any]) -> str:
     return pooling
 
 
-class _EuroBert(Encoder):
-    def __init__(self, shape: EuroBertShape, weights: Weights, padded: bool) -> None:
-        super().__init__(weights, shape.hidden, padded)
-        self._shape = shape
-        tokens, rotation = self.count_tokens(), Rotation(shape.theta, shape.size)
-        self._turn_queries = Rotary(self, rotation, tokens, shape.heads, shape.size).turn
-        self._turn_keys = Rotary(self, rotation, tokens, shape.shared, shape.size).turn
+class EuroBert(Encoder):
+    """A model with this config.json.
+
+    Attributes:
+        shared: the number of heads that keys and values have, of which several query heads use each.
+        size: how many values a head has.
+        pooling: how a classifier reads a text: its first token (`bos`), the `mean` of its tokens, or `late`, the mean
+            of the tokens' logits.
+    """
+
+    def __init__(self, config: Mapping[str, Any], weights: Weights, padded: bool) -> None:
+        for key in ("is_decoder", "add_cross_attention", "is_causal"):
+            contract.refuse_unless(config, key, False, None)
+        hidden, heads = contract.read_size(config, "hidden_size"), contract.read_size(config, "num_attention_heads")
+        if hidden % heads:
+            raise DamagedFile(f"config.json: 'hidden_size' {hidden} is not a multiple of 'num_attention_heads' {heads}")
+        kept = config.get("num_key_value_heads")
+        self.shared = heads if kept is None else contract.read_size(config, "num_key_value_heads")
+        if heads % self.shared:
+            raise DamagedFile(
+                f"config.json: 'num_attention_heads' {heads} is not a multiple of 'num_key_value_heads' {self.shared}"
+            )
+        self.size = hidden // heads if config.get("head_dim") is None else contract.read_size(config, "head_dim")
+        if self.size % 2:
+            raise DamagedFile(
+                f"config.json: rotary positions turn pairs of values, but a head has {self.size} ('head_dim')"
+            )
+        self.layers, self.heads = contract.read_size(config, "num_hidden_layers"), heads
+        self.inner = contract.read_size(config, "intermediate_size")
+        self.vocabulary = contract.read_size(config, "vocab_size")
+        self.theta = _read_theta(config)
+        self.epsilon = contract.read_number(config, "rms_norm_eps", 1e-5)
+        self.activation = contract.read_activation(config, "hidden_act", "silu", ACTIVATIONS)
+        self.attention_bias = contract.read_flag(config, "attention_bias", False)
+        self.inner_bias = contract.read_flag(config, "mlp_bias", False)
+        self.pooling = _read_pooling(config)
+        super().__init__(weights, hidden, padded)
+        tokens, rotation = self.count_tokens(), Rotation(self.theta, self.size)
+        self._turn_queries = Rotary(self, rotation, tokens, heads, self.size).turn
+        self._turn_keys = Rotary(self, rotation, tokens, self.shared, self.size).turn
 
     def _classify(self) -> tuple[str, int]:
-        pooling, hidden, padded = self._shape.pooling, self._run_layers(), bool(self._mask)
+        pooling, hidden, padded = self.pooling, self._run_layers(), bool(self._mask)
         if pooling == "late":
             rows = self.add("Reshape", hidden, self.vector(-1, self._width))
             each, labels = self.label_tokens(self._prepare_head(rows), "classifier", self._width)
@@ -138,9 +113,9 @@ class _EuroBert(Encoder):
         return ACTIVATIONS["gelu"](self, dense)
 
     def _run_layers(self, *, first_only: bool = False) -> str:  # noqa: ARG002 - no head of it reads only the first
-        words = self.hold(KNOWN, self._weights.read(KNOWN, self._shape.vocabulary, self._width))
+        words = self.hold(KNOWN, self._weights.read(KNOWN, self.vocabulary, self._width))
         hidden = self.add("Gather", words, "input_ids")
-        for number in range(self._shape.layers):
+        for number in range(self.layers):
             layer = f"layers.{number}."
             attended = self._attend(layer, self._normalize(hidden, f"{layer}input_layernorm"))
             hidden = self.add("Add", hidden, attended)
@@ -149,36 +124,34 @@ class _EuroBert(Encoder):
         return self._normalize(hidden, "norm")
 
     def _attend(self, layer: str, normal: str) -> str:
-        shape = self._shape
-        queries = self._turn_queries(self._project(layer, "q", normal, shape.heads))
-        keys = self._repeat(self._turn_keys(self._project(layer, "k", normal, shape.shared)))
-        values = self._repeat(self._project(layer, "v", normal, shape.shared))
-        attended = self.attend(queries, keys, values, "", self._mask, heads=shape.heads)
-        width, biased = shape.heads * shape.size, shape.attention_bias
-        return self.apply_linear(attended, f"{layer}self_attn.o_proj", width, shape.hidden, biased=biased)
+        queries = self._turn_queries(self._project(layer, "q", normal, self.heads))
+        keys = self._repeat(self._turn_keys(self._project(layer, "k", normal, self.shared)))
+        values = self._repeat(self._project(layer, "v", normal, self.shared))
+        attended = self.attend(queries, keys, values, "", self._mask, heads=self.heads)
+        width, biased = self.heads * self.size, self.attention_bias
+        return self.apply_linear(attended, f"{layer}self_attn.o_proj", width, self._width, biased=biased)
 
     def _project(self, layer: str, part: str, source: str, heads: int) -> str:
-        name, biased = f"{layer}self_attn.{part}_proj", self._shape.attention_bias
-        return self.apply_linear(source, name, self._width, heads * self._shape.size, biased=biased)
+        name, biased = f"{layer}self_attn.{part}_proj", self.attention_bias
+        return self.apply_linear(source, name, self._width, heads * self.size, biased=biased)
 
     def _repeat(self, source: str) -> str:
         """Keys or values [texts, tokens, shared * size] for each query head: [texts, tokens, heads * size]."""
-        shape = self._shape
-        if shape.shared == shape.heads:
+        if self.shared == self.heads:
             return source
-        split = self.add("Reshape", source, self.vector(0, 0, shape.shared, shape.size))
-        numbers = np.repeat(np.arange(shape.shared, dtype=np.int64), shape.heads // shape.shared)
+        split = self.add("Reshape", source, self.vector(0, 0, self.shared, self.size))
+        numbers = np.repeat(np.arange(self.shared, dtype=np.int64), self.heads // self.shared)
         repeated = self.add("Gather", split, self.hold("shared_heads", numbers), axis=2)
-        return self.add("Reshape", repeated, self.vector(0, 0, shape.heads * shape.size))
+        return self.add("Reshape", repeated, self.vector(0, 0, self.heads * self.size))
 
     def _feed(self, layer: str, source: str) -> str:
-        shape, biased = self._shape, self._shape.inner_bias
+        biased = self.inner_bias
         gate, inner = (
-            self.apply_linear(source, f"{layer}mlp.{part}_proj", shape.hidden, shape.inner, biased=biased)
+            self.apply_linear(source, f"{layer}mlp.{part}_proj", self._width, self.inner, biased=biased)
             for part in ("gate", "up")
         )
-        gated = self.add("Mul", ACTIVATIONS[shape.activation](self, gate), inner)
-        return self.apply_linear(gated, f"{layer}mlp.down_proj", shape.inner, shape.hidden, biased=biased)
+        gated = self.add("Mul", ACTIVATIONS[self.activation](self, gate), inner)
+        return self.apply_linear(gated, f"{layer}mlp.down_proj", self.inner, self._width, biased=biased)
 
     def _normalize(self, source: str, name: str) -> str:
-        return self.normalize_by_root(source, name, self._width, self._shape.epsilon)
+        return self.normalize_by_root(source, name, self._width, self.epsilon)

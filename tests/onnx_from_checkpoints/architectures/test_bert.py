@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from onnx_from_checkpoints.architectures import bert
-from onnx_from_checkpoints.architectures.bert import FAMILIES, read_shape
+from onnx_from_checkpoints.architectures.bert import FAMILIES, Bert
 from onnx_from_checkpoints.errors import DamagedFile, UnsupportedModel
 from onnx_from_checkpoints.model_graph import build_graph
+from onnx_from_checkpoints.weights import Weights
 from tests.onnx_from_checkpoints.architectures.golden import check_golden, list_goldens
 from tests.onnx_from_checkpoints.models import HIDDEN, LABELS, POSITIONS, VOCABULARY, make_config, make_weights
 from tests.onnx_from_checkpoints.reference.encoder import classify, encode
@@ -217,12 +218,12 @@ def test_positions_of_null_are_absolute() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_spelling_of_sizes_for_all_architectures(kind: str) -> None:
-    shape = read_shape(make_config(kind))
-    assert (shape.model_type, shape.hidden, shape.vocabulary, shape.layers) == (kind, HIDDEN, VOCABULARY, 2)
-    assert shape.types == (2 if kind in ("bert", "electra") else shape.types)
+    model = Bert(make_config(kind), Weights({}), padded=False, tabled=False)
+    assert (HIDDEN % model.heads, model.vocabulary, model.layers) == (0, VOCABULARY, 2)
+    assert model.types == (2 if kind in ("bert", "electra") else model.types)
 
 
 def test_mpnet_with_other_buckets_than_those_of_transformers_is_refused() -> None:
     config = make_config("mpnet") | {"relative_attention_num_buckets": 16}
     with pytest.raises(UnsupportedModel, match=r"'relative_attention_num_buckets' 16 is not supported; only 32 is"):
-        read_shape(config)
+        Bert(config, Weights({}), padded=False, tabled=False)

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from onnx_from_checkpoints.architectures.deberta import Convolution, find_rows, read_shape
+from onnx_from_checkpoints.architectures.deberta import Convolution, Deberta, find_rows
 from onnx_from_checkpoints.errors import CheckpointError, DamagedFile, UnsupportedModel
 from onnx_from_checkpoints.model_graph import build_graph
+from onnx_from_checkpoints.weights import Weights
 from tests.onnx_from_checkpoints.architectures.golden import (
     assert_close,
     check_golden,
@@ -319,13 +320,17 @@ class TestRows:
         assert rows.max() < 4 * half
 
 
+def read(config: dict[str, Any]) -> Deberta:
+    return Deberta(config, Weights({}), padded=False)
+
+
 def test_defaults_are_those_of_transformers() -> None:
     plain = {key: value for key, value in CONFIG.items() if key not in ("relative_attention", "pos_att_type")}
-    shape = read_shape(plain)
+    shape = read(plain)
     assert (shape.positions, shape.types, shape.embedding, shape.epsilon) == (512, 0, 12, 1e-7)
     assert (shape.distances, shape.convolution, shape.activation, shape.pooled) == (None, None, "gelu", "gelu")
-    assert read_shape(CONFIG | {"conv_kernel_size": 3}).convolution == Convolution(3, 1, "tanh")
-    distances = read_shape(CONFIG).distances
+    assert read(CONFIG | {"conv_kernel_size": 3}).convolution == Convolution(3, 1, "tanh")
+    distances = read(CONFIG).distances
     assert distances
     assert (distances.shared, distances.normalized, distances.embeddings, distances.reach) == (False, False, 512, 512)
 
@@ -334,7 +339,7 @@ def test_defaults_are_those_of_transformers() -> None:
 @pytest.mark.parametrize("relative", [True, False])
 def test_scores_shrink_with_the_number_of_terms(terms: Any, count: int, relative: bool) -> None:
     """transformers counts the terms even if relative_attention is false."""
-    shape = read_shape(CONFIG | {"pos_att_type": terms, "relative_attention": relative})
+    shape = read(CONFIG | {"pos_att_type": terms, "relative_attention": relative})
     assert shape.scale == pytest.approx(1 / math.sqrt(6 * count))
     assert (shape.distances is None) == (not relative or count == 1)
 
@@ -388,4 +393,4 @@ def test_scores_shrink_with_the_number_of_terms(terms: Any, count: int, relative
 )
 def test_what_is_not_supported_is_refused(changed: dict[str, Any], kind: type[CheckpointError], message: str) -> None:
     with pytest.raises(kind, match=re.escape(message)):
-        read_shape(CONFIG | changed)
+        read(CONFIG | changed)

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from onnx_from_checkpoints.architectures.eurobert import read_shape
+from onnx_from_checkpoints.architectures.eurobert import EuroBert
 from onnx_from_checkpoints.errors import DamagedFile, UnsupportedModel
 from onnx_from_checkpoints.model_graph import build_graph
+from onnx_from_checkpoints.weights import Weights
 from tests.onnx_from_checkpoints.architectures.golden import check_golden, list_goldens, read_golden
 
 CONFIG: dict[str, Any] = {
@@ -53,10 +54,14 @@ def test_both_spellings_give_equal_graphs() -> None:
     assert build_graph(old, weights) == build_graph(config, weights)
 
 
+def read(config: Mapping[str, Any]) -> EuroBert:
+    return EuroBert(config, Weights({}), padded=False)
+
+
 def test_the_published_settings_are_read() -> None:
-    shape = read_shape(CONFIG)
+    shape = read(CONFIG)
     assert (shape.heads, shape.shared, shape.size, shape.theta, shape.pooling) == (18, 6, 64, 250_000, "late")
-    alone = read_shape({key: value for key, value in CONFIG.items() if not key.startswith(("num_key", "head_dim"))})
+    alone = read({key: value for key, value in CONFIG.items() if not key.startswith(("num_key", "head_dim"))})
     assert (alone.shared, alone.size) == (18, 64)
 
 
@@ -74,7 +79,7 @@ def test_the_published_settings_are_read() -> None:
 )
 def test_what_is_not_supported_is_named(changed: Mapping[str, Any], message: str) -> None:
     with pytest.raises(UnsupportedModel, match=re.escape(message)):
-        read_shape({**CONFIG, **changed})
+        read({**CONFIG, **changed})
 
 
 @pytest.mark.parametrize(
@@ -95,16 +100,16 @@ def test_what_is_not_supported_is_named(changed: Mapping[str, Any], message: str
 )
 def test_what_does_not_fit_is_named(changed: Mapping[str, Any], message: str | None) -> None:
     if message is None:
-        assert read_shape({**CONFIG, **changed}) == read_shape(CONFIG)
+        assert read({**CONFIG, **changed}).theta == read(CONFIG).theta
         return
     with pytest.raises(DamagedFile, match=re.escape(message)):
-        read_shape({**CONFIG, **changed})
+        read({**CONFIG, **changed})
 
 
 def test_a_missing_theta_is_not_guessed() -> None:
     # transformers' default is 10,000 and that of EuroBERT's own code 250,000.
     with pytest.raises(DamagedFile, match="'rope_theta' is missing"):
-        read_shape({key: value for key, value in CONFIG.items() if key != "rope_theta"})
+        read({key: value for key, value in CONFIG.items() if key != "rope_theta"})
 
 
 def test_weights_that_the_configuration_does_not_name_are_refused() -> None:
