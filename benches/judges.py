@@ -34,7 +34,8 @@ from rageval_spec.data.findings import Criterion, Finding
 from rageval_spec.data.samples import Sample
 from rageval_spec.metrics.shared.judged_metrics import ANSWER_IN_CONTEXTS, REFERENCE_IN_ANSWER
 from rageval_spec.plugin import Context, Judge, Model
-from rageval_spec.store.replies import FileAnswers, MemoryAnswers
+from rageval_spec.store.replies import FileAnswers
+from rageval_spec.store.store import MemoryAnswers
 
 Floats = NDArray[np.float64]
 SEED = 7
