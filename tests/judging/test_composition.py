@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rageval_spec.data.chat import ChatReply, ChatRequest, LimitError, Message
-from rageval_spec.data.findings import Estimate, Failed, Finding, Tokens
+from rageval_spec.data.findings import Assessment, Estimate, Failed, Finding, Tokens
 from rageval_spec.data.outcomes import Note
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.judges.binary import BinaryJudge, BinaryNode
@@ -29,8 +29,8 @@ from tests.judging.fakes import FakeChatModel, context_with
 
 
 def test_a_judge_that_breaks_has_failed_on_every_sample() -> None:
-    found, notes = assess_or_fail(Scripted("a", RagevalError("refused")), FAITHFULNESS, samples_for("p", "q"))
-    assert (found, notes) == ([Failed("a: refused")] * 2, ())
+    found = assess_or_fail(Scripted("a", RagevalError("refused")), FAITHFULNESS, samples_for("p", "q"))
+    assert found == Assessment([Failed("a: refused")] * 2)
 
 
 @pytest.mark.parametrize("error", [LimitError("spent"), UsageError("no such model"), DataError("damaged")])
@@ -41,8 +41,8 @@ def test_errors_that_another_judge_must_not_hide_are_raised(error: Exception) ->
 
 def test_findings_come_with_their_notes_and_no_samples_ask_no_judge() -> None:
     judge = Scripted("a", {"q": 0.5}, notes=[Note("x", "y")])
-    assert assess_or_fail(judge, FAITHFULNESS, samples_for("q")) == ([Finding(0.5)], (Note("x", "y"),))
-    assert assess_or_fail(judge, FAITHFULNESS, []) == ((), ())
+    assert assess_or_fail(judge, FAITHFULNESS, samples_for("q")) == Assessment([Finding(0.5)], (Note("x", "y"),))
+    assert assess_or_fail(judge, FAITHFULNESS, []) == Assessment(())
     assert judge.asked == [["q"]]
 
 

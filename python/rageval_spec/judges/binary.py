@@ -1,7 +1,7 @@
 """`binary`: a chat model says yes or no, in one word, about each claim, each context or the whole sample."""
 
 from functools import partial
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -11,7 +11,7 @@ from rageval_spec.endpoints.chat_questions import ChatQuestion
 from rageval_spec.endpoints.replies import read_word
 from rageval_spec.judges.shared.chat_judge import Matter, PiecewiseJudge, PiecewiseNode
 from rageval_spec.judging.grade_scores import PieceOpinion, score_option
-from rageval_spec.judging.prompts import PromptFiles
+from rageval_spec.judging.prompts import OWN_FILES, PromptFile, PromptFiles
 from rageval_spec.plugin import Context
 
 SCORES = {"yes": 1.0, "no": 0.0}
@@ -20,15 +20,13 @@ SCORES = {"yes": 1.0, "no": 0.0}
 class BinaryPrompts(PromptFiles):
     """Prompt files that replace the judge's own."""
 
-    binary: str | None = Field(default=None, min_length=1, description="The template that asks for yes or no.")
+    binary: PromptFile = Field(default=None, description="The template that asks for yes or no.")
 
 
 class BinaryNode(PiecewiseNode):
     """Asks a chat model for yes or no, in one word, about each claim or context, or about the whole sample."""
 
-    prompts: BinaryPrompts = Field(
-        default=BinaryPrompts(), description="Prompt files that replace the judge's own, relative to the spec."
-    )
+    prompts: Annotated[BinaryPrompts, OWN_FILES] = BinaryPrompts()
     per: Literal["claim", "answer"] = Field(
         default="claim",
         description="What is judged for support: each sentence, with one call per sentence, or the whole text. In both "

@@ -127,14 +127,13 @@ class Cascade(ComposedJudge[CascadeNode]):
         for judge, band in self._steps(criterion):
             waiting = [place for place in range(len(samples)) if place not in deciders]
             is_last = judge.context.name == self.names[-1]
-            assess = _assess_all if is_last else assess_or_fail
-            found, told = assess(judge, criterion, [samples[place] for place in waiting])
-            notes += told
-            for place, finding in zip(waiting, found, strict=True):
+            found = assess_or_fail(judge, criterion, [samples[place] for place in waiting], is_last=is_last)
+            notes += found.notes
+            for place, finding in zip(waiting, found.findings, strict=True):
                 findings[place] = _sign(finding, judge.context.name, findings.get(place), criterion)
                 if is_last or _is_sure(finding, band, criterion):
                     deciders[place] = judge.context.name
-        if self._sends:
+        if self.node.calibrated is not None and self.node.calibrated.score == "guarantee":
             findings = {
                 place: self._send(finding, deciders.get(place), criterion) for place, finding in findings.items()
             }
@@ -150,15 +149,9 @@ class Cascade(ComposedJudge[CascadeNode]):
             if band is None:
                 break
             if is_free(judge):
-                findings, _ = assess_or_fail(judge, criterion, waiting)
-                pairs = zip(waiting, findings, strict=True)
+                pairs = zip(waiting, assess_or_fail(judge, criterion, waiting).findings, strict=True)
                 waiting = [sample for sample, finding in pairs if not _is_sure(finding, band, criterion)]
         return estimate
-
-    @property
-    def _sends(self) -> bool:
-        """Whether the score says only if the calibration's guarantee holds."""
-        return self.node.calibrated is not None and self.node.calibrated.score == "guarantee"
 
     def _send(self, finding: Finding | Failed, decider: str | None, criterion: Criterion) -> Finding | Failed:
         """The finding with the best score if the step that decided says yes, else with the worst."""
@@ -213,15 +206,6 @@ class Cascade(ComposedJudge[CascadeNode]):
         saving = describe_saving(last, criterion, spared, self.expected)
         message = f"{count_noun(len(samples), 'sample')}: {', '.join(shares)}"
         return Note("cascade", f"{message}; {saving}" if saving else message, count=len(spared))
-
-
-def _assess_all(
-    judge: Judge[Any], criterion: Criterion, samples: Sequence[Sample]
-) -> tuple[Sequence[Finding | Failed], tuple[Note, ...]]:
-    if not samples:
-        return (), ()
-    assessment = judge.assess(criterion, samples)
-    return assessment.findings, assessment.notes
 
 
 def _read_bounds(bounds: StepBounds) -> Band:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from string import ascii_uppercase
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -13,7 +13,7 @@ from rageval_spec.data.chat import ChatReply
 from rageval_spec.endpoints.chat_questions import ChatQuestion
 from rageval_spec.judges.shared.chat_judge import Matter, PiecewiseJudge, WordFormNode
 from rageval_spec.judging.grade_scores import PieceOpinion, score_option
-from rageval_spec.judging.prompts import REMARK, PromptFiles, make_schema
+from rageval_spec.judging.prompts import OWN_FILES, REMARK, PromptFile, PromptFiles, make_schema
 
 Scores = Mapping[str, float]
 
@@ -21,7 +21,7 @@ Scores = Mapping[str, float]
 class ChoicePrompts(PromptFiles):
     """Prompt files that replace the judge's own."""
 
-    choice: str | None = Field(default=None, min_length=1, description="The template that asks for an option.")
+    choice: PromptFile = Field(default=None, description="The template that asks for an option.")
 
 
 class Option(BaseModel):
@@ -36,9 +36,7 @@ class Option(BaseModel):
 class ChoiceNode(WordFormNode):
     """Asks a chat model to pick one of several options, each with a score."""
 
-    prompts: ChoicePrompts = Field(
-        default=ChoicePrompts(), description="Prompt files that replace the judge's own, relative to the spec."
-    )
+    prompts: Annotated[ChoicePrompts, OWN_FILES] = ChoicePrompts()
     options: list[Option] | None = Field(
         default=None,
         min_length=2,

@@ -10,12 +10,23 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from rageval_spec.data import findings
 from rageval_spec.data.chat import ChatReply, ChatRequest
+from rageval_spec.data.findings import (
+    Ability,
+    Assessment,
+    Claim,
+    Criterion,
+    Estimate,
+    Failed,
+    Finding,
+    Questions,
+    Tokens,
+    Verdict,
+)
 from rageval_spec.data.samples import Sample
 from rageval_spec.endpoints.chat_questions import (
     ChatQuestion,
@@ -31,8 +42,10 @@ from rageval_spec.judging import segments
 from rageval_spec.judging.grade_scores import GradeScale, PieceOpinion, rescale
 from rageval_spec.judging.prompts import (
     OUTPUT_TOKENS,
+    OWN_FILES,
     REMARK,
     TEXT,
+    PromptFile,
     PromptFiles,
     explain_no_sources,
     fence,
@@ -42,11 +55,13 @@ from rageval_spec.judging.prompts import (
     make_list_schema,
     make_schema,
     name_part,
+    settle,
 )
 from rageval_spec.plugin import ChatModel, ModelName
 
 CLAIM_TOKENS = 25
 """The tokens that an estimate assumes for a claim that a model writes."""
+_USE: Mapping[str, tuple[float, Verdict]] = {"yes": (1.0, "supported"), "no": (0.0, "not_enough_info")}
 GRADES = GradeScale(1, 5)
 """The scale of criteria without a scale of their own."""
 
@@ -54,24 +69,20 @@ GRADES = GradeScale(1, 5)
 class ClaimsPrompts(PromptFiles):
     """Prompt files that replace the judge's own."""
 
-    split: str | None = Field(default=None, min_length=1, description="The template that asks for a text's claims.")
-    verify: str | None = Field(default=None, min_length=1, description="The template that asks for verdicts on claims.")
-    usefulness: str | None = Field(
-        default=None, min_length=1, description="The template that asks which contexts are useful."
+    split: PromptFile = Field(default=None, description="The template that asks for a text's claims.")
+    verify: PromptFile = Field(default=None, description="The template that asks for verdicts on claims.")
+    usefulness: PromptFile = Field(default=None, description="The template that asks which contexts are useful.")
+    questions: PromptFile = Field(
+        default=None, description="The template that asks for questions that an answer would answer."
     )
-    questions: str | None = Field(
-        default=None, min_length=1, description="The template that asks for questions that an answer would answer."
-    )
-    entities: str | None = Field(default=None, min_length=1, description="The template that asks for named entities.")
-    grade: str | None = Field(default=None, min_length=1, description="The template that asks for a grade.")
+    entities: PromptFile = Field(default=None, description="The template that asks for named entities.")
+    grade: PromptFile = Field(default=None, description="The template that asks for a grade.")
 
 
 class ClaimsNode(ChatJudgeNode):
     """Asks a chat model to split a text into claims and to give each a verdict with evidence; two calls."""
 
-    prompts: ClaimsPrompts = Field(
-        default=ClaimsPrompts(), description="Prompt files that replace the judge's own, relative to the spec."
-    )
+    prompts: Annotated[ClaimsPrompts, OWN_FILES] = ClaimsPrompts()
     split: Literal["model", "sentences"] = Field(
         default="model", description="How to split an answer into claims: by the model, or by sentences."
     )
@@ -97,16 +108,12 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
 
     node_type = ClaimsNode
     known_as = ("ragas", "llm", "llm_judge", "llm_as_judge", "llm_as_a_judge", "decomposition")
-    declared = frozenset[findings.Ability]({"support", "usefulness", "grade", "claims", "questions", "entities"})
+    declared = frozenset[Ability]({"support", "usefulness", "grade", "claims", "questions", "entities"})
     prompt_names = ("system", "split", "verify", "usefulness", "questions", "entities", "grade")
 
     @property
     def splitter(self) -> ChatModel[Any]:
-        """The chat model that splits texts into claims.
-
-        Raises:
-            UsageError: there is no such model, or it is not a chat model.
-        """
+        """The chat model that splits texts into claims."""
         return self.context.model(self._splitter_name, ChatModel)  # type: ignore[type-abstract]
 
     @property
@@ -118,23 +125,23 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
             self._splitter_name, ChatModel, "writes no replies; name a chat model"
         )
 
-    def assess(self, criterion: findings.Criterion, samples: Sequence[Sample]) -> findings.Assessment:
+    def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
         find = {"support": self._find_support, "usefulness": self._find_usefulness, "grade": self._find_grade}
         judge = partial(find[criterion.kind], criterion)
-        return findings.Assessment(self.ask_each(samples, lambda s: self.find_excess(criterion, s) or judge(s)))
+        return Assessment(self.ask_each(samples, lambda s: self.find_excess(criterion, s) or judge(s)))
 
-    def claims(self, texts: Sequence[tuple[str, str]]) -> Sequence[tuple[str, ...] | findings.Failed]:
+    def claims(self, texts: Sequence[tuple[str, str]]) -> Sequence[tuple[str, ...] | Failed]:
         split = partial(self._split, how=self.node.split)
         found = self.ask_each(texts, lambda pair: split(*pair))
-        return [one if isinstance(one, findings.Failed) else tuple(claim.text for claim in one) for one in found]
+        return [one if isinstance(one, Failed) else tuple(claim.text for claim in one) for one in found]
 
-    def questions(self, answers: Sequence[str], count: int) -> Sequence[findings.Questions | findings.Failed]:
+    def questions(self, answers: Sequence[str], count: int) -> Sequence[Questions | Failed]:
         return self.ask_each(answers, lambda answer: self.ask(self._ask_questions(answer, count)))
 
-    def entities(self, texts: Sequence[str]) -> Sequence[tuple[str, ...] | findings.Failed]:
+    def entities(self, texts: Sequence[str]) -> Sequence[tuple[str, ...] | Failed]:
         return self.ask_each(texts, lambda text: self.ask(self._ask_entities(text)) if text.strip() else ())
 
-    def estimate(self, criterion: findings.Criterion, samples: Sequence[Sample]) -> findings.Estimate:
+    def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
         """The calls of `assess`. Where the claims are not known yet, it assumes one claim per sentence."""
         sendable = (sample for sample in samples if self.find_excess(criterion, sample) is None)
         return join_estimates(part for sample in sendable for part in self._estimate_sample(criterion, sample))
@@ -144,7 +151,7 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
         ability: Literal["claims", "questions", "entities"],
         texts: Sequence[tuple[str, str]],
         count: int = 1,
-    ) -> findings.Estimate:
+    ) -> Estimate:
         asked = [(question, text) for question, text in texts if ability == "questions" or text.strip()]
         if ability == "questions":
             return self.estimate_questions([self._ask_questions(t, count) for _, t in asked], CLAIM_TOKENS * count)
@@ -155,28 +162,23 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
 
     # --- Support -------------------------------------------------------------------------------------------
 
-    def _find_support(self, criterion: findings.Criterion, sample: Sample) -> findings.Finding | findings.Failed:
+    def _find_support(self, criterion: Criterion, sample: Sample) -> Finding | Failed:
         claims = self._split(sample.question, criterion.text_of(sample), self._how(criterion))
-        if isinstance(claims, findings.Failed):
+        if isinstance(claims, Failed):
             return claims
         what = name_part(criterion.text)
         if not claims:
-            return findings.Finding(None, reason=f"the {what} makes no claim", claimless=True)
+            return Finding(None, reason=f"the {what} makes no claim", claimless=True)
         sources = criterion.sources_of(sample)
         if segments.is_blank(sources):
             unsupported = tuple(claim.as_claim(0.0, "not_enough_info") for claim in claims)
-            return findings.Finding(0.0, unsupported, explain_no_sources(criterion))
-        verdicts = self.ask(self._ask_verdicts(claims, criterion, sample))
-        if isinstance(verdicts, findings.Failed):
-            return verdicts
-        return findings.Finding(segments.score_claims(verdicts), verdicts)
+            return Finding(0.0, unsupported, explain_no_sources(criterion))
+        return _conclude(self.ask(self._ask_verdicts(claims, criterion, sample)))
 
-    def _how(self, criterion: findings.Criterion) -> Literal["model", "sentences"]:
+    def _how(self, criterion: Criterion) -> Literal["model", "sentences"]:
         return self.node.split if criterion.text == "answer" else self.node.split_reference
 
-    def _split(
-        self, question: str, text: str, how: Literal["model", "sentences"]
-    ) -> list[segments.Segment] | findings.Failed:
+    def _split(self, question: str, text: str, how: Literal["model", "sentences"]) -> list[segments.Segment] | Failed:
         sentences = segments.split_segments(text)
         if how == "sentences" or not sentences:
             return sentences
@@ -194,8 +196,8 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
         return ChatQuestion(request, partial(_read_claims, sentences))
 
     def _ask_verdicts(
-        self, claims: Sequence[segments.Segment], criterion: findings.Criterion, sample: Sample
-    ) -> ChatQuestion[tuple[findings.Claim, ...]]:
+        self, claims: Sequence[segments.Segment], criterion: Criterion, sample: Sample
+    ) -> ChatQuestion[tuple[Claim, ...]]:
         sources = criterion.sources_of(sample)
         verdict = make_schema(
             claim={"type": "integer", "minimum": 1, "maximum": len(claims)},
@@ -216,17 +218,10 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
 
     # --- Usefulness ----------------------------------------------------------------------------------------
 
-    def _find_usefulness(self, criterion: findings.Criterion, sample: Sample) -> findings.Finding | findings.Failed:
-        if segments.is_blank([criterion.text_of(sample)]):
-            return findings.Finding(None, reason=f"there are no {name_part(criterion.text)}")
-        claims = self.ask(self._ask_usefulness(criterion, sample))
-        if isinstance(claims, findings.Failed):
-            return claims
-        return findings.Finding(segments.score_claims(claims), claims)
+    def _find_usefulness(self, criterion: Criterion, sample: Sample) -> Finding | Failed:
+        return settle(criterion, sample) or _conclude(self.ask(self._ask_usefulness(criterion, sample)))
 
-    def _ask_usefulness(
-        self, criterion: findings.Criterion, sample: Sample
-    ) -> ChatQuestion[tuple[findings.Claim, ...]]:
+    def _ask_usefulness(self, criterion: Criterion, sample: Sample) -> ChatQuestion[tuple[Claim, ...]]:
         pieces = segments.list_pieces(criterion, sample)
         verdict = make_schema(
             context={"type": "integer", "minimum": 1, "maximum": len(pieces)},
@@ -246,19 +241,19 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
 
     # --- Grades ---------------------------------------------------------------------------------------------
 
-    def _find_grade(self, criterion: findings.Criterion, sample: Sample) -> findings.Finding | findings.Failed:
+    def _find_grade(self, criterion: Criterion, sample: Sample) -> Finding | Failed:
         opinion = self.ask(self._ask_grade(criterion, sample))
-        if isinstance(opinion, findings.Failed):
+        if isinstance(opinion, Failed):
             return opinion
-        return findings.Finding(rescale(criterion, opinion.score), reason=opinion.reason)
+        return Finding(rescale(criterion, opinion.score), reason=opinion.reason)
 
-    def _ask_grade(self, criterion: findings.Criterion, sample: Sample) -> ChatQuestion[PieceOpinion]:
+    def _ask_grade(self, criterion: Criterion, sample: Sample) -> ChatQuestion[PieceOpinion]:
         material = fence_parts(sample, criterion.shown)
         return ask_grade(self, criterion, material, GradeScale.of(criterion, GRADES))
 
     # --- Questions and entities ----------------------------------------------------------------------------
 
-    def _ask_questions(self, answer: str, count: int) -> ChatQuestion[findings.Questions]:
+    def _ask_questions(self, answer: str, count: int) -> ChatQuestion[Questions]:
         schema = make_schema(questions=make_list_schema(TEXT, count), noncommittal={"type": "boolean"})
         request = self.request("questions", schema, answer=fence("answer", answer), count=count)
         return ChatQuestion(request, _read_questions)
@@ -269,7 +264,7 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
 
     # --- Estimates -----------------------------------------------------------------------------------------
 
-    def _estimate_sample(self, criterion: findings.Criterion, sample: Sample) -> Iterator[findings.Estimate]:
+    def _estimate_sample(self, criterion: Criterion, sample: Sample) -> Iterator[Estimate]:
         text = criterion.text_of(sample)
         if criterion.kind == "grade":
             yield self.estimate_questions([self._ask_grade(criterion, sample)], OUTPUT_TOKENS)
@@ -280,7 +275,7 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
         elif text.strip():
             yield from self._estimate_support(criterion, sample)
 
-    def _estimate_support(self, criterion: findings.Criterion, sample: Sample) -> Iterator[findings.Estimate]:
+    def _estimate_support(self, criterion: Criterion, sample: Sample) -> Iterator[Estimate]:
         text = criterion.text_of(sample)
         sentences = claims = segments.split_segments(text)
         has_sources = not segments.is_blank(criterion.sources_of(sample))
@@ -292,28 +287,30 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
                 if has_sources:
                     yield self._guess_verdicts(splitting.request, criterion, sample)
                 return
-            claims = [] if isinstance(known.found, findings.Failed) else known.found or []
+            claims = [] if isinstance(known.found, Failed) else known.found or []
         if claims and has_sources:
             asked = self._ask_verdicts(claims, criterion, sample)
             yield self.estimate_questions([asked], OUTPUT_TOKENS * len(claims))
 
-    def _estimate_splitting(self, question: str, text: str) -> findings.Estimate:
+    def _estimate_splitting(self, question: str, text: str) -> Estimate:
         sentences = segments.split_segments(text)
         output = CLAIM_TOKENS * len(sentences)
         asked = [self._ask_claims(question, sentences)]
         return estimate_questions(self.splitter, self._splitter_name, asked, self.context, output)
 
-    def _guess_verdicts(
-        self, splitting: ChatRequest, criterion: findings.Criterion, sample: Sample
-    ) -> findings.Estimate:
+    def _guess_verdicts(self, splitting: ChatRequest, criterion: Criterion, sample: Sample) -> Estimate:
         """The call for verdicts on claims that are not known yet, estimated as one claim per sentence."""
         sources = criterion.sources_of(sample)
         sentences = segments.split_segments(criterion.text_of(sample))
         asked = self._ask_verdicts(sentences, criterion, sample).request
         known = repr((sample.question, sources)).encode("utf-8", "backslashreplace")
         key = hashlib.sha256(splitting.digest + known).hexdigest()
-        tokens = findings.Tokens(count_tokens(asked.characters), OUTPUT_TOKENS * len(sentences))
-        return findings.Estimate({self.node.model: {key: tokens}})
+        tokens = Tokens(count_tokens(asked.characters), OUTPUT_TOKENS * len(sentences))
+        return Estimate({self.node.model: {key: tokens}})
+
+
+def _conclude(claims: tuple[Claim, ...] | Failed) -> Finding | Failed:
+    return claims if isinstance(claims, Failed) else Finding(segments.score_claims(claims), claims)
 
 
 def _read_claims(
@@ -328,17 +325,17 @@ def _read_claims(
 
 def _read_verdicts(
     claims: Sequence[segments.Segment], sources: Sequence[str], value: Mapping[str, Any], _: ChatReply
-) -> tuple[findings.Claim, ...]:
+) -> tuple[Claim, ...]:
     verdicts = put_in_order(value["verdicts"], "claim", "verdict")
     return tuple(_make_claim(claim, said, sources) for claim, said in zip(claims, verdicts, strict=True))
 
 
-def _make_claim(claim: segments.Segment, said: Mapping[str, Any], sources: Sequence[str]) -> findings.Claim:
+def _make_claim(claim: segments.Segment, said: Mapping[str, Any], sources: Sequence[str]) -> Claim:
     """The claim with its verdict. Evidence that no source contains is dropped."""
     named, evidence = said["source"] - 1, (said["evidence"] or "").strip()
     found = segments.find_evidence(evidence, named, sources)
     source = found if found is not None else named if named >= 0 else None
-    return findings.Claim(
+    return Claim(
         claim.text,
         1.0 if said["verdict"] == "supported" else 0.0,
         said["verdict"],
@@ -350,23 +347,17 @@ def _make_claim(claim: segments.Segment, said: Mapping[str, Any], sources: Seque
     )
 
 
-def _read_usefulness(
-    pieces: Sequence[segments.Segment], value: Mapping[str, Any], _: ChatReply
-) -> tuple[findings.Claim, ...]:
+def _read_usefulness(pieces: Sequence[segments.Segment], value: Mapping[str, Any], _: ChatReply) -> tuple[Claim, ...]:
     verdicts = put_in_order(value["verdicts"], "context", "verdict")
-    return tuple(
-        piece.as_claim(1.0, "supported", reason=said["reason"] or None)
-        if said["verdict"] == "yes"
-        else piece.as_claim(0.0, "not_enough_info", reason=said["reason"] or None)
-        for piece, said in zip(pieces, verdicts, strict=True)
-    )
+    pairs = zip(pieces, verdicts, strict=True)
+    return tuple(piece.as_claim(*_USE[said["verdict"]], reason=said["reason"] or None) for piece, said in pairs)
 
 
-def _read_questions(value: Mapping[str, Any], _: ChatReply) -> findings.Questions:
+def _read_questions(value: Mapping[str, Any], _: ChatReply) -> Questions:
     questions = tuple(question.strip() for question in value["questions"])
     if not all(questions):
         raise UnreadableReplyError("a question is empty")
-    return findings.Questions(questions, value["noncommittal"])
+    return Questions(questions, value["noncommittal"])
 
 
 def _read_entities(value: Mapping[str, Any], _: ChatReply) -> tuple[str, ...]:

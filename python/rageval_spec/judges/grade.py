@@ -22,7 +22,16 @@ from rageval_spec.endpoints.replies import UnreadableReplyError
 from rageval_spec.judges.shared.chat_judge import Matter, PiecewiseJudge, WordFormNode, ask_grade
 from rageval_spec.judging.composition import RepeatedModel
 from rageval_spec.judging.grade_scores import GradeScale, PieceOpinion, write_guide
-from rageval_spec.judging.prompts import TEXT, PromptFiles, Prompts, make_list_schema, make_schema, name_part
+from rageval_spec.judging.prompts import (
+    OWN_FILES,
+    TEXT,
+    PromptFile,
+    PromptFiles,
+    Prompts,
+    make_list_schema,
+    make_schema,
+    name_part,
+)
 from rageval_spec.plugin import ChatModel, Context
 
 _SCALES: Mapping[str, GradeScale] = {"1-5": GradeScale(1, 5), "1-10": GradeScale(1, 10)}
@@ -40,10 +49,9 @@ Step: TypeAlias = Annotated[str, Field(min_length=1)]
 class GradePrompts(PromptFiles):
     """Prompt files that replace the judge's own."""
 
-    grade: str | None = Field(default=None, min_length=1, description="The template that asks for a grade.")
-    steps: str | None = Field(
+    grade: PromptFile = Field(default=None, description="The template that asks for a grade.")
+    steps: PromptFile = Field(
         default=None,
-        min_length=1,
         exclude_if=lambda path: path is None,
         description="The template that asks for the steps by which to grade, with `steps: true`.",
     )
@@ -52,9 +60,7 @@ class GradePrompts(PromptFiles):
 class GradeNode(WordFormNode):
     """Asks a chat model for a grade; the score is the expected grade if the endpoint gives token probabilities."""
 
-    prompts: GradePrompts = Field(
-        default=GradePrompts(), description="Prompt files that replace the judge's own, relative to the spec."
-    )
+    prompts: Annotated[GradePrompts, OWN_FILES] = GradePrompts()
     scale: Literal["1-5", "1-10"] = Field(
         default="1-5", description="The lowest and highest grade, for metrics without a scale of their own."
     )

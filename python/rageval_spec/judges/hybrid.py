@@ -87,27 +87,29 @@ class HybridJudge(ComposedJudge[HybridJudgeNode]):
         if criterion.kind == "grade":
             raise self._cannot("grade", samples)
         filtering, judge = self.members
-        filtered, notes = assess_or_fail(filtering, criterion, samples)
-        passed = [self._pass(criterion, sample, found) for sample, found in zip(samples, filtered, strict=True)]
+        first = assess_or_fail(filtering, criterion, samples)
+        passed = self._filter(criterion, samples, first)
         asked = [sample for sample in passed if sample is not None]
         found = judge.assess(criterion, asked) if asked else Assessment(())
         rest = iter(found.findings)
         findings = [
-            self._reject(first) if sample is None else self._merge(criterion, original, first, next(rest))
-            for original, sample, first in zip(samples, passed, filtered, strict=True)
+            self._reject(one) if sample is None else self._merge(criterion, original, one, next(rest))
+            for original, sample, one in zip(samples, passed, first.findings, strict=True)
         ]
         remark = (self._remark(criterion, samples, passed),) if samples else ()
-        return Assessment(findings, (*notes, *found.notes, *remark))
+        return Assessment(findings, (*first.notes, *found.notes, *remark))
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
         """An upper bound on the calls still to be made: a filter without a model is run; others may reject nothing."""
         filtering, judge = self.members
         waiting = list(samples)
         if is_free(filtering):
-            filtered, _ = assess_or_fail(filtering, criterion, samples)
-            passed = [self._pass(criterion, sample, found) for sample, found in zip(samples, filtered, strict=True)]
+            passed = self._filter(criterion, samples, assess_or_fail(filtering, criterion, samples))
             waiting = [sample for sample in passed if sample is not None]
         return filtering.estimate(criterion, samples) | judge.estimate(criterion, waiting)
+
+    def _filter(self, criterion: Criterion, samples: Sequence[Sample], first: Assessment) -> list[Sample | None]:
+        return [self._pass(criterion, *pair) for pair in zip(samples, first.findings, strict=True)]
 
     def _pass(self, criterion: Criterion, sample: Sample, found: Finding | Failed) -> Sample | None:
         """The part of a sample that the judge gets; None if the filter rejects all of it."""

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
+from statistics import median
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
 from rageval_spec.data import arithmetic
-from rageval_spec.data.findings import Assessment, Claim, Criterion, Estimate, Failed, Finding, Verdict
+from rageval_spec.data.findings import SUPPORTED_FROM, Assessment, Claim, Criterion, Estimate, Failed, Finding, Verdict
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.samples import Sample
 from rageval_spec.judges.shared.composed_judge import ComposedJudge
@@ -109,9 +110,9 @@ class Panel(ComposedJudge[PanelNode]):
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
         """One finding per sample, and a note on how far the members agree."""
         each = [assess_or_fail(seat.judge, criterion, samples) for seat in self._seats]
-        votes = [[findings[place] for findings, _ in each] for place in range(len(samples))]
+        votes = [[one.findings[place] for one in each] for place in range(len(samples))]
         findings = [self._decide(criterion, vote) for vote in votes]
-        notes = [note for _, told in each for note in told]
+        notes = [note for one in each for note in one.notes]
         notes += self._remark_on_failures(votes)
         notes += self._remark_on_agreement(criterion, votes)
         return Assessment(findings, tuple(dict.fromkeys(notes)))
@@ -125,11 +126,13 @@ class Panel(ComposedJudge[PanelNode]):
 
     @cached_property
     def _seats(self) -> Sequence[_Seat]:
-        return [
-            _seat(name, member, repeat)
-            for name, member in zip(self.names, self.members, strict=True)
-            for repeat in range(self.node.repeats if asks_chat(member) else 1)
-        ]
+        seats = []
+        for name, member in zip(self.names, self.members, strict=True):
+            for repeat in range(self.node.repeats if asks_chat(member) else 1):
+                moved = repeat * count_repeats(member)
+                label = f"{name} #{repeat + 1}" if repeat else name
+                seats.append(_Seat(repeat_judge(member, moved) if repeat else member, moved, label))
+        return seats
 
     @property
     def _quorum(self) -> int:
@@ -149,7 +152,7 @@ class Panel(ComposedJudge[PanelNode]):
         if self.node.by == "majority" and claims:
             score = sum(claim.verdict == "supported" for claim in claims) / len(claims)
             return Finding(score, claims, shown, confidence=confidence)
-        score = _find_median(scores) if self.node.by == "majority" else arithmetic.average(scores)
+        score = median(scores) if self.node.by == "majority" else arithmetic.average(scores)
         nearest = min((found for _, found, _ in scored), key=lambda found: abs((found.score or 0.0) - score))
         return Finding(score, claims or nearest.claims, shown, confidence=confidence)
 
@@ -193,13 +196,6 @@ class Panel(ComposedJudge[PanelNode]):
             yield Note("panel_agreement", message, count=len(several))
 
 
-def _seat(name: str, member: Judge[Any], repeat: int) -> _Seat:
-    if not repeat:
-        return _Seat(member, 0, name)
-    moved = repeat * count_repeats(member)
-    return _Seat(repeat_judge(member, moved), moved, f"{name} #{repeat + 1}")
-
-
 def find_alpha(units: Sequence[Sequence[float]]) -> float | None:
     """Krippendorff's alpha for interval data: 1 - observed / expected disagreement; None if all values are equal.
 
@@ -219,11 +215,6 @@ def _sum_squared_differences(values: Sequence[float]) -> float:
     """The sum over all ordered pairs, which is 2 n times the sum of squared deviations from the mean."""
     mean = arithmetic.average(values)
     return 2 * len(values) * sum((value - mean) ** 2 for value in values)
-
-
-def _find_median(values: Sequence[float]) -> float:
-    ordered, middle = sorted(values), len(values) // 2
-    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
 
 
 def _mean_difference(scores: Sequence[float]) -> float:
@@ -248,9 +239,7 @@ def _vote_on_claim(each: Sequence[Claim]) -> Claim:
 
 
 def _verdict(claim: Claim) -> Verdict:
-    if claim.verdict is not None:
-        return claim.verdict
-    return "supported" if claim.score >= 0.5 else "not_enough_info"
+    return claim.verdict or ("supported" if claim.score >= SUPPORTED_FROM else "not_enough_info")
 
 
 PLUGIN = Panel

@@ -5,14 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from threading import Lock
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
-from rageval_spec.data import findings
 from rageval_spec.data.chat import ChatReply
+from rageval_spec.data.findings import (
+    Ability,
+    Assessment,
+    Claim,
+    Criterion,
+    Estimate,
+    Failed,
+    Finding,
+    TextPart,
+    read_part,
+)
 from rageval_spec.data.samples import Sample
 from rageval_spec.endpoints.chat_questions import ChatQuestion, join_estimates
 from rageval_spec.endpoints.replies import describe_format
@@ -20,7 +31,9 @@ from rageval_spec.judges.shared.chat_judge import ChatJudge, ChatJudgeNode
 from rageval_spec.judging.grade_scores import GradeScale, rescale, write_guide
 from rageval_spec.judging.prompts import (
     OUTPUT_TOKENS,
+    OWN_FILES,
     REMARK,
+    PromptFile,
     PromptFiles,
     fence_parts,
     make_list_schema,
@@ -41,15 +54,13 @@ MOST_LAYOUTS = 1024
 class ScoresPrompts(PromptFiles):
     """Prompt files that replace the judge's own."""
 
-    scores: str | None = Field(default=None, min_length=1, description="The template that asks for all scores.")
+    scores: PromptFile = Field(default=None, description="The template that asks for all scores.")
 
 
 class ScoresNode(ChatJudgeNode):
     """Asks a chat model for the scores of all metrics in one call per sample."""
 
-    prompts: ScoresPrompts = Field(
-        default=ScoresPrompts(), description="Prompt files that replace the judge's own, relative to the spec."
-    )
+    prompts: Annotated[ScoresPrompts, OWN_FILES] = ScoresPrompts()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +68,7 @@ class ScoreColumn:
     """A criterion, and the key of its score in the reply. Columns are compared by identity."""
 
     key: str
-    criterion: findings.Criterion
+    criterion: Criterion
 
     @property
     def scale(self) -> GradeScale:
@@ -65,22 +76,22 @@ class ScoreColumn:
         return GradeScale.of(self.criterion, SCALE) if self.criterion.kind == "grade" else SCALE
 
 
-@dataclass(frozen=True, slots=True)
-class _Layout:
+class _Layout(NamedTuple):
     """The parts of a question for several scores other than the sample's texts."""
 
     schema: Mapping[str, Any]
     criteria: str
     form: str
-    parts: frozenset[findings.TextPart]
+    parts: frozenset[TextPart]
 
-    @classmethod
-    def of(cls, columns: Sequence[ScoreColumn], counts: Sequence[int]) -> _Layout:
-        """The layout for columns; `counts` has how many pieces each column scores one by one."""
-        schemas = {one.key: _make_column_schema(one, count) for one, count in zip(columns, counts, strict=True)}
-        schema = make_schema(**schemas)
-        parts = frozenset(part for one in columns for part in (*one.criterion.shown, *_parts_of(one.criterion)))
-        return cls(schema, "\n".join(map(_describe, columns)), describe_format(schema), parts)
+
+@lru_cache(MOST_LAYOUTS)
+def _lay_out(columns: tuple[ScoreColumn, ...], counts: tuple[int, ...]) -> _Layout:
+    """The layout for columns; `counts` has how many pieces each scores one by one. Most samples share a layout."""
+    schemas = {one.key: _make_column_schema(one, count) for one, count in zip(columns, counts, strict=True)}
+    schema = make_schema(**schemas)
+    parts = frozenset(part for one in columns for part in (*one.criterion.shown, *_parts_of(one.criterion)))
+    return _Layout(schema, "\n".join(map(_describe, columns)), describe_format(schema), parts)
 
 
 class _Sheet:
@@ -89,11 +100,11 @@ class _Sheet:
     def __init__(self, sample: Sample, columns: Iterable[ScoreColumn]) -> None:
         self.sample = sample
         self.columns = tuple(columns)
-        self.said: Mapping[str, Any] | findings.Failed | None = None
+        self.said: Mapping[str, Any] | Failed | None = None
         self.is_taken = False
         self._lock = Lock()
 
-    def fill(self, ask: Callable[[_Sheet], Mapping[str, Any] | findings.Failed]) -> Mapping[str, Any] | findings.Failed:
+    def fill(self, ask: Callable[[_Sheet], Mapping[str, Any] | Failed]) -> Mapping[str, Any] | Failed:
         """The result of the call. The first thread makes it and the others wait; if it raises, the next thread asks."""
         with self._lock:
             if self.said is None:
@@ -106,7 +117,7 @@ class ScoresJudge(ChatJudge[ScoresNode]):
 
     node_type = ScoresNode
     known_as = ("multi_criteria", "several")
-    declared = frozenset[findings.Ability]({"support", "usefulness", "grade"})
+    declared = frozenset[Ability]({"support", "usefulness", "grade"})
     prompt_names = ("system", "scores")
     _columns: tuple[ScoreColumn, ...] = ()
 
@@ -115,16 +126,14 @@ class ScoresJudge(ChatJudge[ScoresNode]):
         super().__init__(node, context)
         self._lock = Lock()
         self._sheets: dict[tuple[Any, ...], _Sheet] = {}
-        self._layouts: dict[tuple[tuple[ScoreColumn, ...], tuple[int, ...]], _Layout] = {}
 
-    def expect(self, criteria: Sequence[findings.Criterion]) -> None:
+    def expect(self, criteria: Sequence[Criterion]) -> None:
         """Ask for all of these criteria from now on, whichever of them is assessed."""
         with self._lock:
             self._columns = tuple(_name_columns(criteria))
             self._sheets.clear()
-            self._layouts.clear()
 
-    def assess(self, criterion: findings.Criterion, samples: Sequence[Sample]) -> findings.Assessment:
+    def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
         """One finding per sample. The first thread that assesses a sample makes its call; other threads wait for it."""
         column = self._find_column(criterion)
         with self._lock:
@@ -136,9 +145,9 @@ class ScoresJudge(ChatJudge[ScoresNode]):
         self.ask_each(mine, lambda sheet: sheet.fill(self._ask))
         for sheet in sheets:  # other threads' sheets: waiting here is enough, because those threads ask many at once
             sheet.fill(self._ask)
-        return findings.Assessment([_conclude(column, one) if isinstance(one, _Sheet) else one for one in opened])
+        return Assessment([_conclude(column, one) if isinstance(one, _Sheet) else one for one in opened])
 
-    def estimate(self, criterion: findings.Criterion, samples: Sequence[Sample]) -> findings.Estimate:
+    def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
         """The calls that `assess` would make; criteria that share a call count it once."""
         column = self._find_column(criterion)
         with self._lock:
@@ -148,11 +157,11 @@ class ScoresJudge(ChatJudge[ScoresNode]):
             self.estimate_questions([self._put(sheet)], OUTPUT_TOKENS * len(sheet.columns)) for sheet in sheets
         )
 
-    def _ask(self, sheet: _Sheet) -> Mapping[str, Any] | findings.Failed:
+    def _ask(self, sheet: _Sheet) -> Mapping[str, Any] | Failed:
         excess = self._find_excess(sheet)
         return self.ask(self._put(sheet)) if excess is None else excess
 
-    def _open_all(self, column: ScoreColumn, samples: Sequence[Sample]) -> list[_Sheet | findings.Finding]:
+    def _open_all(self, column: ScoreColumn, samples: Sequence[Sample]) -> list[_Sheet | Finding]:
         """The sheet of each sample, or its finding if no call is needed.
 
         Only the latest sheets are remembered. After that, a sample is asked about again, and the reply comes from the
@@ -164,7 +173,7 @@ class ScoresJudge(ChatJudge[ScoresNode]):
             del self._sheets[key]
         return opened
 
-    def _open(self, column: ScoreColumn, sample: Sample) -> _Sheet | findings.Finding:
+    def _open(self, column: ScoreColumn, sample: Sample) -> _Sheet | Finding:
         if column not in self._columns:
             return settle(column.criterion, sample) or _Sheet(sample, [column])
         sheet = self._remember(sample, "", lambda: [one for one in self._columns if _applies(one.criterion, sample)])
@@ -180,15 +189,16 @@ class ScoresJudge(ChatJudge[ScoresNode]):
             sheet = self._sheets[key] = _Sheet(sample, list_columns())
         return sheet
 
-    def _find_column(self, criterion: findings.Criterion) -> ScoreColumn:
+    def _find_column(self, criterion: Criterion) -> ScoreColumn:
         """The column of a criterion; a criterion that was not expected gets a column, and a call, of its own."""
         return next((one for one in self._columns if one.criterion == criterion), None) or _name_columns([criterion])[0]
 
-    def _find_excess(self, sheet: _Sheet) -> findings.Failed | None:
+    def _find_excess(self, sheet: _Sheet) -> Failed | None:
         return next(filter(None, (self.find_excess(one.criterion, sheet.sample) for one in sheet.columns)), None)
 
     def _put(self, sheet: _Sheet) -> ChatQuestion[Mapping[str, Any]]:
-        layout = self._lay_out(sheet)
+        counts = tuple(_count_pieces(one.criterion, sheet.sample) for one in sheet.columns)
+        layout = _lay_out(sheet.columns, counts)
         request = self.request(
             "scores",
             layout.schema,
@@ -198,17 +208,6 @@ class ScoresJudge(ChatJudge[ScoresNode]):
         )
         return ChatQuestion(request, _take_all)
 
-    def _lay_out(self, sheet: _Sheet) -> _Layout:
-        """The layout of a sheet. Most samples differ only in their texts and share a layout."""
-        counts = tuple(_count_pieces(one.criterion, sheet.sample) for one in sheet.columns)
-        key = (sheet.columns, counts)
-        layout = self._layouts.get(key)
-        if layout is None:
-            if len(self._layouts) >= MOST_LAYOUTS:
-                self._layouts.clear()
-            layout = self._layouts[key] = _Layout.of(sheet.columns, counts)
-        return layout
-
 
 def _texts_of(sample: Sample) -> tuple[Any, ...]:
     """All texts of a sample that a judge reads."""
@@ -217,20 +216,20 @@ def _texts_of(sample: Sample) -> tuple[Any, ...]:
     return sample.question, sample.answer, sample.reference, *lists
 
 
-def _parts_of(criterion: findings.Criterion) -> Sequence[findings.TextPart]:
+def _parts_of(criterion: Criterion) -> Sequence[TextPart]:
     """The parts that a sample must have to be judged by a criterion."""
     return criterion.shown if criterion.kind == "grade" else (criterion.text, criterion.against)
 
 
-def _applies(criterion: findings.Criterion, sample: Sample) -> bool:
+def _applies(criterion: Criterion, sample: Sample) -> bool:
     """Whether the sample has the parts that the criterion reads and needs a model to be judged."""
     lacking = (part for part in _parts_of(criterion) if part != "question" and sample.lacks(part))
     return not any(lacking) and settle(criterion, sample) is None
 
 
-def _name_columns(criteria: Sequence[findings.Criterion]) -> list[ScoreColumn]:
+def _name_columns(criteria: Sequence[Criterion]) -> list[ScoreColumn]:
     """The distinct criteria, each under its own key, in an order that does not depend on the order of `criteria`."""
-    distinct: list[findings.Criterion] = []
+    distinct: list[Criterion] = []
     for criterion in criteria:
         if criterion not in distinct:
             distinct.append(criterion)
@@ -244,9 +243,9 @@ def _name_columns(criteria: Sequence[findings.Criterion]) -> list[ScoreColumn]:
     return columns
 
 
-def _count_pieces(criterion: findings.Criterion, sample: Sample) -> int:
+def _count_pieces(criterion: Criterion, sample: Sample) -> int:
     """How many pieces of a sample get a score of their own; 0 if the sample is scored as a whole."""
-    return len(findings.read_part(sample, criterion.text)) if criterion.kind == "usefulness" else 0
+    return len(read_part(sample, criterion.text)) if criterion.kind == "usefulness" else 0
 
 
 def _make_column_schema(column: ScoreColumn, pieces: int) -> dict[str, Any]:
@@ -270,20 +269,20 @@ def _take_all(value: Mapping[str, Any], _: ChatReply) -> Mapping[str, Any]:
     return value
 
 
-def _conclude(column: ScoreColumn, sheet: _Sheet) -> findings.Finding | findings.Failed:
+def _conclude(column: ScoreColumn, sheet: _Sheet) -> Finding | Failed:
     found = sheet.said
     assert found is not None, "its sheet is filled"
-    if isinstance(found, findings.Failed):
+    if isinstance(found, Failed):
         return found
     said, sample = found[column.key], sheet.sample
     criterion, scale, reason = column.criterion, column.scale, said["reason"] or None
     if criterion.kind != "usefulness":
-        return findings.Finding(rescale(criterion, scale.score(said["score"])), reason=reason)
+        return Finding(rescale(criterion, scale.score(said["score"])), reason=reason)
     claims = tuple(
-        findings.Claim(piece.text, scale.score(score), start=piece.start, end=piece.end)
+        Claim(piece.text, scale.score(score), start=piece.start, end=piece.end)
         for piece, score in zip(list_pieces(criterion, sample), said["scores"], strict=True)
     )
-    return findings.Finding(score_claims(claims), claims, reason)
+    return Finding(score_claims(claims), claims, reason)
 
 
 PLUGIN = ScoresJudge

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from rageval_spec.data.chat import ChatReply, ChatRequest, UnfinishedError
-from rageval_spec.data.findings import Criterion, Estimate, Failed, Finding
+from rageval_spec.data.findings import Assessment, Criterion, Estimate, Failed
 from rageval_spec.data.samples import Sample
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.plugin import ChatModel, Judge, Model
@@ -19,27 +19,22 @@ from rageval_spec.plugin.block_names import names_in
 from rageval_spec.store.store import NoAnswers
 from rageval_spec.wording import count_noun
 
-_MILLION = 1_000_000
-
 
 def assess_or_fail(
-    judge: Judge[Any], criterion: Criterion, samples: Sequence[Sample]
-) -> tuple[Sequence[Finding | Failed], tuple[Any, ...]]:
-    """A judge's findings and notes. If the judge can assess nothing, it has failed on every sample.
+    judge: Judge[Any], criterion: Criterion, samples: Sequence[Sample], *, is_last: bool = False
+) -> Assessment:
+    """A judge's assessment. If it can assess nothing, it has failed on every sample; the last judge raises the error.
 
-    Raises:
-        UnfinishedError: the evaluation stopped: its limits allow no further call, or it was interrupted.
-        UsageError, DataError: the spec or a file is wrong, which another judge must not hide.
+    Stops, wrong specs and wrong files are raised in any case: another judge must not hide them.
     """
     if not samples:
-        return (), ()
+        return Assessment(())
     try:
-        assessment = judge.assess(criterion, samples)
-    except (UnfinishedError, UsageError, DataError):
-        raise
+        return judge.assess(criterion, samples)
     except RagevalError as error:
-        return [Failed(f"{judge.context.name}: {error}")] * len(samples), ()
-    return assessment.findings, assessment.notes
+        if is_last or isinstance(error, UnfinishedError | UsageError | DataError):
+            raise
+        return Assessment([Failed(f"{judge.context.name}: {error}")] * len(samples))
 
 
 def is_free(judge: Judge[Any]) -> bool:
@@ -70,7 +65,7 @@ def describe_saving(
 def _describe_calls(model: Model[Any] | None, name: str, calls: Mapping[str, Any]) -> str:
     read, written = sum(call.input for call in calls.values()), sum(call.output for call in calls.values())
     price = model.price if isinstance(model, ChatModel) else None
-    cost = "" if price is None else f", {(read * price[0] + written * price[1]) / _MILLION:.2g} USD"
+    cost = "" if price is None else f", {(read * price[0] + written * price[1]) / 1_000_000:.2g} USD"
     return f"{count_noun(len(calls), 'call')} of {name} (about {read + written:,} tokens{cost})"
 
 

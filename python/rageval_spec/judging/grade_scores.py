@@ -88,7 +88,10 @@ def weigh(reply: ChatReply, said: str, options: Sequence[str], key: str | None =
     place = _find_place(reply, said, key, signed=signed)
     if place is None or reply.choices is None:
         return None
-    shown = [(_fold(token, signed), _read_logprob(logprob)) for token, logprob in reply.choices[place]]
+    shown = [
+        (_fold(token, signed), math.exp(min(logprob, 0.0)) if -math.inf < logprob <= _ROUNDING else 0.0)
+        for token, logprob in reply.choices[place]
+    ]
     folded = {_fold(option, signed): option for option in options}
     chosen, probability_of_chosen = shown[0]
     if folded.get(chosen) != said or probability_of_chosen == 0:
@@ -115,11 +118,6 @@ def score_option(
     expected = math.fsum(weight * scores[option] for option, weight in weights.items())
     # Rounding must not move the score outside the options' scores.
     return min(max(expected, min(scores.values())), max(scores.values())), weights[said]
-
-
-def _read_logprob(logprob: float) -> float:
-    """The probability; 0 where `logprob` is not the logarithm of a probability."""
-    return math.exp(min(logprob, 0.0)) if math.isfinite(logprob) and logprob <= _ROUNDING else 0.0
 
 
 def _may_begin(token: str, options: Iterable[str], longest: int) -> bool:

@@ -9,7 +9,7 @@ for a German one.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 
 _SCRIPTS: Mapping[str, tuple[tuple[int, int], ...]] = {
@@ -103,22 +103,23 @@ def _find_rare(word: str, letters: Mapping[str, tuple[str, ...]]) -> tuple[str, 
 
 @cache
 def _list_letters() -> Mapping[str, tuple[str, ...]]:
-
-    languages: dict[str, list[str]] = defaultdict(list)
-    for language, letters in LETTERS.items():
-        for letter in letters:
-            languages[letter].append(language)
-    return {letter: tuple(of) for letter, of in languages.items()}
+    """The languages of each letter that few have."""
+    return _turn_round(LETTERS)
 
 
 @cache
 def _list_languages(script: str) -> Mapping[str, tuple[str, ...]]:
+    """The languages of each frequent word."""
+    return _turn_round({language: dict.fromkeys(words.split()) for language, words in FREQUENT_WORDS[script].items()})
 
+
+def _turn_round(parts: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
+    """The languages of each part."""
     languages: dict[str, list[str]] = defaultdict(list)
-    for language, words in FREQUENT_WORDS[script].items():
-        for word in dict.fromkeys(words.split()):
-            languages[word].append(language)
-    return {word: tuple(of) for word, of in languages.items()}
+    for language, own in parts.items():
+        for part in own:
+            languages[part].append(language)
+    return {part: tuple(of) for part, of in languages.items()}
 
 
 _LATIN = {

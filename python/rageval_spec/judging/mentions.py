@@ -79,16 +79,12 @@ def find_mentions(pairs: Sequence[tuple[str, Sequence[str]]], *, threads: int | 
     unseen = [[name for _, name in named.names if not next(found)] for named in mentioned]
     missing = _drop_other_forms(unseen, pairs)
     lacking = _find_missing_quantities(mentioned, pairs)
-    return [
-        _merge(named, absent, quantities) for named, absent, quantities in zip(mentioned, missing, lacking, strict=True)
-    ]
-
-
-def _merge(named: _Named, names: Sequence[str], quantities: tuple[int, list[Quantity]]) -> Mentions:
-    total, lacking = quantities
-    places = [(at, name) for at, name in named.names if name in names]
-    missing = sorted([*places, *((one.start, one.text) for one in lacking)])
-    return Mentions(len(named.names) + total, tuple(dict.fromkeys(text for _, text in missing)))
+    found_missing = []
+    for named, absent, (total, quantities) in zip(mentioned, missing, lacking, strict=True):
+        places = [(at, name) for at, name in named.names if name in absent]
+        texts = [text for _, text in sorted([*places, *((one.start, one.text) for one in quantities)])]
+        found_missing.append(Mentions(len(named.names) + total, tuple(dict.fromkeys(texts))))
+    return found_missing
 
 
 def _find_missing_quantities(
@@ -240,7 +236,8 @@ def is_name_in(name: str, sources: Sequence[str], language: str | None) -> bool:
     if short != name and all(_has_word(word, sources) for word in short.split()):
         return True
     if name.isupper():
-        return _is_currency_in(name, sources) or _are_initials_in(name, sources)
+        forms = _CURRENCIES.get(name, ())
+        return any(form in one.lower() for form in forms for one in sources) or _are_initials_in(name, sources)
     words = _WORD.findall(name)
     if len(words) >= _FEWEST_INITIALS and _has_word("".join(word[0] for word in words if word[0].isupper()), sources):
         return True
@@ -254,10 +251,6 @@ def _has_word(word: str, sources: Sequence[str]) -> bool:
         return False
     found = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
     return any(found.search(source) or found.search(source.replace(".", "")) for source in sources)
-
-
-def _is_currency_in(name: str, sources: Sequence[str]) -> bool:
-    return any(form in source.lower() for form in _CURRENCIES.get(name, ()) for source in sources)
 
 
 def _are_initials_in(name: str, sources: Sequence[str]) -> bool:

@@ -139,7 +139,8 @@ class OwnTemplate:
             if name not in columns:
                 what = "variable" if name in self.uses else "column"
                 known = there if what == "variable" else columns
-                hint = suggest(name, known) or f"the template can use {_list(known)}"
+                more = ", ..." if len(known) > _MOST_SHOWN else ""
+                hint = suggest(name, known) or f"the template can use {', '.join(known[:_MOST_SHOWN])}{more}"
                 yield f"{self.prompt.shown}:{use.line}:{use.column}: unknown {what} '{name}'; {hint}"
 
     def gather(self, sample: Sample) -> dict[str, Any]:
@@ -239,11 +240,6 @@ def _explain_lack(sample: Sample, name: str) -> str:
     return f"the column '{name}' is empty" if name in names else f"the query has no column '{name}'"
 
 
-def _list(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_MOST_SHOWN])
-    return shown + (", ..." if len(names) > _MOST_SHOWN else "")
-
-
 MOST_EXAMPLES = 100
 """Every call sends all examples."""
 _LARGEST = 2_000_000
@@ -331,15 +327,12 @@ def _check_events(events: Iterable[Any], shown: str) -> None:
 
     depth = 0
     for event in events:
+        place = f"{shown}:{event.start_mark.line + 1}"
         if isinstance(event, yaml.AliasEvent):
-            raise DataError(f"{shown}:{_line(event)}: an example cannot refer to another one with '*'; write it out")
+            raise DataError(f"{place}: an example cannot refer to another one with '*'; write it out")
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > _DEEPEST:
-            raise DataError(f"{shown}:{_line(event)}: the example is nested too deep")
-
-
-def _line(event: Any) -> int:
-    return int(event.start_mark.line) + 1
+            raise DataError(f"{place}: the example is nested too deep")
 
 
 def _read_example(row: Mapping[str, Any], place: str) -> Example:

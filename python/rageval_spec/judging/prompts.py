@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -69,14 +69,18 @@ _REQUIRED: Mapping[str, Mapping[str, str]] = {
 """The variables that each prompt must use, and what the judge would not see without them."""
 
 
+PromptFile = Annotated[str, Field(min_length=1)] | None
+"""The key of a file that replaces a prompt."""
+OWN_FILES = Field(description="Prompt files that replace the judge's own, relative to the spec.")
+"""The key `prompts` of a node."""
+
+
 class PromptFiles(BaseModel):
     """Prompt files that replace the judge's own; every judge has the prompt `system`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    system: str | None = Field(
-        default=None, min_length=1, description="The template with the rules that come before every question."
-    )
+    system: PromptFile = Field(default=None, description="The template with the rules that come before every question.")
 
 
 def fence(tag: str, text: str, number: int | None = None) -> str:
@@ -95,12 +99,12 @@ def fence_all(tag: str, texts: Sequence[str]) -> str:
 
 def encode_text(text: str) -> str:
     """A text as a JSON string without invisible characters and without the opening of any tag."""
-    return _UNSAFE.sub(_escape, json.dumps(text, ensure_ascii=False))
 
+    def escape(found: re.Match[str]) -> str:
+        character = found.group()
+        return f"\\u{ord(character):04x}" if character in "<[" else json.dumps(character)[1:-1]
 
-def _escape(found: re.Match[str]) -> str:
-    character = found.group()
-    return f"\\u{ord(character):04x}" if character in "<[" else json.dumps(character)[1:-1]
+    return _UNSAFE.sub(escape, json.dumps(text, ensure_ascii=False))
 
 
 @dataclass(frozen=True)
@@ -149,27 +153,22 @@ class Prompt:
 
     def check(self) -> str | None:
         try:
-            self._check_names()
-            rendered = self.render(**VARIABLES[self.name])
+            from jinja2 import meta, nodes
+
+            tree, known = parse_template(self.text, self.shown), VARIABLES[self.name]
+            unknown = meta.find_undeclared_variables(tree) - known.keys()
+            if used := next((one for one in tree.find_all(nodes.Name) if one.name in unknown), None):
+                there = f"this prompt has {', '.join(sorted(known))}" if known else "this prompt has no variables"
+                return f"{self.shown}:{used.lineno}: unknown variable '{used.name}'; {there}"
+            rendered = self.render(**known)
             if not rendered:
                 return f"{self.shown}:1: the prompt is empty"
             for name, what in _REQUIRED.get(self.name, {}).items():
-                if self.render(**{**VARIABLES[self.name], name: "<other>"}) == rendered:
+                if self.render(**{**known, name: "<other>"}) == rendered:
                     return f"{self.shown} does not use {{{{ {name} }}}}, so the judge would not see {what}"
         except UsageError as error:
             return str(error)
         return None
-
-    def _check_names(self) -> None:
-        from jinja2 import meta, nodes
-
-        tree = parse_template(self.text, self.shown)
-        known = VARIABLES[self.name]
-        unknown = meta.find_undeclared_variables(tree) - known.keys()
-        for name in tree.find_all(nodes.Name):
-            if name.name in unknown:
-                there = f"this prompt has {', '.join(sorted(known))}" if known else "this prompt has no variables"
-                raise UsageError(f"{self.shown}:{name.lineno}: unknown variable '{name.name}'; {there}")
 
 
 class Prompts:
@@ -187,7 +186,9 @@ class Prompts:
 
     def __getitem__(self, name: str) -> Prompt:
         if name not in self._read:
-            self._read[name] = self._load(name)
+            own, word = self._own.get(name), "_word" if name in self._without_json else ""
+            path = FOLDER / f"{name}{word}.jinja" if own is None else self._context.resolve(own)
+            self._read[name] = load_prompt(name, path, own or path.name, is_own=own is None)
         return self._read[name]
 
     def inputs(self) -> list[InputFile]:
@@ -209,13 +210,6 @@ class Prompts:
 
     def digests(self) -> dict[str, str]:
         return {name: self[name].digest for name in self._names}
-
-    def _load(self, name: str) -> Prompt:
-        own = self._own.get(name)
-        if own is None:
-            path = FOLDER / f"{name}{'_word' if name in self._without_json else ''}.jinja"
-            return load_prompt(name, path, path.name, is_own=True)
-        return load_prompt(name, self._context.resolve(own), own)
 
 
 def load_prompt(name: str, path: Path, shown: str, *, is_own: bool = False) -> Prompt:

@@ -272,7 +272,8 @@ def find_quantities(text: str) -> tuple[Quantity, ...]:
     """The quantities of a text in order, as it is after `spell_fractions`. Parts of dates are numbers too."""
     text = spell_fractions(text)
     clocks = list(_find_clocks(text))
-    fractions = _drop_covered(_find_fractions(text), clocks)
+    shares = ((found, Decimal(found[1]) / Decimal(found[2])) for found in _SIMPLE_FRACTION.finditer(text))
+    fractions = _drop_covered((Quantity(found[0], *found.span(), _round(share)) for found, share in shares), clocks)
     numbers = _drop_covered(_find_digits(text), [*clocks, *fractions])
     found = [*clocks, *fractions, *numbers, *_drop_covered(_find_words(text), numbers), *_find_numerals(text)]
     return tuple(_share_units(text, sorted(found, key=lambda one: one.start)))
@@ -294,12 +295,6 @@ def _find_clocks(text: str) -> Iterator[Quantity]:
         if (time := _TIMES_OF_DAY.get(match[0].lower())) is not None:
             units = frozenset({("clock", Decimal(1))})
             yield Quantity(match[0], *match.span(), frozenset({Decimal(time)}), units, is_word=True, may_be_word=True)
-
-
-def _find_fractions(text: str) -> Iterator[Quantity]:
-    for match in _SIMPLE_FRACTION.finditer(text):
-        share = Decimal(match[1]) / Decimal(match[2])
-        yield Quantity(match[0], *match.span(), _round(share))
 
 
 def _find_digits(text: str) -> Iterator[Quantity]:
@@ -557,16 +552,15 @@ class Sources:
             return any(not one.head and _ORDINAL.search(one.text.lower()) for one in self._find(wanted))
         if not wanted.values or (wanted.digits and wanted.head == "version"):
             return (wanted.digits or wanted.text) in self._digits
-        return any(self._is_same(wanted, one, said) for one in self._find(wanted))
+        return any(
+            is_equal(wanted, one) and not self._lacks_unit(wanted, one, said)
+            for one in self._find(wanted)
+            if not (one.may_be_word and one.text in ("I", "V", "X"))
+        )
 
     def _find(self, wanted: Quantity) -> Iterator[Quantity]:
         for value in {*wanted.values, *_to_bases(wanted)}:
             yield from self._values.get(value, ())
-
-    def _is_same(self, wanted: Quantity, one: Quantity, said: str) -> bool:
-        if one.may_be_word and one.text in ("I", "V", "X"):
-            return False
-        return is_equal(wanted, one) and not self._lacks_unit(wanted, one, said)
 
     def _lacks_unit(self, wanted: Quantity, one: Quantity, said: str) -> bool:
         """Whether only one of two is a percentage or an amount of money, and the other's text names no such thing."""

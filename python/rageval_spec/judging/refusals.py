@@ -21,6 +21,7 @@ PHRASES_TEXT = (
 
 _PIECE = 4
 """Characters. Shorter pieces are shared by more phrases but occur in more answers."""
+_QUESTION = re.compile(r"[?？؟][\"'»”) ]*\Z")
 _LONGEST_CLAUSE = 40
 """Words. A longer clause says more than its refusal."""
 
@@ -61,7 +62,9 @@ def find_bare_refusal(answer: str, phrases: Sequence[str] = ()) -> str | None:
         return None
     rest = _remove(phrases, answer)
     sentences = [rest[start:end] for start, end in kernels.split_sentences(rest)]
-    clauses = (clause for sentence in sentences if not _is_question(sentence) for clause in TURN.split(_fold(sentence)))
+    clauses = (
+        clause for sentence in sentences if not _QUESTION.search(sentence) for clause in TURN.split(_fold(sentence))
+    )
     return found if all(map(_claims_nothing, clauses)) else None
 
 
@@ -71,10 +74,6 @@ def _remove(phrases: Sequence[str], answer: str) -> str:
         words = (re.escape(word) for word in phrase.split())
         answer = re.sub(r"\s+".join(words), " ", answer, flags=re.IGNORECASE)
     return answer
-
-
-def _is_question(sentence: str) -> bool:
-    return sentence.rstrip("\"'»”) ").endswith(("?", "？", "؟"))
 
 
 def _claims_nothing(clause: str) -> bool:
@@ -93,9 +92,12 @@ def find_refusal(answer: str, phrases: Sequence[str] = ()) -> str | None:
     of the list does not count if the answer quotes others, states a condition ("if you don't know ..."), or is
     about answering calls.
     """
+    from rageval_spec.judging.refusal_wording import SILENT_SOURCE
+
     text = _fold(answer)
-    own = _find_own(phrases, text)
-    found = own or _search_list(text) or _search_silent_source(text)
+    found = _find_own(phrases, text) or _search_list(text)
+    if found is None and (" not " in text or "n't " in text):
+        found = SILENT_SOURCE.search(text)
     return found.group().strip() if found else None
 
 
@@ -107,7 +109,7 @@ def _find_own(phrases: Sequence[str], text: str) -> re.Match[str] | None:
 
 def _search_list(text: str) -> re.Match[str] | None:
     """The first phrase of the list that refuses."""
-    listed = _group_all()[: 2 if _search(_NOT_LATIN, text) else 1]
+    listed = _group_all()[: 2 if _compile_once(_NOT_LATIN).search(text) else 1]
     groups = (group for script in listed for piece, group in script if piece in text)
     held = [phrase for group in groups for part, phrase in group if part in text]
     held.sort()
@@ -145,17 +147,8 @@ def _refuses(found: re.Match[str], text: str, language: str) -> bool:
         return False
     if CONSEQUENCE.match(text, found.end()) or REPORTED_BEHIND.match(text, found.end()):
         return False
-    return not (_opens_condition(found, before) and re.match(r"[^.;:!?]*,", text[found.end() :]))
-
-
-def _opens_condition(found: re.Match[str], before: str) -> bool:
-    return found.group().startswith(_OPENING_VERBS) and not before.strip(" \"'“„(").rstrip(".!?")
-
-
-def _search_silent_source(text: str) -> re.Match[str] | None:
-    from rageval_spec.judging.refusal_wording import SILENT_SOURCE
-
-    return SILENT_SOURCE.search(text) if " not " in text or "n't " in text else None
+    opens = found.group().startswith(_OPENING_VERBS) and not before.strip(" \"'“„(").rstrip(".!?")
+    return not (opens and re.match(r"[^.;:!?]*,", text[found.end() :]))
 
 
 class _Phrase(NamedTuple):
@@ -189,7 +182,7 @@ def _group_all() -> tuple[_Groups, _Groups]:
     counts = Counter(piece for part, _ in _list_all() for piece in set(_cut_pieces(part)))
     scripts: tuple[dict[str, list[tuple[str, _Phrase]]], dict[str, list[tuple[str, _Phrase]]]] = ({}, {})
     for part, phrase in _list_all():
-        groups = scripts[_search(_NOT_LATIN, part) is not None]
+        groups = scripts[_compile_once(_NOT_LATIN).search(part) is not None]
         groups.setdefault(max(_cut_pieces(part), key=lambda piece: counts[piece]), []).append((part, phrase))
     latin, others = (tuple((piece, tuple(group)) for piece, group in groups.items()) for groups in scripts)
     return latin, others
@@ -211,13 +204,9 @@ def _compile(phrase: str) -> re.Pattern[str]:
     return re.compile(begin + gap.join(map(re.escape, parts)))
 
 
-def _search(pattern: str, text: str) -> re.Match[str] | None:
-    """Search for a pattern that is compiled on first use, because `validate` reads no answers."""
-    return _compile_once(pattern).search(text)
-
-
 @cache
 def _compile_once(pattern: str) -> re.Pattern[str]:
+    """A pattern, compiled on first use, because `validate` reads no answers."""
     return re.compile(pattern)
 
 
@@ -243,7 +232,7 @@ def _fold(text: str) -> str:
 
 
 def _fold_letters(text: str) -> str:
-    if _search(_ODD, text):
+    if _compile_once(_ODD).search(text):
         text = text.translate(_ALIKE).translate(_INVISIBLE)
     folded = unicodedata.normalize("NFKC", text).casefold()
-    return folded.translate(_ALIKE).translate(_INVISIBLE) if _search(_ODD, folded) else folded
+    return folded.translate(_ALIKE).translate(_INVISIBLE) if _compile_once(_ODD).search(folded) else folded

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field
 
@@ -29,6 +29,7 @@ from rageval_spec.endpoints.chat_questions import (
 from rageval_spec.judging.grade_scores import GradeScale, PieceOpinion, read_grade, rescale, write_guide
 from rageval_spec.judging.prompts import (
     OUTPUT_TOKENS,
+    OWN_FILES,
     REMARK,
     PromptFiles,
     Prompts,
@@ -51,9 +52,7 @@ class ChatJudgeNode(JudgeNode):
     """The keys of a judge that asks a chat model."""
 
     model: ModelName = Field(description="The chat model to ask: the name of a block under `models:`.")
-    prompts: PromptFiles = Field(
-        default=PromptFiles(), description="Prompt files that replace the judge's own, relative to the spec."
-    )
+    prompts: Annotated[PromptFiles, OWN_FILES] = PromptFiles()
     max_context_characters: int | None = Field(
         default=None,
         ge=1,
