@@ -162,7 +162,7 @@ def test_a_criterion_can_have_its_own_scale_and_guide() -> None:
     scaled = Criterion("polite", "grade", "Is it polite?", scale=(0, 3), guide={"0": "rude", "3": "kind"})
     assert GradeScale.of(plain, GradeScale(1, 5)) == GradeScale(1, 5)
     assert GradeScale.of(scaled, GradeScale(1, 5)) == GradeScale(0, 3)
-    assert (write_guide(plain), write_guide(scaled)) == ("", "0: rude\n3: kind")
+    assert (write_guide(plain.guide), write_guide(scaled.guide)) == ("", "0: rude\n3: kind")
 
 
 def test_scores_of_findings_lie_from_0_to_1_and_failures_have_none() -> None:

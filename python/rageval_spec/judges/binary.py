@@ -52,14 +52,10 @@ class BinaryJudge(PiecewiseJudge[BinaryNode]):
         self.per = node.per
 
     def put(self, matter: Matter) -> ChatQuestion[PieceOpinion]:
-        request = self.request(
-            "binary",
-            None,
-            logprobs=self.node.probabilities,
-            instruction=matter.instruction,
-            material=matter.material,
-        )
-        return ChatQuestion(request, partial(_read_opinion, self.node.probabilities), "one word: yes or no")
+        uses_probabilities = self.node.probabilities
+        shown = {"instruction": matter.instruction, "material": matter.material}
+        request = self.request("binary", None, logprobs=uses_probabilities, **shown)
+        return ChatQuestion(request, partial(_read_opinion, uses_probabilities), "one word: yes or no")
 
 
 def _read_opinion(uses_probabilities: bool, text: str, reply: ChatReply) -> PieceOpinion:

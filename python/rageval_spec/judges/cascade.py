@@ -232,23 +232,18 @@ def _is_sure(finding: Finding | Failed, band: Band | None, criterion: Criterion)
 def _sign(
     finding: Finding | Failed, name: str, before: Finding | Failed | None, criterion: Criterion
 ) -> Finding | Failed:
-    """The finding with the name of the judge that gave it, and how far it lies from that of the step before.
+    """The finding with the name of the judge that gave it, and how far it lies from that of the step before, in [0, 1].
 
     A failure gets the reason why the step before failed.
     """
     if isinstance(finding, Finding):
-        apart = finding.apart if finding.apart is not None else _measure_gap(finding, before, criterion)
+        apart = finding.apart
+        if apart is None and isinstance(before, Finding) and None not in (before.score, finding.score):
+            apart = abs(scale_score(finding.score or 0.0, criterion) - scale_score(before.score or 0.0, criterion))
         return replace(finding, decided_by=finding.decided_by or name, apart=apart)
     if isinstance(before, Failed):
         return replace(finding, reason=f"{before.reason}; {finding.reason}")
     return finding
-
-
-def _measure_gap(finding: Finding, before: Finding | Failed | None, criterion: Criterion) -> float | None:
-    """The difference of the scores of two steps, on a scale from 0 to 1."""
-    if not isinstance(before, Finding) or before.score is None or finding.score is None:
-        return None
-    return abs(scale_score(finding.score, criterion) - scale_score(before.score, criterion))
 
 
 PLUGIN = Cascade

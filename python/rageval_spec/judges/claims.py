@@ -113,7 +113,6 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
 
     @property
     def splitter(self) -> ChatModel[Any]:
-        """The chat model that splits texts into claims."""
         return self.context.model(self._splitter_name, ChatModel)  # type: ignore[type-abstract]
 
     @property
@@ -185,7 +184,6 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
         return ask(self.splitter, self._ask_claims(question, sentences), self.context)
 
     def _ask_claims(self, question: str, sentences: Sequence[segments.Segment]) -> ChatQuestion[list[segments.Segment]]:
-        """The question for the distinct claims of a text, in the order of the text."""
         schema = make_schema(claims=make_list_schema(make_schema(sentence={"type": ["integer", "null"]}, claim=TEXT)))
         request = self.request(
             "split",

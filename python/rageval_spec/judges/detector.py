@@ -165,13 +165,11 @@ class Detector(Judge[DetectorNode]):
 
     @cached_property
     def _known(self) -> KnownDetector | None:
-        """What is known of the judge's model."""
         name = self._model().published_name
         return find_detector(name) if name else None
 
     @property
     def _language(self) -> DetectorLanguage:
-        """The language of the prompt."""
         return self.node.language or (self._known.language if self._known else "en")
 
     def _read(self, criterion: Criterion, tasks: Sequence[DetectionTask]) -> Iterator[Finding | Failed]:
@@ -195,7 +193,6 @@ class Detector(Judge[DetectorNode]):
             yield answer if isinstance(answer, Failed) else _conclude(criterion, answer, threshold, claims)
 
     def _plan(self, tasks: Sequence[DetectionTask]) -> Sequence[WindowPlan | Failed]:
-        """The prompts of each text."""
         model, characters = self._model(), self.node.window
         room = min(inf if model.room is None else model.room, self.node.max_tokens)
         prompt = PROMPTS[self._language]
@@ -203,7 +200,6 @@ class Detector(Judge[DetectorNode]):
         return Planner(prompt, model.count_tokens, *bounds).plan(tasks)
 
     def _meanings(self, model: TokenModel[Any]) -> Sequence[TokenMeaning]:
-        """What the model's logits stand for."""
         names = model.token_labels
         if (complaint := self._complain(names)) is not None:
             key, message = complaint

@@ -121,12 +121,13 @@ class GradeJudge(PiecewiseJudge[GradeNode]):
         return writing | super().estimate(criterion, samples)
 
     def put(self, matter: Matter) -> ChatQuestion[PieceOpinion]:
-        criterion = self._complete(matter.criterion)
+        criterion = replace(matter.criterion, guide=matter.criterion.guide or self.node.guide)
         steps = self.node.steps if isinstance(self.node.steps, tuple) else ()
         if self._writes_steps:
             steps = self._steps.get(_name(matter.criterion), _UNKNOWN)
         if steps:
-            criterion = replace(criterion, instruction=f"{criterion.instruction}\n\n{_DEMAND}\n{_number(steps)}")
+            numbered = "\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1))
+            criterion = replace(criterion, instruction=f"{criterion.instruction}\n\n{_DEMAND}\n{numbered}")
         scale = self._find_scale(criterion)
         return ask_grade(
             self,
@@ -145,9 +146,6 @@ class GradeJudge(PiecewiseJudge[GradeNode]):
     def _writer(self) -> ChatModel[Any]:
         """The model that writes the steps: they are the same for all repeats of a panel."""
         return self.model.original if isinstance(self.model, RepeatedModel) else self.model
-
-    def _complete(self, criterion: Criterion) -> Criterion:
-        return criterion if criterion.guide else replace(criterion, guide=self.node.guide)
 
     def _find_scale(self, criterion: Criterion) -> GradeScale:
         scale = _SCALES[self.node.scale]
@@ -172,7 +170,7 @@ class GradeJudge(PiecewiseJudge[GradeNode]):
             shown=", ".join(f"the {name_part(part)}" for part in dict.fromkeys(parts)),
             low=low,
             high=high,
-            guide=write_guide(self._complete(criterion)),
+            guide=write_guide(criterion.guide or self.node.guide),
         )
         return ChatQuestion(request, _read_steps)
 
@@ -187,10 +185,6 @@ def _read_steps(value: Mapping[str, Any], _: ChatReply) -> tuple[str, ...]:
     if not all(steps) or max(map(len, steps)) > _LONGEST_STEP:
         raise UnreadableReplyError(f"every step must be a sentence of at most {_LONGEST_STEP} characters")
     return steps
-
-
-def _number(steps: Sequence[str]) -> str:
-    return "\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1))
 
 
 def _note(criterion: Criterion, steps: Sequence[str]) -> Note:

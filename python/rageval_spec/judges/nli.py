@@ -163,12 +163,10 @@ class Nli(Judge[NliNode]):
 
     @cached_property
     def _verifier(self) -> Verifier | None:
-        """The entry of the table for the judge's model; None if it is not known."""
         name = self._model().published_name
         return find_verifier(name) if name else None
 
     def _meanings(self) -> Sequence[Meaning]:
-        """What the model's logits stand for."""
         names = self._model().labels
         if (complaint := self._complain(names)) is not None:
             key, message = complaint
@@ -219,7 +217,6 @@ class Nli(Judge[NliNode]):
 
     @property
     def _threshold(self) -> float:
-        """The probability from which a claim counts as supported."""
         if self.node.threshold is not None:
             return self.node.threshold
         known = self._verifier.threshold if self._verifier else None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import combinations
 from statistics import median
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
@@ -56,8 +56,7 @@ class PanelNode(JudgeNode):
         return self
 
 
-@dataclass(frozen=True, slots=True)
-class _Seat:
+class _Seat(NamedTuple):
     """One repeat of a member: how far its sample numbers are moved, and its label in messages."""
 
     judge: Judge[Any]
@@ -174,18 +173,15 @@ class Panel(ComposedJudge[PanelNode]):
     def _tell_deciders(self, votes: Sequence[Sequence[Finding | Failed]]) -> str:
         """Say who decided the samples on which members failed."""
         lacking = sum(sum(isinstance(found, Finding) for found in vote) < self._quorum for vote in votes)
-        if not lacking:
-            return "the others decided"
-        samples = count_noun(lacking, "sample")
-        return f"{samples} with fewer than {count_noun(self._quorum, 'member')} left got no value"
+        left = f"with fewer than {count_noun(self._quorum, 'member')} left got no value"
+        return f"{count_noun(lacking, 'sample')} {left}" if lacking else "the others decided"
 
     def _remark_on_agreement(self, criterion: Criterion, votes: Sequence[Sequence[Finding | Failed]]) -> Iterator[Note]:
         scores = [
             [scale_score(f.score, criterion) for f in vote if isinstance(f, Finding) and f.score is not None]
             for vote in votes
         ]
-        several = [each for each in scores if len(each) > 1]
-        if several:
+        if several := [each for each in scores if len(each) > 1]:
             difference = arithmetic.average(map(_mean_difference, several))
             alpha = find_alpha(several)
             agreement = "all scores are equal" if alpha is None else f"Krippendorff's alpha is {alpha:.2f}"

@@ -148,11 +148,6 @@ class PromptJudge(ChatJudge[PromptNode]):
 
     @cached_property
     def template(self) -> OwnTemplate:
-        """The template, from the node or its file.
-
-        Raises:
-            UsageError, DataError: the file cannot be read.
-        """
         if self.node.file is None:
             return OwnTemplate(self.node.template or "", "template")
         prompt = load_prompt("template", self.context.resolve(self.node.file), self.node.file)
@@ -257,7 +252,6 @@ class PromptJudge(ChatJudge[PromptNode]):
         return make_schema(**reason, **{key: self._describe(key) for key in self._scales})
 
     def _describe(self, key: str) -> dict[str, Any]:
-        """The JSON Schema of a value."""
         if self._scores:
             return {"type": "string", "enum": [*self._scores]}
         low, high = GradeScale(*self._scales[key]).bounds
@@ -274,7 +268,6 @@ class PromptJudge(ChatJudge[PromptNode]):
         return {"number": {}, "yes_no": _YES_NO, "choice": self.node.choices}[self.node.value]
 
     def _read(self, said: Mapping[str, Any], _: ChatReply) -> _Opinions:
-        """The values of a reply as opinions whose scores are on the judge's own scales."""
         return {key: self._read_opinion(said, key) for key in self._scales}
 
     def _read_opinion(self, said: Mapping[str, Any], key: str) -> PieceOpinion:
@@ -327,11 +320,7 @@ class PromptJudge(ChatJudge[PromptNode]):
         return json.dumps({**reason, **self._read_values(example)}, ensure_ascii=False)
 
     def _read_values(self, example: Example) -> dict[str, float | str]:
-        """An example's values in the form of a reply.
-
-        Raises:
-            ValueError: one is missing, not on its scale, or none of the choices.
-        """
+        """An example's values in the form of a reply; a `ValueError` says what is wrong with one."""
         if not self.values:
             return {key: self._read_value(example.value, scale) for key, scale in self._scales.items()}
         said = example.value

@@ -122,7 +122,7 @@ class ScoresJudge(ChatJudge[ScoresNode]):
     _columns: tuple[ScoreColumn, ...] = ()
 
     def __init__(self, node: ScoresNode, context: Context) -> None:
-        """Keep the node and the context; open nothing."""
+        """Keep the node and the context."""
         super().__init__(node, context)
         self._lock = Lock()
         self._sheets: dict[tuple[Any, ...], _Sheet] = {}
@@ -162,11 +162,7 @@ class ScoresJudge(ChatJudge[ScoresNode]):
         return self.ask(self._put(sheet)) if excess is None else excess
 
     def _open_all(self, column: ScoreColumn, samples: Sequence[Sample]) -> list[_Sheet | Finding]:
-        """The sheet of each sample, or its finding if no call is needed.
-
-        Only the latest sheets are remembered. After that, a sample is asked about again, and the reply comes from the
-        store.
-        """
+        """The sheet of each sample, or its finding if no call is needed. Only the latest sheets are remembered."""
         opened = [self._open(column, sample) for sample in samples]
         most = max(MOST_REMEMBERED, 2 * len(samples))
         for key in [*islice(self._sheets, max(0, len(self._sheets) - most))]:
@@ -261,7 +257,7 @@ def _describe(column: ScoreColumn) -> str:
     what = f"from {low} (not at all) to {high} (completely)"
     if criterion.kind == "usefulness":
         what += f", a score for each of the {name_part(criterion.text)} by itself, in their order"
-    guide = "".join(f"\n  {line}" for line in write_guide(criterion).splitlines())
+    guide = "".join(f"\n  {line}" for line in write_guide(criterion.guide).splitlines())
     return f"- {column.key}: {criterion.instruction} Score {what}.{guide}"
 
 

@@ -172,9 +172,9 @@ def read_grade(
     return PieceOpinion(score, None, value["reason"] or None, confidence)
 
 
-def write_guide(criterion: Criterion) -> str:
-    """What grades mean, one line per grade; "" if the criterion has no guide."""
-    return "\n".join(f"{grade}: {meaning}" for grade, meaning in criterion.guide.items())
+def write_guide(guide: Mapping[str, str]) -> str:
+    """What grades mean, one line per grade; "" without a guide."""
+    return "\n".join(f"{grade}: {meaning}" for grade, meaning in guide.items())
 
 
 def rescale(criterion: Criterion, score: float) -> float:

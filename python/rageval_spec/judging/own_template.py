@@ -269,9 +269,6 @@ def read_examples(path: Path, shown: str) -> list[Example]:
 
     Each has `value`, and whatever the template uses: `question`, `answer`, `contexts`, `reference`, other columns.
     `reason` is optional.
-
-    Raises:
-        DataError: the file cannot be read, has no examples or too many; an example lacks its value.
     """
     examples = [_read_example(row, place) for place, row in _read_rows(path, shown)]
     if not examples:

@@ -132,12 +132,7 @@ class Prompt:
         return hashlib.sha256(self.text.encode()).hexdigest()
 
     def render(self, **variables: Any) -> str:
-        """The prompt, rendered with the variables: for this package's prompts, those that `VARIABLES` lists.
-
-        Raises:
-            UsageError: the template does not parse, uses an unknown variable, or exceeds a bound; the message has
-                `file:line`.
-        """
+        """The prompt, rendered with the variables: for this package's prompts, those that `VARIABLES` lists."""
         from jinja2 import TemplateError
 
         try:

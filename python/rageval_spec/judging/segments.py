@@ -89,17 +89,25 @@ def fill_windows(
 def _fill(text: str, source: int, characters: int | None, overlap: int, rulers: Sequence[Ruler]) -> Iterator[Segment]:
     sentences = split_segments(text, source)
     fits = _make_check(text, sentences, characters, rulers)
-    first = 0
-    while first < len(sentences):
-        last = first
-        while last + 1 < len(sentences) and fits(first, last + 1):
-            last += 1
-        yield join_segments(text, sentences[first : last + 1])
-        if last + 1 == len(sentences):
-            return
-        # The next window goes back as far as the next sentence still fits into it.
-        first = next(start for start in range(max(first + 1, last + 1 - overlap), last + 2)
-                     if start == last + 1 or fits(start, last + 1))  # fmt: skip
+    for first, end in list_runs(len(sentences), overlap, fits):
+        yield join_segments(text, sentences[first:end])
+
+
+def list_runs(count: int, overlap: int, fits: Callable[[int, int], bool]) -> Iterator[tuple[int, int]]:
+    """The first sentence of each window and the one after its last: at least one sentence, and as many as fit.
+
+    The next window goes back by `overlap` sentences, or as far as a new sentence still fits into it. `fits` says so of
+    the sentences from one number to another.
+    """
+    first = end = 0
+    while end < count:
+        end = first + 1
+        while end < count and fits(first, end):
+            end += 1
+        yield first, end
+        first = max(first + 1, end - overlap)
+        while first < end < count and not fits(first, end):
+            first += 1
 
 
 def _make_check(

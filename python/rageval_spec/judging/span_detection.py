@@ -23,7 +23,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rageval_spec.data.findings import Failed
-from rageval_spec.judging.segments import Segment, join_segments, split_segments
+from rageval_spec.judging.segments import Segment, join_segments, list_runs, split_segments
 
 if TYPE_CHECKING:
     import numpy as np
@@ -447,17 +447,8 @@ def _list_window_runs(
         size = sum(sentence.tokens + 1 for sentence in run)  # one more for the space between two
         return size <= tokens and run[-1].segment.end - run[0].segment.start <= characters
 
-    first, end = 0, len(sentences)
-    while first < end:
-        last = first
-        while last + 1 < end and fits(first, last + 1):
-            last += 1
-        yield join_segments(text.text, [sentence.segment for sentence in sentences[first : last + 1]])
-        if last + 1 == end:
-            return
-        first = max(first + 1, last + 1 - overlap)
-        while first <= last and not fits(first, last + 1):
-            first += 1
+    for first, end in list_runs(len(sentences), overlap, fits):
+        yield join_segments(text.text, [sentence.segment for sentence in sentences[first:end]])
 
 
 def _halve(sentence: Segment) -> list[Segment]:

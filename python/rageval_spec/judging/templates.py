@@ -108,12 +108,7 @@ def _current() -> Meter:
 
 
 def render(template: Template, variables: Mapping[str, Any]) -> str:
-    """Render the template with its variables.
-
-    Raises:
-        RunawayError: it exceeds a bound.
-        TemplateError and Python's exceptions: whatever its operations raise.
-    """
+    """Render the template with its variables, within the bounds."""
     token = _meter.set(Meter(sum(len(str(value)) for value in variables.values())))
     try:
         return template.render(variables)
@@ -122,11 +117,7 @@ def render(template: Template, variables: Mapping[str, Any]) -> str:
 
 
 def compile_template(text: str, shown: str) -> Template:
-    """Compile a template; `shown` is its file's name in messages.
-
-    Raises:
-        UsageError: it does not parse; the message has `file:line`.
-    """
+    """Compile a template; `shown` is its file's name in messages."""
     tree = parse_template(text, shown)
     environment = _environment()
     with _parsing(shown):
@@ -140,11 +131,7 @@ def compile_own_template(text: str) -> Template:
 
 
 def parse_template(text: str, shown: str) -> Tree:
-    """Parse a template.
-
-    Raises:
-        UsageError: it does not parse, or uses a filter or a test that does not exist; the message has `file:line`.
-    """
+    """Parse a template, and refuse filters and tests that do not exist."""
     with _parsing(shown):
         tree = _environment().parse(text, name=shown, filename=shown)
     _refuse_unknown(tree, shown)
@@ -178,7 +165,6 @@ def _parsing(shown: str) -> Iterator[None]:
 
 
 def find_line(traceback: TracebackType | None, shown: str) -> int:
-    """The line of the template at which rendering failed."""
     line = 1
     while traceback is not None:
         if traceback.tb_frame.f_code.co_filename == shown:

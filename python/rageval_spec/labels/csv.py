@@ -1,12 +1,8 @@
 """`csv`: labels in a CSV or TSV file."""
 
-from collections.abc import Sequence
-
 from pydantic import Field
 
-from rageval_spec.data.labels import Label
 from rageval_spec.labels.shared.label_file import FileLabels, FileLabelsNode
-from rageval_spec.reading.label_files import SETTING, read_label_file
 
 
 class CsvLabelsNode(FileLabelsNode):
@@ -25,10 +21,8 @@ class CsvLabels(FileLabels[CsvLabelsNode]):
 
     node_type = CsvLabelsNode
     known_as = ("tsv",)
-
-    def read_file(self) -> Sequence[Label]:
-        path = self.context.resolve(self.node.path)
-        return read_label_file(path, self.columns, "csv", separator=self.node.separator, setting=SETTING)
+    form = "csv"
+    options = ("separator",)
 
 
 PLUGIN = CsvLabels

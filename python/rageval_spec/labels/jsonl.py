@@ -1,10 +1,6 @@
 """`jsonl`: labels in a file of JSON lines, or a list in a `.json` file."""
 
-from collections.abc import Sequence
-
-from rageval_spec.data.labels import Label
 from rageval_spec.labels.shared.label_file import FileLabels, FileLabelsNode
-from rageval_spec.reading.label_files import SETTING, read_label_file
 
 
 class JsonlLabelsNode(FileLabelsNode):
@@ -16,9 +12,7 @@ class JsonlLabels(FileLabels[JsonlLabelsNode]):
 
     node_type = JsonlLabelsNode
     known_as = ("json",)
-
-    def read_file(self) -> Sequence[Label]:
-        return read_label_file(self.context.resolve(self.node.path), self.columns, "json", setting=SETTING)
+    form = "json"
 
 
 PLUGIN = JsonlLabels

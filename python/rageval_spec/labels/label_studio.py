@@ -1,10 +1,6 @@
 """`label_studio`: labels in an export of Label Studio."""
 
-from collections.abc import Sequence
-
-from rageval_spec.data.labels import Label
 from rageval_spec.labels.shared.label_file import FileLabels, FileLabelsNode
-from rageval_spec.reading.label_files import SETTING, read_label_file
 
 
 class LabelStudioNode(FileLabelsNode):
@@ -20,9 +16,7 @@ class LabelStudio(FileLabels[LabelStudioNode]):
 
     node_type = LabelStudioNode
     known_as = ("labelstudio", "label-studio")
-
-    def read_file(self) -> Sequence[Label]:
-        return read_label_file(self.context.resolve(self.node.path), self.columns, "label_studio", setting=SETTING)
+    form = "label_studio"
 
 
 PLUGIN = LabelStudio

@@ -1,12 +1,8 @@
 """`xlsx`: labels in a sheet of an Excel workbook."""
 
-from collections.abc import Sequence
-
 from pydantic import Field
 
-from rageval_spec.data.labels import Label
 from rageval_spec.labels.shared.label_file import FileLabels, FileLabelsNode
-from rageval_spec.reading.label_files import SETTING, read_label_file
 
 
 class XlsxLabelsNode(FileLabelsNode):
@@ -23,10 +19,8 @@ class XlsxLabels(FileLabels[XlsxLabelsNode]):
 
     node_type = XlsxLabelsNode
     known_as = ("excel", "xls", "ods")
-
-    def read_file(self) -> Sequence[Label]:
-        path = self.context.resolve(self.node.path)
-        return read_label_file(path, self.columns, "xlsx", sheet=self.node.sheet, setting=SETTING)
+    form = "xlsx"
+    options = ("sheet",)
 
 
 PLUGIN = XlsxLabels

@@ -7,6 +7,7 @@ from pydantic import Field, field_validator
 
 from rageval_spec.data import arithmetic
 from rageval_spec.data.findings import Failed, Finding
+from rageval_spec.data.outcomes import Note
 from rageval_spec.data.samples import Sample
 from rageval_spec.metrics.shared import answer_metrics, judged_metrics, reference_metrics
 from rageval_spec.plugin import Measured, Measurement, MetricInfo, ModelName
@@ -85,14 +86,14 @@ class AnswerCorrectness(judged_metrics.RefusalAwareMetric[AnswerCorrectnessNode]
 
     def ask(self, samples: Sequence[Sample]) -> Measured:
         found, notes = self.assess(samples)
-        cosines = self._compare(samples)
-        pairs = zip(samples, found, cosines.values, strict=True)
+        cosines, notes_on_cosines = self._compare(samples)
+        pairs = zip(samples, found, cosines, strict=True)
         measurements = [self._weigh(sample, findings, cosine) for sample, findings, cosine in pairs]
-        return Measured(measurements, (*notes, *cosines.notes))
+        return Measured(measurements, (*notes, *notes_on_cosines))
 
-    def _compare(self, samples: Sequence[Sample]) -> reference_metrics.Cosines:
+    def _compare(self, samples: Sequence[Sample]) -> tuple[list[float | Failed], tuple[Note, ...]]:
         if not self.node.weights[1]:
-            return reference_metrics.Cosines([0.0] * len(samples))
+            return [0.0] * len(samples), ()
         pairs = [(sample.answer or "", sample.reference or "") for sample in samples]
         return reference_metrics.compare_meanings(
             reference_metrics.find_embedding_model(self.context, self.node.model), pairs, "document"

@@ -105,10 +105,10 @@ class AnswerRelevancy(judged_metrics.RefusalAwareMetric[AnswerRelevancyNode]):
             for sample, one in zip(samples, found, strict=True)
             for question in _to_compare(one)
         ]
-        cosines = compare_meanings(find_embedding_model(self.context, self.node.model), pairs, "query")
-        given = iter(cosines.values)
+        cosines, notes = compare_meanings(find_embedding_model(self.context, self.node.model), pairs, "query")
+        given = iter(cosines)
         measurements = [_measure(one, [next(given) for _ in _to_compare(one)]) for one in found]
-        return Measured(measurements, cosines.notes)
+        return Measured(measurements, notes)
 
 
 def _to_compare(found: Questions | Failed) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ class ExactMatch(LexicalMetric[ExactMatchNode]):
     """Whether an answer equals a reference."""
 
     node_type = ExactMatchNode
+    compares_blank = True
     known_as = ("equals", "exact")
     info = MetricInfo(
         summary="Whether the answer equals one of the references, word for word; its mean is the share of right "
@@ -41,9 +42,6 @@ class ExactMatch(LexicalMetric[ExactMatchNode]):
         "EMNLP 2016; normalisation of the SQuAD 2.0 evaluation script",
         aliases=("em",),
     )
-
-    def is_usable(self, reference: str) -> bool:  # noqa: ARG002 - even an empty text can be equal
-        return True
 
     def comparer(self) -> Comparer:
         if self.node.normalize == "none":

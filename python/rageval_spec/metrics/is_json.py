@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from rageval_spec.data.samples import Sample
-from rageval_spec.metrics.shared.answer_metrics import FAILED_SYSTEM, Expectation, read_json, settle
+from rageval_spec.metrics.shared.answer_metrics import FAILED_SYSTEM, Expectation, read_json
 from rageval_spec.plugin import AnswerMetric, Measured, MetricInfo, MetricNode
 
 
@@ -37,7 +37,7 @@ class IsJson(AnswerMetric[IsJsonNode]):
     )
 
     def compute(self, samples: Sequence[Sample]) -> Measured:
-        return Measured([settle(self._check(sample.answer or "")) for sample in samples])
+        return Measured([self._check(sample.answer or "").measure() for sample in samples])
 
     def _check(self, answer: str) -> Expectation:
         try:

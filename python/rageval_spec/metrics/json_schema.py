@@ -109,11 +109,6 @@ class JsonSchema(answer_metrics.ExpectationMetric[JsonSchemaNode]):
 
     @cached_property
     def _schema(self) -> str:
-        """The schema of the node, as JSON.
-
-        Raises:
-            ValueError: its file is not JSON.
-        """
         if not isinstance(self.node.schema_, str):
             return json.dumps(self.node.schema_)
         path = self.context.resolve(self.node.schema_)
@@ -125,11 +120,7 @@ class JsonSchema(answer_metrics.ExpectationMetric[JsonSchemaNode]):
 
 @cache
 def _build(schema: str) -> Any:
-    """The validator of a schema in JSON.
-
-    Raises:
-        ValueError: the schema is invalid; the message says what is wrong and where.
-    """
+    """The validator of a schema in JSON; a `ValueError` says what is wrong with an invalid schema, and where."""
     from jsonschema import Draft202012Validator, SchemaError
     from jsonschema.validators import validator_for
     from referencing import Registry

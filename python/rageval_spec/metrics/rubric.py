@@ -113,18 +113,18 @@ class Rubric(JudgedMetric[RubricNode]):
         return {**super().recorded(), "name": name, "scale": [*self.scale]}
 
     def check(self) -> str | None:
-        fault = super().check()
-        if fault is None and self.judge.reads_criteria and self.node.criteria is None:
+        if fault := super().check():
+            return fault
+        name, given = self.judge.context.name, self.node.criteria is not None
+        if self.judge.reads_criteria and not given:
             return "'criteria' is missing; write the question for the judge: criteria: Is the answer polite?"
-        if fault is None and self.node.criteria is not None and not self.judge.reads_criteria:
-            judge = self.judge.context.name
+        if given and not self.judge.reads_criteria:
             return (
-                f"the judge '{judge}' does not read 'criteria'; remove it, or write {{{{ criteria }}}} in its template"
+                f"the judge '{name}' does not read 'criteria'; remove it, or write {{{{ criteria }}}} in its template"
             )
-        if fault is None and self.node.guide and (self.judge.scale is not None or self.judge.values):
-            judge = self.judge.context.name
-            return f"the judge '{judge}' does not read 'guide'; remove it, and write what grades mean in its template"
-        return fault
+        if self.node.guide and (self.judge.scale is not None or self.judge.values):
+            return f"the judge '{name}' does not read 'guide'; remove it, and write what grades mean in its template"
+        return None
 
     @property
     def higher_is_better(self) -> bool | None:

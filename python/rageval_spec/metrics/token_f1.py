@@ -9,6 +9,7 @@ class TokenF1(LexicalMetric[MetricNode]):
     """Measures the harmonic mean of precision and recall of an answer's words."""
 
     node_type = MetricNode
+    compares_blank = True
     known_as = ("f1_score", "squad")
     info = MetricInfo(
         summary="How far the answer and a reference have the same words, in any order: precision and recall in one "
@@ -26,9 +27,6 @@ class TokenF1(LexicalMetric[MetricNode]):
         "EMNLP 2016; the SQuAD 2.0 evaluation script; characters as words: MLQA, ACL 2020",
         aliases=("squad_f1",),
     )
-
-    def is_usable(self, reference: str) -> bool:  # noqa: ARG002 - even an empty text can be equal
-        return True
 
     def comparer(self) -> Comparer:
         return token_f1

@@ -71,11 +71,7 @@ class ChatJudge(Judge[CN]):
 
     @property
     def model(self) -> ChatModel[Any]:
-        """The chat model that the judge asks.
-
-        Raises:
-            UsageError: there is no such model, or it is not a chat model.
-        """
+        """The chat model that the judge asks."""
         return self.context.model(self.node.model, ChatModel)  # type: ignore[type-abstract]
 
     @cached_property
@@ -160,7 +156,7 @@ def ask_grade(
         material=material,
         low=low,
         high=high,
-        guide=write_guide(criterion),
+        guide=write_guide(criterion.guide),
     )
     read = partial(read_grade, scale, probabilities, key=None if without_json else "grade")
     return ChatQuestion(request, read, word if without_json else "", schema, word)
@@ -220,13 +216,10 @@ class PiecewiseJudge(ChatJudge[PN]):
         """The question to ask about one matter."""
 
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
-        settled = [self.find_excess(criterion, sample) or settle(criterion, sample) for sample in samples]
-        matters = [
-            [] if known else self._list_matters(criterion, sample)
-            for sample, known in zip(samples, settled, strict=True)
-        ]
-        questions = [self.put(matter) for each in matters for matter in each]
-        opinions = ask_all(self.model, questions, self.context)
+        settled = [self._settle(criterion, sample) for sample in samples]
+        pairs = zip(samples, settled, strict=True)
+        matters = [[] if known else self._list_matters(criterion, sample) for sample, known in pairs]
+        opinions = ask_all(self.model, [self.put(matter) for each in matters for matter in each], self.context)
         rest = iter(opinions)
         findings = [
             known or self._conclude(criterion, each, [*islice(rest, len(each))])
@@ -235,13 +228,12 @@ class PiecewiseJudge(ChatJudge[PN]):
         return Assessment(findings, self._remark(opinions))
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
-        matters = [
-            matter
-            for sample in samples
-            if not (self.find_excess(criterion, sample) or settle(criterion, sample))
-            for matter in self._list_matters(criterion, sample)
-        ]
+        asked = [sample for sample in samples if self._settle(criterion, sample) is None]
+        matters = (matter for sample in asked for matter in self._list_matters(criterion, sample))
         return self.estimate_questions([self.put(matter) for matter in matters], OUTPUT_TOKENS)
+
+    def _settle(self, criterion: Criterion, sample: Sample) -> Finding | Failed | None:
+        return self.find_excess(criterion, sample) or settle(criterion, sample)
 
     def _list_matters(self, criterion: Criterion, sample: Sample) -> list[Matter]:
         instruction = criterion.instruction

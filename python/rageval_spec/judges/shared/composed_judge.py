@@ -34,11 +34,7 @@ class ComposedJudge(Judge[N]):
 
     @property
     def members(self) -> Sequence[Judge[Any]]:
-        """The judges with these names, in order.
-
-        Raises:
-            UsageError: no judge has one of the names.
-        """
+        """The judges with these names, in order."""
         return [self.context.judge(name) for name in self.names]
 
     @property
@@ -98,13 +94,11 @@ class ComposedJudge(Judge[N]):
         texts: Sequence[Q],
         ask: Callable[[Judge[Any], Sequence[Q]], Sequence[T | Failed]],
     ) -> list[T | Failed]:
-        writers = self._writers(ability)
-        if not writers:
+        if not (writers := self._writers(ability)):
             raise self._cannot(f"write {ability}", texts)
         written = list(ask(writers[0], texts))
         for writer in writers[1:]:
-            waiting = [place for place, found in enumerate(written) if isinstance(found, Failed)]
-            if waiting:
+            if waiting := [place for place, found in enumerate(written) if isinstance(found, Failed)]:
                 for place, found in zip(waiting, ask(writer, [texts[place] for place in waiting]), strict=True):
                     written[place] = found
         return written

@@ -1,9 +1,8 @@
 """The base class of labels in one file."""
 
-from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -11,7 +10,7 @@ from rageval_spec.data.labels import Label
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError
 from rageval_spec.plugin import InputFile, Labels, LabelsNode
-from rageval_spec.reading.label_files import refuse_duplicates
+from rageval_spec.reading.label_files import SETTING, Form, read_label_file, refuse_duplicates
 
 _MOST_CHECKED = 8 << 20
 """The most bytes of a file that is read whole to check it. Labels are made by hand, so few files are longer."""
@@ -75,9 +74,10 @@ N = TypeVar("N", bound=FileLabelsNode)
 class FileLabels(Labels[N]):
     """Labels in one file."""
 
-    @abstractmethod
-    def read_file(self) -> Sequence[Label]:
-        """All labels of the file, possibly with duplicates."""
+    form: ClassVar[Form]
+    """How the file is written."""
+    options: ClassVar[Sequence[str]] = ()
+    """The keys of the node that say more about that."""
 
     def inputs(self) -> Sequence[InputFile]:
         return [InputFile(self.context.resolve(self.node.path), ("path",))]
@@ -88,7 +88,8 @@ class FileLabels(Labels[N]):
 
     @cached_property
     def _labels(self) -> tuple[Label, ...]:
-        labels = tuple(self.read_file())
+        path, options = self.context.resolve(self.node.path), {name: getattr(self.node, name) for name in self.options}
+        labels = tuple(read_label_file(path, self.columns, self.form, setting=SETTING, **options))
         refuse_duplicates(labels)
         return labels
 

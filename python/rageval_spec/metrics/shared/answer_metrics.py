@@ -38,6 +38,9 @@ class Expectation(NamedTuple):
     reason: str | None = None
     details: dict[str, Any] | None = None
 
+    def measure(self) -> Measurement:
+        return Measurement.scored(float(self.holds), self.reason, self.details)
+
 
 class ColumnNode(MetricNode):
     """The key of a check whose expectation can be in a column of the questions."""
@@ -101,7 +104,7 @@ class ExpectationMetric(AnswerMetric[C]):
                 expected = self.read(found)
             except ValueError as error:
                 return Measurement.error(f"the column '{self.node.column}' {error}")
-        return settle(self.judge(sample.answer or "", expected))
+        return self.judge(sample.answer or "", expected).measure()
 
 
 class OwnValuesNode(MetricNode):
@@ -147,11 +150,6 @@ class OwnValuesMetric(AnswerMetric[V]):
         return Measurement.scored(value, reason)
 
 
-def settle(check: Expectation) -> Measurement:
-    """1 if the check holds, else 0, with its reason."""
-    return Measurement.scored(float(check.holds), check.reason, check.details)
-
-
 def find_expectation(sample: Sample, column: str) -> Any:
     """What a question's column holds; None if there is nothing in it."""
     if column == REFERENCE and (sample.columns is None or column not in sample.columns):
@@ -173,11 +171,7 @@ def explain_nothing(sample: Sample, column: str) -> str:
 
 
 def read_texts(expected: Any) -> tuple[str, ...]:
-    """One text or several: a list, or text that is a JSON list of texts (as in a CSV file); numbers become text.
-
-    Raises:
-        ValueError: there is something else.
-    """
+    """One text or several: a list, or text that is a JSON list of texts (as in a CSV file); numbers become text."""
     if isinstance(expected, str) and expected.lstrip().startswith('["'):
         try:
             expected = json.loads(expected)

@@ -96,11 +96,7 @@ class JudgedMetric(AnswerMetric[J]):
 
     @property
     def judge(self) -> Judge[Any]:
-        """The judge that the metric asks.
-
-        Raises:
-            UsageError: the node names no judge, or one that does not exist.
-        """
+        """The judge that the metric asks; an error if the node names none, or one that does not exist."""
         if self.node.judge is None:
             raise UsageError(f"{self.context.name}: this metric needs a judge; name one with 'judge:'")
         return self.context.judge(self.node.judge)

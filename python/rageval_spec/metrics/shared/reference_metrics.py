@@ -20,7 +20,6 @@ import unicodedata
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from rageval_spec.data.findings import Failed
@@ -53,9 +52,12 @@ class ReferenceMetric(AnswerMetric[N]):
     no_reference: ClassVar[str] = EMPTY_REFERENCE
     """Why there is no value if no reference can be used."""
 
+    compares_blank: ClassVar[bool] = False
+    """Whether an answer can be compared with a blank reference too."""
+
     def is_usable(self, reference: str) -> bool:
         """Whether a reference can be compared with; unusable ones are left out."""
-        return bool(reference.strip())
+        return self.compares_blank or bool(reference.strip())
 
     def usable_references(self, sample: Sample) -> list[str]:
         """The usable references of a sample, in order."""
@@ -127,11 +129,7 @@ def split_squad_words(text: str) -> list[str]:
 
 
 def exact_match(answer: str, references: Sequence[str]) -> bool:
-    """Whether an answer equals one of the references once both are normalised; two empty texts are equal.
-
-    Raises:
-        ValueError: there is no reference.
-    """
+    """Whether an answer equals one of the references, at least one, once both are normalised; empty texts are equal."""
     _require(references)
     wanted = normalize_answer(answer)
     return any(normalize_answer(reference) == wanted for reference in references)
@@ -165,11 +163,7 @@ def _require(references: Sequence[str]) -> None:
 
 
 def find_embedding_model(context: Context, name: str) -> EmbeddingModel[Any]:
-    """The embedding model of that name.
-
-    Raises:
-        UsageError: there is no model of that name, or it is of another kind.
-    """
+    """The embedding model of that name; an error if there is none."""
     return context.model(name, EmbeddingModel)  # type: ignore[type-abstract]
 
 
@@ -182,35 +176,29 @@ def check_embedding_model(context: Context, name: str) -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Cosines:
-    """Cosines of pairs of texts, in their order; `Failed` if a text has a vector of zeros."""
+def compare_meanings(
+    model: EmbeddingModel[Any], pairs: Sequence[tuple[str, str]], role: Role
+) -> tuple[list[float | Failed], tuple[Note, ...]]:
+    """The cosine of the embeddings of each pair of texts, in [-1, 1]; `Failed` if a text has a vector of zeros.
 
-    values: Sequence[float | Failed]
-    notes: tuple[Note, ...] = ()
-
-
-def compare_meanings(model: EmbeddingModel[Any], pairs: Sequence[tuple[str, str]], role: Role) -> Cosines:
-    """The cosine of the embeddings of each pair of texts, in [-1, 1]; the distinct texts are embedded at once."""
+    The distinct texts are embedded at once.
+    """
     import numpy as np
 
     from rageval_spec import kernels
 
     texts = list(dict.fromkeys(text for pair in pairs for text in pair))
     if not texts:
-        return Cosines(())
+        return [], ()
     embeddings = model.embed(texts, role)
     vectors, place = embeddings.vectors, {text: index for index, text in enumerate(texts)}
     without_direction = ~np.any(vectors, axis=1)
-    values: list[float | Failed] = []
-    for pair in pairs:
-        lost = next((text for text in pair if without_direction[place[text]]), None)
-        values.append(
-            0.0 if lost is None else Failed(f"{model.context.name} gives a vector of zeros for {lost[:80]!r}")
-        )
-    rows = [index for index, value in enumerate(values) if not isinstance(value, Failed)]
-    if rows:
-        first, second = (vectors[[place[pairs[row][side]] for row in rows]] for side in (0, 1))
-        for row, cosine in zip(rows, kernels.cosine_rows(first, second).tolist(), strict=True):
-            values[row] = cosine
-    return Cosines(values, note_truncated(int(embeddings.truncated.sum()), len(texts), model.context.name))
+    lost = [next((text for text in pair if without_direction[place[text]]), None) for pair in pairs]
+    whole = [pair for pair, text in zip(pairs, lost, strict=True) if text is None]
+    first, second = (vectors[[place[pair[side]] for pair in whole]] for side in (0, 1))
+    cosines = iter(kernels.cosine_rows(first, second).tolist() if whole else ())
+    values = [
+        next(cosines) if text is None else Failed(f"{model.context.name} gives a vector of zeros for {text[:80]!r}")
+        for text in lost
+    ]
+    return values, note_truncated(int(embeddings.truncated.sum()), len(texts), model.context.name)
