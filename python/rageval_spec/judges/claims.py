@@ -146,10 +146,7 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
         return join_estimates(part for sample in sendable for part in self._estimate_sample(criterion, sample))
 
     def estimate_writing(
-        self,
-        ability: Literal["claims", "questions", "entities"],
-        texts: Sequence[tuple[str, str]],
-        count: int = 1,
+        self, ability: Literal["claims", "questions", "entities"], texts: Sequence[tuple[str, str]], count: int = 1
     ) -> Estimate:
         asked = [(question, text) for question, text in texts if ability == "questions" or text.strip()]
         if ability == "questions":

@@ -22,10 +22,7 @@ from rageval_spec.plugin import EmbeddingModel, Judge, JudgeNode, PairModel, not
 from rageval_spec.plugin.judge_identity import digest_criterion
 
 ANSWERABLE = Criterion(
-    "answerability",
-    "grade",
-    "Can the question be answered from the contexts alone?",
-    shown=("question", "contexts"),
+    "answerability", "grade", "Can the question be answered from the contexts alone?", shown=("question", "contexts")
 )
 """Without a scale, so that the judge grades on its own, by its own guide."""
 QUESTION_IN_CONTEXTS = Criterion(

@@ -348,12 +348,7 @@ REMARK: Mapping[str, Any] = {"type": ["string", "null"]}
 
 def make_schema(**properties: Mapping[str, Any]) -> dict[str, Any]:
     """The JSON Schema of an object with these keys, in this order, all required."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 def make_list_schema(items: Mapping[str, Any], count: int | None = None) -> dict[str, Any]:

@@ -7,12 +7,7 @@ from collections.abc import Sequence
 from rageval_spec.data.findings import Estimate, Failed
 from rageval_spec.data.samples import Sample
 from rageval_spec.metrics.shared.answer_metrics import FAILED_JUDGE, FIRST_REFERENCE
-from rageval_spec.metrics.shared.judged_metrics import (
-    WITHOUT_REFERENCE,
-    JudgedMetric,
-    JudgeMetricNode,
-    measure_failure,
-)
+from rageval_spec.metrics.shared.judged_metrics import WITHOUT_REFERENCE, JudgedMetric, JudgeMetricNode, measure_failure
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 _INITIAL = re.compile(r"\b([^\W\d])\.")

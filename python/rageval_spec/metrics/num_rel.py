@@ -11,10 +11,7 @@ class NumRelNode(RelevanceLevel):
 INFO = MetricInfo(
     summary="How many relevant documents the qrels have, retrieved or not; summed over queries.",
     formula="num_rel = R = documents in the qrels whose relevance is at least the relevance level",
-    edge_cases=(
-        "no relevant document: 0",
-        NEGATIVE_RELEVANCE,
-    ),
+    edge_cases=("no relevant document: 0", NEGATIVE_RELEVANCE),
     source="trec_eval v9.0.8 (d95ca64), num_rel",
     higher_is_better=None,
     bounds=(0.0, None),

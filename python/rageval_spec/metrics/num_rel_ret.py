@@ -11,10 +11,7 @@ class NumRelRetNode(RelevanceLevel):
 INFO = MetricInfo(
     summary="How many relevant documents were retrieved at any rank; summed over queries.",
     formula="num_rel_ret = retrieved documents whose relevance is at least the relevance level",
-    edge_cases=(
-        "no relevant document: 0",
-        NEGATIVE_RELEVANCE,
-    ),
+    edge_cases=("no relevant document: 0", NEGATIVE_RELEVANCE),
     source="trec_eval v9.0.8 (d95ca64), num_rel_ret",
     bounds=(0.0, None),
     statistic="sum",

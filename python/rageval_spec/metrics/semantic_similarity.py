@@ -11,15 +11,7 @@ from rageval_spec.data.outcomes import Note
 from rageval_spec.data.samples import Sample
 from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER, FAILED_SYSTEM, NO_REFERENCE
 from rageval_spec.metrics.shared.reference_metrics import ReferenceMetric
-from rageval_spec.plugin import (
-    EmbeddingModel,
-    Measured,
-    Measurement,
-    MetricInfo,
-    MetricNode,
-    ModelName,
-    note_truncated,
-)
+from rageval_spec.plugin import EmbeddingModel, Measured, Measurement, MetricInfo, MetricNode, ModelName, note_truncated
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,10 +11,7 @@ class SetRecallNode(RelevanceLevel):
 INFO = MetricInfo(
     summary="The share of a query's relevant documents that were retrieved at any rank.",
     formula="set_recall = relevant documents retrieved / R, R = relevant documents in the qrels",
-    edge_cases=(
-        "no relevant document (R = 0): 0",
-        NEGATIVE_RELEVANCE,
-    ),
+    edge_cases=("no relevant document (R = 0): 0", NEGATIVE_RELEVANCE),
     source="van Rijsbergen, Information Retrieval, 2nd edition, Butterworths, 1979, chapter 7. Numbers: trec_eval "
     "v9.0.8 (d95ca64), set_recall",
     aliases=("set_r",),

@@ -343,8 +343,7 @@ class RefusalNode(JudgeMetricNode):
     """The keys of a metric for which an answer that only refuses claims nothing."""
 
     phrases: tuple[str, ...] = Field(
-        default=(),
-        description=f"{PHRASES_TEXT} Write them whole: any other words beside a phrase count as a claim.",
+        default=(), description=f"{PHRASES_TEXT} Write them whole: any other words beside a phrase count as a claim."
     )
 
 
