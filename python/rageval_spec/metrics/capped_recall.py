@@ -1,16 +1,10 @@
 """`capped_recall`: recall, as a share of the recall that k documents can reach."""
 
-from rageval_spec.metrics.shared.ranking_metrics import (
-    NEGATIVE_RELEVANCE,
-    Cutoff,
-    JudgedOnly,
-    RelevanceLevel,
-    kernel_metric,
-)
+from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, RelevantAtCutoff, kernel_metric
 from rageval_spec.plugin import MetricInfo
 
 
-class CappedRecallNode(Cutoff, RelevanceLevel, JudgedOnly):
+class CappedRecallNode(RelevantAtCutoff):
     """Measures recall at a cutoff, as a share of the recall that k documents can reach."""
 
 

@@ -1,16 +1,10 @@
 """`f1`: the harmonic mean of precision and recall at a cutoff."""
 
-from rageval_spec.metrics.shared.ranking_metrics import (
-    NEGATIVE_RELEVANCE,
-    Cutoff,
-    JudgedOnly,
-    RelevanceLevel,
-    kernel_metric,
-)
+from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, RelevantAtCutoff, kernel_metric
 from rageval_spec.plugin import MetricInfo
 
 
-class F1Node(Cutoff, RelevanceLevel, JudgedOnly):
+class F1Node(RelevantAtCutoff):
     """Measures the harmonic mean of precision and recall at a cutoff."""
 
 

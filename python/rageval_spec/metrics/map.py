@@ -1,16 +1,10 @@
 """`map`: average precision, whose mean is MAP."""
 
-from rageval_spec.metrics.shared.ranking_metrics import (
-    NEGATIVE_RELEVANCE,
-    JudgedOnly,
-    OptionalCutoff,
-    RelevanceLevel,
-    kernel_metric,
-)
+from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, RelevantInRanking, kernel_metric
 from rageval_spec.plugin import MetricInfo
 
 
-class MapNode(OptionalCutoff, RelevanceLevel, JudgedOnly):
+class MapNode(RelevantInRanking):
     """Measures the mean of the precision at the rank of each relevant document (average precision)."""
 
 

@@ -1,16 +1,10 @@
 """`precision`: the share of relevant documents in the top k."""
 
-from rageval_spec.metrics.shared.ranking_metrics import (
-    NEGATIVE_RELEVANCE,
-    Cutoff,
-    JudgedOnly,
-    RelevanceLevel,
-    kernel_metric,
-)
+from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, RelevantAtCutoff, kernel_metric
 from rageval_spec.plugin import MetricInfo
 
 
-class PrecisionNode(Cutoff, RelevanceLevel, JudgedOnly):
+class PrecisionNode(RelevantAtCutoff):
     """Measures the share of relevant documents in the top k."""
 
 

@@ -2,11 +2,11 @@
 
 from pydantic import Field
 
-from rageval_spec.metrics.shared.ranking_metrics import JudgedOnly, OptionalCutoff, RelevanceLevel, kernel_metric
+from rageval_spec.metrics.shared.ranking_metrics import RelevantInRanking, kernel_metric
 from rageval_spec.plugin import MetricInfo
 
 
-class RbpNode(OptionalCutoff, RelevanceLevel, JudgedOnly):
+class RbpNode(RelevantInRanking):
     """Measures the gain of a reader who may stop after each document (rank-biased precision)."""
 
     p: float = Field(

@@ -1,16 +1,10 @@
 """`recall`: the share of the relevant documents that are in the top k."""
 
-from rageval_spec.metrics.shared.ranking_metrics import (
-    NEGATIVE_RELEVANCE,
-    Cutoff,
-    JudgedOnly,
-    RelevanceLevel,
-    kernel_metric,
-)
+from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, RelevantAtCutoff, kernel_metric
 from rageval_spec.plugin import MetricInfo
 
 
-class RecallNode(Cutoff, RelevanceLevel, JudgedOnly):
+class RecallNode(RelevantAtCutoff):
     """Measures the share of the relevant documents that are in the top k."""
 
 

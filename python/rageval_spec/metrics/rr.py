@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-class RrNode(ranking_metrics.OptionalCutoff, ranking_metrics.RelevanceLevel, ranking_metrics.JudgedOnly):
+class RrNode(ranking_metrics.RelevantInRanking):
     """Measures one over the rank of the first relevant document (reciprocal rank)."""
 
 

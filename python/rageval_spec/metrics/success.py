@@ -1,16 +1,10 @@
 """`success`: whether the top k contain a relevant document."""
 
-from rageval_spec.metrics.shared.ranking_metrics import (
-    NEGATIVE_RELEVANCE,
-    Cutoff,
-    JudgedOnly,
-    RelevanceLevel,
-    kernel_metric,
-)
+from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, RelevantAtCutoff, kernel_metric
 from rageval_spec.plugin import MetricInfo
 
 
-class SuccessNode(Cutoff, RelevanceLevel, JudgedOnly):
+class SuccessNode(RelevantAtCutoff):
     """Measures whether the top k contain a relevant document (hit rate)."""
 
 

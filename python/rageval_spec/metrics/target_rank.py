@@ -18,7 +18,7 @@ NO_TARGET = "no relevant document"
 SEVERAL = "several relevant documents"
 
 
-class TargetRankNode(ranking_metrics.OptionalCutoff, ranking_metrics.RelevanceLevel, ranking_metrics.JudgedOnly):
+class TargetRankNode(ranking_metrics.RelevantInRanking):
     """Measures the rank of the one document that a query looks for."""
 
 

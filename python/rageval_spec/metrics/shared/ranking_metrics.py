@@ -62,6 +62,14 @@ class JudgedOnly(MetricNode):
     )
 
 
+class RelevantAtCutoff(Cutoff, RelevanceLevel, JudgedOnly):
+    """The keys of a measure of the relevant documents at the top of a ranking."""
+
+
+class RelevantInRanking(OptionalCutoff, RelevanceLevel, JudgedOnly):
+    """The keys of a measure of the relevant documents of a ranking."""
+
+
 class KernelMetric(RankingMetric[N]):
     """A ranking metric that its node describes fully: `use` is the kernel's word, the other keys are its parameters."""
 
