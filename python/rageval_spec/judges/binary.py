@@ -1,12 +1,10 @@
 """`binary`: a chat model says yes or no, in one word, about each claim, each context or the whole sample."""
 
-from functools import partial
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from rageval_spec.data.chat import ChatReply
-from rageval_spec.data.findings import Verdict
 from rageval_spec.endpoints.chat_questions import ChatQuestion
 from rageval_spec.endpoints.replies import read_word
 from rageval_spec.judges.shared.chat_judge import Matter, PiecewiseJudge, PiecewiseNode
@@ -55,14 +53,13 @@ class BinaryJudge(PiecewiseJudge[BinaryNode]):
         uses_probabilities = self.node.probabilities
         shown = {"instruction": matter.instruction, "material": matter.material}
         request = self.request("binary", None, logprobs=uses_probabilities, **shown)
-        return ChatQuestion(request, partial(_read_opinion, uses_probabilities), "one word: yes or no")
 
+        def read(text: str, reply: ChatReply) -> PieceOpinion:
+            word = read_word(text)
+            score, confidence = score_option(reply, word, SCORES) if uses_probabilities else (SCORES[word], None)
+            return PieceOpinion(score, "supported" if word == "yes" else "not_enough_info", None, confidence)
 
-def _read_opinion(uses_probabilities: bool, text: str, reply: ChatReply) -> PieceOpinion:
-    word = read_word(text)
-    score, confidence = score_option(reply, word, SCORES) if uses_probabilities else (SCORES[word], None)
-    verdict: Verdict = "supported" if word == "yes" else "not_enough_info"
-    return PieceOpinion(score, verdict, None, confidence)
+        return ChatQuestion(request, read, "one word: yes or no")
 
 
 PLUGIN = BinaryJudge

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from string import ascii_uppercase
 from typing import Annotated, Any, Literal
 
@@ -14,8 +13,6 @@ from rageval_spec.endpoints.chat_questions import ChatQuestion
 from rageval_spec.judges.shared.chat_judge import Matter, PiecewiseJudge, WordFormNode
 from rageval_spec.judging.grade_scores import PieceOpinion, score_option
 from rageval_spec.judging.prompts import OWN_FILES, REMARK, PromptFile, PromptFiles, make_schema
-
-Scores = Mapping[str, float]
 
 
 class ChoicePrompts(PromptFiles):
@@ -98,23 +95,21 @@ class ChoiceJudge(PiecewiseJudge[ChoiceNode]):
             options="\n".join(f"{letter}: {meaning}" for letter, meaning in meanings.items()),
         )
         scores = {letter: option.score for letter, option in options.items()}
+
+        def read(value: Mapping[str, Any], reply: ChatReply) -> PieceOpinion:
+            letter = value["choice"]
+            score, confidence = scores[letter], None
+            if self.node.probabilities:
+                score, confidence = score_option(reply, letter, scores, None if is_word else "choice")
+            return PieceOpinion(score, None, value["reason"] or None, confidence)
+
         return ChatQuestion(
             request,
-            partial(_read_choice, scores, self.node.probabilities, None if is_word else "choice"),
+            read,
             word if is_word else "",
             make_schema(reason=REMARK, choice=choice | {"meanings": meanings}),
             word,
         )
-
-
-def _read_choice(
-    scores: Scores, uses_probabilities: bool, key: str | None, value: Mapping[str, Any], reply: ChatReply
-) -> PieceOpinion:
-    letter = value["choice"]
-    score, confidence = scores[letter], None
-    if uses_probabilities:
-        score, confidence = score_option(reply, letter, scores, key)
-    return PieceOpinion(score, None, value["reason"] or None, confidence)
 
 
 PLUGIN = ChoiceJudge

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field, field_validator
 
 from rageval_spec import kernels
-from rageval_spec.data.findings import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, Reader
+from rageval_spec.data.findings import Ability, Assessment, Criterion, Estimate, Failed, Finding, Reader
 from rageval_spec.data.samples import Sample
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import RagevalError, UsageError
@@ -147,7 +147,16 @@ class Detector(Judge[DetectorNode]):
         tasks = _list_tasks(criterion, samples)
         readable = [task for task in tasks if _is_readable(task)]
         read = iter(self._read(criterion, readable) if readable else ())
-        return Assessment([next(read) if _is_readable(task) else _find_nothing(criterion, task) for task in tasks])
+        return Assessment(
+            [
+                next(read)
+                if _is_readable(task)
+                else find_without_sources(criterion, split_segments(task.answer))
+                if task.answer.strip()
+                else Finding(None, reason=describe_blank(criterion.text))
+                for task in tasks
+            ]
+        )
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
         """The pairs without a stored answer. For a model that is not on this machine, one for each text."""
@@ -189,8 +198,18 @@ class Detector(Judge[DetectorNode]):
         ]
         evidence = self._find_evidence(wanted)
         for answer, found in zip(answers, spans, strict=True):
-            claims = tuple(map(_as_claim, found, islice(evidence, len(found))))
-            yield answer if isinstance(answer, Failed) else _conclude(criterion, answer, threshold, claims)
+            if isinstance(answer, Failed):
+                yield answer
+                continue
+            claims = tuple(
+                span.segment.as_claim(
+                    1 - span.probability, "supported" if span.is_supported else "not_enough_info", sentence
+                )
+                for span, sentence in zip(found, islice(evidence, len(found)), strict=True)
+            )
+            score = answer.share_supported(threshold)
+            lack = f"the {criterion.text.replace('_', ' ')} has no token with a letter or a digit"
+            yield Finding(None, reason=lack) if score is None else Finding(score, claims)
 
     def _plan(self, tasks: Sequence[DetectionTask]) -> Sequence[WindowPlan | Failed]:
         model, characters = self._model(), self.node.window
@@ -299,29 +318,10 @@ def _find_unsupported(logits: NDArray[np.float32], meanings: Sequence[TokenMeani
     return shares
 
 
-def _find_nothing(criterion: Criterion, task: DetectionTask) -> Finding:
-    """The finding on a blank text, or on a text without sources."""
-    if is_blank([task.answer]):
-        return Finding(None, reason=describe_blank(criterion.text))
-    return find_without_sources(criterion, split_segments(task.answer))
-
-
 def _find_sentence(answer: str, span: AnswerSpan) -> str:
     """The sentences of the answer that a span lies in."""
     around = [one for one in split_segments(answer) if one.start < span.segment.end and one.end > span.segment.start]
     return answer[around[0].start : around[-1].end] if around else span.segment.text
-
-
-def _as_claim(span: AnswerSpan, evidence: Segment | None) -> Claim:
-    verdict = "supported" if span.is_supported else "not_enough_info"
-    return span.segment.as_claim(1 - span.probability, verdict, evidence)  # type: ignore[arg-type]
-
-
-def _conclude(criterion: Criterion, answer: TaggedAnswer, threshold: float, claims: tuple[Claim, ...]) -> Finding:
-    score = answer.share_supported(threshold)
-    if score is None:
-        return Finding(None, reason=f"the {criterion.text.replace('_', ' ')} has no token with a letter or a digit")
-    return Finding(score, claims)
 
 
 PLUGIN = Detector

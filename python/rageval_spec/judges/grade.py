@@ -107,7 +107,11 @@ class GradeJudge(PiecewiseJudge[GradeNode]):
             failed = replace(steps, reason=f"the steps by which to judge could not be written: {steps.reason}")
             return Assessment([failed] * len(samples))
         found = super().assess(criterion, samples)
-        return found if steps is None else replace(found, notes=(*found.notes, _note(criterion, steps)))
+        if steps is None:
+            return found
+        table = (("step", "what the judge does"), *((str(number), step) for number, step in enumerate(steps, 1)))
+        message = f"'{criterion.name}' is graded by {len(steps)} steps that the model wrote"
+        return replace(found, notes=(*found.notes, Note("steps", message, count=len(steps), table=table)))
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
         if not self._writes_steps or not samples:
@@ -185,13 +189,6 @@ def _read_steps(value: Mapping[str, Any], _: ChatReply) -> tuple[str, ...]:
     if not all(steps) or max(map(len, steps)) > _LONGEST_STEP:
         raise UnreadableReplyError(f"every step must be a sentence of at most {_LONGEST_STEP} characters")
     return steps
-
-
-def _note(criterion: Criterion, steps: Sequence[str]) -> Note:
-    """The steps, for the reader of a report; written under `steps:`, they stay whatever the store holds."""
-    rows = [(str(number), step) for number, step in enumerate(steps, 1)]
-    message = f"'{criterion.name}' is graded by {len(steps)} steps that the model wrote"
-    return Note("steps", message, count=len(steps), table=(("step", "what the judge does"), *rows))
 
 
 PLUGIN = GradeJudge

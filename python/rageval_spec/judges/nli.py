@@ -155,7 +155,14 @@ class Nli(Judge[NliNode]):
         try:
             pairs = [pair for sample in samples for pair in self._read(criterion, sample).pairs]
         except RagevalError:  # the model is not on this machine, or its files are damaged, which a run says
-            pairs = [pair for sample in samples for pair in self._read_roughly(criterion, sample)]
+            pairs = [
+                (window.text, claim.text)
+                for sample in samples
+                for claim in segments.split_segments(criterion.text_of(sample))
+                for window in segments.fill_windows(
+                    criterion.sources_of(sample), DEFAULT_WINDOW.size, self.node.overlap
+                )
+            ]
         return Estimate(reads={Reader(self.node.model, "pair"): self._model().foresee("score", pairs)})
 
     def _model(self) -> PairModel[Any]:
@@ -227,15 +234,6 @@ class Nli(Judge[NliNode]):
         shown = [segments.complete_claim(claim.text, criterion, sample) for claim in claims]
         windows = self._fill_windows(criterion.sources_of(sample), shown)
         return _Reading(claims, windows, [(window.text, text) for text in shown for window in windows])
-
-    def _read_roughly(self, criterion: Criterion, sample: Sample) -> list[tuple[str, str]]:
-        """The pairs as far as they are known without the model."""
-        windows = segments.fill_windows(criterion.sources_of(sample), DEFAULT_WINDOW.size, self.node.overlap)
-        return [
-            (window.text, claim.text)
-            for claim in segments.split_segments(criterion.text_of(sample))
-            for window in windows
-        ]
 
     def _fill_windows(self, sources: Sequence[str], claims: Sequence[str]) -> list[segments.Segment]:
         """The sources in windows; those of a known model leave room for the longest claim."""

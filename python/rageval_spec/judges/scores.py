@@ -12,7 +12,6 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
-from rageval_spec.data.chat import ChatReply
 from rageval_spec.data.findings import (
     Ability,
     Assessment,
@@ -202,7 +201,7 @@ class ScoresJudge(ChatJudge[ScoresNode]):
             material=fence_parts(sheet.sample, layout.parts),
             form=layout.form,
         )
-        return ChatQuestion(request, _take_all)
+        return ChatQuestion(request, lambda value, _: value)
 
 
 def _texts_of(sample: Sample) -> tuple[Any, ...]:
@@ -259,10 +258,6 @@ def _describe(column: ScoreColumn) -> str:
         what += f", a score for each of the {name_part(criterion.text)} by itself, in their order"
     guide = "".join(f"\n  {line}" for line in write_guide(criterion.guide).splitlines())
     return f"- {column.key}: {criterion.instruction} Score {what}.{guide}"
-
-
-def _take_all(value: Mapping[str, Any], _: ChatReply) -> Mapping[str, Any]:
-    return value
 
 
 def _conclude(column: ScoreColumn, sheet: _Sheet) -> Finding | Failed:

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import Field
 
 from rageval_spec import kernels
-from rageval_spec.data.findings import Ability, Assessment, Criterion, Estimate, Failed, Finding
+from rageval_spec.data.findings import Ability, Assessment, Criterion, Estimate, Finding
 from rageval_spec.data.judge_calibration import JudgeCalibration
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.samples import Sample
@@ -314,12 +314,13 @@ def _read_judge(
     assessment = judge.assess(criterion, asked) if asked else Assessment(())
     notes += assessment.notes
     found = iter(assessment.findings)
-    return [_read_finding(name, criterion, next(found)) if is_read else _SILENT for is_read in readable]
-
-
-def _read_finding(name: str, criterion: Criterion, finding: Finding | Failed) -> waterfall_stages.StageValue:
-    score = None if isinstance(finding, Failed) else finding.score
-    return waterfall_stages.StageValue(None if score is None else scale_score(score, criterion), name, finding)
+    values = []
+    for is_read in readable:
+        finding = next(found) if is_read else None
+        score = getattr(finding, "score", None)
+        value = None if score is None else scale_score(score, criterion)
+        values.append(waterfall_stages.StageValue(value, name, finding) if is_read else _SILENT)
+    return values
 
 
 PLUGIN = Waterfall

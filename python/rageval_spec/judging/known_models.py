@@ -172,14 +172,12 @@ def describe_verifier(verifier: Verifier) -> KnownModel:
         "Tokens": "no bound" if verifier.max_length is None else str(verifier.max_length),
         "Language": verifier.language,
     }
-    example = "" if verifier.unreadable else _write_example(verifier)
-    return KnownModel(verifier.key, columns, facts, verifier.sources, verifier.read, example)
-
-
-def _write_example(verifier: Verifier) -> str:
     revision = f", revision: {verifier.revision}" if verifier.revision else ""
-    return (
+    example = (
         f"models: {{verifier: {{use: onnx, model: {verifier.name}{revision}}}}}\n"
         "judges: {faith: {use: nli, model: verifier}}\n"
         "metrics: [{use: faithfulness, judge: faith}]"
+    )
+    return KnownModel(
+        verifier.key, columns, facts, verifier.sources, verifier.read, "" if verifier.unreadable else example
     )

@@ -319,6 +319,12 @@ WITHHOLDING = re.compile(
 )
 """Verbs that say what happens with information, not that it is missing: "Wir speichern keine Informationen ..."."""
 
+ASIDES_IN_ENGLISH = (REPORTED_IN_ENGLISH, CONDITION_IN_ENGLISH, CAUSE_IN_ENGLISH)
+ASIDES = (REPORTED, CAUSE, CONDITION, WITHHOLDING)
+"""What is before a phrase with which the answer does not itself refuse."""
+CONTINUATIONS = (CONSEQUENCE, REPORTED_BEHIND)
+"""What is behind such a phrase."""
+
 _SOURCE = r"(?:context|document|passage|text|source|article|excerpt|snippet|search result|material)s?|information"
 _SAYING = r"contain|mention|provide|include|specify|state|say|answer|address|indicate|give|discuss|have"
 SILENT_SOURCE = re.compile(

@@ -122,18 +122,12 @@ def _search_list(text: str) -> re.Match[str] | None:
 def _refuses(found: re.Match[str], text: str, language: str) -> bool:
     """Whether the phrase is the answer's own and is about the question."""
     from rageval_spec.judging.refusal_wording import (
-        CAUSE,
-        CAUSE_IN_ENGLISH,
-        CONDITION,
-        CONDITION_IN_ENGLISH,
-        CONSEQUENCE,
+        ASIDES,
+        ASIDES_IN_ENGLISH,
+        CONTINUATIONS,
         NO_QUESTION,
         QUOTED,
         QUOTED_BEHIND,
-        REPORTED,
-        REPORTED_BEHIND,
-        REPORTED_IN_ENGLISH,
-        WITHHOLDING,
     )
 
     before = text[: found.start()]
@@ -141,11 +135,8 @@ def _refuses(found: re.Match[str], text: str, language: str) -> bool:
         return False
     if language == "en":
         is_of_calls = found.group().endswith("answer") and NO_QUESTION.match(text, found.end())
-        asides = (REPORTED_IN_ENGLISH, CONDITION_IN_ENGLISH, CAUSE_IN_ENGLISH)
-        return not is_of_calls and not any(guard.search(before) for guard in asides)
-    if any(guard.search(before) for guard in (REPORTED, CAUSE, CONDITION, WITHHOLDING)):
-        return False
-    if CONSEQUENCE.match(text, found.end()) or REPORTED_BEHIND.match(text, found.end()):
+        return not is_of_calls and not any(guard.search(before) for guard in ASIDES_IN_ENGLISH)
+    if any(guard.search(before) for guard in ASIDES) or any(one.match(text, found.end()) for one in CONTINUATIONS):
         return False
     opens = found.group().startswith(_OPENING_VERBS) and not before.strip(" \"'“„(").rstrip(".!?")
     return not (opens and re.match(r"[^.;:!?]*,", text[found.end() :]))

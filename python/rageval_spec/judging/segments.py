@@ -240,18 +240,18 @@ def _place(statement: Statement, sentences: Sequence[Segment]) -> Segment:
     if number is not None and 1 <= number <= len(sentences):
         sentence = sentences[number - 1]
     else:
-        sentence = max(sentences, key=lambda one: _count_shared(statement.text, one.text))
+        words = {*_WORD.findall(statement.text.casefold())}
+
+        def share(one: Segment) -> float:
+            others = {*_WORD.findall(one.text.casefold())}
+            return len(words & others) / max(len(words | others), 1)
+
+        sentence = max(sentences, key=share)
     text = statement.text
     for part in filter(None, (text, text.rstrip("."))):
         if (at := sentence.text.find(part)) >= 0:
             return Segment(text, sentence.start + at, sentence.start + at + len(part))
     return Segment(text, sentence.start, sentence.end)
-
-
-def _count_shared(claim: str, sentence: str) -> float:
-    """The share of the words of the claim and the sentence that both have."""
-    first, second = ({*_WORD.findall(text.casefold())} for text in (claim, sentence))
-    return len(first & second) / max(len(first | second), 1)
 
 
 def find_evidence(evidence: str, source: int, sources: Sequence[str]) -> int | None:

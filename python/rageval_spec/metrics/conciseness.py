@@ -7,7 +7,7 @@ from rageval_spec.data.findings import Claim, Criterion, Estimate, Failed, Findi
 from rageval_spec.data.samples import Sample
 from rageval_spec.metrics.shared.answer_metrics import FAILED_JUDGE
 from rageval_spec.metrics.shared.judged_metrics import RefusalAwareMetric, RefusalNode, judge_each, measure_finding
-from rageval_spec.plugin import Measured, Measurement, MetricInfo
+from rageval_spec.plugin import Measured, MetricInfo
 
 
 class ConcisenessNode(RefusalNode):
@@ -65,7 +65,11 @@ class Conciseness(RefusalAwareMetric[ConcisenessNode]):
         given = iter(judged.findings)
         nothing = Finding(None, reason="the answer makes no claim")
         found = [claims if isinstance(claims, Failed) else next(given) if claims else nothing for claims in split]
-        return Measured([_measure(*pair) for pair in zip(samples, found, strict=True)], judged.notes)
+        placed = [
+            one if isinstance(one, Failed) else replace(one, claims=tuple(_place(one.claims, sample.answer or "")))
+            for sample, one in zip(samples, found, strict=True)
+        ]
+        return Measured([*map(measure_finding, placed)], judged.notes)
 
     def estimate_asking(self, samples: Sequence[Sample]) -> Estimate:
         """The calls for the claims, and for one statement per answer, because the number of claims is not known yet."""
@@ -78,12 +82,6 @@ class Conciseness(RefusalAwareMetric[ConcisenessNode]):
     @property
     def _takes_claims(self) -> bool:
         return self.can("claims", "usefulness")
-
-
-def _measure(sample: Sample, finding: Finding | Failed) -> Measurement:
-    if isinstance(finding, Failed):
-        return measure_finding(finding)
-    return measure_finding(replace(finding, claims=tuple(_place(finding.claims, sample.answer or ""))))
 
 
 def _place(claims: Sequence[Claim], answer: str) -> Iterator[Claim]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rageval_spec.data.findings import Criterion, Failed, Finding
+from rageval_spec.data.findings import Criterion, Finding
 from rageval_spec.data.samples import Sample
 from rageval_spec.metrics.shared import judged_metrics
 from rageval_spec.metrics.shared.answer_metrics import FAILED_JUDGE, NO_CONTEXTS
@@ -60,14 +60,13 @@ class ContextRelevance(judged_metrics.JudgedMetric[ContextRelevanceNode]):
         if not self.can("usefulness"):
             return super().ask(samples)
         assessment = judged_metrics.judge_each(self.judge, self.criteria()[0], samples)
-        return Measured([_measure(finding) for finding in assessment.findings], assessment.notes)
-
-
-def _measure(finding: Finding | Failed) -> Measurement:
-    measured = judged_metrics.measure_finding(finding)
-    if isinstance(finding, Failed):
-        return measured
-    return replace(measured, details=judged_metrics.describe_contexts(finding))
+        measured = [
+            replace(judged_metrics.measure_finding(one), details=judged_metrics.describe_contexts(one))
+            if isinstance(one, Finding)
+            else judged_metrics.measure_failure(one)
+            for one in assessment.findings
+        ]
+        return Measured(measured, assessment.notes)
 
 
 PLUGIN = ContextRelevance

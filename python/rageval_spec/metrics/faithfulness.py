@@ -45,14 +45,13 @@ class Faithfulness(RefusalAwareMetric[FaithfulnessNode]):
     def ask(self, samples: Sequence[Sample]) -> Measured:
         """Ask the judge; without contexts, any support that it finds counts as 0."""
         asked = super().ask(samples)
-        pairs = zip(samples, asked.measurements, strict=True)
-        return Measured([_correct(measurement, sample) for sample, measurement in pairs], asked.notes)
-
-
-def _correct(measurement: Measurement, sample: Sample) -> Measurement:
-    if measurement.status != "scored" or not is_blank(sample.contexts):
-        return measurement
-    return Measurement.scored(0.0, measurement.reason or UNSUPPORTED, measurement.details)
+        measured = [
+            Measurement.scored(0.0, one.reason or UNSUPPORTED, one.details)
+            if one.status == "scored" and is_blank(sample.contexts)
+            else one
+            for sample, one in zip(samples, asked.measurements, strict=True)
+        ]
+        return Measured(measured, asked.notes)
 
 
 PLUGIN = Faithfulness

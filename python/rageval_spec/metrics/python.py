@@ -142,7 +142,8 @@ class PythonMetric(OwnValuesMetric[PythonMetricNode]):
         given = [name for name in names if name in (*_PARTS, *_WHOLE)]
         odd = [p.name for p in parameters if p.default is p.empty and p.name in names and p.name not in given]
         if not given and len(odd) == 1:
-            if _is_frame(odd[0], function):
+            annotation = str(getattr(function, "__annotations__", {}).get(odd[0], ""))
+            if odd[0] in _FRAMES or "DataFrame" in annotation or "LazyFrame" in annotation:
                 raise self._named.complain(
                     f"takes a frame of all samples ({odd[0]!r}), but is called for each sample; add 'takes: frame' to "
                     "the metric, or name the argument 'sample'"
@@ -214,17 +215,9 @@ class PythonMetric(OwnValuesMetric[PythonMetricNode]):
         return Measurement.error(f"{self.node.function} returned {_name_type(result)}, not a number, a bool or a dict")
 
 
-def _is_frame(name: str, function: Callable[..., Any]) -> bool:
-    """Whether an argument is meant for a frame, by its name or its annotation."""
-    annotation = getattr(function, "__annotations__", {}).get(name, "")
-    return name in _FRAMES or "DataFrame" in str(annotation) or "LazyFrame" in str(annotation)
-
-
 def _give(sample: Sample, name: str) -> Any:
-    if name == "sample":
-        return sample
-    if name == "row":
-        return _list_row(sample)
+    if name in _WHOLE:
+        return sample if name == "sample" else _list_row(sample)
     found = getattr(sample, name)
     if name == "columns":
         return dict(found or {})

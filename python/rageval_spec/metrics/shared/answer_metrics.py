@@ -237,24 +237,23 @@ def read_json(answer: str, *, unfence: bool) -> Any:
     Raises:
         ValueError: it is not JSON; the message says what is wrong and where.
     """
+
+    def refuse(word: str) -> NoReturn:
+        raise ValueError(f"{word} is not JSON")
+
+    def read_integer(digits: str) -> int | float:
+        return int(digits) if len(digits) < _LONGEST_INTEGER else float(digits)
+
     fenced = _FENCE.fullmatch(answer) if unfence else None
     text = fenced[1] if fenced else answer
     if not text.strip():
         raise ValueError("the answer is empty")
     try:
-        return json.loads(text, parse_constant=_refuse, parse_int=_read_integer)
+        return json.loads(text, parse_constant=refuse, parse_int=read_integer)
     except json.JSONDecodeError as error:
         raise ValueError(f"line {error.lineno}, column {error.colno}: {error.msg}") from None
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-
-
-def _refuse(word: str) -> NoReturn:
-    raise ValueError(f"{word} is not JSON")
-
-
-def _read_integer(text: str) -> int | float:
-    return int(text) if len(text) < _LONGEST_INTEGER else float(text)
 
 
 N = TypeVar("N", bound=MetricNode)

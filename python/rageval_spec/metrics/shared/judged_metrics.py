@@ -177,7 +177,13 @@ class JudgedMetric(AnswerMetric[J]):
     def ask(self, samples: Sequence[Sample]) -> Measured:
         """Have the judge assess every criterion, and measure each sample by its findings."""
         found, notes = self.assess(samples)
-        return Measured([self._measure_unless_failed(findings) for findings in found], notes)
+        measured = [
+            measure_failure(failed)
+            if (failed := first_failure(findings))
+            else self.measure([one for one in findings if isinstance(one, Finding)])
+            for findings in found
+        ]
+        return Measured(measured, notes)
 
     def assess(self, samples: Sequence[Sample]) -> tuple[list[tuple[Finding | Failed, ...]], tuple[Note, ...]]:
         """For each sample the judge's findings, one per criterion; and the notes on them."""
@@ -189,10 +195,6 @@ class JudgedMetric(AnswerMetric[J]):
     def estimate_asking(self, samples: Sequence[Sample]) -> Estimate:
         """The calls that `ask` would make and whose replies are not stored yet. Makes no call."""
         return super().estimate(samples)
-
-    def _measure_unless_failed(self, findings: Sequence[Finding | Failed]) -> Measurement:
-        failed = first_failure(findings)
-        return measure_failure(failed) if failed else self.measure([f for f in findings if isinstance(f, Finding)])
 
     def measure(self, findings: Sequence[Finding]) -> Measurement:
         """The measurement of a sample from the judge's findings, one per criterion."""
@@ -253,17 +255,11 @@ def first_failure(findings: Sequence[object]) -> Failed | None:
 def collect_notes(criteria: Sequence[Criterion], assessments: Sequence[Assessment]) -> tuple[Note, ...]:
     """The distinct notes of one assessment per criterion; a note that not all have names its criterion's texts."""
     shared = set(assessments[0].notes).intersection(*(one.notes for one in assessments)) if assessments else set()
-    return tuple(
-        dict.fromkeys(
-            note if note in shared else replace(note, message=f"{_name_texts(criterion)}: {note.message}")
-            for criterion, assessment in zip(criteria, assessments, strict=True)
-            for note in assessment.notes
-        )
-    )
-
-
-def _name_texts(criterion: Criterion) -> str:
-    return f"{criterion.text} against {criterion.against}".replace("_", " ")
+    notes: list[Note] = []
+    for criterion, assessment in zip(criteria, assessments, strict=True):
+        texts = f"{criterion.text} against {criterion.against}".replace("_", " ")
+        notes += [one if one in shared else replace(one, message=f"{texts}: {one.message}") for one in assessment.notes]
+    return tuple(dict.fromkeys(notes))
 
 
 def is_met(claim: Claim) -> bool:
@@ -302,7 +298,10 @@ def sign_details(measurement: Measurement, criterion: Criterion | None, judge: s
     `against` where the details hold claims. Details without findings stay as they are.
     """
     details = measurement.details
-    if details is None or not (_holds_claims(details) or _holds_both_ways(details)):
+    if details is None:
+        return measurement
+    ways = [details.get(key) for key in ("answer", "reference")]
+    if not (_holds_claims(details) or any(isinstance(way, dict) and way.get("claims") for way in ways)):
         return measurement
     parts = {"part": criterion.text, "against": criterion.against} if criterion and _holds_claims(details) else {}
     return replace(measurement, details={**details, **parts, "judge": judge})
@@ -310,11 +309,6 @@ def sign_details(measurement: Measurement, criterion: Criterion | None, judge: s
 
 def _holds_claims(details: Mapping[str, Any]) -> bool:
     return any(isinstance(found := details.get(key), list) and found for key in ("claims", "contexts"))
-
-
-def _holds_both_ways(details: Mapping[str, Any]) -> bool:
-    parts = (details.get(key) for key in ("answer", "reference"))
-    return any(isinstance(part, dict) and part.get("claims") for part in parts)
 
 
 def describe_claims(claims: Sequence[Claim]) -> list[dict[str, Any]]:

@@ -92,7 +92,8 @@ class PairedMetric(ConditionalJudge[P]):
         wanted = sorted(place for group in whole for places in group.places.values() for place in places)
         rated = self.rate([samples[place] for place in wanted]) if wanted else Measured(())
         rightness = dict(zip(wanted, rated.measurements, strict=True))
-        measurements = [_stand_aside(sample, (first, second)) for sample in samples]
+        neither = f"neither '{first}' nor '{second}'"
+        measurements = [Measurement.unscorable(f"its condition '{one.condition}' is {neither}") for one in samples]
         pairs: list[RightnessPair] = []
         for group in groups.values():
             for place in group.members:
@@ -143,13 +144,6 @@ def _gather(samples: Sequence[Sample], conditions: tuple[str, str]) -> dict[str,
             group.members.append(place)
             group.places[sample.condition].append(place)
     return groups
-
-
-def _stand_aside(sample: Sample, conditions: tuple[str, str]) -> Measurement:
-    """The measurement of a query under another condition, which has no value."""
-    return Measurement.unscorable(
-        f"its condition '{sample.condition}' is neither {' nor '.join(map(repr, conditions))}"
-    )
 
 
 def _remark(pairs: Sequence[RightnessPair], first: str, second: str) -> tuple[Note, ...]:

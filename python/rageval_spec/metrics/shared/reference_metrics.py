@@ -108,14 +108,10 @@ def normalize_answer(text: str) -> str:
     do not), English articles and surplus white space. Accents are composed (NFC), never removed. Can be empty.
     """
     lowered = unicodedata.normalize("NFC", text.lower())
-    return " ".join(_ARTICLES.sub(" ", _remove_punctuation(lowered)).split())
-
-
-def _remove_punctuation(text: str) -> str:
-    words = text.translate(_WITHOUT_ASCII_PUNCTUATION)
-    if words.isascii():
-        return words
-    return "".join(character for character in words if not unicodedata.category(character).startswith("P"))
+    words = lowered.translate(_WITHOUT_ASCII_PUNCTUATION)
+    if not words.isascii():
+        words = "".join(character for character in words if not unicodedata.category(character).startswith("P"))
+    return " ".join(_ARTICLES.sub(" ", words).split())
 
 
 def tokenize_answer(text: str) -> list[str]:
