@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -27,21 +26,19 @@ if TYPE_CHECKING:
 Band = tuple[float, float]
 """Low and high: a judge is unsure about samples with a score between them."""
 
-BANDS: Mapping[str, Mapping[Ability, Band]] = MappingProxyType(
-    {
-        "overlap": MappingProxyType({"support": (0.27, 0.94)}),
-        "embedding": MappingProxyType({"support": (0.16, 0.98)}),
-        "nli": MappingProxyType({"support": (0.1, 0.9)}),
-        "detector": MappingProxyType({"support": (0.0, 1.0)}),
-    }
-)
+BANDS: Mapping[str, Mapping[Ability, Band]] = {
+    "overlap": {"support": (0.27, 0.94)},
+    "embedding": {"support": (0.16, 0.98)},
+    "nli": {"support": (0.1, 0.9)},
+    "detector": {"support": (0.0, 1.0)},
+}
 """Where judges without a threshold are unsure, by word and kind of criterion; a missing kind is always unsure.
 
 Outside these bands the judge agrees with 95 % of the labels in the calibration halves (`benches/judges.md`). The band
 of `nli` is not calibrated, because it depends on the model; it is set by probability. That of `detector`
 leaves every answer with some unsupported tokens to the next judge.
 """
-_WORST_BANDS: Mapping[Ability, Band] = MappingProxyType({"support": (0.18, 0.97)})
+_WORST_BANDS: Mapping[Ability, Band] = {"support": (0.18, 0.97)}
 """The same for `overlap` with `combine: worst`."""
 _ALL_OR_NOTHING: Band = (0.0, 1.0)
 _NEVER_SURE: Band = (-math.inf, math.inf)

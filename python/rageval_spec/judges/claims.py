@@ -38,25 +38,9 @@ from rageval_spec.endpoints.chat_questions import (
 )
 from rageval_spec.endpoints.replies import UnreadableReplyError, put_in_order
 from rageval_spec.judges.shared.chat_judge import ChatJudge, ChatJudgeNode, ask_grade
-from rageval_spec.judging import segments
+from rageval_spec.judging import prompts, segments
 from rageval_spec.judging.grade_scores import GradeScale, PieceOpinion, rescale
-from rageval_spec.judging.prompts import (
-    OUTPUT_TOKENS,
-    OWN_FILES,
-    REMARK,
-    TEXT,
-    PromptFile,
-    PromptFiles,
-    explain_no_sources,
-    fence,
-    fence_all,
-    fence_part,
-    fence_parts,
-    make_list_schema,
-    make_schema,
-    name_part,
-    settle,
-)
+from rageval_spec.judging.prompts import OWN_FILES, PromptFile, PromptFiles
 from rageval_spec.plugin import ChatModel, ModelName
 
 CLAIM_TOKENS = 25
@@ -152,7 +136,7 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
         if ability == "questions":
             return self.estimate_questions([self._ask_questions(t, count) for _, t in asked], CLAIM_TOKENS * count)
         if ability == "entities":
-            return self.estimate_questions([self._ask_entities(text) for _, text in asked], OUTPUT_TOKENS)
+            return self.estimate_questions([self._ask_entities(text) for _, text in asked], prompts.OUTPUT_TOKENS)
         split = asked if self.node.split == "model" else []
         return join_estimates(self._estimate_splitting(question, text) for question, text in split)
 
@@ -162,13 +146,13 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
         claims = self._split(sample.question, criterion.text_of(sample), self._how(criterion))
         if isinstance(claims, Failed):
             return claims
-        what = name_part(criterion.text)
+        what = prompts.name_part(criterion.text)
         if not claims:
             return Finding(None, reason=f"the {what} makes no claim", claimless=True)
         sources = criterion.sources_of(sample)
         if segments.is_blank(sources):
             unsupported = tuple(claim.as_claim(0.0, "not_enough_info") for claim in claims)
-            return Finding(0.0, unsupported, explain_no_sources(criterion))
+            return Finding(0.0, unsupported, prompts.explain_no_sources(criterion))
         return _conclude(self.ask(self._ask_verdicts(claims, criterion, sample)))
 
     def _how(self, criterion: Criterion) -> Literal["model", "sentences"]:
@@ -181,12 +165,16 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
         return ask(self.splitter, self._ask_claims(question, sentences), self.context)
 
     def _ask_claims(self, question: str, sentences: Sequence[segments.Segment]) -> ChatQuestion[list[segments.Segment]]:
-        schema = make_schema(claims=make_list_schema(make_schema(sentence={"type": ["integer", "null"]}, claim=TEXT)))
+        schema = prompts.make_schema(
+            claims=prompts.make_list_schema(
+                prompts.make_schema(sentence={"type": ["integer", "null"]}, claim=prompts.TEXT)
+            )
+        )
         request = self.request(
             "split",
             schema,
-            question=fence("question", question) if question.strip() else "",
-            sentences=fence_all("sentence", [sentence.text for sentence in sentences]),
+            question=prompts.fence("question", question) if question.strip() else "",
+            sentences=prompts.fence_all("sentence", [sentence.text for sentence in sentences]),
         )
         return ChatQuestion(request, partial(_read_claims, sentences))
 
@@ -194,19 +182,19 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
         self, claims: Sequence[segments.Segment], criterion: Criterion, sample: Sample
     ) -> ChatQuestion[tuple[Claim, ...]]:
         sources = criterion.sources_of(sample)
-        verdict = make_schema(
+        verdict = prompts.make_schema(
             claim={"type": "integer", "minimum": 1, "maximum": len(claims)},
             source={"type": "integer", "minimum": 0, "maximum": len(sources)},
-            evidence=REMARK,
-            reason=REMARK,
+            evidence=prompts.REMARK,
+            reason=prompts.REMARK,
             verdict={"type": "string", "enum": ["supported", "contradicted", "not_enough_info"]},
         )
         request = self.request(
             "verify",
-            make_schema(verdicts=make_list_schema(verdict, len(claims))),
-            question=fence_part(sample, "question"),
-            sources=fence_all("source", sources),
-            claims=fence_all("claim", [claim.text for claim in claims]),
+            prompts.make_schema(verdicts=prompts.make_list_schema(verdict, len(claims))),
+            question=prompts.fence_part(sample, "question"),
+            sources=prompts.fence_all("source", sources),
+            claims=prompts.fence_all("claim", [claim.text for claim in claims]),
             count=len(claims),
         )
         return ChatQuestion(request, partial(_read_verdicts, claims, sources))
@@ -214,22 +202,22 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
     # --- Usefulness ----------------------------------------------------------------------------------------
 
     def _find_usefulness(self, criterion: Criterion, sample: Sample) -> Finding | Failed:
-        return settle(criterion, sample) or _conclude(self.ask(self._ask_usefulness(criterion, sample)))
+        return prompts.settle(criterion, sample) or _conclude(self.ask(self._ask_usefulness(criterion, sample)))
 
     def _ask_usefulness(self, criterion: Criterion, sample: Sample) -> ChatQuestion[tuple[Claim, ...]]:
         pieces = segments.list_pieces(criterion, sample)
-        verdict = make_schema(
+        verdict = prompts.make_schema(
             context={"type": "integer", "minimum": 1, "maximum": len(pieces)},
-            reason=REMARK,
+            reason=prompts.REMARK,
             verdict={"type": "string", "enum": ["yes", "no"]},
         )
         request = self.request(
             "usefulness",
-            make_schema(verdicts=make_list_schema(verdict, len(pieces))),
+            prompts.make_schema(verdicts=prompts.make_list_schema(verdict, len(pieces))),
             instruction=criterion.instruction,
-            question=fence_part(sample, "question"),
-            target="" if criterion.against == "question" else fence_part(sample, criterion.against),
-            contexts=fence_all("context", [piece.text for piece in pieces]),
+            question=prompts.fence_part(sample, "question"),
+            target="" if criterion.against == "question" else prompts.fence_part(sample, criterion.against),
+            contexts=prompts.fence_all("context", [piece.text for piece in pieces]),
             count=len(pieces),
         )
         return ChatQuestion(request, partial(_read_usefulness, pieces))
@@ -243,29 +231,31 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
         return Finding(rescale(criterion, opinion.score), reason=opinion.reason)
 
     def _ask_grade(self, criterion: Criterion, sample: Sample) -> ChatQuestion[PieceOpinion]:
-        material = fence_parts(sample, criterion.shown)
+        material = prompts.fence_parts(sample, criterion.shown)
         return ask_grade(self, criterion, material, GradeScale.of(criterion, GRADES))
 
     # --- Questions and entities ----------------------------------------------------------------------------
 
     def _ask_questions(self, answer: str, count: int) -> ChatQuestion[Questions]:
-        schema = make_schema(questions=make_list_schema(TEXT, count), noncommittal={"type": "boolean"})
-        request = self.request("questions", schema, answer=fence("answer", answer), count=count)
+        schema = prompts.make_schema(
+            questions=prompts.make_list_schema(prompts.TEXT, count), noncommittal={"type": "boolean"}
+        )
+        request = self.request("questions", schema, answer=prompts.fence("answer", answer), count=count)
         return ChatQuestion(request, _read_questions)
 
     def _ask_entities(self, text: str) -> ChatQuestion[tuple[str, ...]]:
-        schema = make_schema(entities=make_list_schema(TEXT))
-        return ChatQuestion(self.request("entities", schema, text=fence("text", text)), _read_entities)
+        schema = prompts.make_schema(entities=prompts.make_list_schema(prompts.TEXT))
+        return ChatQuestion(self.request("entities", schema, text=prompts.fence("text", text)), _read_entities)
 
     # --- Estimates -----------------------------------------------------------------------------------------
 
     def _estimate_sample(self, criterion: Criterion, sample: Sample) -> Iterator[Estimate]:
         text = criterion.text_of(sample)
         if criterion.kind == "grade":
-            yield self.estimate_questions([self._ask_grade(criterion, sample)], OUTPUT_TOKENS)
+            yield self.estimate_questions([self._ask_grade(criterion, sample)], prompts.OUTPUT_TOKENS)
         elif criterion.kind == "usefulness":
             if not segments.is_blank([text]):
-                output = OUTPUT_TOKENS * len(segments.list_pieces(criterion, sample))
+                output = prompts.OUTPUT_TOKENS * len(segments.list_pieces(criterion, sample))
                 yield self.estimate_questions([self._ask_usefulness(criterion, sample)], output)
         elif text.strip():
             yield from self._estimate_support(criterion, sample)
@@ -285,7 +275,7 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
             claims = [] if isinstance(known.found, Failed) else known.found or []
         if claims and has_sources:
             asked = self._ask_verdicts(claims, criterion, sample)
-            yield self.estimate_questions([asked], OUTPUT_TOKENS * len(claims))
+            yield self.estimate_questions([asked], prompts.OUTPUT_TOKENS * len(claims))
 
     def _estimate_splitting(self, question: str, text: str) -> Estimate:
         sentences = segments.split_segments(text)
@@ -300,7 +290,7 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
         asked = self._ask_verdicts(sentences, criterion, sample).request
         known = repr((sample.question, sources)).encode("utf-8", "backslashreplace")
         key = hashlib.sha256(splitting.digest + known).hexdigest()
-        tokens = Tokens(count_tokens(asked.characters), OUTPUT_TOKENS * len(sentences))
+        tokens = Tokens(count_tokens(asked.characters), prompts.OUTPUT_TOKENS * len(sentences))
         return Estimate({self.node.model: {key: tokens}})
 
 

@@ -18,9 +18,9 @@ from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.inference.verifiers import read_label
 from rageval_spec.judging.known_models import DETECTORS, KnownDetector, describe_detector, find_detector
+from rageval_spec.judging.language import NAMES
 from rageval_spec.judging.segments import Segment, describe_blank, find_without_sources, is_blank, split_segments
 from rageval_spec.judging.span_detection import (
-    LANGUAGE_NAMES,
     PROMPTS,
     AnswerSpan,
     DetectionTask,
@@ -137,7 +137,7 @@ class Detector(Judge[DetectorNode]):
 
     def describe_files(self) -> Iterator[FileReading]:
         if (known := self._known) is not None:
-            taken = () if self.node.language else (f"prompt in {LANGUAGE_NAMES[known.language]}",)
+            taken = () if self.node.language else (f"prompt in {NAMES[known.language]}",)
             yield FileReading(known.name, (f"card and code of {known.read}", *taken), {})
 
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:

@@ -20,18 +20,10 @@ from rageval_spec.data.samples import Sample
 from rageval_spec.endpoints.chat_questions import ChatQuestion, ask, defuse, estimate_questions, recall
 from rageval_spec.endpoints.replies import UnreadableReplyError
 from rageval_spec.judges.shared.chat_judge import Matter, PiecewiseJudge, WordFormNode, ask_grade
+from rageval_spec.judging import prompts
 from rageval_spec.judging.composition import RepeatedModel
 from rageval_spec.judging.grade_scores import GradeScale, PieceOpinion, write_guide
-from rageval_spec.judging.prompts import (
-    OWN_FILES,
-    TEXT,
-    PromptFile,
-    PromptFiles,
-    Prompts,
-    make_list_schema,
-    make_schema,
-    name_part,
-)
+from rageval_spec.judging.prompts import OWN_FILES, PromptFile, PromptFiles
 from rageval_spec.plugin import ChatModel, Context
 
 _SCALES: Mapping[str, GradeScale] = {"1-5": GradeScale(1, 5), "1-10": GradeScale(1, 10)}
@@ -96,9 +88,9 @@ class GradeJudge(PiecewiseJudge[GradeNode]):
         self._steps: dict[str, tuple[str, ...]] = {}
 
     @cached_property
-    def prompts(self) -> Prompts:
+    def prompts(self) -> prompts.Prompts:
         names = (*self.prompt_names, *(("steps",) if self._writes_steps else ()))
-        return Prompts(names, self.node.prompts, self.context, self.without_json)
+        return prompts.Prompts(names, self.node.prompts, self.context, self.without_json)
 
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
         """One finding per sample. If the model writes the steps, it does so before the first sample is judged."""
@@ -169,9 +161,11 @@ class GradeJudge(PiecewiseJudge[GradeNode]):
         parts = criterion.shown if criterion.kind == "grade" else ("question", criterion.against, criterion.text)
         request = self.request(
             "steps",
-            make_schema(steps={**make_list_schema(TEXT), "minItems": 2, "maxItems": _MOST_STEPS}),
+            prompts.make_schema(
+                steps={**prompts.make_list_schema(prompts.TEXT), "minItems": 2, "maxItems": _MOST_STEPS}
+            ),
             instruction=criterion.instruction,
-            shown=", ".join(f"the {name_part(part)}" for part in dict.fromkeys(parts)),
+            shown=", ".join(f"the {prompts.name_part(part)}" for part in dict.fromkeys(parts)),
             low=low,
             high=high,
             guide=write_guide(criterion.guide or self.node.guide),

@@ -27,19 +27,9 @@ from rageval_spec.data.samples import Sample
 from rageval_spec.endpoints.chat_questions import ChatQuestion, join_estimates
 from rageval_spec.endpoints.replies import describe_format
 from rageval_spec.judges.shared.chat_judge import ChatJudge, ChatJudgeNode
+from rageval_spec.judging import prompts
 from rageval_spec.judging.grade_scores import GradeScale, rescale, write_guide
-from rageval_spec.judging.prompts import (
-    OUTPUT_TOKENS,
-    OWN_FILES,
-    REMARK,
-    PromptFile,
-    PromptFiles,
-    fence_parts,
-    make_list_schema,
-    make_schema,
-    name_part,
-    settle,
-)
+from rageval_spec.judging.prompts import OWN_FILES, PromptFile, PromptFiles
 from rageval_spec.judging.segments import list_pieces, score_claims
 from rageval_spec.plugin import Context
 
@@ -88,7 +78,7 @@ class _Layout(NamedTuple):
 def _lay_out(columns: tuple[ScoreColumn, ...], counts: tuple[int, ...]) -> _Layout:
     """The layout for columns; `counts` has how many pieces each scores one by one. Most samples share a layout."""
     schemas = {one.key: _make_column_schema(one, count) for one, count in zip(columns, counts, strict=True)}
-    schema = make_schema(**schemas)
+    schema = prompts.make_schema(**schemas)
     parts = frozenset(part for one in columns for part in (*one.criterion.shown, *_parts_of(one.criterion)))
     return _Layout(schema, "\n".join(map(_describe, columns)), describe_format(schema), parts)
 
@@ -153,7 +143,7 @@ class ScoresJudge(ChatJudge[ScoresNode]):
             opened = self._open_all(column, samples)
         sheets = (sheet for sheet in opened if isinstance(sheet, _Sheet) and self._find_excess(sheet) is None)
         return join_estimates(
-            self.estimate_questions([self._put(sheet)], OUTPUT_TOKENS * len(sheet.columns)) for sheet in sheets
+            self.estimate_questions([self._put(sheet)], prompts.OUTPUT_TOKENS * len(sheet.columns)) for sheet in sheets
         )
 
     def _ask(self, sheet: _Sheet) -> Mapping[str, Any] | Failed:
@@ -170,12 +160,12 @@ class ScoresJudge(ChatJudge[ScoresNode]):
 
     def _open(self, column: ScoreColumn, sample: Sample) -> _Sheet | Finding:
         if column not in self._columns:
-            return settle(column.criterion, sample) or _Sheet(sample, [column])
+            return prompts.settle(column.criterion, sample) or _Sheet(sample, [column])
         sheet = self._remember(sample, "", lambda: [one for one in self._columns if _applies(one.criterion, sample)])
         if column in sheet.columns:
             return sheet
         with_it = [one for one in self._columns if one is column or one in sheet.columns]
-        return settle(column.criterion, sample) or self._remember(sample, column.key, lambda: with_it)
+        return prompts.settle(column.criterion, sample) or self._remember(sample, column.key, lambda: with_it)
 
     def _remember(self, sample: Sample, forced: str, list_columns: Callable[[], Iterable[ScoreColumn]]) -> _Sheet:
         key = (forced, *_texts_of(sample))
@@ -198,7 +188,7 @@ class ScoresJudge(ChatJudge[ScoresNode]):
             "scores",
             layout.schema,
             criteria=layout.criteria,
-            material=fence_parts(sheet.sample, layout.parts),
+            material=prompts.fence_parts(sheet.sample, layout.parts),
             form=layout.form,
         )
         return ChatQuestion(request, lambda value, _: value)
@@ -219,7 +209,7 @@ def _parts_of(criterion: Criterion) -> Sequence[TextPart]:
 def _applies(criterion: Criterion, sample: Sample) -> bool:
     """Whether the sample has the parts that the criterion reads and needs a model to be judged."""
     lacking = (part for part in _parts_of(criterion) if part != "question" and sample.lacks(part))
-    return not any(lacking) and settle(criterion, sample) is None
+    return not any(lacking) and prompts.settle(criterion, sample) is None
 
 
 def _name_columns(criteria: Sequence[Criterion]) -> list[ScoreColumn]:
@@ -246,8 +236,8 @@ def _count_pieces(criterion: Criterion, sample: Sample) -> int:
 def _make_column_schema(column: ScoreColumn, pieces: int) -> dict[str, Any]:
     score = column.scale.schema
     if column.criterion.kind != "usefulness":
-        return make_schema(reason=REMARK, score=score)
-    return make_schema(reason=REMARK, scores=make_list_schema(score, pieces))
+        return prompts.make_schema(reason=prompts.REMARK, score=score)
+    return prompts.make_schema(reason=prompts.REMARK, scores=prompts.make_list_schema(score, pieces))
 
 
 def _describe(column: ScoreColumn) -> str:
@@ -255,7 +245,7 @@ def _describe(column: ScoreColumn) -> str:
     criterion = column.criterion
     what = f"from {low} (not at all) to {high} (completely)"
     if criterion.kind == "usefulness":
-        what += f", a score for each of the {name_part(criterion.text)} by itself, in their order"
+        what += f", a score for each of the {prompts.name_part(criterion.text)} by itself, in their order"
     guide = "".join(f"\n  {line}" for line in write_guide(criterion.guide).splitlines())
     return f"- {column.key}: {criterion.instruction} Score {what}.{guide}"
 

@@ -8,12 +8,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import product
-from types import MappingProxyType
 
 from rageval_spec.diagnostics import suggest
 from rageval_spec.inference.verifiers import DEFAULT_WINDOW, VERIFIERS, Verifier, Window, find_verifier
+from rageval_spec.judging.language import NAMES
 from rageval_spec.judging.segments import Ruler, count_treebank_tokens, count_words
-from rageval_spec.judging.span_detection import LANGUAGE_NAMES, DetectorLanguage
+from rageval_spec.judging.span_detection import DetectorLanguage
 from rageval_spec.plugin.plugin import KnownModel
 
 _LISTS = "list the known ones with: rageval-spec explain nli, or: rageval-spec explain detector"
@@ -75,7 +75,7 @@ def _list_detectors() -> Iterator[KnownDetector]:
         code = "cn" if language == "zh" else language
         yield KnownDetector(
             f"KRLabsOrg/lettucedect-{size}-eurobert-{code}-v1", f"EuroBERT-{size}", "MIT", language,
-            LANGUAGE_NAMES[language],
+            NAMES[language],
             trained_on="RAGTruth, translated",
         )  # fmt: skip
     yield KnownDetector(
@@ -85,7 +85,7 @@ def _list_detectors() -> Iterator[KnownDetector]:
     )  # fmt: skip
 
 
-DETECTORS: Mapping[str, KnownDetector] = MappingProxyType({one.name: one for one in _list_detectors()})
+DETECTORS: Mapping[str, KnownDetector] = {one.name: one for one in _list_detectors()}
 """The known detectors by their name on the Hub."""
 
 
@@ -105,7 +105,7 @@ def describe_detector(detector: KnownDetector) -> KnownModel:
         "Base model": detector.base,
         "Trained on": detector.trained_on,
         "Labels": "supported, unsupported",
-        "Prompt in": LANGUAGE_NAMES[detector.language],
+        "Prompt in": NAMES[detector.language],
         "Threshold": "0.5",
         "Windows": "up to 4096 tokens",
         "Question": "part of the prompt",

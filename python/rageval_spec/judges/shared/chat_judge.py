@@ -26,20 +26,9 @@ from rageval_spec.endpoints.chat_questions import (
     run_all,
     threads_for,
 )
+from rageval_spec.judging import prompts
 from rageval_spec.judging.grade_scores import GradeScale, PieceOpinion, read_grade, rescale, write_guide
-from rageval_spec.judging.prompts import (
-    OUTPUT_TOKENS,
-    OWN_FILES,
-    REMARK,
-    PromptFiles,
-    Prompts,
-    fence,
-    fence_all,
-    fence_part,
-    fence_parts,
-    make_schema,
-    settle,
-)
+from rageval_spec.judging.prompts import OWN_FILES, PromptFiles
 from rageval_spec.judging.segments import Segment, list_pieces, score_claims, split_segments
 from rageval_spec.plugin import ChatModel, InputFile, Judge, JudgeNode, ModelName
 from rageval_spec.wording import count_noun
@@ -75,9 +64,9 @@ class ChatJudge(Judge[CN]):
         return self.context.model(self.node.model, ChatModel)  # type: ignore[type-abstract]
 
     @cached_property
-    def prompts(self) -> Prompts:
+    def prompts(self) -> prompts.Prompts:
         """The judge's prompts by name."""
-        return Prompts(self.prompt_names, self.node.prompts, self.context, self.without_json)
+        return prompts.Prompts(self.prompt_names, self.node.prompts, self.context, self.without_json)
 
     @property
     def without_json(self) -> frozenset[str]:
@@ -146,7 +135,7 @@ def ask_grade(
 ) -> ChatQuestion[PieceOpinion]:
     """The question for a grade, in the words of the prompt `grade`."""
     low, high = scale.bounds
-    schema = make_schema(reason=REMARK, grade=scale.schema)
+    schema = prompts.make_schema(reason=prompts.REMARK, grade=scale.schema)
     word = f"one {'whole ' if scale.is_whole else ''}number from {low} to {high}"
     request = judge.request(
         "grade",
@@ -230,25 +219,27 @@ class PiecewiseJudge(ChatJudge[PN]):
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
         asked = [sample for sample in samples if self._settle(criterion, sample) is None]
         matters = (matter for sample in asked for matter in self._list_matters(criterion, sample))
-        return self.estimate_questions([self.put(matter) for matter in matters], OUTPUT_TOKENS)
+        return self.estimate_questions([self.put(matter) for matter in matters], prompts.OUTPUT_TOKENS)
 
     def _settle(self, criterion: Criterion, sample: Sample) -> Finding | Failed | None:
-        return self.find_excess(criterion, sample) or settle(criterion, sample)
+        return self.find_excess(criterion, sample) or prompts.settle(criterion, sample)
 
     def _list_matters(self, criterion: Criterion, sample: Sample) -> list[Matter]:
         instruction = criterion.instruction
         if criterion.kind == "usefulness":
-            beside = fence_parts(sample, {"question", criterion.against} - {criterion.text})
+            beside = prompts.fence_parts(sample, {"question", criterion.against} - {criterion.text})
             return [
-                Matter(criterion, instruction, f"{beside}\n{fence('context', piece.text)}", piece)
+                Matter(criterion, instruction, f"{beside}\n{prompts.fence('context', piece.text)}", piece)
                 for piece in list_pieces(criterion, sample)
             ]
         if criterion.kind == "grade" or self.per == "answer":
             parts = () if criterion.kind == "grade" else (criterion.text, criterion.against)
-            return [Matter(criterion, instruction, fence_parts(sample, {*criterion.shown, *parts}))]
-        sources = f"{fence_part(sample, 'question')}\n{fence_all('source', criterion.sources_of(sample))}"
+            return [Matter(criterion, instruction, prompts.fence_parts(sample, {*criterion.shown, *parts}))]
+        sources = (
+            f"{prompts.fence_part(sample, 'question')}\n{prompts.fence_all('source', criterion.sources_of(sample))}"
+        )
         return [
-            Matter(criterion, _CLAIM_INSTRUCTION, f"{sources}\n{fence('claim', piece.text)}", piece)
+            Matter(criterion, _CLAIM_INSTRUCTION, f"{sources}\n{prompts.fence('claim', piece.text)}", piece)
             for piece in split_segments(criterion.text_of(sample))
         ]
 

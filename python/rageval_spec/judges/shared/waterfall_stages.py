@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from types import MappingProxyType
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -248,15 +247,13 @@ def describe_routes(decisions: Sequence[StageDecision], stages: Sequence[str]) -
     return Note("waterfall", message, count=len(accepted), table=tuple(_tabulate_stages(decisions, stages)))
 
 
-_OUTCOMES: Mapping[Outcome, str] = MappingProxyType(
-    {
-        "accepted": "accepted",
-        "rejected": "rejected",
-        "person": TO_A_PERSON,
-        "nothing": "without anything to judge",
-        "failed": "failed",
-    }
-)
+_OUTCOMES: Mapping[Outcome, str] = {
+    "accepted": "accepted",
+    "rejected": "rejected",
+    "person": TO_A_PERSON,
+    "nothing": "without anything to judge",
+    "failed": "failed",
+}
 
 
 def _tabulate_stages(decisions: Sequence[StageDecision], stages: Sequence[str]) -> Iterator[tuple[str, ...]]:
