@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import combinations
@@ -193,24 +193,14 @@ class Panel(ComposedJudge[PanelNode]):
 
 
 def find_alpha(units: Sequence[Sequence[float]]) -> float | None:
-    """Krippendorff's alpha for interval data: 1 - observed / expected disagreement; None if all values are equal.
+    """Krippendorff's alpha for interval data, of units that have at least two values; None if all values are equal."""
+    from rageval_spec.statistics.raters.rater_agreement import Ratings, measure_agreement
 
-    Each unit has the values of at least two members. The observed disagreement is the mean squared difference between
-    values of the same unit, units weighted by their number of values; the expected one is that between all values.
-    """
-    values = [value for unit in units for value in unit]
-    if min(values) == max(values):  # their mean may be off by a rounding error
-        return None
-    total = len(values)
-    expected = _sum_squared_differences(values) / (total * (total - 1))
-    observed = sum(_sum_squared_differences(unit) / (len(unit) - 1) for unit in units) / total
-    return 1 - observed / expected
-
-
-def _sum_squared_differences(values: Sequence[float]) -> float:
-    """The sum over all ordered pairs, which is 2 n times the sum of squared deviations from the mean."""
-    mean = arithmetic.average(values)
-    return 2 * len(values) * sum((value - mean) ** 2 for value in values)
+    values: dict[tuple[Hashable, Hashable], float | str] = {
+        (item, rater): value for item, unit in enumerate(units) for rater, value in enumerate(unit)
+    }
+    ratings = Ratings.of(values, range(len(units)), range(max(map(len, units))))
+    return measure_agreement(ratings, "alpha-interval", resamples=0).value
 
 
 def _mean_difference(scores: Sequence[float]) -> float:

@@ -131,27 +131,38 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         A value is None if the stage lets the sample pass without one. It is -1 where the sample could not be sent
         whatever the bounds for a person are: it failed, is a refusal, has nothing to judge, or is rejected. A sample
         that a stage accepts at once has no value at the stages after it.
-
-        Raises:
-            LimitError, RagevalError: as for `assess`.
         """
-        notes: list[Note] = []
-        values: dict[str, list[float | None]] = {}
-        waiting = list(range(len(samples)))
-        for name, stage, read in self._stages(criterion):
-            values[name] = [None] * len(samples)
-            route = waterfall_stages.Route(
-                name, stage.model_copy(update={"person": None}), criterion, None, self.node.phrases
-            )
+        values: dict[str, list[float | None]] = {name: [None] * len(samples) for name, _, _ in self._stages(criterion)}
+        for name, place, reading, decision in self._pass(criterion, samples, [], sends=False):
+            if name in values:
+                is_over = decision is not None and decision.outcome != "accepted"
+                values[name][place] = -1.0 if is_over else reading.value
+        return values
+
+    def _pass(
+        self, criterion: Criterion, samples: Sequence[Sample], notes: list[Note], *, sends: bool = True
+    ) -> Iterator[tuple[str, int, waterfall_stages.StageValue, waterfall_stages.StageDecision | None]]:
+        """Each stage with each sample that reaches it: the sample's place, its value and the decision.
+
+        A sample that passes all stages is accepted at the last one. Without `sends` no stage asks for a person.
+        """
+        judged: dict[int, Finding] = {}
+        waiting = [*range(len(samples))]
+        for name, given, read in self._stages(criterion):
+            stage = given if sends else given.model_copy(update={"person": None})
             asked, waiting = waiting, []
             readings = read([samples[place] for place in asked], notes) if asked else ()
             for place, reading in zip(asked, readings, strict=True):
+                if name == "faithfulness" and isinstance(reading.finding, Finding):
+                    judged[place] = reading.finding
+                route = waterfall_stages.Route(name, stage, criterion, judged.get(place), self.node.phrases)
                 decision = route.decide(samples[place], reading)
-                is_over = decision is not None and decision.outcome != "accepted"
-                values[name][place] = -1.0 if is_over else reading.value
                 if decision is None:
                     waiting.append(place)
-        return values
+                yield name, place, reading, decision
+        for place in waiting:
+            last = waterfall_stages.LAST
+            yield last, place, _SILENT, waterfall_stages.accept(criterion, judged.get(place), last, None)
 
     def expect(self, criteria: Sequence[Criterion]) -> None:
         """Pass each stage's judge the criteria that it will get."""
@@ -160,7 +171,7 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         asked[self.node.faithfulness.judge] += criteria
         for name, judge in self._judges().items():
             if name != "faithfulness":
-                asked[judge.context.name].append(_stage_criterion(name, judge))
+                asked[judge.context.name].append(_stage_criterion(name, judge, ANSWERABLE))
         for name, wanted in asked.items():
             self.context.judge(name).expect(wanted)
 
@@ -168,32 +179,19 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         """One finding per sample, `decided_by` the stage that decided."""
         if criterion.kind == "usefulness":
             raise self._cannot("assess usefulness", samples)
-        decisions: dict[int, waterfall_stages.StageDecision] = {}
-        judged: dict[int, Finding] = {}
         notes: list[Note] = []
-        stages = [*self._stages(criterion)]
-        for name, stage, read in stages:
-            waiting = [place for place in range(len(samples)) if place not in decisions]
-            readings = read([samples[place] for place in waiting], notes) if waiting else ()
-            for place, reading in zip(waiting, readings, strict=True):
-                if name == "faithfulness" and isinstance(reading.finding, Finding):
-                    judged[place] = reading.finding
-                route = waterfall_stages.Route(name, stage, criterion, judged.get(place), self.node.phrases)
-                if decision := route.decide(samples[place], reading):
-                    decisions[place] = decision
-        routed = [
-            decisions.get(place) or waterfall_stages.accept(criterion, judged.get(place), waterfall_stages.LAST, None)
-            for place in range(len(samples))
-        ]
+        passed = self._pass(criterion, samples, notes)
+        decisions = {place: decision for _, place, _, decision in passed if decision is not None}
+        routed = [decisions[place] for place in range(len(samples))]
         if samples:
-            notes.append(waterfall_stages.describe_routes(routed, [name for name, _, _ in stages]))
+            notes.append(waterfall_stages.describe_routes(routed, [name for name, _, _ in self._stages(criterion)]))
         return Assessment([decision.finding for decision in routed], tuple(dict.fromkeys(notes)))
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
         """An upper bound on the calls still to be made: the calls of all stages if every sample passes."""
         estimate = Estimate()
         for name, judge in self._judges().items():
-            asked = criterion if name == "faithfulness" else _stage_criterion(name, judge)
+            asked = _stage_criterion(name, judge, criterion)
             estimate |= judge.estimate(asked, [sample for sample in samples if _speaks_of(name, sample, asked)])
         return estimate
 
@@ -201,7 +199,7 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         if self.node.retrieval is not None:
             yield "retrieval", self._calibrate("retrieval", criterion), self._read_retrieval
         for name, judge in self._judges().items():
-            asked = criterion if name == "faithfulness" else _stage_criterion(name, judge)
+            asked = _stage_criterion(name, judge, criterion)
             yield name, self._calibrate(name, criterion), partial(_read_judge, name, judge, asked)
 
     def _calibrate(self, name: str, criterion: Criterion) -> waterfall_stages.Stage:
@@ -287,12 +285,14 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         return [0.5 * (1 + math.tanh(0.5 * logit)) for logit in answer.logits[:, 0].tolist()]
 
 
-def _stage_criterion(name: str, judge: Judge[Any]) -> Criterion:
-    """The criterion that a stage gives its judge: a grade if the judge can grade."""
+def _stage_criterion(name: str, judge: Judge[Any], criterion: Criterion) -> Criterion:
+    """What a stage asks its judge: the metric's own criterion, or one of the stage, a grade if the judge can grade."""
     grades = "grade" in judge.abilities
     if name == "answerability":
         return ANSWERABLE if grades else QUESTION_IN_CONTEXTS
-    return RELEVANT if grades else ANSWER_FOR_QUESTION
+    if name == "relevance":
+        return RELEVANT if grades else ANSWER_FOR_QUESTION
+    return criterion
 
 
 def _speaks_of(name: str, sample: Sample, criterion: Criterion | None = None) -> bool:

@@ -177,9 +177,15 @@ def write_guide(guide: Mapping[str, str]) -> str:
     return "\n".join(f"{grade}: {meaning}" for grade, meaning in guide.items())
 
 
+def _scale_of(criterion: Criterion) -> GradeScale | None:
+    """The scale of a criterion that asks for a grade and has one."""
+    return GradeScale(*criterion.scale) if criterion.kind == "grade" and criterion.scale else None
+
+
 def rescale(criterion: Criterion, score: float) -> float:
-    """A score in [0, 1] on the scale of a criterion that asks for a grade and has a scale; otherwise unchanged."""
-    return GradeScale(*criterion.scale).grade(score) if criterion.kind == "grade" and criterion.scale else score
+    """A score in [0, 1] on the criterion's scale."""
+    scale = _scale_of(criterion)
+    return scale.grade(score) if scale else score
 
 
 def list_scores(findings: Sequence[Finding | Failed], criterion: Criterion) -> list[float | None]:
@@ -190,15 +196,11 @@ def list_scores(findings: Sequence[Finding | Failed], criterion: Criterion) -> l
 
 def scale_score(score: float, criterion: Criterion) -> float:
     """A finding's score moved from the criterion's scale to [0, 1]."""
-    if criterion.kind != "grade" or criterion.scale is None:
-        return score
-    lowest, highest = criterion.scale
-    return (score - lowest) / (highest - lowest)
+    scale = _scale_of(criterion)
+    return scale.score(score) if scale else score
 
 
 def unscale_score(score: float, criterion: Criterion) -> float:
     """The inverse of `scale_score`, exact at both ends of the scale."""
-    if criterion.kind != "grade" or criterion.scale is None:
-        return score
-    lowest, highest = criterion.scale
-    return (1 - score) * lowest + score * highest  # exact at both ends
+    scale = _scale_of(criterion)
+    return (1 - score) * scale.low + score * scale.high if scale else score
