@@ -196,9 +196,9 @@ def find_alpha(units: Sequence[Sequence[float]]) -> float | None:
     """Krippendorff's alpha for interval data, of units that have at least two values; None if all values are equal."""
     from rageval_spec.statistics.raters.rater_agreement import Ratings, measure_agreement
 
-    values: dict[tuple[Hashable, Hashable], float | str] = {
-        (item, rater): value for item, unit in enumerate(units) for rater, value in enumerate(unit)
-    }
+    values: dict[tuple[Hashable, Hashable], float | str] = {}
+    for item, unit in enumerate(units):
+        values.update(((item, rater), value) for rater, value in enumerate(unit))
     ratings = Ratings.of(values, range(len(units)), range(max(map(len, units))))
     return measure_agreement(ratings, "alpha-interval", resamples=0).value
 

@@ -1,7 +1,7 @@
 """`answer_relevancy`: whether the answer addresses the question."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -14,6 +14,12 @@ from rageval_spec.metrics.shared.reference_metrics import check_embedding_model,
 from rageval_spec.plugin import Measured, Measurement, MetricInfo, ModelName
 
 NONCOMMITTAL = "the answer is noncommittal"
+
+
+def ask_directly(kind: Literal["grade", "usefulness"]) -> Criterion:
+    """What judges are asked that write no questions."""
+    instruction = "How well does the answer address the question?"
+    return judged_metrics.ask_about("answer_relevancy", kind, instruction, "answer")
 
 
 class AnswerRelevancyNode(judged_metrics.RefusalNode):
@@ -34,6 +40,7 @@ class AnswerRelevancy(judged_metrics.RefusalAwareMetric[AnswerRelevancyNode]):
     node_type = AnswerRelevancyNode
     known_as = ("relevance", "relevancy", "question_answer_relevance")
     able = (frozenset({"questions"}), frozenset({"grade"}), frozenset({"usefulness"}))
+    ways = ((), (ask_directly("grade"),), (ask_directly("usefulness"),))
     info = MetricInfo(
         summary="Whether an answer addresses the question, right or wrong.",
         formula="answer_relevancy = mean cosine of the embeddings of the question and of N questions that the judge "
@@ -68,20 +75,6 @@ class AnswerRelevancy(judged_metrics.RefusalAwareMetric[AnswerRelevancyNode]):
 
     def asked_models(self) -> Sequence[str]:
         return super().asked_models() if self.can("questions") else ()
-
-    def criteria(self) -> Sequence[Criterion]:
-        if self.can("questions"):
-            return ()
-        return (
-            Criterion(
-                "answer_relevancy",
-                "grade" if self.can("grade") else "usefulness",
-                "How well does the answer address the question?",
-                text="answer",
-                against="question",
-                shown=("question", "answer"),
-            ),
-        )
 
     def settle(self, sample: Sample) -> Measurement | None:
         reason = EMPTY_ANSWER if is_blank(sample.answer) else self.explain_refusal(sample.answer)

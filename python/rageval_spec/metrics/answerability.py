@@ -5,20 +5,18 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from rageval_spec.data.findings import SUPPORTED_FROM, Criterion, Estimate, Failed, Finding
+from rageval_spec.data.findings import SUPPORTED_FROM, Estimate, Failed, Finding
 from rageval_spec.data.samples import Sample
 from rageval_spec.judging.refusals import find_refusal
 from rageval_spec.metrics.shared import judged_metrics
 from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER, FAILED_JUDGE, is_blank
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
-REFUSAL = Criterion(
+REFUSAL = judged_metrics.ask_about(
     "refusal",
     "grade",
     "Does the answer decline to answer the question, or say that it cannot be answered from what is known?",
-    text="answer",
-    against="question",
-    shown=("question", "answer"),
+    "answer",
 )
 
 
@@ -49,6 +47,7 @@ class Answerability(judged_metrics.ConditionalJudge[AnswerabilityNode]):
     known_as = ("refusal", "refusal_rate", "rejection_rate", "abstention", "is_refusal")
     needs = frozenset({"answer", "answerable"})
     able = (frozenset({"questions"}), frozenset({"grade"}))
+    ways = ((), (REFUSAL,))
     hidden = ("phrases",)
     info = MetricInfo(
         summary="Whether a system answers the questions that have an answer and refuses the others.",
@@ -83,9 +82,6 @@ class Answerability(judged_metrics.ConditionalJudge[AnswerabilityNode]):
             return "'phrases' has no effect with 'by: judge'; write 'by: phrases', or remove 'phrases'"
         fault = super().check()
         return f"{fault}; or write 'by: phrases', which needs no judge" if fault and self.asks_judge else fault
-
-    def criteria(self) -> Sequence[Criterion]:
-        return (REFUSAL,) if self.asks_judge and not self.can("questions") else ()
 
     def settle(self, sample: Sample) -> Measurement | None:
         if self.node.of != "all" and sample.answerable is not (self.node.of == "answerable"):

@@ -3,11 +3,25 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from rageval_spec.data.findings import Claim, Criterion, Estimate, Failed, Finding
+from rageval_spec.data.findings import Claim, Estimate, Failed, Finding
 from rageval_spec.data.samples import Sample
 from rageval_spec.metrics.shared.answer_metrics import FAILED_JUDGE
-from rageval_spec.metrics.shared.judged_metrics import RefusalAwareMetric, RefusalNode, judge_each, measure_finding
+from rageval_spec.metrics.shared.judged_metrics import (
+    RefusalAwareMetric,
+    RefusalNode,
+    ask_about,
+    judge_each,
+    measure_finding,
+)
 from rageval_spec.plugin import Measured, MetricInfo
+
+NEEDED = ask_about("conciseness", "usefulness", "Is the statement needed to answer the question?", "claims")
+CONCISE = ask_about(
+    "conciseness",
+    "grade",
+    "How far is the answer free of everything that is not needed to answer the question?",
+    "answer",
+)
 
 
 class ConcisenessNode(RefusalNode):
@@ -20,6 +34,7 @@ class Conciseness(RefusalAwareMetric[ConcisenessNode]):
     node_type = ConcisenessNode
     known_as = ("verbosity", "answer_conciseness")
     able = (frozenset({"claims", "usefulness"}), frozenset({"grade"}))
+    ways = ((NEEDED,), (CONCISE,))
     info = MetricInfo(
         summary="The share of an answer's claims that are needed to answer the question: how little of it is padding.",
         formula="conciseness = claims of the answer needed to answer the question / claims of the answer; with a judge "
@@ -37,21 +52,6 @@ class Conciseness(RefusalAwareMetric[ConcisenessNode]):
         source="DeepEval documentation, answer relevancy (2024): relevant statements / statements",
     )
 
-    def criteria(self) -> Sequence[Criterion]:
-        each = self._takes_claims
-        return (
-            Criterion(
-                "conciseness",
-                "usefulness" if each else "grade",
-                "Is the statement needed to answer the question?"
-                if each
-                else "How far is the answer free of everything that is not needed to answer the question?",
-                text="claims" if each else "answer",
-                against="question",
-                shown=("question", "claims" if each else "answer"),
-            ),
-        )
-
     def ask(self, samples: Sequence[Sample]) -> Measured:
         if not self._takes_claims:
             return super().ask(samples)
@@ -61,7 +61,7 @@ class Conciseness(RefusalAwareMetric[ConcisenessNode]):
             for sample, claims in zip(samples, split, strict=True)
             if not isinstance(claims, Failed) and claims
         ]
-        judged = judge_each(self.judge, self.criteria()[0], asked)
+        judged = judge_each(self.judge, NEEDED, asked)
         given = iter(judged.findings)
         nothing = Finding(None, reason="the answer makes no claim")
         found = [claims if isinstance(claims, Failed) else next(given) if claims else nothing for claims in split]
@@ -77,7 +77,7 @@ class Conciseness(RefusalAwareMetric[ConcisenessNode]):
             return super().estimate_asking(samples)
         splitting = self.judge.estimate_writing("claims", [(one.question, one.answer or "") for one in samples])
         whole = [replace(sample, claims=(sample.answer or "",)) for sample in samples]
-        return splitting | self.judge.estimate(self.criteria()[0], whole)
+        return splitting | self.judge.estimate(NEEDED, whole)
 
     @property
     def _takes_claims(self) -> bool:

@@ -71,17 +71,12 @@ class ContextPrecision(judged_metrics.ConditionalJudge[ContextPrecisionNode]):
     def criteria(self) -> Sequence[Criterion]:
         if not self.asks_judge:
             return ()
-        whose = "reference answer" if self.node.with_ == "reference" else "answer"
-        return (
-            Criterion(
-                "context_precision" if self.node.with_ == "reference" else "context_utilization",
-                "usefulness",
-                f"Is the context useful for arriving at the {whose} to the question?",
-                text="contexts",
-                against=self.node.with_,
-                shown=("question", self.node.with_, "contexts"),
-            ),
+        part = self.node.with_
+        name, whose = (
+            ("context_precision", "reference answer") if part == "reference" else ("context_utilization", part)
         )
+        instruction = f"Is the context useful for arriving at the {whose} to the question?"
+        return (Criterion(name, "usefulness", instruction, "contexts", part, ("question", part, "contexts")),)
 
     def settle(self, sample: Sample) -> Measurement | None:
         if not self.asks_judge:

@@ -3,11 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rageval_spec.data.findings import Criterion, Finding
+from rageval_spec.data.findings import Finding
 from rageval_spec.data.samples import Sample
 from rageval_spec.metrics.shared import judged_metrics
 from rageval_spec.metrics.shared.answer_metrics import FAILED_JUDGE, NO_CONTEXTS
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
+
+USEFUL = judged_metrics.ask_about(
+    "context_relevance", "usefulness", "Is the context useful for answering the question?", "contexts"
+)
+USEFUL_TOGETHER = judged_metrics.ask_about(
+    "context_relevance", "grade", "How useful are the contexts for answering the question?", "contexts"
+)
 
 
 class ContextRelevanceNode(judged_metrics.JudgeMetricNode):
@@ -21,6 +28,7 @@ class ContextRelevance(judged_metrics.JudgedMetric[ContextRelevanceNode]):
     known_as = ("context_relevancy", "qs_relevance", "retrieval_relevance")
     needs = frozenset({"contexts"})
     able = (frozenset({"usefulness"}), frozenset({"grade"}))
+    ways = ((USEFUL,), (USEFUL_TOGETHER,))
     blank = (("contexts", Measurement.scored(0.0, NO_CONTEXTS, {"score": 0.0, "contexts": []})),)
     info = MetricInfo(
         summary="How useful the contexts are for the question, on average: how little of them is noise.",
@@ -41,25 +49,10 @@ class ContextRelevance(judged_metrics.JudgedMetric[ContextRelevanceNode]):
         aliases=("contextual_relevancy",),
     )
 
-    def criteria(self) -> Sequence[Criterion]:
-        each = self.can("usefulness")
-        return (
-            Criterion(
-                "context_relevance",
-                "usefulness" if each else "grade",
-                "Is the context useful for answering the question?"
-                if each
-                else "How useful are the contexts for answering the question?",
-                text="contexts",
-                against="question",
-                shown=("question", "contexts"),
-            ),
-        )
-
     def ask(self, samples: Sequence[Sample]) -> Measured:
         if not self.can("usefulness"):
             return super().ask(samples)
-        assessment = judged_metrics.judge_each(self.judge, self.criteria()[0], samples)
+        assessment = judged_metrics.judge_each(self.judge, USEFUL, samples)
         measured = [
             replace(judged_metrics.measure_finding(one), details=judged_metrics.describe_contexts(one))
             if isinstance(one, Finding)

@@ -15,7 +15,7 @@ each context, or each claim, is useful; the judge never sees empty ones.
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field
 
@@ -86,6 +86,8 @@ class JudgedMetric(AnswerMetric[J]):
     """The abilities that the judge needs if it is asked: all of one of these sets."""
     asked: ClassVar[Sequence[Criterion]] = ()
     """The criteria, where they do not depend on the node or the judge."""
+    ways: ClassVar[Sequence[Sequence[Criterion]]] = ()
+    """The criteria for each set of `able`, where they depend on the judge: the first set that it has counts."""
     blank: ClassVar[Sequence[tuple[TextPart, Measurement]]] = ()
     """What a sample gets without a judge if a part of it is blank; the first such part decides."""
 
@@ -109,7 +111,9 @@ class JudgedMetric(AnswerMetric[J]):
         return self.able if self.asks_judge else ()
 
     def criteria(self) -> Sequence[Criterion]:
-        return self.asked if self.asks_judge else ()
+        if not self.asks_judge or not self.ways:
+            return self.asked if self.asks_judge else ()
+        return next((way for able, way in zip(self.able, self.ways, strict=True) if self.can(*able)), self.ways[-1])
 
     def check(self) -> str | None:
         needed = self.needed_abilities()
@@ -407,6 +411,13 @@ def _align(texts: Sequence[str], finding: Finding | Failed | None) -> Finding | 
 
 QUESTIONS = 3
 """How many questions a judge writes for an answer, as in RAGAS. Metrics with the same number share the calls."""
+
+
+def ask_about(
+    name: str, kind: Literal["usefulness", "grade"], instruction: str, text: TextPart, against: TextPart = "question"
+) -> Criterion:
+    """A criterion whose judge sees the question and the parts that it is about."""
+    return Criterion(name, kind, instruction, text, against, (*dict.fromkeys(("question", text, against)),))
 
 
 def _ask_support(name: str, instruction: str, text: TextPart, against: TextPart) -> Criterion:

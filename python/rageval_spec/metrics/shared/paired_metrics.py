@@ -9,11 +9,15 @@ from typing import Literal, NamedTuple, TypeVar
 from pydantic import Field
 
 from rageval_spec.data import arithmetic
-from rageval_spec.data.findings import Criterion
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.samples import Part, Sample
 from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER, EMPTY_REFERENCE, is_blank
-from rageval_spec.metrics.shared.judged_metrics import REFERENCE_IN_ANSWER, ConditionalJudge, OptionallyJudgedNode
+from rageval_spec.metrics.shared.judged_metrics import (
+    REFERENCE_IN_ANSWER,
+    ConditionalJudge,
+    OptionallyJudgedNode,
+    ask_about,
+)
 from rageval_spec.metrics.shared.reference_metrics import exact_match, token_f1, tokenize_answer
 from rageval_spec.plugin import Measured, Measurement
 from rageval_spec.wording import count_noun
@@ -34,6 +38,9 @@ class PairedNode(OptionallyJudgedNode):
 P = TypeVar("P", bound=PairedNode)
 
 
+RIGHT = ask_about("rightness", "grade", "Does the answer say what the reference answer says?", "reference", "answer")
+
+
 class RightnessPair(NamedTuple):
     """The rightness of a group's answers under two conditions, each in [0, 1]; the mean of several answers."""
 
@@ -45,6 +52,7 @@ class PairedMetric(ConditionalJudge[P]):
     """A metric of pairs: one value per group of queries, which the first query of the group has."""
 
     able = (frozenset({"support"}), frozenset({"grade"}))
+    ways = ((REFERENCE_IN_ANSWER,), (RIGHT,))
 
     @property
     def is_partial(self) -> bool:
@@ -53,21 +61,6 @@ class PairedMetric(ConditionalJudge[P]):
     @property
     def needs(self) -> frozenset[Part]:  # type: ignore[override]
         return frozenset({"answer", "reference", "group", "condition"})
-
-    def criteria(self) -> Sequence[Criterion]:
-        if not self.asks_judge:
-            return ()
-        if self.can("support"):
-            return (REFERENCE_IN_ANSWER,)
-        graded = Criterion(
-            "rightness",
-            "grade",
-            "Does the answer say what the reference answer says?",
-            text="reference",
-            against="answer",
-            shown=("question", "reference", "answer"),
-        )
-        return (graded,)
 
     def ask(self, samples: Sequence[Sample]) -> Measured:
         if self.asks_judge:
