@@ -229,11 +229,12 @@ class PromptJudge(ChatJudge[PromptNode]):
         if known is not None:
             return known
         try:
-            request = self._request(self._render(sample, criterion.instruction))
+            asked = Message("user", self._render(sample, criterion.instruction))
         except LookupError as error:
             return Finding(None, reason=str(error.args[0]))
         except UsageError as error:
             return Failed(str(error))
+        request = ChatRequest((Message("system", self._rules), *self._shown, asked), self._schema)
         return ChatQuestion(request, self._read, salvage=self._salvage if self.values else None)
 
     def _render(self, sample: Sample, criteria: str) -> str:
@@ -241,21 +242,18 @@ class PromptJudge(ChatJudge[PromptNode]):
         demand = f"Reply with JSON{first}:"
         return self.template.render(self.template.gather(sample), criteria, describe_format(self._schema), demand)
 
-    def _request(self, asked: str) -> ChatRequest:
-        last = Message("user", asked)
-        return ChatRequest((Message("system", self.prompts["system"].render()), *self._shown, last), self._schema)
-
     @cached_property
     def _schema(self) -> dict[str, Any]:
-        """The JSON Schema of a reply: the reason first, so that the model thinks before it decides."""
-        reason = {"reason": REMARK} if self.node.reason else {}
-        return make_schema(**reason, **{key: self._describe(key) for key in self._scales})
+        return self._make_schema(*self._scales)
 
-    def _describe(self, key: str) -> dict[str, Any]:
-        if self._scores:
-            return {"type": "string", "enum": [*self._scores]}
-        low, high = GradeScale(*self._scales[key]).bounds
-        return {"type": "number", "minimum": low, "maximum": high}
+    def _make_schema(self, *keys: str) -> dict[str, Any]:
+        """The JSON Schema of a reply: the reason first, so that the model thinks before it decides."""
+        values: dict[str, Any] = {"reason": REMARK} if self.node.reason else {}
+        for key in keys:
+            low, high = GradeScale(*self._scales[key]).bounds
+            number = {"type": "number", "minimum": low, "maximum": high}
+            values[key] = {"type": "string", "enum": [*self._scores]} if self._scores else number
+        return make_schema(**values)
 
     @property
     def _scales(self) -> Mapping[str, tuple[float, ...]]:
@@ -280,8 +278,7 @@ class PromptJudge(ChatJudge[PromptNode]):
         return failed if all(one is failed for one in found.values()) else found
 
     def _find_opinion(self, replies: Sequence[ChatReply], key: str) -> PieceOpinion | None:
-        reason = {"reason": REMARK} if self.node.reason else {}
-        schema = make_schema(**reason, **{key: self._describe(key)})
+        schema = self._make_schema(key)
         for reply in replies:
             with suppress(UnreadableReplyError):
                 return self._read_opinion(read_reply(reply.text, schema, only_json=True), key)
@@ -311,20 +308,15 @@ class PromptJudge(ChatJudge[PromptNode]):
         """The examples as a conversation: each question and its right reply."""
         turns: list[Message] = []
         for example in self._examples:
-            reply = self._write_reply(example)
+            reason = {"reason": example.reason} if self.node.reason else {}
+            reply = json.dumps({**reason, **self._read_values(example)}, ensure_ascii=False)
             turns += [Message("user", self._render(example.sample, "")), Message("assistant", reply)]
         return tuple(turns)
 
-    def _write_reply(self, example: Example) -> str:
-        reason = {"reason": example.reason} if self.node.reason else {}
-        return json.dumps({**reason, **self._read_values(example)}, ensure_ascii=False)
-
     def _read_values(self, example: Example) -> dict[str, float | str]:
         """An example's values in the form of a reply; a `ValueError` says what is wrong with one."""
-        if not self.values:
-            return {key: self._read_value(example.value, scale) for key, scale in self._scales.items()}
-        said = example.value
-        if not isinstance(said, Mapping) or said.keys() != self.values.keys():
+        said = example.value if self.values else dict.fromkeys(self._scales, example.value)
+        if not isinstance(said, Mapping) or said.keys() != self._scales.keys():
             numbers = ", ".join(f"{key}: {low:g}" for key, (low, _) in self._scales.items())
             raise ValueError(f"the value must have a number for each value of the judge: {{{numbers}}}")
         return {key: self._read_value(said[key], scale) for key, scale in self._scales.items()}
@@ -346,18 +338,16 @@ class PromptJudge(ChatJudge[PromptNode]):
         return int(number) if number.is_integer() else number
 
     def _find_wrong_example(self) -> str | None:
+        place = ""
         try:
             for example in self._examples:
-                try:
-                    self._read_values(example)
-                    self._render(example.sample, "")
-                except LookupError as error:
-                    lack = str(error.args[0]).replace("the query", "the example")
-                    return f"{example.place}: {lack}, which the template shows"
-                except (ValueError, UsageError) as error:
-                    return f"{example.place}: {error}"
-        except (UsageError, DataError) as error:
-            return str(error)
+                place = f"{example.place}: "
+                self._read_values(example)
+                self._render(example.sample, "")
+        except LookupError as error:
+            return f"{place}{str(error.args[0]).replace('the query', 'the example')}, which the template shows"
+        except (ValueError, UsageError, DataError) as error:
+            return f"{place}{error}"
         return None
 
     # --- The template --------------------------------------------------------------------------------------

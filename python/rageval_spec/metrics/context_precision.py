@@ -89,7 +89,7 @@ class ContextPrecision(judged_metrics.ConditionalJudge[ContextPrecisionNode]):
 
     def ask(self, samples: Sequence[Sample]) -> Measured:
         assessment = judged_metrics.judge_each(self.judge, self.criteria()[0], samples)
-        return Measured([_measure(finding) for finding in assessment.findings], assessment.notes)
+        return Measured([*map(_measure, assessment.findings)], assessment.notes)
 
     def _compare_ids(self, sample: Sample) -> Measurement:
         ids, relevant = sample.context_ids or (), sample.relevant or {}
