@@ -186,7 +186,7 @@ class OwnTemplate:
             yield str(error)
 
     def _read_column(self, sample: Sample, name: str) -> Any:
-        found = None if sample.columns is None else sample.columns.get(name)
+        found = (sample.columns or {}).get(name)
         if found is None and name not in self.optional:
             raise LookupError(_explain_lack(sample, name))
         return "" if found is None else fence_value(name, found)
@@ -201,7 +201,7 @@ def _list_names(tree: Any) -> Iterator[Name]:
 
 
 def _read_variable(sample: Sample, name: str) -> Any:
-    column = None if sample.columns is None else sample.columns.get(name)
+    column = (sample.columns or {}).get(name)
     if name in (MESSAGES, "history"):
         return _read_conversation(sample, name, column)
     if name not in VARIABLES:
@@ -209,12 +209,9 @@ def _read_variable(sample: Sample, name: str) -> Any:
     if name == "expected":
         if column is not None:
             return fence_value("reference_answer", column)
-        several = len(sample.references) > 1
-        texts = (
-            FencedText("reference_answer", text, place if several else None)
-            for place, text in enumerate(sample.references, 1)
-        )
-        return FencedTexts(texts) or None
+        if len(sample.references) < 2:
+            return FencedTexts(FencedText("reference_answer", text) for text in sample.references) or None
+        return fence_texts("reference_answer", sample.references)
     if name in ("contexts", "reference_contexts"):
         texts_of = getattr(sample, name)
         return None if texts_of is None else fence_texts(name.removesuffix("s"), texts_of)
@@ -225,7 +222,7 @@ def _read_variable(sample: Sample, name: str) -> Any:
 
 def _read_conversation(sample: Sample, name: str, column: Any) -> Any:
     """The turns, each fenced; a column of this name that holds something else is shown as it is."""
-    turns = read_turns(None if sample.columns is None else sample.columns.get(MESSAGES))
+    turns = read_turns((sample.columns or {}).get(MESSAGES))
     if column is not None and (name != MESSAGES or turns is None):
         return fence_value(name, column)
     told = ({"role": "user", "content": sample.question},) if turns is None else list_until_question(turns)
@@ -236,8 +233,8 @@ def _explain_lack(sample: Sample, name: str) -> str:
     if name in VARIABLES:
         what = "reference" if name == "expected" else name.replace("_", " ")
         return f"the query has no {what}"
-    names = [] if sample.columns is None else [*sample.columns]
-    return f"the column '{name}' is empty" if name in names else f"the query has no column '{name}'"
+    is_there = name in (sample.columns or {})
+    return f"the column '{name}' is empty" if is_there else f"the query has no column '{name}'"
 
 
 MOST_EXAMPLES = 100

@@ -88,7 +88,15 @@ def fill_windows(
 
 def _fill(text: str, source: int, characters: int | None, overlap: int, rulers: Sequence[Ruler]) -> Iterator[Segment]:
     sentences = split_segments(text, source)
-    fits = _make_check(text, sentences, characters, rulers)
+    size = len(text.encode("utf-8", "surrogatepass"))
+    wanted = [ruler for ruler in rulers if size > ruler.limit]
+    sums = [[0, *accumulate(ruler.measure([one.text for one in sentences]))] for ruler in wanted]
+
+    def fits(first: int, last: int) -> bool:
+        if characters is not None and sentences[last].end - sentences[first].start > characters:
+            return False
+        return all(sum_[last + 1] - sum_[first] <= ruler.limit for ruler, sum_ in zip(wanted, sums, strict=True))
+
     for first, end in list_runs(len(sentences), overlap, fits):
         yield join_segments(text, sentences[first:end])
 
@@ -108,22 +116,6 @@ def list_runs(count: int, overlap: int, fits: Callable[[int, int], bool]) -> Ite
         first = max(first + 1, end - overlap)
         while first < end < count and not fits(first, end):
             first += 1
-
-
-def _make_check(
-    text: str, sentences: Sequence[Segment], characters: int | None, rulers: Sequence[Ruler]
-) -> Callable[[int, int], bool]:
-    """A function that says whether the sentences from one number to another fit into a window."""
-    size = len(text.encode("utf-8", "surrogatepass"))
-    wanted = [ruler for ruler in rulers if size > ruler.limit]
-    sums = [[0, *accumulate(ruler.measure([one.text for one in sentences]))] for ruler in wanted]
-
-    def fits(first: int, last: int) -> bool:
-        if characters is not None and sentences[last].end - sentences[first].start > characters:
-            return False
-        return all(sum_[last + 1] - sum_[first] <= ruler.limit for ruler, sum_ in zip(wanted, sums, strict=True))
-
-    return fits
 
 
 def join_segments(text: str, segments: Sequence[Segment]) -> Segment:

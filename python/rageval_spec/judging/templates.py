@@ -134,22 +134,17 @@ def parse_template(text: str, shown: str) -> Tree:
     """Parse a template, and refuse filters and tests that do not exist."""
     with _parsing(shown):
         tree = _environment().parse(text, name=shown, filename=shown)
-    _refuse_unknown(tree, shown)
-    return tree
-
-
-def _refuse_unknown(tree: Tree, shown: str) -> None:
-    """Refuse filters and tests that do not exist; Jinja2 itself finds those in a condition only while it renders."""
     from jinja2 import nodes
 
     environment = _environment()
-    for node in tree.find_all((nodes.Filter, nodes.Test)):
+    for node in tree.find_all((nodes.Filter, nodes.Test)):  # Jinja2 finds those in a condition only while it renders
         is_filter = isinstance(node, nodes.Filter)
         known: Mapping[str, Any] = environment.filters if is_filter else environment.tests
         if node.name not in known:
             kind = "filter" if is_filter else "test"
             hint = suggest(node.name, [*known]) or "remove it"
             raise UsageError(f"{shown}:{node.lineno}: unknown {kind} '{node.name}'; {hint}")
+    return tree
 
 
 @contextmanager
