@@ -1,28 +1,22 @@
 """`completeness`: the share of the reference's claims that the answer covers."""
 
-from rageval_spec.metrics.shared import answer_metrics
-from rageval_spec.metrics.shared.judged_metrics import (
-    REFERENCE_IN_ANSWER,
-    WITHOUT_REFERENCE,
-    JudgedMetric,
-    JudgeMetricNode,
-)
+from rageval_spec.metrics.shared import answer_metrics, judged_metrics
 from rageval_spec.plugin import Measurement, MetricInfo
 
 
-class CompletenessNode(JudgeMetricNode):
+class CompletenessNode(judged_metrics.JudgeMetricNode):
     """Measures how many claims of the reference answers cover."""
 
 
-class Completeness(JudgedMetric[CompletenessNode]):
+class Completeness(judged_metrics.JudgedMetric[CompletenessNode]):
     """Asks the judge whether the answer supports the claims of the reference."""
 
     node_type = CompletenessNode
     known_as = ("answer_completeness", "answer_coverage")
     needs = frozenset({"answer", "reference"})
-    asked = (REFERENCE_IN_ANSWER,)
+    asked = (judged_metrics.REFERENCE_IN_ANSWER,)
     blank = (
-        WITHOUT_REFERENCE,
+        judged_metrics.WITHOUT_REFERENCE,
         ("answer", Measurement.scored(0.0, answer_metrics.EMPTY_ANSWER, {"score": 0.0, "claims": []})),
     )
     info = MetricInfo(

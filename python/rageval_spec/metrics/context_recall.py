@@ -5,17 +5,11 @@ from typing import Literal
 from pydantic import Field
 
 from rageval_spec.data.samples import Part, Sample
-from rageval_spec.metrics.shared import answer_metrics
-from rageval_spec.metrics.shared.judged_metrics import (
-    REFERENCE_IN_CONTEXTS,
-    WITHOUT_REFERENCE,
-    ConditionalJudge,
-    OptionallyJudgedNode,
-)
+from rageval_spec.metrics.shared import answer_metrics, judged_metrics
 from rageval_spec.plugin import Measurement, MetricInfo
 
 
-class ContextRecallNode(OptionallyJudgedNode):
+class ContextRecallNode(judged_metrics.OptionallyJudgedNode):
     """Measures how much of what is needed to answer the contexts contain."""
 
     by: Literal["claims", "ids"] = Field(
@@ -26,15 +20,15 @@ class ContextRecallNode(OptionallyJudgedNode):
     rel: int = Field(default=1, ge=1, description="With `by: ids`: the lowest relevance of a relevant document.")
 
 
-class ContextRecall(ConditionalJudge[ContextRecallNode]):
+class ContextRecall(judged_metrics.ConditionalJudge[ContextRecallNode]):
     """Computes the recall of contexts from a judge's verdicts on claims or from document ids."""
 
     node_type = ContextRecallNode
     known_as = ("llm_context_recall", "contextual_coverage")
     by_judge = "claims"
-    asked = (REFERENCE_IN_CONTEXTS,)
+    asked = (judged_metrics.REFERENCE_IN_CONTEXTS,)
     blank = (
-        WITHOUT_REFERENCE,
+        judged_metrics.WITHOUT_REFERENCE,
         ("contexts", Measurement.scored(0.0, answer_metrics.NO_CONTEXTS, {"score": 0.0, "claims": []})),
     )
     info = MetricInfo(
