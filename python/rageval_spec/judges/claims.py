@@ -28,14 +28,8 @@ from rageval_spec.data.findings import (
     Verdict,
 )
 from rageval_spec.data.samples import Sample
-from rageval_spec.endpoints.chat_questions import (
-    ChatQuestion,
-    ask,
-    count_tokens,
-    estimate_questions,
-    join_estimates,
-    recall,
-)
+from rageval_spec.endpoints import chat_questions
+from rageval_spec.endpoints.chat_questions import ChatQuestion
 from rageval_spec.endpoints.replies import UnreadableReplyError, put_in_order
 from rageval_spec.judges.shared.chat_judge import ChatJudge, ChatJudgeNode, ask_grade
 from rageval_spec.judging import prompts, segments
@@ -127,7 +121,9 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
         """The calls of `assess`. Where the claims are not known yet, it assumes one claim per sentence."""
         sendable = (sample for sample in samples if self.find_excess(criterion, sample) is None)
-        return join_estimates(part for sample in sendable for part in self._estimate_sample(criterion, sample))
+        return chat_questions.join_estimates(
+            part for sample in sendable for part in self._estimate_sample(criterion, sample)
+        )
 
     def estimate_writing(
         self, ability: Literal["claims", "questions", "entities"], texts: Sequence[tuple[str, str]], count: int = 1
@@ -138,7 +134,7 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
         if ability == "entities":
             return self.estimate_questions([self._ask_entities(text) for _, text in asked], prompts.OUTPUT_TOKENS)
         split = asked if self.node.split == "model" else []
-        return join_estimates(self._estimate_splitting(question, text) for question, text in split)
+        return chat_questions.join_estimates(self._estimate_splitting(question, text) for question, text in split)
 
     # --- Support -------------------------------------------------------------------------------------------
 
@@ -162,7 +158,7 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
         sentences = segments.split_segments(text)
         if how == "sentences" or not sentences:
             return sentences
-        return ask(self.splitter, self._ask_claims(question, sentences), self.context)
+        return chat_questions.ask(self.splitter, self._ask_claims(question, sentences), self.context)
 
     def _ask_claims(self, question: str, sentences: Sequence[segments.Segment]) -> ChatQuestion[list[segments.Segment]]:
         schema = prompts.make_schema(
@@ -266,7 +262,7 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
         has_sources = not segments.is_blank(criterion.sources_of(sample))
         if self._how(criterion) == "model":
             splitting = self._ask_claims(sample.question, sentences)
-            known = recall(self.splitter, splitting, self.context)
+            known = chat_questions.recall(self.splitter, splitting, self.context)
             if known.unanswered is not None:
                 yield self._estimate_splitting(sample.question, text)
                 if has_sources:
@@ -281,7 +277,7 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
         sentences = segments.split_segments(text)
         output = CLAIM_TOKENS * len(sentences)
         asked = [self._ask_claims(question, sentences)]
-        return estimate_questions(self.splitter, self._splitter_name, asked, self.context, output)
+        return chat_questions.estimate_questions(self.splitter, self._splitter_name, asked, self.context, output)
 
     def _guess_verdicts(self, splitting: ChatRequest, criterion: Criterion, sample: Sample) -> Estimate:
         """The call for verdicts on claims that are not known yet, estimated as one claim per sentence."""
@@ -290,7 +286,7 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
         asked = self._ask_verdicts(sentences, criterion, sample).request
         known = repr((sample.question, sources)).encode("utf-8", "backslashreplace")
         key = hashlib.sha256(splitting.digest + known).hexdigest()
-        tokens = Tokens(count_tokens(asked.characters), prompts.OUTPUT_TOKENS * len(sentences))
+        tokens = Tokens(chat_questions.count_tokens(asked.characters), prompts.OUTPUT_TOKENS * len(sentences))
         return Estimate({self.node.model: {key: tokens}})
 
 

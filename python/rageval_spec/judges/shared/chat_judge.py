@@ -17,15 +17,8 @@ from rageval_spec.data.findings import Ability, Assessment, Claim, Criterion, Es
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.samples import Sample
 from rageval_spec.diagnostics import FileFault
-from rageval_spec.endpoints.chat_questions import (
-    WORDING_DIGEST,
-    ChatQuestion,
-    ask,
-    ask_all,
-    estimate_questions,
-    run_all,
-    threads_for,
-)
+from rageval_spec.endpoints import chat_questions
+from rageval_spec.endpoints.chat_questions import ChatQuestion
 from rageval_spec.judging import prompts
 from rageval_spec.judging.grade_scores import GradeScale, PieceOpinion, read_grade, rescale, write_guide
 from rageval_spec.judging.prompts import OWN_FILES, PromptFiles
@@ -84,18 +77,20 @@ class ChatJudge(Judge[CN]):
         return self.prompts.check()
 
     def content(self) -> dict[str, Any]:
-        return {**super().content(), "prompts": self.prompts.content(), "wording": WORDING_DIGEST}
+        return {**super().content(), "prompts": self.prompts.content(), "wording": chat_questions.WORDING_DIGEST}
 
     def prompt_digests(self) -> Mapping[str, str]:
         return self.prompts.digests()
 
     def ask_each(self, items: Sequence[T], find: Callable[[T], R]) -> list[R]:
         """Call `find`, which may ask the model, for each item in parallel; the results are in the items' order."""
-        return run_all([partial(find, item) for item in items], threads_for(self.model, self.context))
+        return chat_questions.run_all(
+            [partial(find, item) for item in items], chat_questions.threads_for(self.model, self.context)
+        )
 
     def ask(self, question: ChatQuestion[T]) -> T | Failed:
         """The parsed reply to one question, or its failure."""
-        return ask(self.model, question, self.context)
+        return chat_questions.ask(self.model, question, self.context)
 
     def request(
         self, prompt: str, schema: Mapping[str, Any] | None, *, logprobs: bool = False, **variables: str | int | float
@@ -110,7 +105,7 @@ class ChatJudge(Judge[CN]):
 
     def estimate_questions(self, questions: Iterable[ChatQuestion[Any]], output: int) -> Estimate:
         """The calls that these questions would take now, assuming `output` tokens per reply."""
-        return estimate_questions(self.model, self.node.model, questions, self.context, output)
+        return chat_questions.estimate_questions(self.model, self.node.model, questions, self.context, output)
 
     def find_excess(self, criterion: Criterion, sample: Sample) -> Failed | None:
         """The failure of a sample whose contexts are too long to send; None if they are not."""
@@ -208,7 +203,9 @@ class PiecewiseJudge(ChatJudge[PN]):
         settled = [self._settle(criterion, sample) for sample in samples]
         pairs = zip(samples, settled, strict=True)
         matters = [[] if known else self._list_matters(criterion, sample) for sample, known in pairs]
-        opinions = ask_all(self.model, [self.put(matter) for each in matters for matter in each], self.context)
+        opinions = chat_questions.ask_all(
+            self.model, [self.put(matter) for each in matters for matter in each], self.context
+        )
         rest = iter(opinions)
         findings = [
             known or self._conclude(criterion, each, [*islice(rest, len(each))])
