@@ -9,8 +9,7 @@ import pytest
 import yaml
 
 from rageval_spec import registry
-from rageval_spec.reading.formats.column_layouts import QUESTION_IDS, QUESTIONS
-from rageval_spec.reading.question_files import RELEVANT
+from rageval_spec.reading.column_names import QUESTION_IDS, QUESTIONS, RELEVANT
 from rageval_spec.recorded.tool_layouts import LAYOUTS
 from tests.command_line import invoke
 from tests.datasets.question_rows import write_rows

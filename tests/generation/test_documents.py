@@ -11,7 +11,7 @@ import pytest
 from rageval_spec.errors import DataError
 from rageval_spec.generation import documents
 from rageval_spec.generation.documents import Unread, describe_unread, list_files, read_documents
-from rageval_spec.reading.formats.column_layouts import CorpusColumns
+from rageval_spec.reading.column_names import CorpusColumns
 from tests.generation.portable_documents import make_pdf
 
 

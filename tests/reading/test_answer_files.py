@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_spec.errors import DataError
-from rageval_spec.reading.answer_columns import AnswerColumns
 from rageval_spec.reading.answer_files import FileAnswer, Matched, match_answers, read_answers
+from rageval_spec.reading.column_names import AnswerColumns
 from rageval_spec.reading.row_sources import RowFile
 from rageval_spec.recorded.answers_and_steps import AnswerRow
 from tests.plugins import write

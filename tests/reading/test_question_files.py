@@ -14,24 +14,23 @@ from hypothesis import strategies as st
 from rageval_spec.data.tables import REFERENCES as TABLE
 from rageval_spec.errors import DataError
 from rageval_spec.reading import question_files
-from rageval_spec.reading.question_files import (
+from rageval_spec.reading.column_meanings import answers_in, contexts_in, find_rivals, list_aliases
+from rageval_spec.reading.column_names import (
     ANSWERS,
     CONTEXTS,
     REFERENCE_CONTEXTS,
     REFERENCES,
     QuestionColumns,
-    QuestionRow,
-    answers_in,
-    contexts_in,
-    dump_columns,
-    find_rivals,
-    find_twice,
     may_be_gold,
     normalise,
+)
+from rageval_spec.reading.question_files import (
+    QuestionRow,
+    dump_columns,
+    find_twice,
     other_columns_table,
     references_table,
 )
-from rageval_spec.reading.row_sources import list_aliases
 
 FILE = Path("golden.jsonl")
 

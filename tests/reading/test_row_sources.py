@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 
 from rageval_spec.errors import DataError
-from rageval_spec.reading.answer_columns import AnswerColumns
 from rageval_spec.reading.answer_files import read_answers
-from rageval_spec.reading.formats.column_layouts import QUESTIONS, RecordColumn
-from rageval_spec.reading.question_files import QuestionColumns
-from rageval_spec.reading.row_sources import RowFile, Unfolding, fold_names, has_foldable, list_aliases, open_text
+from rageval_spec.reading.column_meanings import fold_names, has_foldable, list_aliases
+from rageval_spec.reading.column_names import QUESTIONS, AnswerColumns, QuestionColumns, RecordColumn
+from rageval_spec.reading.row_sources import RowFile, Unfolding, open_text
 from rageval_spec.recorded.json_path import parse_path
 from rageval_spec.recorded.tool_layouts import find_layout, name_layout
 from tests.exchange.peers import run_peer

@@ -12,17 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_spec.errors import DataError
-from rageval_spec.reading.answer_columns import unwrap
-from rageval_spec.reading.formats.column_layouts import QrelsColumns
+from rageval_spec.reading.column_meanings import unwrap
+from rageval_spec.reading.column_names import QrelsColumns
 from rageval_spec.reading.formats.text_files import ForeignFileError
+from rageval_spec.reading.missing_columns import find_absent, refuse_absent
 from rageval_spec.reading.rows import (
     LONGEST_READ,
-    find_absent,
     first_keys,
     list_columns,
     parse_list,
     read_rows,
-    refuse_absent,
     row_format_of,
     split_ids,
 )

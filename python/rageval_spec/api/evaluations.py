@@ -30,8 +30,8 @@ from rageval_spec.metrics.shared.judged_metrics import JudgedMetric
 from rageval_spec.pipeline.planning.plan import SystemFailure
 from rageval_spec.pipeline.planning.spec_selection import check_patterns
 from rageval_spec.plugin import Context
-from rageval_spec.reading.answer_columns import NO_ANSWERS
-from rageval_spec.reading.question_files import ANSWERS
+from rageval_spec.reading.column_names import ANSWERS
+from rageval_spec.reading.missing_columns import NO_ANSWERS
 from rageval_spec.runner import Options, RunOutcome
 from rageval_spec.runner import run as run_spec
 from rageval_spec.spec import Spec, load, load_dict

@@ -117,7 +117,7 @@ def _drop_first(path: Path, removed: Collection[str]) -> bytes:
 
 
 def _drop_judgements(path: Path, removed: Collection[str]) -> bytes:
-    from rageval_spec.reading.formats.column_layouts import QRELS
+    from rageval_spec.reading.column_names import QRELS
     from rageval_spec.reading.rows import read_rows
 
     if format_of(path) not in ("csv", "jsonl", "ndjson"):

@@ -24,7 +24,7 @@ from rageval_spec.audit.question_set import (
 from rageval_spec.errors import DataError
 from rageval_spec.judging.quantities import Sources, find_quantities
 from rageval_spec.judging.refusals import find_bare_refusal
-from rageval_spec.reading.question_files import spell_alike
+from rageval_spec.reading.column_names import spell_alike
 from rageval_spec.reading.rows import read_rows
 
 if TYPE_CHECKING:

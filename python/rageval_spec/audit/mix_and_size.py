@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from rageval_spec.audit.audit_findings import AuditCheck, AuditFinding, Table, make_finding
 from rageval_spec.audit.question_set import AuditedQuestions, split_compared_words
 from rageval_spec.judging.language import NAMES, find_language
-from rageval_spec.reading.question_files import spell_alike
+from rageval_spec.reading.column_names import spell_alike
 from rageval_spec.wording import count_noun, format_number, format_percent, list_choices
 
 TYPES: Mapping[str, float] = {"factual": 40, "analytical": 35, "comparative": 15, "procedural": 10}

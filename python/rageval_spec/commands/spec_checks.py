@@ -17,7 +17,7 @@ from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import OutputCommand
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import PASSED
-from rageval_spec.reading.formats.column_layouts import write_mapping
+from rageval_spec.reading.missing_columns import write_mapping
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:

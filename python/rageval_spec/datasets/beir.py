@@ -13,8 +13,9 @@ from rageval_spec.data.tables import Collection
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError
 from rageval_spec.plugin import Dataset, DatasetNode, InputFile
-from rageval_spec.reading.formats.column_layouts import CORPUS, QUERIES, corpus_table, queries_table
+from rageval_spec.reading.column_names import CORPUS, QUERIES
 from rageval_spec.reading.formats.json_files import json_objects, read_json_lines
+from rageval_spec.reading.formats.records import corpus_table, queries_table
 from rageval_spec.reading.formats.text_files import find_file
 from rageval_spec.reading.question_files import find_twice, other_columns_table
 from rageval_spec.reading.rows import list_columns

@@ -17,7 +17,7 @@ from rageval_spec.data.tables import Collection
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.plugin import ChatModel, Dataset, DatasetNode, EmbeddingModel, InputFile, Judge, JudgeName, ModelName
-from rageval_spec.reading.formats.column_layouts import CorpusColumns
+from rageval_spec.reading.column_names import CorpusColumns
 
 if TYPE_CHECKING:
     from rageval_spec.generation.model_requests import Asker, GeneratorModels

@@ -11,9 +11,10 @@ from rageval_spec import kernels
 from rageval_spec.data.tables import Collection
 from rageval_spec.datasets.shared.row_dataset import FileDataset
 from rageval_spec.plugin import DatasetNode
-from rageval_spec.reading.formats import column_layouts
+from rageval_spec.reading.column_names import CORPUS, QUERIES, CorpusColumns, QueryColumns, RecordColumn
 from rageval_spec.reading.formats.delimited import read_pairs
 from rageval_spec.reading.formats.json_files import json_objects, read_json_lines
+from rageval_spec.reading.formats.records import queries_table
 from rageval_spec.reading.formats.text_files import format_of
 
 if TYPE_CHECKING:
@@ -27,12 +28,8 @@ class TrecColumns(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    queries: column_layouts.QueryColumns = Field(
-        default_factory=column_layouts.QueryColumns, description="The names of the keys in `queries`."
-    )
-    corpus: column_layouts.CorpusColumns = Field(
-        default_factory=column_layouts.CorpusColumns, description="The names of the keys in `corpus`."
-    )
+    queries: QueryColumns = Field(default_factory=QueryColumns, description="The names of the keys in `queries`.")
+    corpus: CorpusColumns = Field(default_factory=CorpusColumns, description="The names of the keys in `corpus`.")
 
 
 class TrecNode(DatasetNode):
@@ -70,9 +67,9 @@ class Trec(FileDataset[TrecNode]):
         """Whether a file is JSON Lines."""
         return key == "corpus" or (key == "queries" and format_of(self.path_of(key)) == "jsonl")
 
-    def columns_of(self, key: str) -> Sequence[column_layouts.RecordColumn]:
-        known = column_layouts.QUERIES if key == "queries" else column_layouts.CORPUS
-        found: Sequence[column_layouts.RecordColumn] = self.block(key).over(known, "columns", key)
+    def columns_of(self, key: str) -> Sequence[RecordColumn]:
+        known = QUERIES if key == "queries" else CORPUS
+        found: Sequence[RecordColumn] = self.block(key).over(known, "columns", key)
         return found
 
     def former_content(self, named: dict[str, Any]) -> dict[str, Any]:
@@ -99,9 +96,7 @@ class Trec(FileDataset[TrecNode]):
     def _load_queries(self) -> pl.DataFrame:
         path = self.path_of("queries")
         is_json = format_of(path) == "jsonl"
-        return column_layouts.queries_table(
-            read_json_lines(path, self.columns_of("queries")) if is_json else read_pairs(path)
-        )
+        return queries_table(read_json_lines(path, self.columns_of("queries")) if is_json else read_pairs(path))
 
 
 PLUGIN = Trec

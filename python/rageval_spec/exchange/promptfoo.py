@@ -9,9 +9,8 @@ from rageval_spec.data.traces import Feedback, TraceLink
 from rageval_spec.exchange.shared.contracts import FileTarget, TargetNode
 from rageval_spec.exchange.shared.row_files import RowFileSource
 from rageval_spec.exchange.shared.scores import drop_unknown, list_rows
-from rageval_spec.reading.answer_columns import unwrap
-from rageval_spec.reading.formats.column_layouts import QUESTIONS
-from rageval_spec.reading.question_files import REFERENCES
+from rageval_spec.reading.column_meanings import unwrap
+from rageval_spec.reading.column_names import QUESTIONS, REFERENCES
 from rageval_spec.recorded.answers_and_steps import UnusableReplyError
 
 if TYPE_CHECKING:

@@ -23,9 +23,10 @@ from rageval_spec.generation.document_formats import (
     read_web_page,
 )
 from rageval_spec.kernels.inputs import name_special
-from rageval_spec.reading.formats.column_layouts import CORPUS, CorpusColumns, choose_keys
+from rageval_spec.reading.column_names import CORPUS, CorpusColumns
 from rageval_spec.reading.formats.json_files import json_objects, text_of
 from rageval_spec.reading.formats.text_files import find_file, format_of
+from rageval_spec.reading.missing_columns import choose_keys
 from rageval_spec.wording import count_noun
 
 LARGEST = 64 << 20

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rageval_spec.plugin import Context, EmbeddingModel
-    from rageval_spec.reading.formats.column_layouts import CorpusColumns
+    from rageval_spec.reading.column_names import CorpusColumns
 
 
 Row = dict[str, Any]

@@ -10,17 +10,19 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from rageval_spec.data.traces import Step, TraceLink
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import DataError
-from rageval_spec.reading import answer_columns
-from rageval_spec.reading.formats.column_layouts import list_names
+from rageval_spec.reading.column_meanings import find_answer_names, list_other_answer_columns, unwrap
+from rageval_spec.reading.column_names import CONTEXT_IDS, AnswerColumns
+from rageval_spec.reading.missing_columns import advise_answers, explain_ambiguity, refuse_absent
 from rageval_spec.reading.row_sources import RowFile, open_text
-from rageval_spec.reading.rows import parse_list, refuse_absent, split_ids
+from rageval_spec.reading.rows import parse_list, split_ids
 from rageval_spec.recorded import answers_and_steps
 from rageval_spec.recorded.http_replies import STEP_KEYS, as_contexts, find_contexts
+from rageval_spec.recorded.json_path import list_keys
 from rageval_spec.recorded.messages import MESSAGES, find_last_answer, read_turns
 from rageval_spec.recorded.questions_and_answers import find_cited, find_reply, find_unread
 from rageval_spec.recorded.values import read_text
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 
 
 _STEPS = (*STEP_KEYS, MESSAGES)
+_Names: TypeAlias = dict[str, tuple[str, ...]]
+"""The names of each part in a file, best name first."""
 
 
 class NoAnswersError(DataError):
@@ -46,7 +50,7 @@ class FileAnswer(NamedTuple):
     row: answers_and_steps.AnswerRow
 
 
-def read_answers(source: RowFile, columns: answer_columns.AnswerColumns) -> list[FileAnswer]:
+def read_answers(source: RowFile, columns: AnswerColumns) -> list[FileAnswer]:
     """The answers of a file, in order.
 
     Raises:
@@ -56,12 +60,12 @@ def read_answers(source: RowFile, columns: answer_columns.AnswerColumns) -> list
     columns = source.resolve(columns)
     is_text = source.form == "csv"
     present: dict[str, None] = {}
-    names = answer_columns.find_answer_names(columns, (), _STEPS)
+    names = find_answer_names(columns, (), _STEPS)
     answers: list[FileAnswer] | None = []
     for place, row in _unwrapped_rows(source, columns):
         if row.keys() - present.keys():
             present.update(dict.fromkeys(row))
-            before, names = names, answer_columns.find_answer_names(columns, list(present), _STEPS)
+            before, names = names, find_answer_names(columns, list(present), _STEPS)
             if names != before and answers:
                 answers = None  # what was read before was read under other names
         if answers is not None:
@@ -69,8 +73,8 @@ def read_answers(source: RowFile, columns: answer_columns.AnswerColumns) -> list
     names = _choose(source.path, columns, list(present))
     if answers is None:
         answers = [_read_row(place, row, names, is_text=is_text) for place, row in _unwrapped_rows(source, columns)]
-    if is_text and names.answer and all(_is_blank(answer.row) for answer in answers):
-        raise NoAnswersError(f"{source.path}: every answer in {' and '.join(map(repr, names.answer))} is empty")
+    if is_text and names["answer"] and all(_is_blank(answer.row) for answer in answers):
+        raise NoAnswersError(f"{source.path}: every answer in {' and '.join(map(repr, names['answer']))} is empty")
     return answers
 
 
@@ -78,17 +82,17 @@ def _is_blank(row: answers_and_steps.AnswerRow) -> bool:
     return not (row.answer or row.contexts or row.context_ids or row.error)
 
 
-def _unwrapped_rows(source: RowFile, columns: answer_columns.AnswerColumns) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _unwrapped_rows(source: RowFile, columns: AnswerColumns) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The rows, with the ids of contexts in one cell of a table as a list, as relevant documents are."""
     is_table = source.form in ("csv", "xlsx")
-    names = (columns.context_ids or "", *answer_columns.CONTEXT_IDS) if is_table else ()
+    names = (columns.context_ids or "", *CONTEXT_IDS) if is_table else ()
     for place, row in source.rows(columns):
         cells = {name: split_ids(place, f"'{name}'", row[name]) for name in names if row.get(name)}
-        yield place, answer_columns.unwrap({**row, **cells} if cells else row)
+        yield place, unwrap({**row, **cells} if cells else row)
 
 
 def _read_another(
-    answers: list[FileAnswer], place: str, row: Mapping[str, Any], names: answer_columns.AnswerNames, *, is_text: bool
+    answers: list[FileAnswer], place: str, row: Mapping[str, Any], names: _Names, *, is_text: bool
 ) -> list[FileAnswer] | None:
     """The answers with one more; None if it cannot be read, because columns in later rows can change its meaning."""
     try:
@@ -98,34 +102,34 @@ def _read_another(
     return answers
 
 
-def _choose(path: Path, columns: answer_columns.AnswerColumns, present: Sequence[str]) -> answer_columns.AnswerNames:
+def _choose(path: Path, columns: AnswerColumns, present: Sequence[str]) -> _Names:
     """The names of the parts.
 
     Raises:
         DataError: no row has a name that the spec sets, or there is no column of answers or contexts.
     """
     _refuse_absent(path, columns, present)
-    if (unclear := answer_columns.explain_ambiguity(columns, present)) is not None:
+    if (unclear := explain_ambiguity(columns, present)) is not None:
         raise DataError(f"{path}: {'; '.join(unclear)}")
-    names = answer_columns.find_answer_names(columns, present, _STEPS)
-    if not (names.answer or names.contexts or names.error):
-        advice = answer_columns.advise_answers(present)
-        message = f"no column of answers or contexts; the columns are {list_names(present)}; {advice}"
+    names = find_answer_names(columns, present, _STEPS)
+    if not (names["answer"] or names["contexts"] or names["error"]):
+        advice = advise_answers(present)
+        message = f"no column of answers or contexts; the columns are {list_keys(present)}; {advice}"
         raise DataError(f"{path}: {message}")
     return names
 
 
-def _refuse_absent(path: Path, columns: answer_columns.AnswerColumns, present: Sequence[str]) -> None:
+def _refuse_absent(path: Path, columns: AnswerColumns, present: Sequence[str]) -> None:
     """Refuse all names in the spec that no row has, except those of a run."""
     parts = {part: getattr(columns, part) for part in type(columns).model_fields if part not in ("doc_id", "score")}
-    refuse_absent(path, parts, present, "columns", f"; the columns are {list_names(present)}")
+    refuse_absent(path, parts, present, "columns", f"; the columns are {list_keys(present)}")
 
 
-def _read_row(place: str, row: Mapping[str, Any], names: answer_columns.AnswerNames, *, is_text: bool) -> FileAnswer:
+def _read_row(place: str, row: Mapping[str, Any], names: _Names, *, is_text: bool) -> FileAnswer:
     reader = _Reader(place, row)
-    query_id = reader.read(names.query_id, lambda value, what: answers_and_steps.read_id(_mend(value), what))
-    question = reader.read(names.question, lambda value, what: answers_and_steps.read_text(_mend(value), what))
-    error = reader.read(names.error, _read_error)
+    query_id = reader.read(names["query_id"], lambda value, what: answers_and_steps.read_id(_mend(value), what))
+    question = reader.read(names["question"], lambda value, what: answers_and_steps.read_text(_mend(value), what))
+    error = reader.read(names["error"], _read_error)
     try:
         answer = _read_answer(reader, names, error, is_text=is_text)
     except answers_and_steps.BrokenTextError as broken:
@@ -133,47 +137,48 @@ def _read_row(place: str, row: Mapping[str, Any], names: answer_columns.AnswerNa
     return FileAnswer(place, query_id, question, answer)
 
 
-def _read_answer(
-    reader: _Reader, names: answer_columns.AnswerNames, error: str | None, *, is_text: bool
-) -> answers_and_steps.AnswerRow:
+def _read_answer(reader: _Reader, names: _Names, error: str | None, *, is_text: bool) -> answers_and_steps.AnswerRow:
     steps = _read_steps(reader, names)
-    contexts = reader.read(names.contexts, answers_and_steps.read_contexts, is_list=True)
-    if contexts is None and not names.contexts:
+    contexts = reader.read(names["contexts"], answers_and_steps.read_contexts, is_list=True)
+    if contexts is None and not names["contexts"]:
         contexts = as_contexts(find_cited(reader.row))
-    ids = reader.read_ids(names.context_ids, contexts)
+    ids = reader.read_ids(names["context_ids"], contexts)
     if contexts is None and ids is None and (contexts := find_contexts(steps)) is not None:
         ids = contexts.ids
-    seconds = reader.read(names.numbers["seconds"], answers_and_steps.read_amount)
-    if seconds is None and (milliseconds := reader.read(names.milliseconds, answers_and_steps.read_amount)) is not None:
+    seconds = reader.read(names["seconds"], answers_and_steps.read_amount)
+    if (
+        seconds is None
+        and (milliseconds := reader.read(names["milliseconds"], answers_and_steps.read_amount)) is not None
+    ):
         seconds = milliseconds / 1000
-    answer = None if error else reader.read_answer(names.answer, is_text=is_text)
-    if answer is None and error is None and names.answer:
+    answer = None if error else reader.read_answer(names["answer"], is_text=is_text)
+    if answer is None and error is None and names["answer"]:
         error = "the file has no answer to this query"
-        if names.answer == (MESSAGES,):
+        if names["answer"] == (MESSAGES,):
             error = "the conversation ends without an answer to the user's last turn"
     link = _read_link(reader.row.get("trace"))
     return answers_and_steps.AnswerRow(
         answer=answer,
         contexts=None if contexts is None else contexts.texts,
         context_ids=ids,
-        scores=reader.read_scores(names.scores, contexts, ids),
+        scores=reader.read_scores(names["scores"], contexts, ids),
         seconds=seconds,
-        input_tokens=reader.read(names.numbers["input_tokens"], answers_and_steps.read_count),
-        output_tokens=reader.read(names.numbers["output_tokens"], answers_and_steps.read_count),
-        cost=reader.read(names.numbers["cost"], answers_and_steps.read_amount),
+        input_tokens=reader.read(names["input_tokens"], answers_and_steps.read_count),
+        output_tokens=reader.read(names["output_tokens"], answers_and_steps.read_count),
+        cost=reader.read(names["cost"], answers_and_steps.read_amount),
         error=error,
         trace=link,
         steps=answers_and_steps.dump_steps(steps),
-        cache_read_tokens=reader.read(names.numbers["cache_read_tokens"], answers_and_steps.read_count),
-        cache_write_tokens=reader.read(names.numbers["cache_write_tokens"], answers_and_steps.read_count),
+        cache_read_tokens=reader.read(names["cache_read_tokens"], answers_and_steps.read_count),
+        cache_write_tokens=reader.read(names["cache_write_tokens"], answers_and_steps.read_count),
         truncated=answers_and_steps.is_truncated(reader.row) or None,
         answer_columns=answers_and_steps.dump_answer_columns(
             [
-                *(find_unread(reader.row) if contexts is None and ids is None and not names.contexts else ()),
+                *(find_unread(reader.row) if contexts is None and ids is None and not names["contexts"] else ()),
                 *(
                     (name, reader.row[name])
-                    for name in names.list_others(reader.row)
-                    if not (name in names.scores and _is_list_of_numbers(reader.row[name]))
+                    for name in list_other_answer_columns(names, reader.row)
+                    if not (name in names["scores"] and _is_list_of_numbers(reader.row[name]))
                 ),
             ]
         ),
@@ -182,9 +187,9 @@ def _read_answer(
     )
 
 
-def _read_steps(reader: _Reader, names: answer_columns.AnswerNames) -> tuple[Step, ...]:
+def _read_steps(reader: _Reader, names: _Names) -> tuple[Step, ...]:
     """What an agent did: in the column that the spec names, or under a usual name if it is a list of steps there."""
-    for name in names.steps:
+    for name in names["steps"]:
         try:
             if not answers_and_steps.is_missing(value := reader.row.get(name)) and (
                 steps := answers_and_steps.read_steps(value, f"'{name}'")

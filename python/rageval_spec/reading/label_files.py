@@ -14,10 +14,11 @@ from typing import Any, Literal, TypeAlias
 
 from rageval_spec.data.labels import Label
 from rageval_spec.errors import DataError
-from rageval_spec.reading.formats.column_layouts import guess_names, list_names, read_parts, require_columns
 from rageval_spec.reading.formats.text_files import format_of
 from rageval_spec.reading.formats.workbooks import SUFFIXES, read_sheet
+from rageval_spec.reading.missing_columns import guess_names, read_parts, require_columns
 from rageval_spec.reading.rows import read_rows
+from rageval_spec.recorded.json_path import list_keys
 from rageval_spec.wording import list_choices
 
 Form: TypeAlias = Literal["csv", "json", "xlsx", "label_studio"]
@@ -150,7 +151,7 @@ def _explain_absence(path: Path, part: str, present: Sequence[str], setting: str
     known = " or ".join(f"'{name}'" for name in LABEL_COLUMNS[part][:2])
     return (
         f"{path}: no column has the {part.replace('_', ' ')} (it is read from {known}, among others); the columns are "
-        f"{list_names(present)}. Name it: {setting.format(part=part, name=guess)}"
+        f"{list_keys(present)}. Name it: {setting.format(part=part, name=guess)}"
     )
 
 

@@ -10,19 +10,18 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from base64 import b64encode
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pydantic import Field
-
 from rageval_spec.data.tables import references_of
 from rageval_spec.errors import DataError
-from rageval_spec.reading.formats import column_layouts
-from rageval_spec.reading.rows import parse_list, refuse_absent
+from rageval_spec.reading.column_meanings import find_question_names, find_rivals
+from rageval_spec.reading.column_names import KNOWN_NAMES, QuestionColumns
+from rageval_spec.reading.missing_columns import explain_rivals, refuse_absent
+from rageval_spec.reading.rows import parse_list
 from rageval_spec.recorded.answers_and_steps import UnusableReplyError, is_missing, read_contexts, read_text
 
 if TYPE_CHECKING:
@@ -31,207 +30,8 @@ if TYPE_CHECKING:
     from rageval_spec.data.samples import Part
 
 
-REFERENCES = (
-    "reference", "ground_truth", "ground_truths", "expected_output", "expectedOutput", "reference_answer", "answers",
-    "expected_answer", "ground_truth_answer", "expected_response",
-)  # fmt: skip
-"""And `answer`, unless it is a system's answer."""
-REFERENCE_CONTEXTS = ("reference_contexts", "ground_truth_contexts")
-"""And `context`, unless a system retrieved it."""
-RELEVANT = ("relevant", "relevant_doc_ids", "reference_context_ids", "qrels", "chunk_id")
-ANSWERABLE, UNANSWERABLE = ("answerable", "is_answerable"), ("unanswerable", "is_impossible")
-ANSWERS = ("response", "actual_output", "actualOutput", "prediction", "generated_answer", "output", "completion")
-"""And `answer`."""
-CONTEXTS = ("contexts", "retrieved_contexts", "retrieval_context", "retrievalContext")
-"""And `context`, unless it is a reference context."""
-_MEASURED = (
-    *("latency", "latency_ms", "latencyMs", "seconds", "cost"),
-    *("input_tokens", "output_tokens", "prompt_tokens", "completion_tokens"),
-)
-"""Columns that only files of answers have: what an answer took."""
 _PARTS = ("reference", "reference_contexts", "answerable", "unanswerable", "group", "condition")
-KNOWN_NAMES = frozenset(
-    (*REFERENCES, "answer", *REFERENCE_CONTEXTS, "context", *ANSWERABLE, *UNANSWERABLE, "group", "condition")
-)
-_DEEPEVAL = frozenset({"expected_output", "expectedOutput", "actual_output", "actualOutput", *CONTEXTS[2:]})
 _YES, _NO = frozenset({"true", "yes", "1"}), frozenset({"false", "no", "0"})
-
-
-class QuestionColumns(column_layouts.QueryColumns):
-    """The names of the columns of the questions."""
-
-    query_id: str | None = Field(
-        default=None, description="The query's id. Default: `query_id`, `_id`, `id`, `question_id` or `qid`."
-    )
-    text: str | None = Field(
-        default=None,
-        description="The query's text. Default: `query`, `question`, `text`, `user_input`, `input` or `prompt`.",
-    )
-    reference: str | None = Field(
-        default=None,
-        description=(
-            "The gold answer, or a list of alternatives. Default: `reference`, `ground_truth`, `ground_truths`, "
-            "`expected_output`, `expectedOutput`, `reference_answer`, `answers`, `expected_answer`, "
-            "`ground_truth_answer` or `expected_response`, and `answer` unless it is a system's."
-        ),
-    )
-    reference_contexts: str | None = Field(
-        default=None,
-        description=(
-            "The texts that contain the gold answer. Default: `reference_contexts` or `ground_truth_contexts`, and "
-            "`context` unless a system retrieved it."
-        ),
-    )
-    answerable: str | None = Field(
-        default=None,
-        description="Whether the documents contain an answer: true or false. Default: `answerable` or `is_answerable`.",
-    )
-    unanswerable: str | None = Field(
-        default=None, description="The opposite of `answerable`. Default: `unanswerable` or `is_impossible`."
-    )
-    group: str | None = Field(
-        default=None, description="The group of variants of one question under different conditions. Default: `group`."
-    )
-    condition: str | None = Field(
-        default=None, description="The condition of a question within its group: clean, noisy. Default: `condition`."
-    )
-
-
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-
-
-def normalise(name: str) -> str:
-    """A name in snake case: `Ground Truth`, `groundTruth` and `ground-truth` are `ground_truth`."""
-    return "_".join(_HUMP.sub(" ", name).casefold().replace("-", " ").replace("_", " ").split())
-
-
-def spell_alike(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values with their names in snake case beside their own; a name that is there already keeps its value."""
-    return {**{normalise(name): value for name, value in values.items()}, **values}
-
-
-_GOLD = frozenset({*column_layouts.GOLD_WORDS, "golden", "ideal", "correct", "reply", "response", "output"})
-_SHORT, _LONG = ("|".join(sorted(word for word in _GOLD if (len(word) > 4) == is_long)) for is_long in (False, True))
-_GOLD_NOUN = re.compile(rf"(?:^(?:{_SHORT})|(?:{_LONG}))(?:|s|es|n|en)$")
-"""Long ones may end a compound: `goldanswers`, `Musterantwort`."""
-_NOT_A_KIND = frozenset({"text", "texts", "value", "values", "string", "content", "standard", "label", "field"})
-_ABOUT = frozenset({"is", "has", "num", "n", "no", "by", "at", "id", "nr"})
-"""Words that make a column one about answers, and not one of answers: `has_answer`, `answer_id`."""
-_PEOPLE = frozenset({"expert", "experts", "human", "humans", "annotator", "annotators", "specialist", "sme"})
-_WRITTEN = frozenset({"summary", "version", "wording", "written", "text"})
-
-
-def may_be_gold(name: str) -> bool:
-    """Whether a column of this name may hold gold answers, by the noun that its name ends in.
-
-    `gold_standard`, `answer2` and `answer_de` may, `answer_start`, `has_answer` and `expected_tools` may not.
-    """
-    words = re.findall(r"[^\W\d_]+", normalise(name))
-    if not words or words[0] in _ABOUT:
-        return False
-    if _is_of_people(words):
-        return True
-    while len(words) > 1 and (words[-1] in _NOT_A_KIND or (len(words[-1]) == 2 and words[-1] not in _ABOUT)):
-        words.pop()
-    return _GOLD_NOUN.search(words[-1]) is not None
-
-
-def _is_of_people(words: Sequence[str]) -> bool:
-    """Whether the words of a name say that people wrote the text: `summary_by_expert`, but not `checked_by_expert`."""
-    *before, last = words
-    if last in _PEOPLE and before:
-        is_written = before[-1] == "by" and not (len(before) > 1 and before[-2].endswith("ed"))
-        return is_written or _GOLD_NOUN.search(before[-1]) is not None
-    return words[0] in _PEOPLE and last in _WRITTEN
-
-
-def find_rivals(present: Collection[str], part: str = "reference") -> list[str]:
-    """The columns that may be the gold answers as well as `answer`, which no other column shows to be a system's.
-
-    None of them has a known name. Without rivals, `answer` is the gold answer. Where several columns beside `answer`
-    have known names of gold answers, these are the rivals of the `reference`: one may be a source.
-    """
-    known = [name for name in REFERENCES if name in present]
-    if part == "reference" and "answer" in present and len({normalise(name).removesuffix("s") for name in known}) > 1:
-        return known
-    if "answer" not in present or "answer" in answers_in(present) or any(name in present for name in REFERENCES):
-        return []
-    taken = {"answer", "context", *ANSWERS, *CONTEXTS, *RELEVANT, *REFERENCE_CONTEXTS, *column_layouts.QUESTIONS}
-    labels = ("label", "labels") if "prediction" in present else ()
-    return [name for name in present if normalise(name) not in taken and (may_be_gold(name) or name in labels)]
-
-
-def explain_rivals(rivals: Sequence[str], part: str, setting: str = "columns") -> tuple[str, str]:
-    """Why a file with rivals of `answer` is refused, and what to write.
-
-    Args:
-        rivals: the columns besides `answer`.
-        part: what is read from the file: the `reference` of a dataset, or the `answer` of a system.
-        setting: the key of the spec that gives names to columns.
-    """
-    if rivals[0] in REFERENCES:
-        ways = [column_layouts.write_mapping(setting.split("."), {part: name}) for name in rivals]
-        listed = " or ".join(map(repr, rivals))
-        return f"the gold answers may be in {listed}, and nothing says which", f"write {' or '.join(ways)}"
-    says, other = ("gold answers", "a system's") if part == "reference" else ("system's answers", "the gold answer")
-    listed = " or ".join(map(repr, ("answer", *rivals)))
-    rival, own = (column_layouts.write_mapping(setting.split("."), {part: name}) for name in (rivals[0], "answer"))
-    return (
-        f"the {says} may be in {listed}, and nothing shows which",
-        f"write {rival} if 'answer' is {other}, or else {own}",
-    )
-
-
-def answers_in(present: Collection[str]) -> tuple[str, ...]:
-    """The names of a file's columns with a system's answers, best first.
-
-    Without a column of references, contexts, traces, or of what an answer took, `answer` is a gold answer, as in
-    question answering sets.
-    """
-    found = tuple(name for name in ANSWERS if name in present)
-    shows = (*REFERENCES, *CONTEXTS, "trace", *_MEASURED)
-    if "answer" in present and not found and any(name in present for name in shows):
-        return ("answer",)
-    return found
-
-
-def contexts_in(present: Collection[str]) -> tuple[str, ...]:
-    """The names of a file's columns with the contexts that a system retrieved."""
-    found = tuple(name for name in CONTEXTS if name in present)
-    if "context" in present and not found and not _DEEPEVAL & set(present):
-        return ("context",)
-    return found
-
-
-def _names(present: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Find the parts of questions in a file with these columns."""
-    references = tuple(name for name in REFERENCES if name in present)
-    if not references and "answer" in present and "answer" not in answers_in(present):
-        references = ("answer",)
-    contexts = tuple(name for name in REFERENCE_CONTEXTS if name in present)
-    if "context" in present and not (answers_in(present) and "context" in contexts_in(present)):
-        contexts = (*contexts, "context")
-    return {
-        "reference": references,
-        "reference_contexts": contexts,
-        "answerable": ANSWERABLE,
-        "unanswerable": UNANSWERABLE,
-        "group": ("group",),
-        "condition": ("condition",),
-    }
-
-
-def list_other_names(present: Collection[str], columns: QuestionColumns, others: Collection[str]) -> list[str]:
-    """The names of a question file's columns that no part is read from and that hold nothing that a system made.
-
-    Args:
-        present: the names of all columns.
-        columns: the names that the spec gives to parts.
-        others: the columns that the ids, the texts and the relevant documents are read from.
-    """
-    read = {name for known in find_question_names(columns, present).values() for name in known}
-    taken = {*read, *others, *answers_in(present), *contexts_in(present)}
-    return [name for name in dict.fromkeys(present) if name not in taken]
 
 
 class QuestionRow(NamedTuple):
@@ -277,15 +77,6 @@ def _choose(path: Path, columns: QuestionColumns, present: Collection[str], sett
     if columns.reference is None and (rivals := find_rivals(present)):
         raise DataError(f"{path}: {'; '.join(explain_rivals(rivals, 'reference', setting))}")
     return find_question_names(columns, present)
-
-
-def find_question_names(columns: QuestionColumns, present: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """The columns of each part in a file with these columns: the one that the spec names, or those with known names."""
-    names = _names(present)
-    names.update((part, (name,)) for part in _PARTS if (name := getattr(columns, part)) is not None)
-    if columns.answerable is not None and columns.unanswerable is None:
-        names["unanswerable"] = ()
-    return names
 
 
 _PARTS_OF_SAMPLES: Mapping[str, Part] = {

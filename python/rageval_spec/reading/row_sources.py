@@ -17,14 +17,25 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel
 
 from rageval_spec.errors import DataError
-from rageval_spec.reading import question_files, rows
-from rageval_spec.reading.formats import column_layouts
+from rageval_spec.reading import rows
+from rageval_spec.reading.column_meanings import find_aliases, fold_names, has_foldable, list_aliases
+from rageval_spec.reading.column_names import (
+    ANSWERS,
+    CONTEXTS,
+    KNOWN_NAMES,
+    QUESTION_IDS,
+    QUESTIONS,
+    REFERENCES,
+    RELEVANT,
+    RecordColumn,
+)
 from rageval_spec.reading.formats.delimited import choose_separator, read_delimited, separator_of
 from rageval_spec.reading.formats.json_files import is_list, read_json_lines, read_remarks, text_of
 from rageval_spec.reading.formats.parquet import parquet_objects, read_parquet
+from rageval_spec.reading.formats.records import Records, with_absent
 from rageval_spec.reading.formats.row_shapes import OtherFilesError
 from rageval_spec.reading.formats.text_files import SEPARATORS, find_encoding
-from rageval_spec.reading.question_files import ANSWERS, CONTEXTS, KNOWN_NAMES, REFERENCES, RELEVANT
+from rageval_spec.reading.missing_columns import choose_keys
 from rageval_spec.reading.rows import RowFormat, parse_printed
 from rageval_spec.recorded.json_path import JsonPath, PathError, parse_path
 from rageval_spec.recorded.tool_layouts import ToolLayout, find_layout, name_layout
@@ -36,7 +47,7 @@ if TYPE_CHECKING:
 C = TypeVar("C", bound=BaseModel)
 Row = tuple[str, dict[str, Any]]
 
-_USUAL = frozenset({*column_layouts.QUESTION_IDS, *column_layouts.QUESTIONS, *KNOWN_NAMES, *RELEVANT})
+_USUAL = frozenset({*QUESTION_IDS, *QUESTIONS, *KNOWN_NAMES, *RELEVANT})
 FIRST_ROWS = 20
 """How many rows show what the columns of a file are."""
 QUICKLY_READ = 2**20
@@ -209,7 +220,7 @@ class RowFile:
         first = islice(self.rows(columns), FIRST_ROWS if not unfolding.is_empty else 1)
         return list(dict.fromkeys(name for _, row in first for name in row))
 
-    def records(self, columns: BaseModel, wanted: Sequence[column_layouts.RecordColumn]) -> column_layouts.Records:
+    def records(self, columns: BaseModel, wanted: Sequence[RecordColumn]) -> Records:
         """Columns of all rows; at once, where that finds the same as reading row by row, and else as text.
 
         Raises:
@@ -226,15 +237,13 @@ class RowFile:
             if not _holds_turns(found):
                 return found
         read = list(self.rows(columns))
-        keys = column_layouts.choose_keys(
-            str(self.path), wanted, list(dict.fromkeys(name for _, row in read for name in row))
-        )
+        keys = choose_keys(str(self.path), wanted, list(dict.fromkeys(name for _, row in read for name in row)))
         values = {
             column.name: [text_of(place, f"'{key}'", column.kind, row.get(key)) for place, row in read]
             for column, key in keys.items()
         }
         frame = pl.DataFrame(values, schema=dict.fromkeys(values, pl.String))
-        return column_layouts.Records(column_layouts.with_absent(frame, wanted), lambda number: read[number][0])
+        return Records(with_absent(frame, wanted), lambda number: read[number][0])
 
     @cached_property
     def tool(self) -> ToolLayout | None:
@@ -349,7 +358,7 @@ class RowFile:
         return (unfolding.apply(place, row) for place, row in islice(self.read(), most))
 
 
-def _holds_turns(records: column_layouts.Records) -> bool:
+def _holds_turns(records: Records) -> bool:
     """Whether a text may be a conversation, which `RowFile.rows` replaces by its last turn."""
     import polars as pl
 
@@ -410,26 +419,8 @@ def _is_usable(part: str, value: Any) -> bool:
 ABSENT = object()
 """What `find_value` gives where a row has nothing."""
 JOINER = "|"
-_TAKEN = frozenset(
-    {*column_layouts.QUESTION_IDS, *column_layouts.QUESTIONS, *REFERENCES, *ANSWERS, *CONTEXTS, "answer", "context"}
-)
+_TAKEN = frozenset({*QUESTION_IDS, *QUESTIONS, *REFERENCES, *ANSWERS, *CONTEXTS, "answer", "context"})
 """Names that an entry of `metadata` does not give to a row: the row's own columns say what they stand for."""
-_EXACT = frozenset({*column_layouts.QUESTIONS, *ANSWERS, "answer"})
-_FOLDED = frozenset(
-    {*column_layouts.QUESTION_IDS, *column_layouts.QUESTIONS, *KNOWN_NAMES, *ANSWERS, *CONTEXTS, *RELEVANT}
-)
-_ALIASED: Mapping[str, frozenset[str]] = {
-    "query_id": frozenset(column_layouts.QUESTION_IDS),
-    "text": frozenset(column_layouts.QUESTIONS),
-    "reference": frozenset(REFERENCES),
-    "reference_contexts": frozenset(question_files.REFERENCE_CONTEXTS),
-    "answerable": frozenset(question_files.ANSWERABLE[1:]),
-    "unanswerable": frozenset(question_files.UNANSWERABLE[1:]),
-    "relevant": frozenset(RELEVANT),
-    "answer": frozenset({*ANSWERS, "answer"}),
-    "contexts": frozenset(CONTEXTS),
-}
-"""The names of parts that columns in other spellings are read as even beside exact names of other parts."""
 
 
 @dataclass(frozen=True)
@@ -498,47 +489,6 @@ def split_joined(value: Any) -> Any:
     return value.split(JOINER) if is_joined else value
 
 
-def fold_names(row: Mapping[str, Any], kept: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """The row with known names in place of names that differ from them only in case, spaces or hyphens.
-
-    Of several columns that stand for one name, the first has it, and the others keep theirs.
-    """
-    folded: dict[str, Any] = {}
-    for name, value in row.items():
-        known = _fold(name, row, kept)
-        folded[name if known in folded else known] = value
-    return folded
-
-
-def find_aliases(row: Mapping[str, Any], known: frozenset[str], kept: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """The values of a row whose names are other spellings of some known names, by known name."""
-    if not known:
-        return {}
-    folded = fold_names(row, kept)
-    return {name: value for name, value in folded.items() if name in known and name not in row}
-
-
-def has_foldable(names: Iterable[str]) -> bool:
-    """Whether a name stands for a known one, and no column has the exact name of a question or an answer."""
-    present = list(names)
-    is_exact = any(name in _EXACT for name in present)
-    return not is_exact and any(name not in fold_names({name: 0}) for name in present)
-
-
-def list_aliases(names: Iterable[str], named: Collection[str] = ()) -> frozenset[str]:
-    """The known names that a file's columns spell in another way, of parts without a column of an exact name.
-
-    `ID` beside `question` is the id. Other known names, such as `group`, are too usual to be read so.
-
-    Args:
-        names: the names of the columns.
-        named: the parts for which the spec names a column.
-    """
-    present = dict.fromkeys(names, 0)
-    known = [words for part, words in _ALIASED.items() if part not in named and not words & present.keys()]
-    return frozenset(find_aliases(present, frozenset().union(*known)))
-
-
 def find_value(place: str, path: JsonPath, row: Mapping[str, Any]) -> Any:
     """The value at a path, or `ABSENT`.
 
@@ -570,10 +520,3 @@ def open_text(value: Any) -> Any:
         if isinstance(found, dict | list):
             return found
     return value
-
-
-def _fold(name: str, row: Mapping[str, Any], kept: frozenset[str]) -> str:
-    if name in _FOLDED or name in kept:
-        return name
-    folded = question_files.normalise(name)
-    return folded if folded in _FOLDED and folded not in row else name

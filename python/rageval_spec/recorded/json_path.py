@@ -150,7 +150,7 @@ def _describe(value: Any, step: Any) -> str:
     return f"is {name_kind(value)}, which has no {step if isinstance(step, int) else repr(step)}"
 
 
-_MOST_SHOWN = 12
+MOST_SHOWN = 12
 
 
 def name_kind(value: Any) -> str:
@@ -163,5 +163,5 @@ def name_kind(value: Any) -> str:
 
 def list_keys(keys: Sequence[Any]) -> str:
     """`'a', 'b'`, shortened if there are many; `nothing` if there are none."""
-    shown = ", ".join(repr(key) for key in keys[:_MOST_SHOWN])
-    return (shown + (", ..." if len(keys) > _MOST_SHOWN else "")) or "nothing"
+    shown = ", ".join(repr(key) for key in keys[:MOST_SHOWN])
+    return (shown + (", ..." if len(keys) > MOST_SHOWN else "")) or "nothing"

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.reading.formats.column_layouts import list_names
 from rageval_spec.reading.formats.delimited import delimited_objects, header_of
 from rageval_spec.reading.formats.text_files import format_of
 from rageval_spec.reading.formats.workbooks import SUFFIXES, read_sheet
 from rageval_spec.reading.label_files import flatten_review, flatten_tasks, is_review_file, is_task
 from rageval_spec.reading.rows import read_rows
+from rageval_spec.recorded.json_path import list_keys
 from rageval_spec.review.criteria import ReviewCriterion, make_criterion
 from rageval_spec.review.form_files import CONTROLS, SHEET, SHOWS_JUDGE
 from rageval_spec.review.form_rows import (
@@ -119,13 +119,13 @@ def _read_table(path: Path, rows: Sequence[tuple[str, Mapping[str, Any]]]) -> Fi
     if ROW not in header:
         raise DataError(
             f"{path}: there is no column '{ROW}', so this is not a form of 'review select', or the column was removed; "
-            f"the columns are {list_names(header)}. Labels in a table of your own need no import"
+            f"the columns are {list_keys(header)}. Labels in a table of your own need no import"
         )
     columns = {name: asked for name in header if (asked := read_column(name.strip().lstrip("'"))) is not None}
     if not columns:
         raise DataError(
             f"{path}: no column is to be filled in, such as 'faithfulness [yes/no]'; the columns are "
-            f"{list_names(header)}. Keep the headers as they were"
+            f"{list_keys(header)}. Keep the headers as they were"
         )
     entries: list[FormEntry] = []
     remarks: list[tuple[str, str]] = []

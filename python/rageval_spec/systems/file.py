@@ -19,18 +19,15 @@ from rageval_spec.errors import DataError, UsageError
 from rageval_spec.kernels.inputs import check_bounds
 from rageval_spec.plugin import Answering, GeneratingNode, InputFile, System
 from rageval_spec.plugin.plugin import FileReading
-from rageval_spec.reading.answer_columns import (
-    AnswerColumns,
-    advise_answers,
-    explain_ambiguity,
-    find_answer_names,
-    holds_answers,
-)
-from rageval_spec.reading.formats.column_layouts import RUN, Records, list_names, run_table
+from rageval_spec.reading.column_meanings import find_answer_names, holds_answers, list_other_answer_columns
+from rageval_spec.reading.column_names import RUN, AnswerColumns
+from rageval_spec.reading.formats.records import Records, run_table
 from rageval_spec.reading.formats.row_shapes import LIST_KEYS
 from rageval_spec.reading.formats.text_files import ForeignFileError, format_of, text_lines
+from rageval_spec.reading.missing_columns import advise_answers, explain_ambiguity, find_absent
 from rageval_spec.reading.row_sources import RowFile, open_text
-from rageval_spec.reading.rows import RowFormat, find_absent
+from rageval_spec.reading.rows import RowFormat
+from rageval_spec.recorded.json_path import list_keys
 from rageval_spec.recorded.tool_layouts import Layout
 from rageval_spec.wording import count_noun
 
@@ -180,7 +177,7 @@ class File(System[FileNode]):
             if present is None or not self._look_for_answers(file.path):
                 continue
             columns = self._source(file.path).resolve(self.node.columns, _MOST_DESCRIBED)
-            found |= dict.fromkeys(find_answer_names(columns, present).list_others(present))
+            found |= dict.fromkeys(list_other_answer_columns(find_answer_names(columns, present), present))
         return [*found]
 
     def describe_files(self) -> Iterator[FileReading]:
@@ -191,11 +188,12 @@ class File(System[FileNode]):
             columns = source.resolve(self.node.columns, _MOST_DESCRIBED)
             names = find_answer_names(columns, source.unfold_names(columns))
             originals = source.find_originals(columns)
-            shown = {part: originals.get(name, name) for part, name in names.list_first().items()}
+            first_names = {part: known[0] for part, known in names.items() if known and part != "milliseconds"}
+            shown = {part: originals.get(name, name) for part, name in first_names.items()}
             _, first = next(source.rows(columns))
-            if names.scores and not isinstance(open_text(first.get(names.scores[0])), list):
+            if names["scores"] and not isinstance(open_text(first.get(names["scores"][0])), list):
                 del shown["scores"]  # what people or judges said
-            details = [*source.list_details(), *(f"milliseconds in '{name}'" for name in names.milliseconds[:1])]
+            details = [*source.list_details(), *(f"milliseconds in '{name}'" for name in names["milliseconds"][:1])]
             path = self.node.path
             yield FileReading(path if isinstance(path, str) else path[str(file.key[-1])], tuple(details), shown)
 
@@ -266,7 +264,7 @@ class File(System[FileNode]):
             return True
         columns = self.node.columns.over(RUN, "columns")
         if not any(column.mapped or {*column.known} & {*present} for column in columns if column.name != "query_id"):
-            message = f"neither a ranking nor answers: the columns are {list_names(present)}"
+            message = f"neither a ranking nor answers: the columns are {list_keys(present)}"
             raise DataError(f"{path}: {message}; {advise_answers(present)}")
         return False
 

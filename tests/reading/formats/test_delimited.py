@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_spec.errors import DataError
-from rageval_spec.reading.formats.column_layouts import RecordColumn
+from rageval_spec.reading.column_names import RecordColumn
 from rageval_spec.reading.formats.delimited import (
     delimited_objects,
     header_of,

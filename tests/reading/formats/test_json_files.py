@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_spec.errors import DataError
-from rageval_spec.reading.formats.column_layouts import RecordColumn
+from rageval_spec.reading.column_names import RecordColumn
 from rageval_spec.reading.formats.json_files import NotOneDocumentError, read_document, read_json_lines
 from tests.plugins import COMPRESSIONS, write
 

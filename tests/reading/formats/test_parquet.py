@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_spec.errors import DataError
+from rageval_spec.reading.column_names import CORPUS, QRELS
 from rageval_spec.reading.formats import parquet as module
-from rageval_spec.reading.formats.column_layouts import CORPUS, QRELS
 from rageval_spec.reading.formats.parquet import parquet_columns, parquet_objects, read_parquet
 from rageval_spec.reading.formats.text_files import ForeignFileError
 from tests.plugins import write

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
     from rageval_spec.plugin import Node
     from rageval_spec.plugin.budget import Budget
-    from rageval_spec.reading.formats.column_layouts import CorpusColumns
+    from rageval_spec.reading.column_names import CorpusColumns
     from rageval_spec.spec.blocks.spec_node import Spec
 
 
@@ -358,7 +358,7 @@ def read_columns(text: str) -> CorpusColumns:
     """The names of the keys of a corpus in a text such as `doc_id: url, text: body`, with or without braces."""
     import yaml
 
-    from rageval_spec.reading.formats.column_layouts import CorpusColumns
+    from rageval_spec.reading.column_names import CorpusColumns
 
     try:
         names = yaml.safe_load("{" + text.strip().removeprefix("{").removesuffix("}") + "}")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from rageval_spec.generation.offline_set import OfflineSet
-    from rageval_spec.reading.formats.column_layouts import CorpusColumns
+    from rageval_spec.reading.column_names import CorpusColumns
 
 
 _COUNTED = ("type", "difficulty", "language", "split")

@@ -194,7 +194,7 @@ def write_for_file(
 
 
 def _describe_unused(findings: Findings) -> str:
-    from rageval_spec.reading.question_files import may_be_gold
+    from rageval_spec.reading.column_names import may_be_gold
     from rageval_spec.wording import list_choices
 
     said = f"the spec does not use {list_choices([*map(repr, findings.unused)])}"
@@ -230,8 +230,7 @@ def _find_config(tool: Tool, folder: Path) -> Path:
 
 
 def _parse_columns(columns: Sequence[str]) -> dict[str, str]:
-    from rageval_spec.reading.answer_columns import AnswerColumns
-    from rageval_spec.reading.question_files import QuestionColumns
+    from rageval_spec.reading.column_names import AnswerColumns, QuestionColumns
 
     known = sorted({*QuestionColumns.model_fields, *AnswerColumns.model_fields, "relevant"} - {"doc_id", "score"})
     found = dict(_split_column(column) for column in columns)

@@ -17,10 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rageval_spec import registry
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.plugin import Context, Dataset, System
-from rageval_spec.reading.answer_columns import AnswerColumns
-from rageval_spec.reading.formats.column_layouts import says_gold
+from rageval_spec.reading.column_names import AnswerColumns, QuestionColumns, says_gold
 from rageval_spec.reading.formats.text_files import format_of
-from rageval_spec.reading.question_files import QuestionColumns
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:

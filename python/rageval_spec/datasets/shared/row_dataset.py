@@ -19,11 +19,35 @@ from rageval_spec.errors import DataError
 from rageval_spec.plugin import Dataset, DatasetNode, InputFile
 from rageval_spec.plugin.plugin import FileReading
 from rageval_spec.reading import question_files
-from rageval_spec.reading.formats import column_layouts
+from rageval_spec.reading.column_meanings import chosen_names, find_question_names, find_rivals, list_other_names
+from rageval_spec.reading.column_names import (
+    CORPUS,
+    QRELS,
+    QUERIES,
+    QUESTION_IDS,
+    QUESTIONS,
+    RELEVANT,
+    CorpusColumns,
+    QrelsColumns,
+    QuestionColumns,
+    RecordColumn,
+    normalise,
+)
 from rageval_spec.reading.formats.json_files import VARIABLES, read_json_lines, text_of
+from rageval_spec.reading.formats.records import Records, corpus_table, qrels_table, queries_table
 from rageval_spec.reading.formats.text_files import ForeignFileError
+from rageval_spec.reading.missing_columns import (
+    choose_keys,
+    explain_absent,
+    explain_rivals,
+    find_absent,
+    guess_names,
+    guess_question,
+    write_mapping,
+)
 from rageval_spec.reading.row_sources import RowFile
-from rageval_spec.reading.rows import RowFormat, find_absent, list_columns, recognise_format, split_ids
+from rageval_spec.reading.rows import RowFormat, list_columns, recognise_format, split_ids
+from rageval_spec.recorded.json_path import list_keys
 from rageval_spec.recorded.tool_layouts import Layout
 
 if TYPE_CHECKING:
@@ -67,7 +91,7 @@ class FileDataset(Dataset[N]):
         absent = [c for c in required if c.required and not c.mapped and not any(name in present for name in c.known)]
         if absent:
             taken = {name for column in required for name in column.known}
-            message, hint = column_layouts.explain_absent(absent, present, taken)
+            message, hint = explain_absent(absent, present, taken)
             yield FileFault((key,), f"{file}: {message}", hint)
 
     def has_columns(self, key: str) -> bool:
@@ -80,7 +104,7 @@ class FileDataset(Dataset[N]):
         return columns if key == "path" else getattr(columns, key)
 
     @abstractmethod
-    def columns_of(self, key: str) -> Sequence[column_layouts.RecordColumn]:
+    def columns_of(self, key: str) -> Sequence[RecordColumn]:
         """The columns that are read from a key's file."""
 
     def path_of(self, key: str) -> Path:
@@ -117,7 +141,7 @@ class FileDataset(Dataset[N]):
 
     def load_corpus(self) -> pl.DataFrame:
         """The documents of a JSON Lines file."""
-        return column_layouts.corpus_table(read_json_lines(self.path_of("corpus"), self.columns_of("corpus")))
+        return corpus_table(read_json_lines(self.path_of("corpus"), self.columns_of("corpus")))
 
 
 def _setting_of(key: str) -> tuple[str, ...]:
@@ -125,19 +149,19 @@ def _setting_of(key: str) -> tuple[str, ...]:
     return ("columns",) if key == "path" else ("columns", key)
 
 
-_ID = column_layouts.RecordColumn("query_id", column_layouts.QUESTION_IDS, "id")
-_TEXT = column_layouts.RecordColumn("text", column_layouts.QUESTIONS)
-_RELEVANT = column_layouts.RecordColumn("relevant", question_files.RELEVANT, "id")
+_ID = RecordColumn("query_id", QUESTION_IDS, "id")
+_TEXT = RecordColumn("text", QUESTIONS)
+_RELEVANT = RecordColumn("relevant", RELEVANT, "id")
 _QUERIES = (
     _ID,
-    _TEXT._replace(known=tuple(dict.fromkeys((*column_layouts.QUERIES[1].known, *column_layouts.QUESTIONS)))),
+    _TEXT._replace(known=tuple(dict.fromkeys((*QUERIES[1].known, *QUESTIONS)))),
 )
 _ROWS_LOOKED_AT = 20
 _MOST_DESCRIBED = 1000
 """How many rows of a long file show what its columns are."""
 
 
-class RowColumns(question_files.QuestionColumns):
+class RowColumns(QuestionColumns):
     """The names of the columns of a row, and under `corpus` those of the documents."""
 
     relevant: str | None = Field(
@@ -147,9 +171,7 @@ class RowColumns(question_files.QuestionColumns):
             "`relevant`, `relevant_doc_ids`, `reference_context_ids` or `qrels`."
         ),
     )
-    corpus: column_layouts.CorpusColumns = Field(
-        default_factory=column_layouts.CorpusColumns, description="The names of the keys in `corpus`."
-    )
+    corpus: CorpusColumns = Field(default_factory=CorpusColumns, description="The names of the keys in `corpus`.")
 
 
 class QuestionsNode(DatasetNode):
@@ -181,19 +203,13 @@ class QuestionsNode(DatasetNode):
     corpus: str | None = Field(default=None, description="The documents, a JSON Lines file; plain, `.gz` or `.zst`.")
 
 
-class TabularColumns(question_files.QuestionColumns):
+class TabularColumns(QuestionColumns):
     """The column names of `path`; those of the other files are under `queries` and `corpus`."""
 
-    doc_id: str | None = Field(default=None, description=column_layouts.QrelsColumns.model_fields["doc_id"].description)
-    relevance: str | None = Field(
-        default=None, description=column_layouts.QrelsColumns.model_fields["relevance"].description
-    )
-    queries: question_files.QuestionColumns = Field(
-        default_factory=question_files.QuestionColumns, description="The column names of `queries`."
-    )
-    corpus: column_layouts.CorpusColumns = Field(
-        default_factory=column_layouts.CorpusColumns, description="The column names of `corpus`."
-    )
+    doc_id: str | None = Field(default=None, description=QrelsColumns.model_fields["doc_id"].description)
+    relevance: str | None = Field(default=None, description=QrelsColumns.model_fields["relevance"].description)
+    queries: QuestionColumns = Field(default_factory=QuestionColumns, description="The column names of `queries`.")
+    corpus: CorpusColumns = Field(default_factory=CorpusColumns, description="The column names of `corpus`.")
 
 
 class TabularNode(DatasetNode):
@@ -271,7 +287,7 @@ class RowDataset(FileDataset[R]):
         elif key == "path":
             load_qrels, why = None, self._explain_no_judgements()
         else:
-            load_qrels = partial(self._load, "path", column_layouts.qrels_table)
+            load_qrels = partial(self._load, "path", qrels_table)
         return Collection(
             name=self.context.name,
             load_qrels=load_qrels,
@@ -305,12 +321,12 @@ class RowDataset(FileDataset[R]):
         columns = {"query_id": named.pop("query_id"), **judged}
         return {"columns": columns, "query_columns": queries, "corpus_columns": corpus}
 
-    def columns_of(self, key: str) -> Sequence[column_layouts.RecordColumn]:
+    def columns_of(self, key: str) -> Sequence[RecordColumn]:
         if key == "path" and self._question_key != "path":
-            return self._named_of(key, column_layouts.QRELS)
+            return self._named_of(key, QRELS)
         if key == "path":
             return self._named_of(key, self._asked_in(key))[1 if self._numbers_rows else 0 :]
-        return self._named_of(key, _QUERIES if key == "queries" else column_layouts.CORPUS)
+        return self._named_of(key, _QUERIES if key == "queries" else CORPUS)
 
     def list_columns(self, key: str) -> Sequence[str] | None:
         """The names of the columns of a key's file; None if that takes long, or if the file is missing.
@@ -353,7 +369,7 @@ class RowDataset(FileDataset[R]):
         """Also report names that belong elsewhere, and guess the columns of a file without known names."""
         misplaced = [*self._find_misplaced(present)] if key == "path" and "queries" in self.files else []
         for part, name in misplaced:
-            mapping = column_layouts.write_mapping(("columns", "queries"), {part: name})
+            mapping = write_mapping(("columns", "queries"), {part: name})
             message = f"{file} has the judgements but no column {name!r}"
             yield FileFault(("columns", part), message, f"for the columns of {self.files['queries']} write {mapping}")
         if key == "path" and self._is_tabular and self._is_unknown(present):
@@ -366,20 +382,20 @@ class RowDataset(FileDataset[R]):
                     yield fault._replace(hint=hint or fault.hint) if fault.key == (key,) else fault
         if key != self._question_key or self._columns(key).reference is not None:
             return
-        if rivals := question_files.find_rivals(present):
-            message, advice = question_files.explain_rivals(rivals, "reference", ".".join(_setting_of(key)))
+        if rivals := find_rivals(present):
+            message, advice = explain_rivals(rivals, "reference", ".".join(_setting_of(key)))
             yield FileFault((key,), f"{file}: {message}", advice)
 
     def _find_misplaced(self, present: Sequence[str]) -> Iterator[tuple[str, str]]:
         """The parts of questions that the spec names for the file of the judgements, which does not have them."""
-        for part in question_files.QuestionColumns.model_fields:
+        for part in QuestionColumns.model_fields:
             name = getattr(self.node.columns, part)
             if part != "query_id" and name is not None and name not in present:
                 yield part, name
 
     def _is_unknown(self, present: Sequence[str]) -> bool:
         """Whether `path` has neither judgements nor questions under a known or mapped name."""
-        texts, documents = self._named_of("path", (_TEXT, column_layouts.QRELS[1]))
+        texts, documents = self._named_of("path", (_TEXT, QRELS[1]))
         named = texts.mapped or documents.mapped or "queries" in self.files
         return not named and not any(name in present for name in (*texts.known, *documents.known))
 
@@ -389,31 +405,31 @@ class RowDataset(FileDataset[R]):
         question, names = self._guess(present)
         advice = []
         if names:
-            advice.append(f"for questions with gold answers write {column_layouts.write_mapping(('columns',), names)}")
+            advice.append(f"for questions with gold answers write {write_mapping(('columns',), names)}")
         if question is None:
-            judged = column_layouts.guess_names([column.name for column in column_layouts.QRELS], present)
-            if len(judged) == len(column_layouts.QRELS):
-                advice.append(f"for judgements write {column_layouts.write_mapping(('columns',), judged)}")
-        return message + column_layouts.list_names(present), "; ".join(advice)
+            judged = guess_names([column.name for column in QRELS], present)
+            if len(judged) == len(QRELS):
+                advice.append(f"for judgements write {write_mapping(('columns',), judged)}")
+        return message + list_keys(present), "; ".join(advice)
 
     def _guess_columns(self, present: Sequence[str]) -> str | None:
         """The mapping to write where the questions have no known name; also of gold answers, if they have none."""
         (text,) = self._named_of("path", (_TEXT,))
         if text.mapped or any(name in present for name in text.known) or not self._numbers_rows:
             return None
-        has_reference = question_files.find_question_names(self._columns("path"), present)["reference"]
+        has_reference = find_question_names(self._columns("path"), present)["reference"]
         _, names = self._guess(present, ("text",) if has_reference else ("text", "reference"))
-        return f"write {column_layouts.write_mapping(('columns',), names)}" if names else None
+        return f"write {write_mapping(('columns',), names)}" if names else None
 
     def _guess(
         self, present: Sequence[str], parts: Sequence[str] = ("text", "reference")
     ) -> tuple[str | None, dict[str, str]]:
         """The column whose values are questions, and the columns that may be the parts."""
         rows = self._source("path").rows(self._columns("path"))
-        question = column_layouts.guess_question([row for _, row in islice(rows, _ROWS_LOOKED_AT)], present)
+        question = guess_question([row for _, row in islice(rows, _ROWS_LOOKED_AT)], present)
         names = {} if question is None else {"text": question}
         wanted = [part for part in parts if part not in names]
-        return question, names | column_layouts.guess_names(wanted, present, names.values())
+        return question, names | guess_names(wanted, present, names.values())
 
     def describe_files(self) -> Iterator[FileReading]:
         """How the file with the questions is read; a long one by its first rows."""
@@ -425,16 +441,16 @@ class RowDataset(FileDataset[R]):
         has_id = self.node.ids == "field" or not {*ids.known}.isdisjoint(present)
         is_numbered = key == "path" and (self.node.ids == "row" or not has_id)
         wanted = {"query_id": () if is_numbered else ids.known, "text": text.known}
-        wanted |= question_files.find_question_names(columns, present)
+        wanted |= find_question_names(columns, present)
         wanted |= {"relevant": relevant.known if self._reads_relevant else ()}
         found = {
             part: name for part, names in wanted.items() if (name := next((n for n in names if n in present), None))
         }
         details = [*source.list_details(), *(("ids are row numbers",) if is_numbered else ())]
         remarks = {} if source.is_long else source.remarks
-        said = {question_files.normalise(key).removesuffix("_at"): value for key, value in remarks.items()}
+        said = {normalise(key).removesuffix("_at"): value for key, value in remarks.items()}
         details += [f"{key} {said[key]}" for key in ("version", "created") if key in said]
-        others = question_files.list_other_names(present, columns, {*found.values(), VARIABLES})
+        others = list_other_names(present, columns, {*found.values(), VARIABLES})
         shown = {part: originals.get(name, name) for part, name in found.items()}
         kept = (name for name in others if name and name not in originals.values())
         yield FileReading(self.files[key], tuple(details), shown, tuple(kept))
@@ -455,7 +471,7 @@ class RowDataset(FileDataset[R]):
         judged: frozenset[Part] = frozenset({"relevant"})
         if key is None:
             return judged
-        names = question_files.find_question_names(self._columns(key), source.list_names(self._columns(key)) or ())
+        names = find_question_names(self._columns(key), source.list_names(self._columns(key)) or ())
         names["relevant"] = self._relevant.known if self._reads_relevant else ()
         filled = question_files.find_filled((row for _, row in self._rows()), names)
         return filled | judged if key == "queries" or "qrels" in self.files else filled
@@ -482,7 +498,7 @@ class RowDataset(FileDataset[R]):
             present = self._header("path")
         except DataError:
             return None
-        texts, documents = self._named_of("path", (_TEXT, column_layouts.QRELS[1]))
+        texts, documents = self._named_of("path", (_TEXT, QRELS[1]))
         is_judged = any(name in present for name in documents.known)
         return "path" if not is_judged and any(name in present for name in texts.known) else None
 
@@ -493,24 +509,22 @@ class RowDataset(FileDataset[R]):
         if self.node.ids != "auto" or "qrels" in self.files or columns.query_id is not None:
             return self.node.ids == "row"
         if self._source("path").form in ("csv", "parquet"):
-            return not any(name in self._header("path") for name in column_layouts.QUESTION_IDS)
-        return not any(name in row for _, row in self._rows() for name in column_layouts.QUESTION_IDS)
+            return not any(name in self._header("path") for name in QUESTION_IDS)
+        return not any(name in row for _, row in self._rows() for name in QUESTION_IDS)
 
-    def _asked_in(self, key: str) -> tuple[column_layouts.RecordColumn, ...]:
+    def _asked_in(self, key: str) -> tuple[RecordColumn, ...]:
         """The columns of ids and of texts in a file of questions."""
         if key == "queries":
             return _QUERIES
         return (_ID if self._is_tabular else _ID._replace(advice="number the rows with 'ids: row'"), _TEXT)
 
     @property
-    def _relevant(self) -> column_layouts.RecordColumn:
+    def _relevant(self) -> RecordColumn:
         return self._named_of("path", (_RELEVANT,))[0]
 
-    def _named_of(
-        self, key: str, columns: Sequence[column_layouts.RecordColumn]
-    ) -> tuple[column_layouts.RecordColumn, ...]:
+    def _named_of(self, key: str, columns: Sequence[RecordColumn]) -> tuple[RecordColumn, ...]:
         """Columns of a key's file, under the names that the spec or a tool's layout gives."""
-        found: tuple[column_layouts.RecordColumn, ...] = self._columns(key).over(columns, *_setting_of(key))
+        found: tuple[RecordColumn, ...] = self._columns(key).over(columns, *_setting_of(key))
         return found
 
     def _source(self, key: str) -> RowFile:
@@ -555,24 +569,22 @@ class RowDataset(FileDataset[R]):
         key = self._question_key or "path"
         return self._source(key).rows(self._columns(key))
 
-    def _load(self, key: str, make_table: Callable[[column_layouts.Records], pl.DataFrame]) -> pl.DataFrame:
+    def _load(self, key: str, make_table: Callable[[Records], pl.DataFrame]) -> pl.DataFrame:
         return make_table(self._source(key).records(self._columns(key), self.columns_of(key)))
 
     def load_corpus(self) -> pl.DataFrame:
-        return self._load("corpus", column_layouts.corpus_table) if self._is_tabular else super().load_corpus()
+        return self._load("corpus", corpus_table) if self._is_tabular else super().load_corpus()
 
     def _load_queries(self) -> pl.DataFrame:
         import polars as pl
 
         key = self._question_key or "path"
         if key == "queries" or not self._numbers_rows:
-            return self._load(key, column_layouts.queries_table)
+            return self._load(key, queries_table)
         numbers = pl.int_range(1, pl.len() + 1).cast(pl.String).alias("query_id")
         return self._load(
             key,
-            lambda found: column_layouts.queries_table(
-                column_layouts.Records(found.frame.with_columns(numbers), found.locate)
-            ),
+            lambda found: queries_table(Records(found.frame.with_columns(numbers), found.locate)),
         )
 
     def _load_references(self) -> pl.DataFrame | None:
@@ -592,12 +604,12 @@ class RowDataset(FileDataset[R]):
         """The columns among those of the question file that no part is read from."""
         key = self._question_key or "path"
         first = next(self._rows())[1]
-        read = column_layouts.chosen_names(self.columns_of(key), first)
+        read = chosen_names(self.columns_of(key), first)
         if self._reads_relevant:
-            read |= column_layouts.chosen_names([self._relevant], present)
+            read |= chosen_names([self._relevant], present)
         if isinstance(first.get(VARIABLES), Mapping):
             read.add(VARIABLES)
-        return question_files.list_other_names([name for name in present if name], self._columns(key), read)
+        return list_other_names([name for name in present if name], self._columns(key), read)
 
     def _load_relevant(self) -> pl.DataFrame | None:
         import polars as pl
@@ -618,7 +630,7 @@ class RowDataset(FileDataset[R]):
             return None
         names = ("query_id", "doc_id", "relevance")
         frame = pl.DataFrame(judgements, schema=dict.fromkeys(names, pl.String), orient="row")
-        return column_layouts.qrels_table(column_layouts.Records(frame, lambda index: places[index]))
+        return qrels_table(Records(frame, lambda index: places[index]))
 
     def _explain_no_relevant(self) -> str:
         relevant = self.node.columns.over((_RELEVANT,), "columns")[0]
@@ -628,7 +640,7 @@ class RowDataset(FileDataset[R]):
 
     def _explain_no_judgements(self) -> str:
         path, present = self.path_of("path"), self._header("path")
-        if listed := next((name for name in question_files.RELEVANT if name in present), None):
+        if listed := next((name for name in RELEVANT if name in present), None):
             return f"{path}: write use: golden to read the relevant documents in '{listed}'"
         return f"{path}: the file has questions but no column of relevant documents"
 
@@ -642,7 +654,7 @@ class RowDataset(FileDataset[R]):
         for number, (place, row) in enumerate(self._source(key).rows(self._columns(key), wanted), 1):
             query_id: str | None = str(number)
             if not is_numbered:
-                id_key = id_key or column_layouts.choose_keys(place, (column,), list(row))[column]
+                id_key = id_key or choose_keys(place, (column,), list(row))[column]
                 query_id = text_of(place, f"'{id_key}'", "id", row.get(id_key))
             if not query_id:
                 raise DataError(f"{place}: no query_id")

@@ -14,10 +14,9 @@ from pydantic import Field
 from rageval_spec.data.traces import Document, Feedback, Trace, TraceLink
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.exchange.shared.contracts import SourceNode, TraceSource
-from rageval_spec.reading.formats.column_layouts import QUESTION_IDS, QUESTIONS
+from rageval_spec.reading.column_meanings import answers_in, contexts_in, list_aliases
+from rageval_spec.reading.column_names import QUESTION_IDS, QUESTIONS, REFERENCE_CONTEXTS, REFERENCES, normalise
 from rageval_spec.reading.formats.row_shapes import ask_last_turn
-from rageval_spec.reading.question_files import REFERENCE_CONTEXTS, REFERENCES, answers_in, contexts_in, normalise
-from rageval_spec.reading.row_sources import list_aliases
 from rageval_spec.reading.rows import parse_list, read_rows, row_format_of
 from rageval_spec.recorded import answers_and_steps
 from rageval_spec.recorded.json_path import list_keys

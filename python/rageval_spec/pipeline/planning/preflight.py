@@ -19,8 +19,9 @@ from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins, build_parts
 from rageval_spec.plugin import AnswerMetric, Judge, Metric, Plugin, System
 from rageval_spec.plugin.block_names import names_in
-from rageval_spec.reading.formats.column_layouts import MOST_SHOWN, write_mapping
-from rageval_spec.reading.question_files import may_be_gold
+from rageval_spec.reading.column_names import may_be_gold
+from rageval_spec.reading.missing_columns import write_mapping
+from rageval_spec.recorded.json_path import MOST_SHOWN
 from rageval_spec.spec import load
 from rageval_spec.spec.blocks.question_weights import CLUSTER, WEIGHT, WEIGHTS, find_key
 from rageval_spec.spec.blocks.slices import BUILT_IN_COLUMNS

@@ -20,7 +20,7 @@ from rageval_spec.pipeline.planning.preflight import find_self_judging, list_ask
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
 from rageval_spec.plugin import ChatModel, DatasetNode, Metric
 from rageval_spec.plugin.secrets import is_credential
-from rageval_spec.reading.question_files import spell_alike
+from rageval_spec.reading.column_names import spell_alike
 from rageval_spec.spec.blocks.question_weights import KEYS
 from rageval_spec.wording import count_noun
 

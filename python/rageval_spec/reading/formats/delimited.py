@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Literal
 
 from rageval_spec.errors import DataError
 from rageval_spec.kernels.inputs import GZIP
-from rageval_spec.reading.formats.column_layouts import RecordColumn, Records, choose_keys, with_absent
+from rageval_spec.reading.column_names import RecordColumn
+from rageval_spec.reading.formats.records import Records, with_absent
 from rageval_spec.reading.formats.text_files import find_separator, format_of, refuse_header, text_lines
+from rageval_spec.reading.missing_columns import choose_keys
 
 if TYPE_CHECKING:
     import polars as pl

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from rageval_spec.errors import DataError
+from rageval_spec.reading.column_names import Kind, RecordColumn
 from rageval_spec.reading.formats import row_shapes
-from rageval_spec.reading.formats.column_layouts import Kind, RecordColumn, Records, choose_keys, with_absent
+from rageval_spec.reading.formats.records import Records, with_absent
 from rageval_spec.reading.formats.text_files import format_of, is_json, refuse_line, text_lines
+from rageval_spec.reading.missing_columns import choose_keys
 
 if TYPE_CHECKING:
     import polars as pl

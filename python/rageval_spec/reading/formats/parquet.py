@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from rageval_spec.errors import DataError
 from rageval_spec.kernels.inputs import ALWAYS_READ, MOST_EXPANSION
-from rageval_spec.reading.formats.column_layouts import RecordColumn, Records, choose_keys, with_absent
+from rageval_spec.reading.column_names import RecordColumn
+from rageval_spec.reading.formats.records import Records, with_absent
 from rageval_spec.reading.formats.text_files import ForeignFileError, check_file, find_separator, name_content
+from rageval_spec.reading.missing_columns import choose_keys
 
 if TYPE_CHECKING:
     import polars as pl

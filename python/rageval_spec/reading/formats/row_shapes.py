@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from rageval_spec.errors import DataError
-from rageval_spec.reading.formats.column_layouts import QUESTIONS
+from rageval_spec.reading.column_names import QUESTIONS
 from rageval_spec.recorded.messages import MESSAGES, find_question, read_turns
 from rageval_spec.wording import count_noun
 

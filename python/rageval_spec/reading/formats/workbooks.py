@@ -21,7 +21,7 @@ from xml.parsers import expat
 
 from rageval_spec.errors import DataError
 from rageval_spec.kernels.inputs import ALWAYS_READ, MOST_EXPANSION
-from rageval_spec.reading.formats.column_layouts import QUESTIONS
+from rageval_spec.reading.column_names import QUESTIONS
 from rageval_spec.reading.formats.text_files import ForeignFileError, check_file, name_content
 from rageval_spec.wording import list_choices, list_names
 

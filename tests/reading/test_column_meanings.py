@@ -4,13 +4,9 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.reading.answer_columns import (
-    AnswerColumns,
-    advise_answers,
-    explain_ambiguity,
-    holds_answers,
-    unwrap,
-)
+from rageval_spec.reading.column_meanings import holds_answers, unwrap
+from rageval_spec.reading.column_names import AnswerColumns
+from rageval_spec.reading.missing_columns import advise_answers, explain_ambiguity
 
 
 @pytest.mark.parametrize(

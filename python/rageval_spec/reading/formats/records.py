@@ -1,0 +1,146 @@
+"""Rows of files as tables: records under this package's names with their places, and the checks of each table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rageval_spec.errors import DataError
+from rageval_spec.reading.column_names import RecordColumn
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class Records:
+    """Rows of a file.
+
+    Attributes:
+        frame: one column for each requested column; for text formats, all are String.
+        locate: gives the location of a row: `file:line`, or `file: row 7` if the format has no lines.
+    """
+
+    frame: pl.DataFrame
+    locate: Callable[[int], str]
+
+
+def with_absent(frame: pl.DataFrame, columns: Sequence[RecordColumn]) -> pl.DataFrame:
+    """The frame with the columns in the requested order; columns that the file lacks are all null."""
+    import polars as pl
+
+    return frame.select(
+        pl.col(column.name) if column.name in frame.columns else pl.lit(None, pl.String).alias(column.name)
+        for column in columns
+    )
+
+
+def queries_table(records: Records) -> pl.DataFrame:
+    """`query_id, text`. An empty text stays.
+
+    Raises:
+        DataError: a row without an id or text, an id twice.
+    """
+    import polars as pl
+
+    _refuse_missing(records, "query_id")
+    _refuse(records, pl.col("text").is_null(), "the query {query_id!r} has no text")
+    _refuse_twice(records, ("query_id",), "the query {query_id!r} is listed twice")
+    return records.frame.select("query_id", "text")
+
+
+def corpus_table(records: Records) -> pl.DataFrame:
+    """`doc_id, title, text`. A missing title is "", and so is a missing text if there is a title.
+
+    Raises:
+        DataError: a row without an id, with neither title nor text, an id twice.
+    """
+    import polars as pl
+
+    _refuse_missing(records, "doc_id")
+    bare = pl.col("title").is_null() & pl.col("text").is_null()
+    _refuse(records, bare, "the document {doc_id!r} has neither title nor text")
+    _refuse_twice(records, ("doc_id",), "the document {doc_id!r} is listed twice")
+    return records.frame.select("doc_id", pl.col("title", "text").fill_null(""))
+
+
+def qrels_table(records: Records) -> pl.DataFrame:
+    """`query_id, doc_id, relevance`, in the order of the records. A relevance of `1.0` is 1.
+
+    Raises:
+        DataError: a row has no id, a relevance is not an integer, or a document is judged twice for a query.
+    """
+    for name in ("query_id", "doc_id"):
+        _refuse_missing(records, name)
+    qrels = records.frame.select("query_id", "doc_id", _integer("relevance"))
+    message = "the relevance of document {doc_id!r} for query {query_id!r} must be an integer, not {relevance!r}"
+    _refuse(records, qrels["relevance"].is_null(), message)
+    message = "the document {doc_id!r} is judged twice for query {query_id!r}"
+    _refuse_twice(records, ("query_id", "doc_id"), message)
+    return qrels
+
+
+LARGEST_EXACT = 2**53
+"""Floats below this represent every integer exactly. This one can also be its rounded neighbour, so it is refused."""
+
+
+def run_table(records: Records) -> pl.DataFrame:
+    """`query_id, doc_id, score`, in the order of the records; a document twice for a query stays.
+
+    Raises:
+        DataError: a row has no id, or a score is NaN or not a number.
+    """
+    for name in ("query_id", "doc_id"):
+        _refuse_missing(records, name)
+    run = records.frame.select("query_id", "doc_id", _number("score"))
+    message = "the score of document {doc_id!r} for query {query_id!r} must be a number, not {score!r}"
+    _refuse(records, run["score"].is_null() | run["score"].is_nan(), message)
+    return run
+
+
+def _number(name: str) -> pl.Expr:
+    import polars as pl
+
+    text = pl.col(name).cast(pl.String).str.strip_chars()
+    typed = pl.col(name).cast(pl.Float64, strict=False)
+    return pl.coalesce(typed, text.cast(pl.Float64, strict=False))
+
+
+def _integer(name: str) -> pl.Expr:
+    import polars as pl
+
+    number = _number(name)
+    whole = (number.abs() < LARGEST_EXACT) & (number == number.floor())
+    return pl.when(whole).then(number).cast(pl.Int64)
+
+
+def _refuse_missing(records: Records, name: str) -> None:
+    import polars as pl
+
+    missing = pl.col(name).is_null() | (pl.col(name).str.strip_chars() == "")
+    _refuse(records, missing, f"no {name}")
+
+
+def _refuse(records: Records, wrong: pl.Expr | pl.Series, message: str) -> None:
+    """Raise an error for the first row with a true `wrong`. The message can contain names of columns in braces."""
+    import polars as pl
+
+    flags = wrong if isinstance(wrong, pl.Series) else records.frame.select(wrong).to_series()
+    rows = flags.arg_true()
+    if len(rows):
+        raise DataError(f"{records.locate(rows[0])}: {message.format_map(records.frame.row(rows[0], named=True))}")
+
+
+def _refuse_twice(records: Records, keys: Sequence[str], message: str) -> None:
+    import polars as pl
+
+    key = pl.col(keys[0]) if len(keys) == 1 else pl.struct(keys)
+    again = records.frame.select(~key.is_first_distinct()).to_series().arg_true()
+    if not len(again):
+        return
+    values = records.frame.row(again[0], named=True)
+    same = pl.all_horizontal(pl.col(name) == values[name] for name in keys)
+    first = records.frame.select(same).to_series().arg_true()[0]
+    place = f"{records.locate(again[0])}: {message.format_map(values)}"
+    raise DataError(f"{place}, first at {records.locate(first)}")
