@@ -53,9 +53,8 @@ class FileAnswer(NamedTuple):
 def read_answers(source: RowFile, columns: AnswerColumns) -> list[FileAnswer]:
     """The answers of a file, in order.
 
-    Raises:
-        DataError: there is no column of answers or contexts; every answer is empty, as in the table of a test set
-            without answers; a row cannot be read (the message gives `file:line`).
+    Raises DataError: there is no column of answers or contexts; every answer is empty, as in the table of a test set
+    without answers; a row cannot be read (the message gives `file:line`).
     """
     columns = source.resolve(columns)
     is_text = source.form == "csv"
@@ -103,11 +102,7 @@ def _read_another(
 
 
 def _choose(path: Path, columns: AnswerColumns, present: Sequence[str]) -> _Names:
-    """The names of the parts.
-
-    Raises:
-        DataError: no row has a name that the spec sets, or there is no column of answers or contexts.
-    """
+    """The names of the parts."""
     _refuse_absent(path, columns, present)
     if (unclear := explain_ambiguity(columns, present)) is not None:
         raise DataError(f"{path}: {'; '.join(unclear)}")
@@ -328,9 +323,8 @@ def match_answers(
     queries have the same text, an answer to it belongs to all of them. With `trusts_ids`, ids are used whatever the
     questions say.
 
-    Raises:
-        DataError: no answer belongs to any query, a query has two answers, or ids and questions contradict each
-            other; with `file:line`.
+    Raises DataError: no answer belongs to any query, a query has two answers, or ids and questions contradict each
+    other; with `file:line`.
     """
     ids, texts = queries["query_id"].to_list(), queries["text"].to_list()
     differing = _find_differing(answers, dict(zip(ids, texts, strict=True)))

@@ -117,11 +117,7 @@ class _Mapping(BaseModel):
         return value
 
     def over(self, columns: Sequence[RecordColumn], *setting: str) -> tuple[RecordColumn, ...]:
-        """The columns; those that this block names are looked up only under that name.
-
-        Args:
-            setting: the keys that lead to this block in its node: `"columns", "corpus"`.
-        """
+        """The columns; those that this block names are looked up only under that name."""
         return tuple(self._named(column, setting) for column in columns)
 
     def _named(self, column: RecordColumn, setting: tuple[str, ...]) -> RecordColumn:

@@ -48,11 +48,7 @@ _YES_NO: Mapping[str, float] = {"yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0
 
 
 def read_columns(columns: Sequence[str]) -> dict[str, str]:
-    """The columns that a command line names as `part=name`.
-
-    Raises:
-        UsageError: there is no such part, or no name.
-    """
+    """The columns that a command line names as `part=name`. Raises UsageError: there is no such part, or no name."""
     return read_parts(columns, LABEL_COLUMNS, "a label", "value=rating")
 
 
@@ -103,8 +99,7 @@ def read_label_file(
 def make_labels(rows: Rows, path: Path, columns: Mapping[str, str] | None, setting: str) -> list[Label]:
     """The labels of rows with their places; `path` names all of them in messages.
 
-    Raises:
-        DataError: no row has a value; a column is missing.
+    Raises DataError: no row has a value; a column is missing.
     """
     names = _find_label_columns(path, [*dict.fromkeys(name for _, row in rows for name in row)], columns or {}, setting)
     values = ((row, place, _read_value(row.get(names["value"]), place)) for place, row in rows)
@@ -232,8 +227,7 @@ def _read_value(found: object, place: str) -> float | str | None:
 def refuse_duplicates(labels: Sequence[Label]) -> None:
     """Make sure that each person judged each item once on each criterion, and that it was adjudicated at most once.
 
-    Raises:
-        DataError: a label is there twice; the message has both places.
+    Raises DataError: a label is there twice; the message has both places.
     """
     first: dict[tuple[object, ...], Label] = {}
     for label in labels:
@@ -266,8 +260,7 @@ def flatten_tasks(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[tup
     are the comment on all values of their annotation. An annotation that is marked as ground truth is adjudicated.
     Skipped tasks, drafts and predictions are left out.
 
-    Raises:
-        DataError: an object is not a task, a result is of a type that holds no label, or several choices were made.
+    Raises DataError: an object is not a task, a result is of a type that holds no label, or several choices were made.
     """
     for place, task in rows:
         if not is_task(task):
@@ -348,8 +341,7 @@ def is_review_file(row: Mapping[str, Any]) -> bool:
 def flatten_review(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield a place (`ann.json:1: label 3`) and a row for each label, with its `annotator` and its `sheet`.
 
-    Raises:
-        DataError: an object is not such a file, has another version, or has no labels.
+    Raises DataError: an object is not such a file, has another version, or has no labels.
     """
     for place, saved in rows:
         if not is_review_file(saved):

@@ -31,8 +31,7 @@ from rageval_spec.wording import list_choices
 def choose_keys(place: str, columns: Iterable[RecordColumn], present: Sequence[str]) -> dict[RecordColumn, str]:
     """The name of each column in a file whose keys are `present`. Absent optional columns are left out.
 
-    Raises:
-        DataError: a required or mapped column is missing, or its name is listed twice.
+    Raises DataError: a required or mapped column is missing, or its name is listed twice.
     """
     keys: dict[RecordColumn, str] = {}
     absent: list[RecordColumn] = []
@@ -98,8 +97,7 @@ def find_absent(
 def refuse_absent(path: Path, names: Mapping[str, str | None], present: Collection[str], key: str, told: str) -> None:
     """Refuse all names in a `columns:` block that no row has; `told` is added to the message.
 
-    Raises:
-        DataError: no row has one of the names.
+    Raises DataError: no row has one of the names.
     """
     absent = {part: name for part, name in names.items() if name is not None and name not in present}
     if absent:
@@ -122,11 +120,7 @@ def _list_nearest(name: str, present: Sequence[str]) -> str:
 
 
 def require_columns(path: Path, columns: Mapping[str, str], present: Sequence[str]) -> None:
-    """Check that a file has the columns that are named for parts.
-
-    Raises:
-        DataError: it lacks one.
-    """
+    """Check that a file has the columns that are named for parts. Raises DataError: it lacks one."""
     for part, name in columns.items():
         if name not in present:
             raise DataError(f"{path}: there is no column '{name}' for {part}; the columns are {list_keys(present)}")

@@ -92,8 +92,7 @@ def _name_kind(values: Mapping[str, str]) -> str:
 def read_mix(path: Path) -> ProductionMix:
     """Read a file. A column `share` (or `count`) has numbers; a column `dataset`, if any, says whose row it is.
 
-    Raises:
-        SpecError: the file cannot be read, or has wrong rows; it holds a diagnostic for each.
+    Raises SpecError: the file cannot be read, or has wrong rows; it holds a diagnostic for each.
     """
     try:
         header = [name.strip() for name in header_of(path, separator_of(path))]

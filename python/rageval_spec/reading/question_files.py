@@ -49,8 +49,7 @@ def references_table(
 
     `setting` is the key of the spec that gives names to columns. A gold answer that is empty is none.
 
-    Raises:
-        DataError: a column that the spec names is nowhere; a value that is not what it should be.
+    Raises DataError: a column that the spec names is nowhere; a value that is not what it should be.
     """
     read, present = _keep_usable(rows, columns)
     names = _choose(path, columns, present, setting)

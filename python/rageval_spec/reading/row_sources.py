@@ -90,8 +90,7 @@ class RowFile:
     def read(self) -> Iterator[Row]:
         """The place and the values of each row, as they are in the file.
 
-        Raises:
-            DataError: the file has no rows, or rows that cannot be read.
+        Raises DataError: the file has no rows, or rows that cannot be read.
         """
         if not self._names_files:
             return self._read_plainly()
@@ -124,8 +123,7 @@ class RowFile:
 
         With `only`, rows may lack other columns than these, where a format can be read without them.
 
-        Raises:
-            DataError: whatever `read` raises; a value that the layout needs is in another file.
+        Raises DataError: whatever `read` raises; a value that the layout needs is in another file.
         """
         unfolding = self.unfolding(columns)
         if unfolding.is_empty and only is not None and self.form == "parquet":
@@ -189,11 +187,7 @@ class RowFile:
         return self.form in ("json", "csv") and self.path.is_file() and self.path.stat().st_size > QUICKLY_READ
 
     def list_names(self, columns: BaseModel) -> list[str] | None:
-        """The names of all columns, with the paths in `columns` that lead to something; None if that takes long.
-
-        Raises:
-            DataError: the file cannot be read.
-        """
+        """The names of all columns, with the paths in `columns` that lead to something; None if that takes long."""
         if self.is_long:
             next(self.read())
             known = self.find_originals(columns)
@@ -211,8 +205,7 @@ class RowFile:
     def unfold_names(self, columns: BaseModel) -> list[str]:
         """The names of the columns of the first rows, with those that the layout and the paths in `columns` add.
 
-        Raises:
-            DataError: the first rows cannot be read.
+        Raises DataError: the first rows cannot be read.
         """
         unfolding = self.unfolding(columns)
         if self.form in ("csv", "parquet") and unfolding.is_empty:
@@ -223,8 +216,7 @@ class RowFile:
     def records(self, columns: BaseModel, wanted: Sequence[RecordColumn]) -> Records:
         """Columns of all rows; at once, where that finds the same as reading row by row, and else as text.
 
-        Raises:
-            DataError: a required column is missing; a value has the wrong type.
+        Raises DataError: a required column is missing; a value has the wrong type.
         """
         import polars as pl
 
@@ -264,11 +256,7 @@ class RowFile:
             return []
 
     def list_details(self) -> Iterator[str]:
-        """What was assumed about the file's format, and whose layout it has.
-
-        Raises:
-            DataError: the file cannot be read.
-        """
+        """What was assumed about the file's format, and whose layout it has."""
         if self.form == "xlsx":
             yield f"sheet '{self._sheet.sheet}'"
             if self._sheet.header != 1:
@@ -293,11 +281,7 @@ class RowFile:
 
     @property
     def remarks(self) -> Mapping[str, Any]:
-        """What the file says about itself beside its rows.
-
-        Raises:
-            DataError: the file cannot be read.
-        """
+        """What the file says about itself beside its rows."""
         if self.form == "yaml":
             from rageval_spec.reading.formats.yaml_files import read_yaml_document
 
@@ -455,8 +439,7 @@ class Unfolding:
     def apply(self, place: str, row: Mapping[str, Any]) -> dict[str, Any]:
         """The row with its further columns; its own come first.
 
-        Raises:
-            DataError: a path with `[*]` has items without what follows; a value is in another file.
+        Raises DataError: a path with `[*]` has items without what follows; a value is in another file.
         """
         found = fold_names(row, self.kept) if self.folds else {**row, **find_aliases(row, self.aliases, self.kept)}
         if self.layout is not None:
@@ -492,8 +475,7 @@ def split_joined(value: Any) -> Any:
 def find_value(place: str, path: JsonPath, row: Mapping[str, Any]) -> Any:
     """The value at a path, or `ABSENT`.
 
-    Raises:
-        DataError: the path has `[*]`, and only some of the items have what follows.
+    Raises DataError: the path has `[*]`, and only some of the items have what follows.
     """
     try:
         return path.find(row)

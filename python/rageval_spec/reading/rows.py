@@ -78,8 +78,7 @@ def read_rows(
     An object's `vars` (promptfoo) in JSON or YAML are merged into its row; its own keys win. The tests that a
     configuration of promptfoo names are read from their files.
 
-    Raises:
-        DataError: no rows, or rows that cannot be read.
+    Raises DataError: no rows, or rows that cannot be read.
     """
     try:
         yield from _read_own_rows(path, form, separator, sheet)
@@ -92,9 +91,8 @@ def read_rows(
 def find_other_files(path: Path, names: Sequence[str]) -> list[Path]:
     """The files that a file names, as `file://docs/tests.csv` or `docs/*.yaml`, in order.
 
-    Raises:
-        DataError: a name is an address, or of a format that holds no rows; a file is not there, or not below the folder
-            of the file that names it.
+    Raises DataError: a name is an address, or of a format that holds no rows; a file is not there, or not below the
+    folder of the file that names it.
     """
     found: list[Path] = []
     for name in names:
@@ -111,8 +109,7 @@ def find_other_files(path: Path, names: Sequence[str]) -> list[Path]:
 def find_below(place: str, folder: Path, name: str) -> Path:
     """The file of this name in a folder or below it; `place` begins messages.
 
-    Raises:
-        DataError: there is none, or it lies elsewhere.
+    Raises DataError: there is none, or it lies elsewhere.
     """
     path = folder / name.removeprefix(FILE)
     if not path.resolve().is_relative_to(folder.resolve()):
@@ -132,8 +129,7 @@ def list_named_texts(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def open_named_texts(place: str, folder: Path, row: Mapping[str, Any]) -> dict[str, Any]:
     """The row of a test with the texts of the files that its variables name.
 
-    Raises:
-        DataError: a file cannot be read, or is no text.
+    Raises DataError: a file cannot be read, or is no text.
     """
     texts: dict[str, str] = {}
     for name, value in list_named_texts(row):
@@ -180,8 +176,7 @@ def _read_own_rows(
 def first_keys(path: Path, form: RowFormat | None = None, separator: str | None = None) -> list[str]:
     """The column names at the beginning of a file: the header, or the keys of the first object.
 
-    Raises:
-        DataError: the beginning cannot be read.
+    Raises DataError: the beginning cannot be read.
     """
     form = form or row_format_of(path)
     if form == "parquet":
@@ -194,8 +189,7 @@ def first_keys(path: Path, form: RowFormat | None = None, separator: str | None 
 def parse_list(place: str, what: str, value: Any) -> Any:
     """Parse a list written as JSON or as Python prints it. Any other text or value is returned unchanged.
 
-    Raises:
-        DataError: a text begins like a list of texts or objects but is not one, for instance because it is cut off.
+    Raises DataError: a text begins like a list of texts or objects but is not one, for instance because it is cut off.
     """
     if not isinstance(value, str):
         return value
@@ -229,8 +223,7 @@ def open_turns(place: str, row: Mapping[str, Any]) -> dict[str, Any]:
 
     ragas writes conversations so, in `user_input`.
 
-    Raises:
-        DataError: a cell begins like a conversation but cannot be read, for instance because it is cut off.
+    Raises DataError: a cell begins like a conversation but cannot be read, for instance because it is cut off.
     """
     found = dict(row)
     for name in (*QUESTIONS, MESSAGES):
@@ -290,8 +283,7 @@ def split_ids(place: str, what: str, value: Any) -> Any:
 
     A value that is not text is unchanged.
 
-    Raises:
-        DataError: the text begins like a list or a map but is not one; `place` and `what` begin the message.
+    Raises DataError: the text begins like a list or a map but is not one; `place` and `what` begin the message.
     """
     if not isinstance(value, str):
         return value
@@ -325,8 +317,7 @@ def list_columns(
 ) -> Sequence[str] | None:
     """The names of all columns; None if that would take long, or if the file is missing or cannot be read.
 
-    Raises:
-        ForeignFileError: the file is in another format.
+    Raises ForeignFileError: the file is in another format.
     """
     try:
         if not path.is_file():

@@ -183,8 +183,7 @@ def read_text(value: Any, what: str) -> str:
 def read_contexts(value: Any, what: str = "contexts") -> Contexts:
     """Contexts: a text, a list of texts, or a list of objects with a text and optionally an id and a score.
 
-    Raises:
-        UnusableReplyError: they are something else, or only some items have an id.
+    Raises UnusableReplyError: they are something else, or only some items have an id.
     """
     items = [value] if isinstance(value, (str, Mapping)) else value
     if not isinstance(items, (list, tuple)):
@@ -208,8 +207,7 @@ def read_contexts(value: Any, what: str = "contexts") -> Contexts:
 def read_scores(value: Any, what: str, part: str = "") -> tuple[float | None, ...] | None:
     """The retriever's scores of contexts, None for each that has none; None if no context has one.
 
-    Raises:
-        UnusableReplyError: they are no list of numbers and nulls.
+    Raises UnusableReplyError: they are no list of numbers and nulls.
     """
     if not isinstance(value, (list, tuple)):
         raise UnusableReplyError(f"{what} must be a list of numbers, not {name_kind(value)}")
@@ -272,19 +270,14 @@ def find_end(*outputs: Any) -> str | None:
 def read_ids(value: Any, what: str = "context_ids") -> tuple[str, ...]:
     """A list of ids, or a single one. Each is text or a whole number.
 
-    Raises:
-        UnusableReplyError: they are something else.
+    Raises UnusableReplyError: they are something else.
     """
     items = value if isinstance(value, (list, tuple)) else [value]
     return tuple(read_id(item, f"{what}[{place}]") for place, item in enumerate(items))
 
 
 def read_id(value: Any, what: str) -> str:
-    """An id as text; `7.0` is `7`.
-
-    Raises:
-        UnusableReplyError: it is neither text nor a whole number, or is empty.
-    """
+    """An id as text; `7.0` is `7`. Raises UnusableReplyError: it is neither text nor a whole number, or is empty."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, (str, Integral)):
@@ -296,11 +289,7 @@ def read_id(value: Any, what: str) -> str:
 
 
 def read_count(value: Any, what: str) -> int:
-    """A whole number of at least 0, also as text.
-
-    Raises:
-        UnusableReplyError: it is something else, such as NaN.
-    """
+    """A whole number of at least 0, also as text. Raises UnusableReplyError: it is something else, such as NaN."""
     number = read_amount(value, what)
     if not number.is_integer() or number > 2**53:
         raise UnusableReplyError(f"{what} must be a whole number, not {_show(value)}")
@@ -308,11 +297,7 @@ def read_count(value: Any, what: str) -> int:
 
 
 def read_amount(value: Any, what: str, low: float = 0.0) -> float:
-    """A finite number of at least `low`, also as text.
-
-    Raises:
-        UnusableReplyError: it is something else, such as NaN.
-    """
+    """A finite number of at least `low`, also as text. Raises UnusableReplyError: it is something else, such as NaN."""
     try:
         number = math.nan if isinstance(value, bool) or not isinstance(value, (Real, str)) else float(value)
     except (ValueError, OverflowError):
@@ -370,11 +355,7 @@ _ACTION = re.compile(r"(?P<name>\w+)\[(?P<input>.*)\]\s*", re.DOTALL)
 
 
 def read_steps(value: Any, what: str = "steps") -> tuple[Step, ...]:
-    """The steps of an answer, in order.
-
-    Raises:
-        UnusableReplyError: the value is no list of steps.
-    """
+    """The steps of an answer, in order. Raises UnusableReplyError: the value is no list of steps."""
     if isinstance(value, str):
         try:
             value = json.loads(value)

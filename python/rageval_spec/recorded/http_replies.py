@@ -46,8 +46,7 @@ class ReplyLayout:
     def read(self, content: Any, answer: str | None = None) -> answers_and_steps.AnswerRow:
         """The answer in a reply; `answer` is its text if the reply came in pieces.
 
-        Raises:
-            UnusableReplyError: it has no answer, or a part has the wrong type.
+        Raises UnusableReplyError: it has no answer, or a part has the wrong type.
         """
         try:
             if self.retrieves is not None:
@@ -181,8 +180,7 @@ def as_contexts(documents: Sequence[Document] | None) -> answers_and_steps.Conte
 def find_reply_answer(content: Any) -> str:
     """The answer in a reply of any known shape. A reply that is a text is the answer.
 
-    Raises:
-        UnusableReplyError: the reply has no answer.
+    Raises UnusableReplyError: the reply has no answer.
     """
     found = content if isinstance(content, str) else questions_and_answers.find_reply(content)
     if isinstance(content, Mapping) and found == content.get("message") and _FAILED.search(found or ""):
@@ -321,8 +319,7 @@ def parse_events(content: bytes) -> list[ServerEvent]:
 
     An event at the end without its empty line is incomplete and left out, unless it is `[DONE]`.
 
-    Raises:
-        UnusableReplyError: the reply is not UTF-8.
+    Raises UnusableReplyError: the reply is not UTF-8.
     """
     try:
         text = content.decode("utf-8-sig")

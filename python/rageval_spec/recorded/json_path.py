@@ -52,8 +52,7 @@ class JsonPath:
     def find(self, content: Any) -> Any:
         """The value at the path; with a wildcard, the list of all matching values.
 
-        Raises:
-            PathError: the path finds nothing, or an item does not have what follows the wildcard.
+        Raises PathError: the path finds nothing, or an item does not have what follows the wildcard.
         """
         found = list(self._walk(content, 0, "the reply"))
         return found if self.is_plural else found[0]
@@ -99,11 +98,7 @@ class JsonPath:
 
 
 def parse_path(text: str) -> JsonPath:
-    """Parse a path.
-
-    Raises:
-        ValueError: the text is not a path; the message shows where it goes wrong.
-    """
+    """Parse a path. Raises ValueError: the text is not a path; the message shows where it goes wrong."""
     written = text.strip()
     if not written:
         raise ValueError("the path is empty; write one such as answer or $.choices[0].message.content")

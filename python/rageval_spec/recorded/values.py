@@ -119,11 +119,7 @@ def _make_source(text: str) -> str:
 
 
 def _evaluate(node: ast.expr, depth: int, *, is_field: bool) -> Any:
-    """The value of an expression; a call is its arguments by name. Names count only as the value of a field.
-
-    Raises:
-        ValueError: it is an expression that no object is printed as.
-    """
+    """The value of an expression; a call is its arguments by name. Names count only as the value of a field."""
     if depth > _MOST_DEPTH:
         raise ValueError("too deep")
     if isinstance(node, ast.Constant):

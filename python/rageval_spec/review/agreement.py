@@ -104,8 +104,7 @@ def compare_annotators(
     Items of one question are resampled together. Labels without an annotator count as those of one person. Adjudicated
     labels do not count: they were made with the annotators' labels in view.
 
-    Raises:
-        DataError: some labels of a metric are yes or no, and some are grades such as 4.
+    Raises DataError: some labels of a metric are yes or no, and some are grades such as 4.
     """
     by_metric: dict[str, list[Label]] = defaultdict(list)
     for label in labels:

@@ -70,11 +70,7 @@ class FilledForm:
 
 
 def read_form(path: Path) -> FilledForm:
-    """Read a form that people filled in.
-
-    Raises:
-        DataError: the file cannot be read, or it is not a form.
-    """
+    """Read a form that people filled in. Raises DataError: the file cannot be read, or it is not a form."""
     kind = format_of(path)
     if kind in SUFFIXES:
         return _read_table(path, [*_read_workbook(path)])

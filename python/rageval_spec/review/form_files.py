@@ -237,8 +237,7 @@ def write_tasks(sheet: ReviewSheet) -> bytes:
 
     With the judge, its verdict on a claim is a prediction, and its values of an answer are shown.
 
-    Raises:
-        UsageError: the sheet asks about whole answers and about claims, which need different forms.
+    Raises UsageError: the sheet asks about whole answers and about claims, which need different forms.
     """
     return dump_visible([*_list_tasks(sheet)]).encode("utf-8", "backslashreplace")
 

@@ -221,8 +221,7 @@ def build_sheet(
 def build_tasks(evaluation: Evaluation, chosen: Sequence[ChosenAnswer], metrics: Sequence[str]) -> Iterator[ReviewTask]:
     """The tasks of the chosen answers, with the claims and values of these metrics.
 
-    Raises:
-        DataError: the results leave out the text of a question or an answer.
+    Raises DataError: the results leave out the text of a question or an answer.
     """
     import polars as pl
 

@@ -126,8 +126,7 @@ SCHEMA = "spec.schema.json"
 def write_sample(folder: Path, schema: str, *, force: bool = False) -> Path:
     """Write both specs, their data and the JSON Schema for editors. Returns the path of the first spec.
 
-    Raises:
-        UsageError: one of the files exists and `force` is false, or the folder cannot be written.
+    Raises UsageError: one of the files exists and `force` is false, or the folder cannot be written.
     """
     there = [name for name in (SPEC, ANSWERS, DATA, SCHEMA) if (folder / name).exists()]
     if there and not force:
@@ -161,8 +160,7 @@ def write_for_answers(
 ) -> list[Path]:
     """Write a spec for a file of answers; `golden` has the questions if the file does not. Returns what was written.
 
-    Raises:
-        UsageError: a file cannot be read, or has no answers, or the spec exists and `force` is false.
+    Raises UsageError: a file cannot be read, or has no answers, or the spec exists and `force` is false.
     """
     from rageval_spec.commands.init.first_spec import inspect_files
 
@@ -181,8 +179,7 @@ def write_for_file(
 
     Without a service, the answers are those in the file, or else of a Python function to fill in.
 
-    Raises:
-        UsageError: the file cannot be read, the URL is wrong, or the spec exists and `force` is false.
+    Raises UsageError: the file cannot be read, the URL is wrong, or the spec exists and `force` is false.
     """
     from rageval_spec.commands.init.first_spec import inspect_files
 
@@ -209,8 +206,7 @@ def write_for_tool(
 ) -> list[Path]:
     """Write a spec for the files of another tool. Returns what was written.
 
-    Raises:
-        UsageError: they cannot be read, or the spec exists and `force` is false.
+    Raises UsageError: they cannot be read, or the spec exists and `force` is false.
     """
     from rageval_spec.commands.init.first_spec import inspect_files
 

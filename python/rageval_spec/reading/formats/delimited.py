@@ -48,11 +48,7 @@ def choose_separator(path: Path) -> str:
 
 
 def header_of(path: Path, separator: str) -> list[str]:
-    """The names of the columns.
-
-    Raises:
-        DataError: the file cannot be read, or is not in this format.
-    """
+    """The names of the columns. Raises DataError: the file cannot be read, or is not in this format."""
     return _read_header(_delimited_rows(path, separator, _BEGINNING), path, separator)[1]
 
 
@@ -64,8 +60,7 @@ def read_delimited(path: Path, columns: Sequence[RecordColumn], separator: str) 
     fields has "" for the rest. polars reads the whole file at once. If it fails, the rows are read one by one, which
     either succeeds or finds the faulty line.
 
-    Raises:
-        DataError: no rows, a missing required column, a row with too many fields, an open quote.
+    Raises DataError: no rows, a missing required column, a row with too many fields, an open quote.
     """
     line, header = _read_header(_delimited_rows(path, separator), path, separator)
     keys = choose_keys(f"{path}:{line}", columns, header)
@@ -81,8 +76,7 @@ def read_delimited(path: Path, columns: Sequence[RecordColumn], separator: str) 
 def delimited_objects(path: Path, separator: str) -> Iterator[tuple[int, dict[str, str]]]:
     """Line number and fields by name of each row; an empty or missing field is "", and blank lines are skipped.
 
-    Raises:
-        DataError: no rows, a column that is listed twice, a row with too many fields, an open quote.
+    Raises DataError: no rows, a column that is listed twice, a row with too many fields, an open quote.
     """
     rows = _delimited_rows(path, separator)
     line, header = _read_header(rows, path, separator)
@@ -237,8 +231,7 @@ def _line_of_row(path: Path, separator: str, row: int) -> int:
 def read_pairs(path: Path) -> Records:
     """Read lines `id<TAB>text` with no header as `query_id, text`. Later tabs are text; blank lines are skipped.
 
-    Raises:
-        DataError: a line has no tab (with its number), or the file has no pairs.
+    Raises DataError: a line has no tab (with its number), or the file has no pairs.
     """
     import polars as pl
 

@@ -34,8 +34,7 @@ def json_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     An object's `vars` (promptfoo) are merged into it; its own keys win. Its question can be the last turn of a
     conversation.
 
-    Raises:
-        DataError: a line that is not one JSON object, with `file:line:column`; a file without any object.
+    Raises DataError: a line that is not one JSON object, with `file:line:column`; a file without any object.
     """
     empty = True
     for number, found in _listed_objects(path) if is_list(path) else _line_objects(path):
@@ -59,8 +58,7 @@ def is_list(path: Path) -> bool:
 def read_remarks(path: Path) -> dict[str, Any]:
     """What a JSON document says about itself beside its rows, such as its version; nothing for JSON Lines.
 
-    Raises:
-        DataError: it is not JSON.
+    Raises DataError: it is not JSON.
     """
     if not is_list(path):
         return {}
@@ -77,8 +75,7 @@ def read_json_lines(path: Path, columns: Sequence[RecordColumn]) -> Records:
     which either succeeds or finds the faulty line. The first object decides which of a column's known keys is used, so
     it must have the required ones.
 
-    Raises:
-        DataError: no objects, a line that is not an object, a missing required key, a value of the wrong type.
+    Raises DataError: no objects, a line that is not an object, a missing required key, a value of the wrong type.
     """
     line, first = next(json_objects(path))
     keys = choose_keys(f"{path}:{line}", [column for column in columns if column.required], list(first))
@@ -97,9 +94,8 @@ def read_json_lines(path: Path, columns: Sequence[RecordColumn]) -> Records:
 def text_of(place: str, what: str, kind: Kind, value: object) -> str | None:
     """A JSON value as text, or None for null.
 
-    Raises:
-        DataError: a value that the kind does not allow, such as a list, or text with half a surrogate pair; `place`
-            and `what` begin the message.
+    Raises DataError: a value that the kind does not allow, such as a list, or text with half a surrogate pair; `place`
+    and `what` begin the message.
     """
     if isinstance(value, str):
         return _whole_text(place, what, value)
@@ -264,11 +260,7 @@ class RepeatedKeyError(ValueError):
 
 
 def refuse_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The object of these keys and values.
-
-    Raises:
-        RepeatedKeyError: a key is there twice.
-    """
+    """The object of these keys and values. Raises RepeatedKeyError: a key is there twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
         keys = [key for key, _ in pairs]
@@ -303,11 +295,7 @@ _TOKENS = re.compile(r'(?P<string>"(?:[^"\\]|\\.)*")(?P<colon>\s*:)?|[{}\[\]]')
 
 
 def refuse_constant(word: str) -> NoReturn:
-    """Refuse NaN and infinity, which JSON does not have.
-
-    Raises:
-        ValueError: always.
-    """
+    """Refuse NaN and infinity, which JSON does not have. Raises ValueError: always."""
     raise ValueError(f"{word} is not a JSON number; write null")
 
 

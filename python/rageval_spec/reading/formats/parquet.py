@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 def read_parquet(path: Path, columns: Sequence[RecordColumn]) -> Records:
     """Read columns of a Parquet file. Ids and texts become String; numbers keep their type.
 
-    Raises:
-        DataError: no rows, not Parquet, a missing required column, a column of the wrong type.
+    Raises DataError: no rows, not Parquet, a missing required column, a column of the wrong type.
     """
     import polars as pl
 
@@ -41,11 +40,7 @@ def read_parquet(path: Path, columns: Sequence[RecordColumn]) -> Records:
 
 
 def parquet_columns(path: Path) -> list[str]:
-    """The names of the columns.
-
-    Raises:
-        DataError: not Parquet.
-    """
+    """The names of the columns. Raises DataError: not Parquet."""
     import polars as pl
 
     check_file(path)
@@ -58,8 +53,7 @@ def parquet_columns(path: Path) -> list[str]:
 def parquet_objects(path: Path, names: Sequence[str] | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the number (from 1) and the named values of each row; only the columns `names`, if given.
 
-    Raises:
-        DataError: no rows, not Parquet.
+    Raises DataError: no rows, not Parquet.
     """
     import polars as pl
 
@@ -82,8 +76,7 @@ def refuse_bomb(path: Path) -> None:
     A column of equal values takes a few bytes in the file, and 16 for each value in memory. What the footer says is
     not checked against the pages; a file without a readable footer is left to the reader, which says what is wrong.
 
-    Raises:
-        DataError: it expands too far.
+    Raises DataError: it expands too far.
     """
     try:
         chunks = list(_list_chunks(_read_footer(path)))
@@ -131,11 +124,7 @@ def _list_chunks(footer: dict[int, Any]) -> Iterator[tuple[int, int]]:
 
 
 def _read_footer(path: Path) -> dict[int, Any]:
-    """The footer of a Parquet file, by the numbers of its fields.
-
-    Raises:
-        ValueError: the file has none.
-    """
+    """The footer of a Parquet file, by the numbers of its fields."""
     with path.open("rb") as stream:
         end = stream.seek(0, 2)
         stream.seek(max(0, end - 8))

@@ -37,11 +37,7 @@ def with_absent(frame: pl.DataFrame, columns: Sequence[RecordColumn]) -> pl.Data
 
 
 def queries_table(records: Records) -> pl.DataFrame:
-    """`query_id, text`. An empty text stays.
-
-    Raises:
-        DataError: a row without an id or text, an id twice.
-    """
+    """`query_id, text`. An empty text stays. Raises DataError: a row without an id or text, an id twice."""
     import polars as pl
 
     _refuse_missing(records, "query_id")
@@ -53,8 +49,7 @@ def queries_table(records: Records) -> pl.DataFrame:
 def corpus_table(records: Records) -> pl.DataFrame:
     """`doc_id, title, text`. A missing title is "", and so is a missing text if there is a title.
 
-    Raises:
-        DataError: a row without an id, with neither title nor text, an id twice.
+    Raises DataError: a row without an id, with neither title nor text, an id twice.
     """
     import polars as pl
 
@@ -68,8 +63,7 @@ def corpus_table(records: Records) -> pl.DataFrame:
 def qrels_table(records: Records) -> pl.DataFrame:
     """`query_id, doc_id, relevance`, in the order of the records. A relevance of `1.0` is 1.
 
-    Raises:
-        DataError: a row has no id, a relevance is not an integer, or a document is judged twice for a query.
+    Raises DataError: a row has no id, a relevance is not an integer, or a document is judged twice for a query.
     """
     for name in ("query_id", "doc_id"):
         _refuse_missing(records, name)
@@ -88,8 +82,7 @@ LARGEST_EXACT = 2**53
 def run_table(records: Records) -> pl.DataFrame:
     """`query_id, doc_id, score`, in the order of the records; a document twice for a query stays.
 
-    Raises:
-        DataError: a row has no id, or a score is NaN or not a number.
+    Raises DataError: a row has no id, or a score is NaN or not a number.
     """
     for name in ("query_id", "doc_id"):
         _refuse_missing(records, name)

@@ -89,8 +89,7 @@ def find_shape(value: Any, path: tuple[str, ...] = ()) -> RowShape:
 def take_rows(shape: RowShape, value: Any) -> Iterator[Any]:
     """The rows of the value at the shape's path.
 
-    Raises:
-        ShapeError: columns have different lengths, or a row has more or fewer values than there are columns.
+    Raises ShapeError: columns have different lengths, or a row has more or fewer values than there are columns.
     """
     if shape.kind == "list":
         yield from value
@@ -105,8 +104,7 @@ def take_rows(shape: RowShape, value: Any) -> Iterator[Any]:
 def complete_row(shape: RowShape, document: Any, row: Any) -> Any:
     """A test of promptfoo with what `defaultTest` says of all tests: its variables, if the test has others, and checks.
 
-    Raises:
-        ShapeError: `defaultTest` is in another file.
+    Raises ShapeError: `defaultTest` is in another file.
     """
     default = document.get("defaultTest") if shape.path == ("tests",) and isinstance(document, dict) else None
     if isinstance(default, str):

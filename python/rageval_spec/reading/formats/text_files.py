@@ -45,8 +45,7 @@ def find_file(path: Path) -> Path:
 def check_file(path: Path) -> bytes:
     """Check that a file can be read, and return its first bytes (still compressed if the file is).
 
-    Raises:
-        DataError: it is missing, a folder, a device or a named pipe, not permitted, empty, or a decompression bomb.
+    Raises DataError: it is missing, a folder, a device or a named pipe, not permitted, empty, or a decompression bomb.
     """
     if path.is_dir():
         raise DataError(f"{path}: this is a folder, not a file")
@@ -68,8 +67,7 @@ def check_file(path: Path) -> bytes:
 def find_encoding(path: Path) -> str | None:
     """The name of a text's encoding, if it is not UTF-8: `UTF-16`.
 
-    Raises:
-        DataError: whatever `check_file` raises; a file that is not text.
+    Raises DataError: whatever `check_file` raises; a file that is not text.
     """
     return None if refuse_foreign(path, check_file(path)) is None else "UTF-16"
 
@@ -191,8 +189,7 @@ def refuse_foreign(path: Path, start: bytes) -> str | None:
 
     Returns the encoding if the text is UTF-16, else None.
 
-    Raises:
-        ForeignFileError: the file is not text.
+    Raises ForeignFileError: the file is not text.
     """
     content = _open_gzip(start) if start.startswith(GZIP) else start
     encoding = find_utf_16(content)
@@ -240,8 +237,7 @@ def find_utf_16(start: bytes) -> str | None:
 def refuse_header(path: Path, line: int, text: str, separator: str) -> None:
     """Refuse the first line of a table if it is JSON or uses another separator.
 
-    Raises:
-        ForeignFileError: the line is not the header of such a table.
+    Raises ForeignFileError: the line is not the header of such a table.
     """
     first = text.strip()
     if _SEPARATOR_LINE.fullmatch(first):
@@ -263,8 +259,7 @@ def refuse_header(path: Path, line: int, text: str, separator: str) -> None:
 def refuse_line(path: Path, line: int, text: str) -> None:
     """Refuse the first line of a JSON Lines file if it is the header of a table or begins a JSON list.
 
-    Raises:
-        ForeignFileError: the line is not JSON Lines.
+    Raises ForeignFileError: the line is not JSON Lines.
     """
     first = text.strip()
     if first == "[" or first.startswith("[{"):

@@ -241,8 +241,7 @@ class Cells:
 def read_workbook(path: Path) -> Workbook:
     """The sheets and the formats of a workbook.
 
-    Raises:
-        DataError: the file is not a workbook, or expands to more than the memory should hold.
+    Raises DataError: the file is not a workbook, or expands to more than the memory should hold.
     """
     start = check_file(path)
     if not start.startswith(b"PK"):
@@ -259,8 +258,7 @@ def read_workbook(path: Path) -> Workbook:
 def refuse_bomb(path: Path) -> None:
     """Refuse a workbook that expands to more than the memory should hold. Other files are left to the reader.
 
-    Raises:
-        DataError: the workbook expands too far.
+    Raises DataError: the workbook expands too far.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -272,8 +270,7 @@ def refuse_bomb(path: Path) -> None:
 def inspect_cells(path: Path, workbook: Workbook, sheet: SheetPart) -> Cells:
     """Find the cells of a sheet that need care.
 
-    Raises:
-        DataError: the sheet is damaged, or spans more cells than `MOST_CELLS`.
+    Raises DataError: the sheet is damaged, or spans more cells than `MOST_CELLS`.
     """
     reader = _SheetReader(f"{path}: sheet '{sheet.name}'", workbook)
     try:
