@@ -68,7 +68,9 @@ class Beir(Dataset[BeirNode]):
             name=self.context.name,
             load_qrels=self._load_qrels,
             load_queries=self._load_queries if self._queries.exists() else None,
-            load_corpus=self._load_corpus if self._corpus.exists() else None,
+            load_corpus=(lambda: corpus_table(read_json_lines(self._corpus, CORPUS)))
+            if self._corpus.exists()
+            else None,
             load_columns=self._load_columns if self._queries.exists() else None,
             drops_self_retrieval=True,
         )
@@ -85,11 +87,9 @@ class Beir(Dataset[BeirNode]):
         return list_columns(self._queries, "json", _other_values) if self._queries.is_file() else ()
 
     def find_parts(self) -> frozenset[Part]:
-        """Judgements; such files have no gold answers."""
         return frozenset({"relevant"})
 
     def iterate_questions(self) -> Iterator[tuple[str, Mapping[str, Any]]] | None:
-        """The place and the values of each line of `queries.jsonl`; None without that file."""
         path = self._queries
         return ((f"{path}:{line}", row) for line, row in json_objects(path)) if path.is_file() else None
 
@@ -125,9 +125,6 @@ class Beir(Dataset[BeirNode]):
         names = dict.fromkeys(name for _, row in json_objects(self._queries) for name in _other_values(row))
         rows = zip(self._load_queries()["query_id"], json_objects(self._queries), strict=True)
         return other_columns_table(((query_id, _other_values(row)) for query_id, (_, row) in rows), names)
-
-    def _load_corpus(self) -> pl.DataFrame:
-        return corpus_table(read_json_lines(self._corpus, CORPUS))
 
 
 def _other_values(row: Mapping[str, Any]) -> dict[str, Any]:

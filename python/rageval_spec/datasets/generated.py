@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -205,17 +206,12 @@ class Generated(Dataset[GeneratedNode]):
         return {**content, "files": files, "prompts": describe_prompts(), "questions": digest}
 
     def list_other_columns(self) -> Sequence[str]:
-        """The columns of the rows that no part is read from."""
         from rageval_spec.generation.question_sets import COLUMNS
 
         return COLUMNS
 
     def open(self) -> Collection:
-        """The collection.
-
-        Raises:
-            DataError: its questions were not made yet.
-        """
+        """The collection. Raises DataError: its questions were not made yet."""
         made = self.find()
         if made is None:
             raise DataError(
@@ -224,7 +220,6 @@ class Generated(Dataset[GeneratedNode]):
         return replace(self._collect(made), differences=tuple(made.list_differences(self.node.mix)))
 
     def foresee(self) -> Collection:
-        """The collection, with supposed questions if the real ones are not made yet."""
         from rageval_spec.generation.question_sets import suppose
 
         return self._collect(self.find() or suppose(self.node.count))
@@ -256,14 +251,10 @@ class Generated(Dataset[GeneratedNode]):
             raise RagevalError(f"datasets.{self.context.name}: no question could be made: {why}")
 
     def produce(self) -> GeneratedTestSet:
-        """The questions, from the store or new; what is incomplete is not stored, so that it is continued.
-
-        Raises:
-            DataError: there are no documents.
-        """
+        """The questions, from the store or new; what is incomplete is not stored, so that it is continued."""
         from rageval_spec.endpoints.shared_questions import hold_claim
 
-        with hold_claim(self.context.answers, self._kept_as, _WHOLE, self.find, self._sleep) as found:
+        with hold_claim(self.context.answers, self._kept_as, _WHOLE, self.find, time.sleep) as found:
             if found is not None:
                 return found
             made = self._make_all()
@@ -348,7 +339,6 @@ class Generated(Dataset[GeneratedNode]):
         return self.context.model(name, ChatModel)  # type: ignore[type-abstract]
 
     def stored_keys(self) -> Sequence[str]:
-        """The key of the finished set."""
         return (self._key,)
 
     @property
@@ -397,11 +387,6 @@ class Generated(Dataset[GeneratedNode]):
             "prompts": prompts,
             "seed": self.node.seed,
         }
-
-    def _sleep(self, seconds: float) -> None:
-        import time
-
-        time.sleep(seconds)
 
     def _collect(self, made: GeneratedTestSet) -> Collection:
         from rageval_spec.generation.question_sets import collect

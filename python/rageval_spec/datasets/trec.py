@@ -79,7 +79,6 @@ class Trec(FileDataset[TrecNode]):
         return former | {"columns": {"queries": queries}} if any(queries.values()) else former
 
     def find_parts(self) -> frozenset[Part]:
-        """Judgements; such files have no gold answers."""
         return frozenset({"relevant"})
 
     def iterate_questions(self) -> Iterator[tuple[str, Mapping[str, Any]]] | None:

@@ -152,8 +152,7 @@ def _explain_absence(path: Path, part: str, present: Sequence[str], setting: str
 
 def _make(row: Mapping[str, Any], names: Mapping[str, str], value: float | str, place: str) -> Label:
     def text(part: str) -> str:
-        found = row.get(names[part]) if part in names else None
-        return "" if found is None else _write_text(found)
+        return write_field(row.get(names[part])) if part in names else ""
 
     query_id, claim = text("query_id"), text("claim")
     if not query_id:
@@ -189,8 +188,10 @@ def _read_probability(text: str, place: str) -> float | None:
     return found
 
 
-def _write_text(found: object) -> str:
-    """A field as text. Workbooks hold whole numbers as floats, and an id of 12 must not become `12.0`."""
+def write_field(found: object) -> str:
+    """A field as text, "" for None. Workbooks hold whole numbers as floats, and an id of 12 must not become `12.0`."""
+    if found is None:
+        return ""
     return str(int(found) if isinstance(found, float) and found.is_integer() else found).strip()
 
 

@@ -5,8 +5,6 @@ The values inside a row's objects become columns: at JSONPaths, and where a tool
 
 from __future__ import annotations
 
-import json
-import tokenize
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,7 +34,7 @@ from rageval_spec.reading.formats.records import Records, with_absent
 from rageval_spec.reading.formats.row_shapes import OtherFilesError
 from rageval_spec.reading.formats.text_files import SEPARATORS, find_encoding
 from rageval_spec.reading.missing_columns import choose_keys
-from rageval_spec.reading.rows import RowFormat, parse_printed
+from rageval_spec.reading.rows import RowFormat
 from rageval_spec.recorded.json_path import JsonPath, PathError, parse_path
 from rageval_spec.recorded.tool_layouts import ToolLayout, find_layout, name_layout
 
@@ -494,11 +492,5 @@ def open_text(value: Any) -> Any:
     """The object or list that a text holds as JSON or as Python prints it; anything else unchanged."""
     if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
         return value
-    for parse in (json.loads, parse_printed):
-        try:
-            found = parse(value)
-        except (ValueError, SyntaxError, RecursionError, MemoryError, tokenize.TokenError):
-            continue
-        if isinstance(found, dict | list):
-            return found
-    return value
+    found = rows.parse_any(value)
+    return found if isinstance(found, dict | list) else value

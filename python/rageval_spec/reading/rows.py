@@ -195,7 +195,7 @@ def parse_list(place: str, what: str, value: Any) -> Any:
         return value
     text = value.strip()
     if text.startswith(("{'", '{"')):
-        found = _parse_any(text)
+        found = parse_any(text)
         if isinstance(found, dict) and any(isinstance(found.get(name), list) for name in _TABLES):
             return found
         if found is not None or "array(" not in text:
@@ -203,12 +203,12 @@ def parse_list(place: str, what: str, value: Any) -> Any:
         raise DataError(f"{place}: {what} is printed by a program and cannot be read; write it as JSON: {text[:60]}")
     if not text.startswith(_BEGINNINGS_OF_LISTS):
         return value
-    if isinstance(found := _parse_any(text), list):
+    if isinstance(found := parse_any(text), list):
         return found
     raise DataError(f"{place}: {what} begins like a list but is not one; write it as JSON: {text[:60]}")
 
 
-def _parse_any(text: str) -> Any:
+def parse_any(text: str) -> Any:
     """The object or list that a text holds as JSON or as Python prints it; None if it holds none."""
     for parse in (json.loads, parse_printed):
         try:

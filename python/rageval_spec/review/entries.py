@@ -12,7 +12,7 @@ from rageval_spec.errors import DataError, UsageError
 from rageval_spec.reading.formats.delimited import delimited_objects, header_of
 from rageval_spec.reading.formats.text_files import format_of
 from rageval_spec.reading.formats.workbooks import SUFFIXES, read_sheet
-from rageval_spec.reading.label_files import flatten_review, flatten_tasks, is_review_file, is_task
+from rageval_spec.reading.label_files import flatten_review, flatten_tasks, is_review_file, is_task, write_field
 from rageval_spec.reading.rows import read_rows
 from rageval_spec.recorded.json_path import list_keys
 from rageval_spec.review.criteria import ReviewCriterion, make_criterion
@@ -128,28 +128,28 @@ def _read_table(path: Path, rows: Sequence[tuple[str, Mapping[str, Any]]]) -> Fi
     for place, row in rows:
         found = [*_read_row(place, row, columns)]
         entries += found
-        comment = _write(row.get(COMMENT))
+        comment = write_field(row.get(COMMENT))
         if comment and all(entry.value is None for entry in found):
             remarks.append((place, comment))
     return FilledForm(tuple(entries), tuple(remarks))
 
 
 def _read_row(place: str, row: Mapping[str, Any], columns: Mapping[str, ReviewCriterion]) -> Iterator[FormEntry]:
-    token = decode_token(_write(row.get(ROW)))
-    is_edited = token is not None and digest_shown([_write(row.get(name)) for name in SHOWN]) != token.shown
+    token = decode_token(write_field(row.get(ROW)))
+    is_edited = token is not None and digest_shown([write_field(row.get(name)) for name in SHOWN]) != token.shown
     for name, criterion in columns.items():
         value = _empty_to_none(row.get(name))
-        if value is None and token is not None and not _is_asked(criterion, token):
+        if (
+            value is None
+            and token is not None
+            and (criterion.name if criterion.kind == "claims" else "") != token.metric
+        ):
             continue
         yield FormEntry(
             place, name, token, is_edited, criterion.name, criterion, value,
-            annotator=_write(row.get(ANNOTATOR)).lstrip("'"), comment=_write(row.get(COMMENT)),
+            annotator=write_field(row.get(ANNOTATOR)).lstrip("'"), comment=write_field(row.get(COMMENT)),
             saw_judge=any(header.startswith(JUDGE) for header in row),
         )  # fmt: skip
-
-
-def _is_asked(criterion: ReviewCriterion, token: FormToken) -> bool:
-    return (criterion.name if criterion.kind == "claims" else "") == token.metric
 
 
 def _read_json(path: Path) -> FilledForm:
@@ -167,8 +167,8 @@ def _read_json(path: Path) -> FilledForm:
 
 def _read_task(place: str, row: Mapping[str, Any]) -> FormEntry:
     """The entry of an annotation in Label Studio."""
-    token = decode_token(_write(row.get(ROW)))
-    shown = [_write(row.get(name)) for name in ("question", "answer", "claim_text")]
+    token = decode_token(write_field(row.get(ROW)))
+    shown = [write_field(row.get(name)) for name in ("question", "answer", "claim_text")]
     header = (row.get(CONTROLS) or {}).get(row["metric"]) if isinstance(row.get(CONTROLS), dict) else None
     criterion = read_column(str(header)) if header is not None else None
     if token is not None and token.metric:
@@ -176,7 +176,7 @@ def _read_task(place: str, row: Mapping[str, Any]) -> FormEntry:
     return FormEntry(
         place, str(row["metric"]), token, token is not None and digest_shown(shown) != token.shown,
         criterion.name if criterion else str(row["metric"]), criterion, _empty_to_none(row["value"]),
-        annotator=_write(row["annotator"]), comment=_write(row["comment"]), time=_write(row["time"]),
+        annotator=write_field(row["annotator"]), comment=write_field(row["comment"]), time=write_field(row["time"]),
         is_adjudicated=bool(row["adjudicated"]), saw_judge=bool(row.get(SHOWS_JUDGE)),
     )  # fmt: skip
 
@@ -186,20 +186,20 @@ def _read_saved(place: str, saved: Mapping[str, Any]) -> FilledForm:
     criteria = {one.name: one for one in _list_criteria(saved)}
     entries = []
     for where, label in flatten_review([(place, saved)]):
-        metric = _write(label.get("metric"))
+        metric = write_field(label.get("metric"))
         entries.append(
             FormEntry(
                 where, metric, _name_answer(label), False, metric, criteria.get(metric),
-                _empty_to_none(label.get("value")), annotator=_write(label.get("annotator")),
-                comment=_write(label.get("comment")), time=_write(label.get("time")),
+                _empty_to_none(label.get("value")), annotator=write_field(label.get("annotator")),
+                comment=write_field(label.get("comment")), time=write_field(label.get("time")),
                 saw_judge=label.get("saw_judge") is True,
             )
         )  # fmt: skip
     skipped = saved.get("skipped")
     remarks = [
-        (f"{place}: skipped {number}", _write(one.get("comment")))
+        (f"{place}: skipped {number}", write_field(one.get("comment")))
         for number, one in enumerate(skipped if isinstance(skipped, list) else (), 1)
-        if isinstance(one, dict) and _write(one.get("comment"))
+        if isinstance(one, dict) and write_field(one.get("comment"))
     ]
     return FilledForm(tuple(entries), tuple(remarks))
 
@@ -218,24 +218,13 @@ def _name_answer(label: Mapping[str, Any]) -> FormToken | None:
     is_whole = all(isinstance(name, str) for name in (*names, label.get("metric") or None)) and (
         claim is None or (type(claim) is int and claim >= 0)
     )
-    if not is_whole or not (probability is None or _is_probability(probability)):
+    if not is_whole or not (probability is None or (isinstance(probability, int | float) and 0 < probability <= 1)):
         return None
     dataset, system, query_id, digest = map(str, names)
-    metric = "" if claim is None else _write(label.get("metric"))
-    reason = _write(label.get("reason"))
+    metric = "" if claim is None else write_field(label.get("metric"))
+    reason = write_field(label.get("reason"))
     return FormToken(dataset, system, query_id, metric, claim, digest, reason, probability, "")
-
-
-def _is_probability(found: object) -> bool:
-    return isinstance(found, int | float) and 0 < found <= 1
 
 
 def _empty_to_none(found: object) -> object:
     return None if found is None or (isinstance(found, str) and not found.strip()) else found
-
-
-def _write(found: object) -> str:
-    """A field as text; whole numbers of workbooks without a decimal point."""
-    if found is None:
-        return ""
-    return str(int(found) if isinstance(found, float) and found.is_integer() else found).strip()

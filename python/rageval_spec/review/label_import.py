@@ -94,7 +94,8 @@ def check_entries(
         if first is not label:
             repeated += 1
             if first.value != label.value:
-                problems.append(Problem(entry.place, entry.column, _explain_conflict(label, first)))
+                message = f"'{label.annotator}' judged the same thing differently at {first.place}; keep one of the two"
+                problems.append(Problem(entry.place, entry.column, message))
     return CheckedEntries(
         tuple(label for label, _ in labels.values()),
         tuple(value for _, value in labels.values()),
@@ -107,10 +108,6 @@ def check_entries(
 def identify(label: Label) -> _Identity:
     """What a label is the only one of: an item, a metric and an annotator; adjudicated labels have no annotator."""
     return (label.item, label.metric, None if label.adjudicated else label.annotator)
-
-
-def _explain_conflict(label: Label, first: Label) -> str:
-    return f"'{label.annotator}' judged the same thing differently at {first.place}; keep one of the two"
 
 
 def _check(entry: FormEntry, annotator: str, known: _Known | None) -> tuple[str | None, list[Problem]]:
@@ -228,19 +225,17 @@ class _Known:
 
     def explain(self, entry: FormEntry, token: FormToken) -> str | None:
         """Why an entry does not belong to the evaluation; None if it does."""
-        digest = self._answers.get((token.dataset, token.system, token.query_id))
+        key = (token.dataset, token.system, token.query_id)
+        digest = self._answers.get(key)
         if digest is None:
             return f"the results have no answer of {token.system} to {token.query_id}; name those that were judged"
         if digest != token.answer_digest:
             return (
                 f"the answer of {token.system} to {token.query_id} has changed since; name the results that were judged"
             )
-        if token.claim is not None and (*self._name(token), entry.metric, token.claim) not in self._list_claims():
+        if token.claim is not None and (*key, entry.metric, token.claim) not in self._list_claims():
             return f"the results have no claim {token.claim} of {entry.metric} for {token.query_id}"
         return None
-
-    def _name(self, token: FormToken) -> tuple[str, str, str]:
-        return token.dataset, token.system, token.query_id
 
     def _list_claims(self) -> set[tuple[object, ...]]:
         if self._claims is None:
@@ -369,20 +364,7 @@ class _Old:
 
     def add(self, label: Label, value: str) -> None:
         """Add a row for a label."""
-        texts: Mapping[str, str] = {
-            "dataset": label.dataset,
-            "system": label.system,
-            "query_id": label.query_id,
-            "metric": label.metric,
-            "claim": "" if label.claim is None else str(label.claim),
-            "value": value,
-            "annotator": label.annotator,
-            "comment": label.comment,
-            "time": label.time,
-            "answer": label.answer,
-            "reason": label.reason,
-            "probability": "" if label.probability is None else repr(label.probability),
-        }
+        texts = {part: _write(getattr(label, part)) for part in COLUMNS} | {"value": value}
         marks = {"adjudicated": label.adjudicated, "saw_judge": label.saw_judge}
         more = {part: "yes" for part, is_marked in marks.items() if is_marked}
         self._rows.append({self.name(part): text for part, text in {**texts, **more}.items()})
@@ -394,6 +376,11 @@ class _Old:
         writer.writerow(self._header)
         writer.writerows([row.get(name, "") for name in self._header] for row in self._rows)
         return stream.getvalue().encode("utf-8", "backslashreplace")
+
+
+def _write(value: object) -> str:
+    """A part of a label as its file has it."""
+    return "" if value is None else repr(value) if isinstance(value, float) else str(value)
 
 
 def _read_old(path: Path) -> _Old:

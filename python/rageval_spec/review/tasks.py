@@ -297,24 +297,9 @@ def to_payload(sheet: ReviewSheet) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": VERSION,
-        "digest": sheet.digest,
-        "name": sheet.name,
-        "results": sheet.results,
-        "spec_digest": sheet.spec_digest,
-        "annotator": sheet.annotator,
-        "guidelines": sheet.guidelines,
-        "shows_judge": sheet.shows_judge,
+        **_pick(sheet, ("digest", "name", "results", "spec_digest", "annotator", "guidelines", "shows_judge")),
         "criteria": [
-            {
-                "name": one.name,
-                "kind": one.kind,
-                "scale": one.scale,
-                "choices": list(one.choices),
-                "low": one.low,
-                "high": one.high,
-                "question": one.question,
-                "guidelines": one.guidelines,
-            }
+            _pick(one, ("name", "kind", "scale", "choices", "low", "high", "question", "guidelines"))
             for one in sheet.criteria
         ],
         "tasks": [_describe(task, sheet) for task in sheet.tasks],
@@ -322,21 +307,12 @@ def to_payload(sheet: ReviewSheet) -> dict[str, Any]:
 
 
 def _describe(task: ReviewTask, sheet: ReviewSheet) -> dict[str, Any]:
-    asked = [claim for _, claim in sheet.questions_of(task) if claim is not None]
     return {
-        "id": task.id,
-        "dataset": task.dataset,
-        "system": task.system,
-        "query_id": task.query_id,
-        "question": task.question,
-        "answer": task.answer,
-        "answer_digest": task.answer_digest,
-        "contexts": [{"text": one.text, "doc_id": one.doc_id} for one in task.contexts],
+        **_pick(task, ("id", *KEY, "question", "answer", "answer_digest")),
+        "contexts": [_pick(one, ("text", "doc_id")) for one in task.contexts],
         "references": list(task.references),
-        "claims": [_pick(claim, _ASKED) for claim in asked],
-        "reason": task.reason,
-        "probability": task.probability,
-        "slices": list(task.slices),
+        "claims": [_pick(claim, _ASKED) for _, claim in sheet.questions_of(task) if claim is not None],
+        **_pick(task, ("reason", "probability", "slices")),
         "judged": dict(task.judged),
         "verdicts": [_pick(claim, _TOLD) for claim in task.claims],
     }
@@ -346,5 +322,6 @@ _ASKED = ("metric", "number", "text", "part", "start", "end")
 _TOLD = ("metric", "text", "verdict", "score", "reason", "evidence")
 
 
-def _pick(claim: ReviewClaim, names: Sequence[str]) -> dict[str, Any]:
-    return {name: getattr(claim, name) for name in names}
+def _pick(found: object, names: Sequence[str]) -> dict[str, Any]:
+    values = {name: getattr(found, name) for name in names}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}

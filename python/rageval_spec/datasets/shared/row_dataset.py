@@ -432,7 +432,6 @@ class RowDataset(FileDataset[R]):
         return question, names | guess_names(wanted, present, names.values())
 
     def describe_files(self) -> Iterator[FileReading]:
-        """How the file with the questions is read; a long one by its first rows."""
         if (key := self._question_key) is None or not (source := self._source(key)).path.is_file():
             return
         columns = source.resolve(self.block(key), _MOST_DESCRIBED) if source.is_long else self._columns(key)
@@ -456,14 +455,12 @@ class RowDataset(FileDataset[R]):
         yield FileReading(self.files[key], tuple(details), shown, tuple(kept))
 
     def list_other_columns(self) -> Sequence[str] | None:
-        """The columns that no part is read from; None if the file is too long to find them quickly."""
         if (key := self._question_key) is None:
             return ()
         present = self.list_columns(key)
         return None if present is None else self._other_names(present)
 
     def find_parts(self) -> frozenset[Part] | None:
-        """The parts that any row has a value for; None for a long or missing file."""
         key = self._question_key
         source = self._source(key or "path")
         if not source.path.is_file() or (key is not None and source.is_long):
@@ -477,7 +474,6 @@ class RowDataset(FileDataset[R]):
         return filled | judged if key == "queries" or "qrels" in self.files else filled
 
     def iterate_questions(self) -> Iterator[tuple[str, Mapping[str, Any]]] | None:
-        """The place and the values of each row of the question file; None without one."""
         return None if self._question_key is None else self._rows()
 
     @property

@@ -32,15 +32,12 @@ class TraceDataset(Dataset[T]):
 
     @property
     def parts(self) -> frozenset[str]:
-        """Queries; tracing tools have no corpus."""
         return frozenset({"queries"})
 
     def inputs(self) -> Sequence[InputFile]:
-        """The files that the traces are read from."""
         return self._source.inputs()
 
     def open(self) -> Collection:
-        """The questions; they are read when the first table is."""
         return Collection(
             self.context.name,
             load_queries=self._load_queries,

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from rageval_spec.errors import DataError
 from rageval_spec.reading.column_names import Kind, RecordColumn
@@ -209,19 +209,7 @@ class NotOneDocumentError(DataError):
     """A file has several JSON documents, one per line."""
 
 
-class JsonDocument(NamedTuple):
-    """A parsed document.
-
-    Attributes:
-        rows: the line number of each row, and the row. Reading them raises `DataError` for a row that is no object.
-        remarks: what else the document says at its top, such as its version.
-    """
-
-    rows: Iterator[tuple[int, dict[str, Any]]]
-    remarks: dict[str, Any]
-
-
-def read_document(path: Path) -> JsonDocument:
+def read_document(path: Path) -> row_shapes.PlacedDocument:
     """The rows and the remarks of a JSON file.
 
     The rows are a list of objects, alone or under a key such as `test_cases`; a list of values for each column; or
@@ -244,11 +232,9 @@ def read_document(path: Path) -> JsonDocument:
         raise DataError(f"{path}:{_line_of_key(text, error.key)}: {error}") from error
     except ValueError as error:
         raise DataError(f"{path}:{_line_of_constant(text)}: not JSON: {error}") from error
-    try:
-        shape = row_shapes.find_shape(whole)
-    except row_shapes.ShapeError as error:
-        raise DataError(f"{path}:1: {error}") from error
-    return JsonDocument(_place_rows(path, text, whole, shape), row_shapes.find_remarks(shape, whole))
+    return row_shapes.place_rows(
+        path, whole, "JSON objects", lambda shape, _: _list_lines(text, _list_offsets(text, shape))
+    )
 
 
 class RepeatedKeyError(ValueError):
@@ -299,31 +285,23 @@ def refuse_constant(word: str) -> NoReturn:
     raise ValueError(f"{word} is not a JSON number; write null")
 
 
-def _place_rows(path: Path, text: str, whole: Any, shape: row_shapes.RowShape) -> Iterator[tuple[int, dict[str, Any]]]:
-    value, start = whole, _skip_space(text, 0)
-    for key in shape.path:
-        value, start = value[key], _find_member(text, start, key)
+def _list_lines(text: str, offsets: Iterable[int]) -> Iterator[int]:
+    """The lines of ascending offsets."""
     line, counted = 1, 0
-    rows = row_shapes.take_rows(shape, value)
-    for offset in _offsets(text, start, shape):
+    for offset in offsets:
         line, counted = line + text.count("\n", counted, offset), offset
-        try:
-            row = row_shapes.complete_row(shape, whole, next(rows))
-        except row_shapes.ShapeError as error:
-            raise DataError(f"{path}:{line}: {error}") from error
-        if not isinstance(row, dict):
-            raise DataError(f"{path}:{line}: expected a list of JSON objects, not {json.dumps(row)[:60]}")
-        yield line, row
+        yield line
 
 
-def _offsets(text: str, start: int, shape: row_shapes.RowShape) -> Iterator[int]:
-    """Where each row begins in valid JSON; `start` is the offset of the value with the rows."""
+def _list_offsets(text: str, shape: row_shapes.RowShape) -> Iterator[int]:
+    """Where each row begins in valid JSON."""
+    at = _skip_space(text, 0)
+    inner = {"columns": (shape.column,), "split": ("data",)}.get(shape.kind, ())
+    for key in (*shape.path, *inner):
+        at = _find_member(text, at, key)
     if shape.kind == "single":
-        yield start
-        return
-    inner = {"columns": shape.column, "split": "data"}.get(shape.kind)
-    at = start if inner is None else _find_member(text, start, inner)
-    if text[at] == "[":
+        yield at
+    elif text[at] == "[":
         yield from (offset for offset, _ in _items(text, at))
     else:
         yield from (offset for _, offset, _ in _members(text, at))

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
 from rageval_spec.errors import DataError
 from rageval_spec.reading.column_names import QUESTIONS
@@ -99,6 +100,50 @@ def take_rows(shape: RowShape, value: Any) -> Iterator[Any]:
         yield from (_name_values(value["columns"], row) for row in value["data"])
     else:
         yield from _turn_columns(value, shape.column)
+
+
+class PlacedDocument(NamedTuple):
+    """A parsed document.
+
+    Attributes:
+        rows: the line number of each row, and the row. Reading them raises `DataError` for a row that is no object.
+        remarks: what else the document says at its top, such as its version.
+    """
+
+    rows: Iterator[tuple[int, dict[str, Any]]]
+    remarks: dict[str, Any]
+
+
+def place_rows(
+    path: Path, document: Any, noun: str, find_lines: Callable[[RowShape, Any], Iterable[int]]
+) -> PlacedDocument:
+    """The rows, which messages call `noun`, and the remarks of a document. Raises DataError: it has no rows.
+
+    `find_lines` gives the line of each row, for the shape of the document and the value with the rows.
+    """
+    try:
+        shape = find_shape(document)
+    except ShapeError as error:
+        raise DataError(f"{path}:1: {error}") from error
+    return PlacedDocument(_place(path, document, shape, noun, find_lines), find_remarks(shape, document))
+
+
+def _place(
+    path: Path, document: Any, shape: RowShape, noun: str, find_lines: Callable[[RowShape, Any], Iterable[int]]
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    value = document
+    for key in shape.path:
+        value = value[key]
+    rows = take_rows(shape, value)
+    for line in find_lines(shape, value):
+        try:
+            row = complete_row(shape, document, next(rows))
+        except ShapeError as error:
+            raise DataError(f"{path}:{line}: {error}") from error
+        if not isinstance(row, dict):
+            shown = json.dumps(row) if noun == "JSON objects" else str(row)
+            raise DataError(f"{path}:{line}: expected a list of {noun}, not {shown[:60]}")
+        yield line, row
 
 
 def complete_row(shape: RowShape, document: Any, row: Any) -> Any:

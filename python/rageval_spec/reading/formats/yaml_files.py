@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
 from rageval_spec.errors import DataError
 from rageval_spec.reading.formats import row_shapes
-from rageval_spec.reading.formats.json_files import JsonDocument
 from rageval_spec.reading.formats.text_files import text_lines
 
 MOST_REPEATED = 20_000_000
@@ -27,7 +26,7 @@ _NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]+)?")
 _STRING_TAG = "tag:yaml.org,2002:str"
 
 
-def read_yaml_document(path: Path) -> JsonDocument:
+def read_yaml_document(path: Path) -> row_shapes.PlacedDocument:
     """The rows and the remarks of a YAML file, in the shapes of `read_document`.
 
     Raises DataError: it is not YAML, has no rows, uses tags, repeats a key, or expands to too many values; with
@@ -35,12 +34,12 @@ def read_yaml_document(path: Path) -> JsonDocument:
     """
     text = "\n".join(line for _, line in text_lines(path, longest=None))
     builder = _Builder(path)
-    whole = builder.build(text)
-    try:
-        shape = row_shapes.find_shape(whole)
-    except row_shapes.ShapeError as error:
-        raise DataError(f"{path}:1: {error}") from error
-    return JsonDocument(_place_rows(path, whole, shape, builder.lines), row_shapes.find_remarks(shape, whole))
+    return row_shapes.place_rows(
+        path,
+        builder.build(text),
+        "objects with keys such as 'question'",
+        lambda shape, value: _list_lines(shape, value, builder.lines),
+    )
 
 
 def resolve_scalar(text: str) -> Any:
@@ -55,25 +54,10 @@ def resolve_scalar(text: str) -> Any:
     return text
 
 
-def _place_rows(
-    path: Path, whole: Any, shape: row_shapes.RowShape, lines: dict[int, list[int]]
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    value = whole
-    for key in shape.path:
-        value = value[key]
+def _list_lines(shape: row_shapes.RowShape, value: Any, lines: Mapping[int, list[int]]) -> list[int]:
+    """The line of each row; `lines` has those of the items of each list and object, by the `id` of these."""
     placed = value[shape.column] if shape.kind == "columns" else value["data"] if shape.kind == "split" else value
-    places = iter(lines[id(placed)] if shape.kind != "single" else lines[id(placed)][:1] or [1])
-    rows = row_shapes.take_rows(shape, value)
-    for line in places:
-        try:
-            row = row_shapes.complete_row(shape, whole, next(rows))
-        except row_shapes.ShapeError as error:
-            raise DataError(f"{path}:{line}: {error}") from error
-        if not isinstance(row, dict):
-            raise DataError(
-                f"{path}:{line}: expected a list of objects with keys such as 'question', not {str(row)[:60]}"
-            )
-        yield line, row
+    return lines[id(placed)] if shape.kind != "single" else lines[id(placed)][:1] or [1]
 
 
 @dataclass(slots=True)
