@@ -84,7 +84,7 @@ class Beir(Dataset[BeirNode]):
 
     def list_other_columns(self) -> Sequence[str] | None:
         """The keys of the queries besides id and text, including those in `metadata`; None if the file is long."""
-        return list_columns(self._queries, "json", _other_values) if self._queries.is_file() else ()
+        return list_columns(self._queries, _other_values) if self._queries.is_file() else ()
 
     def find_parts(self) -> frozenset[Part]:
         return frozenset({"relevant"})
@@ -125,6 +125,9 @@ class Beir(Dataset[BeirNode]):
         names = dict.fromkeys(name for _, row in json_objects(self._queries) for name in _other_values(row))
         rows = zip(self._load_queries()["query_id"], json_objects(self._queries), strict=True)
         return other_columns_table(((query_id, _other_values(row)) for query_id, (_, row) in rows), names)
+
+    def _load_corpus(self) -> pl.DataFrame:
+        return corpus_table(read_json_lines(self._corpus, CORPUS))
 
 
 def _other_values(row: Mapping[str, Any]) -> dict[str, Any]:

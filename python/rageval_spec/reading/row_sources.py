@@ -27,9 +27,9 @@ from rageval_spec.reading.column_names import (
     RELEVANT,
     RecordColumn,
 )
-from rageval_spec.reading.formats.delimited import choose_separator, read_delimited, separator_of
-from rageval_spec.reading.formats.json_files import is_list, read_json_lines, read_remarks, text_of
-from rageval_spec.reading.formats.parquet import parquet_objects, read_parquet
+from rageval_spec.reading.formats.delimited import choose_separator, header_of, read_delimited, separator_of
+from rageval_spec.reading.formats.json_files import gather_columns, is_list, read_json_lines, read_remarks
+from rageval_spec.reading.formats.parquet import parquet_columns, parquet_objects, read_parquet
 from rageval_spec.reading.formats.records import Records, with_absent
 from rageval_spec.reading.formats.row_shapes import OtherFilesError
 from rageval_spec.reading.formats.text_files import SEPARATORS, find_encoding
@@ -207,7 +207,7 @@ class RowFile:
         """
         unfolding = self.unfolding(columns)
         if self.form in ("csv", "parquet") and unfolding.is_empty:
-            return rows.first_keys(self.path, self.form, self.separator)
+            return self._read_header()
         first = islice(self.rows(columns), FIRST_ROWS if not unfolding.is_empty else 1)
         return list(dict.fromkeys(name for _, row in first for name in row))
 
@@ -216,8 +216,6 @@ class RowFile:
 
         Raises DataError: a required column is missing; a value has the wrong type.
         """
-        import polars as pl
-
         is_direct = self.unfolding(columns).is_empty
         if is_direct and self.form == "json":
             return read_json_lines(self.path, wanted)
@@ -228,11 +226,7 @@ class RowFile:
                 return found
         read = list(self.rows(columns))
         keys = choose_keys(str(self.path), wanted, list(dict.fromkeys(name for _, row in read for name in row)))
-        values = {
-            column.name: [text_of(place, f"'{key}'", column.kind, row.get(key)) for place, row in read]
-            for column, key in keys.items()
-        }
-        frame = pl.DataFrame(values, schema=dict.fromkeys(values, pl.String))
+        frame = gather_columns(read, keys)
         return Records(with_absent(frame, wanted), lambda number: read[number][0])
 
     @cached_property
@@ -248,10 +242,15 @@ class RowFile:
         """The names of the columns of the first rows; none if the file cannot be read."""
         try:
             if self.form in ("csv", "parquet"):
-                return [name for name in rows.first_keys(self.path, self.form, self.separator) if name]
+                return [name for name in self._read_header() if name]
             return list(dict.fromkeys(name for _, row in self._first for name in row))
         except DataError:
             return []
+
+    def _read_header(self) -> list[str]:
+        if self.form == "parquet":
+            return parquet_columns(self.path)
+        return header_of(self.path, self.separator or choose_separator(self.path))
 
     def list_details(self) -> Iterator[str]:
         """What was assumed about the file's format, and whose layout it has."""

@@ -18,9 +18,9 @@ from typing import Any, Literal
 from rageval_spec.errors import DataError
 from rageval_spec.reading.column_names import QUESTIONS
 from rageval_spec.reading.formats import text_files
-from rageval_spec.reading.formats.delimited import choose_separator, delimited_objects, header_of
+from rageval_spec.reading.formats.delimited import choose_separator, delimited_objects
 from rageval_spec.reading.formats.json_files import VARIABLES, is_list, json_objects, merge_variables
-from rageval_spec.reading.formats.parquet import parquet_columns, parquet_objects
+from rageval_spec.reading.formats.parquet import parquet_objects
 from rageval_spec.reading.formats.row_shapes import OtherFilesError, RowShape, ask_last_turn, complete_row
 from rageval_spec.recorded.messages import MESSAGES, read_turns
 
@@ -71,7 +71,7 @@ def recognise_format(path: Path) -> RowFormat:
 
 
 def read_rows(
-    path: Path, form: RowFormat | None = None, separator: str | None = None, sheet: str | None = None
+    path: Path, form: RowFormat | None = None, separator: str | None = None
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the location (`file:line`, or `file: row 7`) and the named values of each row. CSV values are all text.
 
@@ -81,10 +81,10 @@ def read_rows(
     Raises DataError: no rows, or rows that cannot be read.
     """
     try:
-        yield from _read_own_rows(path, form, separator, sheet)
+        yield from _read_own_rows(path, form, separator)
     except OtherFilesError as elsewhere:
         for other in find_other_files(path, elsewhere.names):
-            for place, row in _read_own_rows(other, None, None, None):
+            for place, row in _read_own_rows(other):
                 yield place, merge_variables(complete_row(_TESTS, elsewhere.document, row))
 
 
@@ -150,7 +150,7 @@ def open_named_texts(place: str, folder: Path, row: Mapping[str, Any]) -> dict[s
 
 
 def _read_own_rows(
-    path: Path, form: RowFormat | None, separator: str | None, sheet: str | None
+    path: Path, form: RowFormat | None = None, separator: str | None = None
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     form = form or row_format_of(path)
     if form == "parquet":
@@ -161,7 +161,7 @@ def _read_own_rows(
     elif form == "xlsx":
         from rageval_spec.reading.formats.workbooks import read_workbook_rows
 
-        found = read_workbook_rows(path, sheet)
+        found = read_workbook_rows(path)
         placed = ((f"{path}: sheet '{found.sheet}', row {number}", row) for number, row in found.rows)
         yield from ((place, open_turns(place, row)) for place, row in placed)
     elif form == "yaml":
@@ -171,19 +171,6 @@ def _read_own_rows(
         yield from ((f"{path}:{line}", ask_last_turn(merge_variables(row))) for line, row in rows)
     else:
         yield from ((f"{path}:{line}", row) for line, row in json_objects(path))
-
-
-def first_keys(path: Path, form: RowFormat | None = None, separator: str | None = None) -> list[str]:
-    """The column names at the beginning of a file: the header, or the keys of the first object.
-
-    Raises DataError: the beginning cannot be read.
-    """
-    form = form or row_format_of(path)
-    if form == "parquet":
-        return parquet_columns(path)
-    if form == "csv":
-        return header_of(path, separator or choose_separator(path))
-    return list(next(read_rows(path, form))[1])
 
 
 def parse_list(place: str, what: str, value: Any) -> Any:
@@ -309,21 +296,14 @@ LONGEST_READ = 2**20
 """The most bytes of a JSON file that is read in full to find its keys: any row may add a new key."""
 
 
-def list_columns(
-    path: Path,
-    form: RowFormat,
-    unwrap: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict,
-    separator: str | None = None,
-) -> Sequence[str] | None:
-    """The names of all columns; None if that would take long, or if the file is missing or cannot be read.
+def list_columns(path: Path, unwrap: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict) -> Sequence[str] | None:
+    """The keys of a JSON file's rows; None if that would take long, or if the file is missing or cannot be read.
 
     Raises ForeignFileError: the file is in another format.
     """
     try:
         if not path.is_file():
             return None
-        if form != "json":
-            return first_keys(path, form, separator)
         if path.stat().st_size > LONGEST_READ:
             if not is_list(path):
                 next(json_objects(path))

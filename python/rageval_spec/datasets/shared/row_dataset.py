@@ -117,7 +117,7 @@ class FileDataset(Dataset[N]):
         Raises:
             ForeignFileError: the file is in another format.
         """
-        return list_columns(self.path_of(key), "json")
+        return list_columns(self.path_of(key))
 
     def content(self) -> dict[str, Any]:
         """The content in its format from before `columns:` covered all files, so that existing stores stay usable."""

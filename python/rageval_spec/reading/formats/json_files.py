@@ -84,7 +84,7 @@ def read_json_lines(path: Path, columns: Sequence[RecordColumn]) -> Records:
             keys[column] = next((name for name in column.known if name in first), column.known[0])
     frame = None if is_list(path) or VARIABLES in first or row_shapes.holds_conversation(first) else _scan(path, keys)
     if frame is None:
-        frame = _parse(path, keys)
+        frame = gather_columns(((f"{path}:{line}", row) for line, row in json_objects(path)), keys)
     for column, key in keys.items():
         if column.mapped and frame[column.name].null_count() == frame.height:
             raise DataError(f"{path}: no line has the key '{key}'; correct '{column.key}'")
@@ -157,13 +157,14 @@ def _doubtful(values: pl.Series, column: RecordColumn) -> bool:
     return False
 
 
-def _parse(path: Path, keys: Mapping[RecordColumn, str]) -> pl.DataFrame:
+def gather_columns(rows: Iterable[tuple[str, Mapping[str, Any]]], keys: Mapping[RecordColumn, str]) -> pl.DataFrame:
+    """The columns of rows with their places, as text."""
     import polars as pl
 
     values: dict[str, list[str | None]] = {column.name: [] for column in keys}
-    for number, found in json_objects(path):
+    for place, row in rows:
         for column, key in keys.items():
-            values[column.name].append(text_of(f"{path}:{number}", f"'{key}'", column.kind, found.get(key)))
+            values[column.name].append(text_of(place, f"'{key}'", column.kind, row.get(key)))
     return pl.DataFrame(values, schema=dict.fromkeys(values, pl.String))
 
 

@@ -14,6 +14,7 @@ import datetime
 import re
 import zipfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -125,15 +126,22 @@ def _read_sheet(path: Path, workbook: Workbook, part: SheetPart) -> SheetRows:
 
 def _read_workbook_cells(path: Path, sheet: str) -> tuple[list[list[Any]], Sequence[Any]]:
     """The cells from A1 on, and the corners of merged ranges."""
+    with _open(path, f"{path}: sheet '{sheet}' cannot be read") as workbook:
+        found = workbook.get_sheet_by_name(sheet)
+        return found.to_python(skip_empty_area=False), found.merged_cell_ranges or ()
+
+
+@contextmanager
+def _open(path: Path, failed: str) -> Iterator[Any]:
+    """The workbook; `failed` begins the message if what is done with it fails."""
     try:
-        from python_calamine import CalamineError, CalamineWorkbook
+        import python_calamine
     except ModuleNotFoundError as error:
         raise DataError(f"{path}: to read Excel files, run: pip install 'rageval-spec[xlsx]'") from error
     try:
-        found = CalamineWorkbook.from_path(str(path)).get_sheet_by_name(sheet)
-        return found.to_python(skip_empty_area=False), found.merged_cell_ranges or ()
-    except (CalamineError, OSError) as error:
-        raise DataError(f"{path}: sheet '{sheet}' cannot be read: {error}") from error
+        yield python_calamine.CalamineWorkbook.from_path(str(path))
+    except (python_calamine.CalamineError, OSError, IndexError) as error:
+        raise DataError(f"{failed}: {error}") from error
 
 
 def _find_header(cells: Sequence[Sequence[Any]], filled: Sequence[int]) -> int:
@@ -482,16 +490,11 @@ def read_sheet(path: Path, sheet: str | None = None) -> Iterator[tuple[str, dict
 def _read_sheet_cells(path: Path, sheet: str | None) -> list[list[Any]]:
     check_file(path)
     refuse_bomb(path)
-    try:
-        from python_calamine import CalamineError, CalamineWorkbook
-    except ModuleNotFoundError as error:
-        raise DataError(f"{path}: to read Excel files, run: pip install 'rageval-spec[xlsx]'") from error
-    try:
-        workbook = CalamineWorkbook.from_path(str(path))
+    with _open(path, f"{path}: this is not a workbook that can be read") as workbook:
         names = workbook.sheet_names
         if sheet is not None and sheet not in names:
             raise DataError(f"{path}: there is no sheet '{sheet}'; the sheets are {list_choices(names)}")
-        found = workbook.get_sheet_by_name(sheet if sheet is not None else names[0])
-        return found.to_python(skip_empty_area=False)
-    except (CalamineError, OSError, IndexError) as error:
-        raise DataError(f"{path}: this is not a workbook that can be read: {error}") from error
+        cells: list[list[Any]] = workbook.get_sheet_by_name(names[0] if sheet is None else sheet).to_python(
+            skip_empty_area=False
+        )
+        return cells
