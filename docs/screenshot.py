@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rageval_spec.commands.review.answer_selection import select
+from rageval_spec.commands.review.forms import select
 from rageval_spec.review.selection import WantedSelection
 from rageval_spec.runner import Options, run
 

@@ -11,7 +11,7 @@ from typing import Any
 import xlsxwriter
 from python_calamine import CalamineWorkbook
 
-from rageval_spec.review.form_files import write_csv, write_xlsx
+from rageval_spec.review.forms import write_csv, write_xlsx
 from rageval_spec.review.tasks import ReviewSheet
 
 Fill = Callable[[int, dict[str, Any]], Mapping[str, Any]]

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from rageval_spec.errors import DataError
-from rageval_spec.review.entries import FilledForm, FormEntry, read_form
-from rageval_spec.review.form_files import write_tasks
+from rageval_spec.review.forms import write_tasks
+from rageval_spec.review.label_import import FilledForm, FormEntry, read_form
 from rageval_spec.review.tasks import ReviewSheet
 from tests.review.filling import fill_csv, fill_xlsx
 from tests.review.form_sheets import CLAIMS, FLUENCY, make_hostile_sheet, make_sheet

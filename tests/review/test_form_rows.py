@@ -10,7 +10,7 @@ import re
 import pytest
 
 from rageval_spec.data.labels import digest_answer
-from rageval_spec.review.form_rows import (
+from rageval_spec.review.forms import (
     MOST_CHARACTERS,
     FormToken,
     decode_token,

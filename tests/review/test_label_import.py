@@ -15,9 +15,8 @@ from rageval_spec.data.labels import Label, digest_answer
 from rageval_spec.errors import DataError
 from rageval_spec.reading.label_files import read_labels
 from rageval_spec.review.criteria import make_criterion
-from rageval_spec.review.entries import FormEntry
-from rageval_spec.review.form_rows import FormToken
-from rageval_spec.review.label_import import CheckedEntries, check_entries, merge_labels
+from rageval_spec.review.forms import FormToken
+from rageval_spec.review.label_import import CheckedEntries, FormEntry, check_entries, merge_labels
 from tests.answered_evaluation import ANSWER, bridges
 
 TOKEN = FormToken("golden", "v1", "q1", "", None, digest_answer(ANSWER), "low", 0.25, "")

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from rageval_spec.cli import cli
-from rageval_spec.review.form_rows import decode_token
+from rageval_spec.review.forms import decode_token
 from tests.answered_evaluation import answered, sample, save, value
 
 

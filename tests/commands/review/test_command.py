@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from rageval_spec.cli import cli
-from rageval_spec.commands.review import answer_selection, form_import
+from rageval_spec.commands.review import forms
 from tests.command_line import invoke
 from tests.commands.label_files import write_labels
 
@@ -28,8 +28,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         requests.append(SimpleNamespace(**options))
         return b""
 
-    monkeypatch.setattr(answer_selection, "select", take)
-    monkeypatch.setattr(form_import, "import_forms", take)
+    monkeypatch.setattr(forms, "select", take)
+    monkeypatch.setattr(forms, "import_forms", take)
     return requests
 
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rageval_spec.reading.label_files import read_labels
-from rageval_spec.review.entries import read_form
-from rageval_spec.review.label_import import check_entries
+from rageval_spec.review.label_import import check_entries, read_form
 from tests.browser import Opened
 from tests.review.page.opening import (
     NO_STORAGE,

@@ -134,7 +134,7 @@ def select(random: float | None, most: int, **options: Any) -> int:
     rageval-spec review select -o review.csv --random 3% --low --ask faithfulness=claims
     rageval-spec review select main -o review.html --by-slice --annotator ann --annotator bob --overlap 20%
     """
-    from rageval_spec.commands.review.answer_selection import select
+    from rageval_spec.commands.review.forms import select
     from rageval_spec.review.selection import WantedSelection
 
     suspicions: Any = tuple(name for name in _SUSPICIONS if options.pop(name))
@@ -174,7 +174,7 @@ def import_(**options: Any) -> int:
     rageval-spec review import review.xlsx -o labels.csv
     rageval-spec review import ann.xlsx bob.json --into labels.csv --results rageval-results
     """
-    from rageval_spec.commands.review.form_import import import_forms
+    from rageval_spec.commands.review.forms import import_forms
 
     console.write(import_forms(**options))
     return PASSED

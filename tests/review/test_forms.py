@@ -19,9 +19,9 @@ import pytest
 from python_calamine import CalamineWorkbook
 
 from rageval_spec.errors import UsageError
-from rageval_spec.review import form_files
+from rageval_spec.review import forms
 from rageval_spec.review.criteria import make_criterion
-from rageval_spec.review.form_files import write_config, write_csv, write_tasks, write_xlsx
+from rageval_spec.review.forms import write_config, write_csv, write_tasks, write_xlsx
 from rageval_spec.review.tasks import ReviewSheet
 from tests.review.form_sheets import CLAIMS, FAITHFULNESS, FLUENCY, make_hostile_sheet, make_sheet, make_task
 
@@ -109,7 +109,7 @@ def test_texts_stay_texts_and_equal_sheets_give_equal_bytes() -> None:
 
 
 def test_too_many_rows_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(form_files, "MOST_ROWS", 2)
+    monkeypatch.setattr(forms, "MOST_ROWS", 2)
     with pytest.raises(Exception, match="more than a workbook can hold; choose fewer answers"):
         write_xlsx(make_sheet())
 
