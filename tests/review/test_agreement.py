@@ -79,7 +79,7 @@ def test_each_metric_is_compared_by_itself() -> None:
 
 def test_items_that_lie_furthest_apart_come_first() -> None:
     found = compare("34", "15", "22", "24")
-    assert [one.labels[0].query_id for one in found.disagreements] == ["q1", "q3", "q0"]
+    assert [one[0].query_id for one in found.disagreements] == ["q1", "q3", "q0"]
 
 
 def test_labels_of_one_person_alone_have_no_agreement() -> None:

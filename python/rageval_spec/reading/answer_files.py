@@ -72,13 +72,10 @@ def read_answers(source: RowFile, columns: AnswerColumns) -> list[FileAnswer]:
     names = _choose(source.path, columns, list(present))
     if answers is None:
         answers = [_read_row(place, row, names, is_text=is_text) for place, row in _unwrapped_rows(source, columns)]
-    if is_text and names["answer"] and all(_is_blank(answer.row) for answer in answers):
+    rows = (answer.row for answer in answers)
+    if is_text and names["answer"] and not any(r.answer or r.contexts or r.context_ids or r.error for r in rows):
         raise NoAnswersError(f"{source.path}: every answer in {' and '.join(map(repr, names['answer']))} is empty")
     return answers
-
-
-def _is_blank(row: answers_and_steps.AnswerRow) -> bool:
-    return not (row.answer or row.contexts or row.context_ids or row.error)
 
 
 def _unwrapped_rows(source: RowFile, columns: AnswerColumns) -> Iterator[tuple[str, Mapping[str, Any]]]:

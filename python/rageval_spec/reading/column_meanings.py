@@ -84,10 +84,7 @@ def find_question_names(columns: QuestionColumns, present: Collection[str]) -> d
 def list_other_names(present: Collection[str], columns: QuestionColumns, others: Collection[str]) -> list[str]:
     """The names of a question file's columns that no part is read from and that hold nothing that a system made.
 
-    Args:
-        present: the names of all columns.
-        columns: the names that the spec gives to parts.
-        others: the columns that the ids, the texts and the relevant documents are read from.
+    `others` are the columns that the ids, the texts and the relevant documents are read from.
     """
     read = {name for known in find_question_names(columns, present).values() for name in known}
     taken = {*read, *others, *answers_in(present), *contexts_in(present)}
@@ -226,9 +223,7 @@ def list_aliases(names: Iterable[str], named: Collection[str] = ()) -> frozenset
 
     `ID` beside `question` is the id. Other known names, such as `group`, are too usual to be read so.
 
-    Args:
-        names: the names of the columns.
-        named: the parts for which the spec names a column.
+    `named` are the parts for which the spec names a column.
     """
     present = dict.fromkeys(names, 0)
     known = [words for part, words in _ALIASED.items() if part not in named and not words & present.keys()]

@@ -55,13 +55,8 @@ def read_columns(columns: Sequence[str]) -> dict[str, str]:
 def read_labels(paths: Sequence[Path], columns: Mapping[str, str] | None = None) -> list[Label]:
     """The labels of all files, in their order. Rows without a value are skipped: nobody judged them yet.
 
-    Args:
-        paths: CSV, TSV, JSON, JSON lines or Parquet files, plain, `.gz` or `.zst`; Excel workbooks; JSON exports of
-            Label Studio.
-        columns: the file's column for a part of a label, where it is not among `LABEL_COLUMNS`.
-
-    Raises:
-        DataError: a file cannot be read or has no labels; a column is missing; a person judged one item twice.
+    `columns` names a file's column for a part of a label, where it is not among `LABEL_COLUMNS`. Raises DataError: a
+    file cannot be read or has no labels; a column is missing; a person judged one item twice.
     """
     labels: list[Label] = []
     for path in paths:

@@ -79,12 +79,7 @@ def _list_known(columns: Iterable[RecordColumn]) -> str:
 def find_absent(
     setting: tuple[str, ...], columns: BaseModel, present: Sequence[str] | None, file: str
 ) -> Iterator[FileFault]:
-    """Find the names in a `columns:` block that a file does not have.
-
-    Args:
-        setting: the keys that lead to the block in its node.
-        present: the names of the file's columns; None if unknown.
-    """
+    """Find the names in a `columns:` block, to which the keys `setting` lead, that a file does not have."""
     if present is None:
         return
     for part in type(columns).model_fields:
@@ -129,14 +124,7 @@ def require_columns(path: Path, columns: Mapping[str, str], present: Sequence[st
 def read_parts(columns: Sequence[str], parts: Collection[str], noun: str, example: str) -> dict[str, str]:
     """The columns that a command line names as `part=name`, by part.
 
-    Args:
-        columns: what the command line says.
-        parts: the parts that a row can have.
-        noun: what a row is, for messages: `a label`.
-        example: what to write, for messages: `value=rating`.
-
-    Raises:
-        UsageError: there is no such part, or no name.
+    Messages call a row `noun`, and show `example`. Raises UsageError: there is no such part, or no name.
     """
     named: dict[str, str] = {}
     for column in columns:
@@ -225,10 +213,7 @@ def guess_question(rows: Sequence[Mapping[str, object]], present: Sequence[str])
 def explain_rivals(rivals: Sequence[str], part: str, setting: str = "columns") -> tuple[str, str]:
     """Why a file with rivals of `answer` is refused, and what to write.
 
-    Args:
-        rivals: the columns besides `answer`.
-        part: what is read from the file: the `reference` of a dataset, or the `answer` of a system.
-        setting: the key of the spec that gives names to columns.
+    `part` is what is read from the file: the `reference` of a dataset, or the `answer` of a system.
     """
     if rivals[0] in REFERENCES:
         ways = [write_mapping(setting.split("."), {part: name}) for name in rivals]

@@ -90,12 +90,7 @@ _PARTS_OF_SAMPLES: Mapping[str, Part] = {
 
 
 def find_filled(rows: Iterable[Mapping[str, Any]], names: Mapping[str, Sequence[str]]) -> frozenset[Part]:
-    """The parts of samples that any row has a value for.
-
-    Args:
-        rows: the rows.
-        names: the columns of each part, as `find_question_names` gives them, and those of `relevant`.
-    """
+    """The parts of samples that any row has a value for; `names` are the columns of each, `relevant` among them."""
     wanted = {part: names.get(part, ()) for part in _PARTS_OF_SAMPLES}
     filled: set[Part] = set()
     for row in rows:
@@ -183,9 +178,7 @@ def other_columns_table(rows: Iterable[tuple[str, Mapping[str, Any]]], names: Co
 
     A name that a row lacks is not in its object. None if there are no names.
 
-    Args:
-        rows: the query id and the named values of each row.
-        names: the columns to keep.
+    The rows are query ids and named values.
     """
     import polars as pl
 
@@ -238,10 +231,8 @@ _COMPRESSED = (".gz", ".zst")
 def find_twice(path: Path, rows: Iterable[tuple[str, Mapping[str, Any]]], keys: Sequence[str]) -> str | None:
     """The first duplicate query id and where it is; None if there is no duplicate or the file is too large.
 
-    Args:
-        path: the file, for its size.
-        rows: the place of each row (`file:line`) and its values by name.
-        keys: the names the id may have; the first one in a row is used. Rows without any of them are skipped.
+    The rows are places (`file:line`) and values; of `keys`, the first one in a row is its id. Rows without any are
+    skipped.
     """
     try:
         if path.stat().st_size > (_MOST_BYTES // 8 if path.suffix in _COMPRESSED else _MOST_BYTES):

@@ -149,9 +149,7 @@ class RowFile:
     def resolve(self, columns: C, most: int | None = None) -> C:
         """The names of columns, with those that the tool's layout gives to parts that the spec does not name.
 
-        Args:
-            columns: the names that the spec gives.
-            most: how many rows to look at; by default all, because a part can be in later rows only.
+        `most` is how many rows to look at; by default all, because a part can be in later rows only.
         """
         layout = self.tool
         if layout is None or not layout.parts:

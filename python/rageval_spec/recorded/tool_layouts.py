@@ -63,9 +63,7 @@ class ToolLayout:
 def find_layout(names: Collection[str], *, keeps_lists: bool) -> ToolLayout | None:
     """The layout of a file with columns of these names; None if it is no tool's.
 
-    Args:
-        names: the names of the columns.
-        keeps_lists: whether the file is one JSON document, in which every tool writes lists as lists.
+    In a file that is one JSON document (`keeps_lists`), every tool writes lists as lists.
     """
     found = next((layout for layout in LAYOUTS if layout.fits(names)), None)
     return replace(found, joined=()) if found is not None and keeps_lists else found

@@ -50,13 +50,6 @@ class AnnotatorAgreement:
 
 
 @dataclass(frozen=True)
-class Disagreement:
-    """An item that people labelled differently, with each label by its annotator."""
-
-    labels: tuple[Label, ...]
-
-
-@dataclass(frozen=True)
 class MetricAgreement:
     """How well people agree on one metric.
 
@@ -83,7 +76,7 @@ class MetricAgreement:
     deciding: rater_agreement.AgreementCoefficient
     pairs: tuple[PairAgreement, ...]
     confusion: tuple[tuple[int, ...], ...]
-    disagreements: tuple[Disagreement, ...]
+    disagreements: tuple[tuple[Label, ...], ...]
 
     @property
     def is_enough(self) -> bool:
@@ -145,7 +138,7 @@ def _compare(metric: str, labels: Sequence[Label], resamples: int, seed: int) ->
         deciding=_choose_deciding(found, max(given.values()) / len(labels)),
         pairs=tuple(_compare_pairs(ratings, annotators, clusters, drawn)),
         confusion=_sum_confusion(ratings),
-        disagreements=tuple(Disagreement(tuple(of)) for of in sorted(apart, key=_measure_spread, reverse=True)),
+        disagreements=tuple(tuple(of) for of in sorted(apart, key=_measure_spread, reverse=True)),
     )
 
 

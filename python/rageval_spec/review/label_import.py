@@ -295,12 +295,9 @@ class CheckedEntries:
 def check_entries(
     entries: Iterable[FormEntry], annotator: str = "", evaluation: Evaluation | None = None
 ) -> CheckedEntries:
-    """Make labels of entries.
+    """Make labels of entries; by `annotator` where they do not say by whom.
 
-    Args:
-        entries: what people entered.
-        annotator: who judged, where an entry does not say it.
-        evaluation: what was judged; if it is given, each answer and claim must be in it, unchanged.
+    With an evaluation, each answer and claim must be in it, unchanged.
     """
     known = None if evaluation is None else _Known(evaluation)
     labels: dict[_Identity, tuple[Label, str]] = {}

@@ -140,10 +140,7 @@ def select_answers(
 ) -> Selection:
     """Choose answers for review.
 
-    Args:
-        evaluation: the evaluation.
-        wanted: what to choose.
-        baseline: what answers regressed from; None for the baselines of gates, then the first system.
+    The baseline is what answers regressed from; by default the baselines of gates, then the first system.
 
     Raises:
         UsageError: a metric, system, dataset or slice is unknown, there is nothing to compare with, or there are no
@@ -163,9 +160,11 @@ def select_answers(
     found = {unit for draw in draws for unit in draw.taken}
     if not found:
         raise DataError("no answer matches, so there is nothing to review; choose some at random: --random 50")
+    units = [unit for unit in population.answers if unit in found]
+    shuffled = [units[at] for at in _seed(WantedSelection(seed=wanted.seed), "order").permutation(len(units))]
     chosen = [
         ChosenAnswer(key, tuple(draw.reason for draw in draws if unit in draw.taken), _join_chances(unit, draws))
-        for unit in _shuffle([unit for unit in population.answers if unit in found], wanted.seed)
+        for unit in shuffled
         for key in population.answers[unit]
     ]
     sources = tuple(
@@ -304,11 +303,6 @@ def _seed(wanted: WantedSelection, what: str) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64([wanted.seed, crc32(what.encode("utf-8", "backslashreplace"))]))
 
 
-def _shuffle(units: Sequence[Unit], seed: int) -> list[Unit]:
-    order = _seed(WantedSelection(seed=seed), "order").permutation(len(units))
-    return [units[at] for at in order]
-
-
 def _count(units: Iterable[Unit], population: _Population) -> int:
     return sum(len(population.answers[unit]) for unit in units)
 
@@ -413,7 +407,8 @@ def rate_unsure(evaluation: Evaluation, metrics: Sequence[str], threshold: float
 
 def _rate(value: float | None, details: Mapping[str, Any], threshold: float, first: str | None) -> Iterator[float]:
     """Each sign that the judge is unsure, in (0, 1]."""
-    scores = [claim["score"] for claim in details.get("claims") or () if _has_score(claim)]
+    found = [claim.get("score") for claim in details.get("claims") or () if isinstance(claim, dict)]
+    scores: list[float | None] = [score for score in found if isinstance(score, int | float) and 0 < score < 1]
     for score in scores or [value]:
         distance = abs(score - threshold) if score is not None else NEAR
         if distance < NEAR:
@@ -426,10 +421,6 @@ def _rate(value: float | None, details: Mapping[str, Any], threshold: float, fir
         yield apart if apart >= APART else 0.0
     elif first is not None and decided_by is not None and decided_by != first:
         yield _HALF
-
-
-def _has_score(claim: Any) -> bool:
-    return isinstance(claim, dict) and isinstance(claim.get("score"), int | float) and 0 < claim["score"] < 1
 
 
 def _find_first_steps(evaluation: Evaluation) -> dict[str, str]:

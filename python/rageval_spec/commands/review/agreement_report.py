@@ -14,7 +14,6 @@ from rageval_spec.reading.label_files import read_columns, read_labels
 from rageval_spec.review.agreement import (
     DOMINANT,
     ENOUGH_AGREEMENT,
-    Disagreement,
     MetricAgreement,
     Value,
     compare_annotators,
@@ -30,6 +29,7 @@ from rageval_spec.wording import (
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from rageval_spec.data.labels import Label
     from rageval_spec.statistics.raters.rater_agreement import AgreementCoefficient
 
 
@@ -222,11 +222,11 @@ def _draw_disagreements(found: MetricAgreement) -> Iterator[RenderableType]:
     yield ""
 
 
-def _describe_item(one: Disagreement) -> tuple[str, str]:
-    first = one.labels[0]
+def _describe_item(labels: Sequence[Label]) -> tuple[str, str]:
+    first = labels[0]
     claim = None if first.claim is None else f"claim {first.claim}"
     name = " ".join(filter(None, (first.dataset, first.query_id, first.system, claim)))
-    return name, ", ".join(f"{label.annotator or _NOBODY} {_show(label.value)}" for label in one.labels)
+    return name, ", ".join(f"{label.annotator or _NOBODY} {_show(label.value)}" for label in labels)
 
 
 def _show(value: Value) -> str:
@@ -255,13 +255,10 @@ def _to_json(found: MetricAgreement) -> dict[str, Any]:
         "confusion": [list(row) for row in found.confusion],
         "disagreements": [
             {
-                "dataset": one.labels[0].dataset,
-                "query_id": one.labels[0].query_id,
-                "system": one.labels[0].system,
-                "claim": one.labels[0].claim,
+                **{name: getattr(one[0], name) for name in ("dataset", "query_id", "system", "claim")},
                 "labels": [
                     {"annotator": label.annotator, "value": label.value, "comment": label.comment, "place": label.place}
-                    for label in one.labels
+                    for label in one
                 ],
             }
             for one in found.disagreements

@@ -77,13 +77,9 @@ def text_lines(path: Path, *, longest: int | None = LONGEST_LINE) -> Iterator[tu
 
     The text is UTF-8, or UTF-16 if the first bytes show that.
 
-    Args:
-        path: the file.
-        longest: the most bytes a line may have; None if the whole file may be one line, as in JSON.
-
-    Raises:
-        DataError: whatever `check_file` raises; a file that is not text, such as a workbook; or, with the line number,
-            a line that is too long, bytes that are not UTF-8, or damaged compressed data.
+    `longest` is the most bytes a line may have; None if the whole file may be one line, as in JSON. Raises DataError:
+    whatever `check_file` raises; a file that is not text, such as a workbook; or, with the line number, a line that is
+    too long, bytes that are not UTF-8, or damaged compressed data.
     """
     start = check_file(path)
     encoding = refuse_foreign(path, start)

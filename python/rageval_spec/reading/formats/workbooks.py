@@ -52,10 +52,8 @@ def read_workbook_rows(path: Path, sheet: str | None = None) -> SheetRows:
     A merged cell has its value in each row that it covers. Whole numbers have no fraction, a number keeps
     the leading zeros that its format shows (`007`), and dates and times are text in ISO 8601 format.
 
-    Args:
-        path: the workbook.
-        sheet: the name of its sheet. By default the only visible sheet with rows, or the only one of these that has a
-            column with a known name of questions, or the first.
+    Without a name, the sheet is the only visible one with rows, or the only one of these that has a column with a known
+    name of questions, or the first.
 
     Raises:
         DataError: the file is not a workbook; it has no such sheet, or several with questions; a sheet has no rows, a
@@ -444,14 +442,14 @@ def _parse(stream: IO[bytes], begin: Any, end: Any = None, text: Any = None) -> 
         parser.EndElementHandler = lambda name: end(name.rpartition(":")[2])
     if text is not None:
         parser.CharacterDataHandler = text
-    parser.EntityDeclHandler = _refuse_entity
+
+    def refuse_entity(*_: object) -> None:
+        raise ValueError("its XML declares entities, which Excel never does")
+
+    parser.EntityDeclHandler = refuse_entity
     while chunk := stream.read(_CHUNK):
         parser.Parse(chunk)
     parser.Parse(b"", True)
-
-
-def _refuse_entity(*_: object) -> None:
-    raise ValueError("its XML declares entities, which Excel never does")
 
 
 SUFFIXES = ("xlsx", "xlsm", "xls", "ods")
@@ -463,13 +461,7 @@ def read_sheet(path: Path, sheet: str | None = None) -> Iterator[tuple[str, dict
 
     Numbers are floats, dates are dates, and empty cells are None. Columns without a name in the header are ignored.
 
-    Args:
-        path: the workbook.
-        sheet: the name of its sheet; by default the first.
-
-    Raises:
-        DataError: the file is not a workbook, it has no such sheet, or the sheet has no rows; or the package that reads
-            workbooks is not installed.
+    Without a name, the sheet is the first. Raises DataError: the file is not a workbook, or has no such sheet or rows.
     """
     rows = [
         (number, row) for number, row in enumerate(_read_sheet_cells(path, sheet), 1) if any(cell != "" for cell in row)

@@ -24,11 +24,7 @@ _LISTED = ("dataset", "system", "query_id", "question", "answer_digest", "reason
 
 
 def render_page(payload: Mapping[str, Any]) -> bytes:
-    """The page of a sheet, in one file that opens without a server.
-
-    Args:
-        payload: the sheet as `to_payload` gives it.
-    """
+    """The page of a sheet, as `to_payload` gives it, in one file that opens without a server."""
     parts = [(name, pack(_dump(content))) for name, content in split_sheet(payload)]
     return build_page(f"{payload['name']}: review", parts, _read_style(), _read_script())
 
