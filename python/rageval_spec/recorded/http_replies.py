@@ -67,9 +67,7 @@ class ReplyLayout:
                 contexts=None if contexts is None else contexts.texts,
                 context_ids=ids,
                 scores=None if contexts is None else contexts.scores,
-                input_tokens=_read_number(self.input_tokens, "input_tokens", content, answers_and_steps.read_count),
-                output_tokens=_read_number(self.output_tokens, "output_tokens", content, answers_and_steps.read_count),
-                cost=_read_number(self.cost, "cost", content, answers_and_steps.read_amount),
+                **self._read_numbers(content),
                 steps=answers_and_steps.dump_steps(steps),
                 truncated=answers_and_steps.is_truncated(content) or None,
                 answer_columns=None
@@ -101,10 +99,24 @@ class ReplyLayout:
             contexts=contexts and contexts.texts,
             context_ids=ids,
             scores=scores,
-            input_tokens=_read_number(self.input_tokens, "input_tokens", content, answers_and_steps.read_count),
-            output_tokens=_read_number(self.output_tokens, "output_tokens", content, answers_and_steps.read_count),
-            cost=_read_number(self.cost, "cost", content, answers_and_steps.read_amount),
+            **self._read_numbers(content),
         )
+
+    def _read_numbers(self, content: Any) -> dict[str, Any]:
+        """The tokens and the cost. A usual place with something else is ignored; at a given path it is an error."""
+        tokens = questions_and_answers.find_tokens(content)
+        usual = {"input_tokens": tokens[0], "output_tokens": tokens[1], "cost": _find_cost(content)}
+        numbers: dict[str, Any] = {}
+        for part, found in usual.items():
+            read = answers_and_steps.read_amount if part == "cost" else answers_and_steps.read_count
+            path: JsonPath | None = getattr(self, part)
+            value = found if path is None else path.find_or(content, None)
+            try:
+                numbers[part] = None if value is None else read(value, part if path is None else path.text)
+            except answers_and_steps.UnusableReplyError:
+                if path is not None:
+                    raise
+        return numbers
 
     def _contexts(self, content: Any) -> answers_and_steps.Contexts | None:
         if self.contexts is not None:
@@ -211,27 +223,6 @@ _FAILED = re.compile(
     r"[^.?!]{0,60}[.!]?$"
 )
 """What servers write as the `message` of a reply that is an error: a few words, and no sentence of an answer."""
-_NOTHING = object()
-
-
-def _find_in_reply(path: JsonPath, content: Any) -> Any:
-    try:
-        return path.find(content)
-    except PathError:
-        return _NOTHING
-
-
-def _read_number(path: JsonPath | None, part: str, content: Any, read: Any) -> Any:
-    """A number, or None. A usual place with something else is ignored; at a given path it is an error."""
-    if path is None:
-        tokens = dict(zip(("input_tokens", "output_tokens"), questions_and_answers.find_tokens(content), strict=True))
-        found = tokens[part] if part in tokens else _find_cost(content)
-        try:
-            return None if found is None else read(found, part)
-        except answers_and_steps.UnusableReplyError:
-            return None
-    found = _find_in_reply(path, content)
-    return None if found is _NOTHING or found is None else read(found, path.text)
 
 
 def _find_cost(content: Any) -> Any:

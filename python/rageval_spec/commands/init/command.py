@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -84,7 +85,10 @@ def init(
     if file is None and answers is None and source is None:
         if columns:
             raise click.UsageError("--column belongs to FILE, --answers or --from")
-        return _write_sample(folder, force=force)
+        path = write_sample(folder, render_schema(), force=force)
+        told = f"wrote {path} and {path.with_name(ANSWERS)}, their schema and sample data"
+        console.show(f"{told}; now try: {PROGRAM} run {path}\n")
+        return PASSED
     schema = render_schema()
     if file is not None:
         written = write_for_file(file, url, folder, columns, schema, force=force)
@@ -111,13 +115,6 @@ def _split_paths(paths: Sequence[Path]) -> tuple[Path | None, Path]:
     return file, rest[0] if rest else Path()
 
 
-def _write_sample(folder: Path, *, force: bool) -> int:
-    path = write_sample(folder, render_schema(), force=force)
-    other = path.with_name(ANSWERS)
-    console.show(f"wrote {path} and {other}, their schema and sample data; now try: {PROGRAM} run {path}\n")
-    return PASSED
-
-
 SPEC, ANSWERS = "spec.yaml", "answers.yaml"
 DATA = "data"
 SCHEMA = "spec.schema.json"
@@ -128,20 +125,27 @@ def write_sample(folder: Path, schema: str, *, force: bool = False) -> Path:
 
     Raises UsageError: one of the files exists and `force` is false, or the folder cannot be written.
     """
-    there = [name for name in (SPEC, ANSWERS, DATA, SCHEMA) if (folder / name).exists()]
-    if there and not force:
-        raise UsageError(f"{folder / there[0]} already exists; name another folder, or overwrite it with --force")
     samples = Path(__file__).parent / "samples"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
+    with _writing(folder, (SPEC, ANSWERS, DATA, SCHEMA), force=force):
         for sample, spec in (("retrieval", SPEC), ("answers", ANSWERS)):
             source = samples / sample
             shutil.copytree(source, folder / DATA, ignore=shutil.ignore_patterns(SPEC), dirs_exist_ok=True)
             shutil.copyfile(source / SPEC, folder / spec)
         (folder / SCHEMA).write_text(schema, encoding="utf-8")
+    return folder / SPEC
+
+
+@contextmanager
+def _writing(folder: Path, names: Iterable[str], *, force: bool) -> Iterator[None]:
+    """Make the folder, and refuse to write files that it has unless `force`."""
+    there = [name for name in names if (folder / name).exists()]
+    if there and not force:
+        raise UsageError(f"{folder / there[0]} already exists; name another folder, or overwrite it with --force")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield
     except OSError as error:
         raise UsageError(f"cannot write {folder}: {error.strerror or error}") from error
-    return folder / SPEC
 
 
 _PROMPTFOO = ("promptfooconfig.yaml", "promptfooconfig.yml", "promptfooconfig.json")
@@ -229,18 +233,15 @@ def _parse_columns(columns: Sequence[str]) -> dict[str, str]:
     from rageval_spec.reading.column_names import AnswerColumns, QuestionColumns
 
     known = sorted({*QuestionColumns.model_fields, *AnswerColumns.model_fields, "relevant"} - {"doc_id", "score"})
-    found = dict(_split_column(column) for column in columns)
-    for part in found:
+    found: dict[str, str] = {}
+    for column in columns:
+        part, equals, name = (one.strip() for one in column.partition("="))
+        if not (equals and part and name):
+            raise UsageError(f"--column {column!r}: write PART=NAME, such as text=Frage")
         if part not in known:
             raise UsageError(f"--column {part}: there is no such part; write one of {', '.join(known)}")
+        found[part] = name
     return found
-
-
-def _split_column(column: str) -> tuple[str, str]:
-    part, equals, name = column.partition("=")
-    if not (equals and part.strip() and name.strip()):
-        raise UsageError(f"--column {column!r}: write PART=NAME, such as text=Frage")
-    return part.strip(), name.strip()
 
 
 def _write(
@@ -253,15 +254,8 @@ def _write(
     texts = {SPEC: write_text(findings, source.resolve().name.partition(".")[0] or "evaluation", SPEC, tool)}
     if findings.system is None and not is_retrieval(findings):
         texts[PLACEHOLDER] = _FUNCTION
-    there = [name for name in texts if (folder / name).exists()]
-    if there and not force:
-        raise UsageError(f"{folder / there[0]} already exists; name another folder, or overwrite it with --force")
-    texts[SCHEMA] = schema
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in texts.items():
+    with _writing(folder, [*texts], force=force):
+        for name, text in {**texts, SCHEMA: schema}.items():
             (folder / name).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot write {folder}: {error.strerror or error}") from error
     load(folder / SPEC)
-    return [folder / name for name in texts]
+    return [folder / name for name in (*texts, SCHEMA)]
