@@ -12,6 +12,7 @@ import polars as pl
 from rageval_spec.data import tables
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.results import Record
+from rageval_spec.data.tables import SampleTable
 from rageval_spec.history.saved_evaluations import write_record
 from tests.sample_evaluation import alter, make_evaluation
 
@@ -76,7 +77,7 @@ def answered(
     settled: dict[str, Any] = {
         "datasets": datasets, "systems": systems, "metrics": metrics, "aggregates": (), "comparisons": (), "gates": (),
         "notes": (), "lower_is_better": ("latency",), "units": {"latency": "seconds"},
-        "values": pl.DataFrame(values, schema=_VALUES), "load_samples": lambda: table,
+        "values": pl.DataFrame(values, schema=_VALUES), "sample_table": SampleTable(lambda: [table]),
     }  # fmt: skip
     return alter(make_evaluation(), **(settled | changes))
 

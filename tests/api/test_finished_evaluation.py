@@ -12,6 +12,7 @@ import pytest
 from rageval_spec.api.finished_evaluation import FinishedEvaluation, load_results
 from rageval_spec.data.evaluation import SliceResult
 from rageval_spec.data.outcomes import Note, Verdict
+from rageval_spec.data.tables import SampleTable
 from rageval_spec.errors import DataError, UsageError
 from tests.answered_evaluation import bridges
 from tests.sample_evaluation import HOSTILE, make_evaluation
@@ -19,7 +20,7 @@ from tests.sample_evaluation import HOSTILE, make_evaluation
 EVALUATION = make_evaluation()
 FIRST, SECOND = bridges("v1"), bridges("v2", 0.25)
 VALUES, SAMPLES = (pl.concat(pair) for pair in ((FIRST.values, SECOND.values), (FIRST.samples, SECOND.samples)))
-BRIDGES = replace(FIRST, systems=("v1", "v2"), values=VALUES, load_samples=lambda: SAMPLES)
+BRIDGES = replace(FIRST, systems=("v1", "v2"), values=VALUES, sample_table=SampleTable(lambda: [SAMPLES]))
 
 
 def test_the_aggregates_are_a_frame_with_the_slices_last() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from rageval_spec.data.evaluation import Evaluation, SliceResult
 from rageval_spec.data.outcomes import Cell, Counted, GateOutcome, Verdict
-from rageval_spec.data.tables import SAMPLES, empty_samples
+from rageval_spec.data.tables import SAMPLES, SampleTable, empty_samples
 from tests.sample_evaluation import make_evaluation
 
 
@@ -67,7 +67,7 @@ def test_samples_are_loaded_once_when_first_read() -> None:
         made.append(empty_samples())
         return made[-1]
 
-    evaluation = replace(make_evaluation(), load_samples=load)
+    evaluation = replace(make_evaluation(), sample_table=SampleTable(lambda: [load()]))
     assert made == []
     assert evaluation.samples is evaluation.samples
     assert len(made) == 1
@@ -87,7 +87,7 @@ def test_the_numbers_of_a_slice_are_found_beside_those_of_all_queries() -> None:
 
 def test_columns_and_rows_of_samples_are_found_without_the_whole_table() -> None:
     samples = pl.concat([empty_samples(), pl.DataFrame({"query_id": ["q1", "q2", "q3"]})], how="diagonal")
-    evaluation = replace(make_evaluation(), stream_samples=lambda: samples.iter_slices(2))
+    evaluation = replace(make_evaluation(), sample_table=SampleTable(lambda: samples.iter_slices(2)))
     assert evaluation.select_samples("query_id", "unknown").equals(samples.select("query_id"))
     wanted = pl.DataFrame({"query_id": ["q3", "q1", "q9"]})
     assert evaluation.find_samples(wanted).get_column("query_id").to_list() == ["q1", "q3"]

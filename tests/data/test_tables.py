@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from io import BytesIO
+from typing import get_args
 
 import polars as pl
 import pytest
@@ -14,6 +15,7 @@ from rageval_spec.data.tables import (
     ANSWERS,
     LATER_ANSWERS,
     REFERENCES,
+    SAMPLE_COLUMNS,
     SAMPLES,
     Collection,
     DocumentNumbers,
@@ -27,6 +29,7 @@ from rageval_spec.data.tables import (
     restore_contexts,
 )
 from rageval_spec.errors import DataError
+from rageval_spec.spec.blocks.spec_node import RedactedColumn
 
 
 def test_answers_have_all_columns_and_types_even_without_values() -> None:
@@ -112,6 +115,11 @@ def test_contexts_are_restored_from_their_numbers() -> None:
     numbers, documents = DocumentNumbers().take(table)
     written = table.drop("contexts").with_columns(numbers)
     assert restore_contexts(written, documents).select(table.columns).equals(table)
+
+
+def test_a_spec_can_leave_out_the_columns_that_have_a_word_for_it() -> None:
+    words = {one.redact for one in SAMPLE_COLUMNS} - {None}
+    assert words == set(get_args(RedactedColumn))
 
 
 def test_no_samples_give_a_table_with_all_columns() -> None:

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import pytest
 from rich.console import RenderableType
 
+from rageval_spec.data.tables import SampleColumn
+from rageval_spec.drawing import card_text, cards
 from rageval_spec.drawing.card_text import draw_card, draw_entry, format_change, shorten, write_card
 from rageval_spec.drawing.cards import Card, Missing, build_card
 from rageval_spec.drawing.question_order import BaselineValues
@@ -123,3 +126,11 @@ def test_a_few_missing_documents_are_listed_and_the_others_counted() -> None:
     assert told.count("not retrieved") == 5
     assert "and 3 more relevant documents that are not here" in told
     assert write_card(markdown_card(relevant=judged), [], full=True).count("not retrieved") == 8
+
+
+def test_a_labelled_column_without_a_place_of_its_own_is_in_the_heading(monkeypatch: pytest.MonkeyPatch) -> None:
+    column = SampleColumn("trace", label="trace")
+    for module in (cards, card_text):
+        monkeypatch.setattr(module, "SAMPLE_COLUMNS", (column,))
+    assert "q1 · trace: abc" in draw(draw_card(card(trace="abc"), []))
+    assert card().others == {}

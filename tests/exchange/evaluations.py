@@ -10,7 +10,7 @@ import polars as pl
 
 from rageval_spec.data.bands import BandScale, Level
 from rageval_spec.data.evaluation import Evaluation
-from rageval_spec.data.tables import type_samples
+from rageval_spec.data.tables import SampleTable, type_samples
 from rageval_spec.data.traces import TraceLink
 from tests.answered_evaluation import sample, value
 from tests.sample_evaluation import make_evaluation
@@ -47,5 +47,5 @@ def make_traced(
         values=table,
         metrics=metrics,
         bands={"faithfulness": SCALE},
-        load_samples=lambda: samples,
+        sample_table=SampleTable(lambda: [samples]),
     )

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.data.tables import SampleTable
 from rageval_spec.data.traces import Trace
 from rageval_spec.exchange.braintrust.source import make_trace as read_rows
 from rageval_spec.exchange.braintrust.target import BraintrustTarget, BraintrustTargetNode
@@ -58,7 +59,7 @@ def evaluate(given: dict[str, Any]) -> Evaluation:
     samples = evaluation.samples.with_columns(columns)
     from dataclasses import replace
 
-    return replace(evaluation, load_samples=lambda: samples)
+    return replace(evaluation, sample_table=SampleTable(lambda: [samples]))
 
 
 def check(trace: Trace | None, given: dict[str, Any]) -> None:

@@ -20,6 +20,7 @@ from polars.testing import assert_frame_equal
 from rageval_spec.data import tables
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.outcomes import collect_base_values
+from rageval_spec.data.tables import SampleTable
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.history.results_folder import (
     EVIDENCE,
@@ -68,7 +69,7 @@ def test_findings_are_a_table_of_their_own(tmp_path: Path) -> None:
 
 def test_blocks_do_not_show_in_the_files(tmp_path: Path) -> None:
     whole = bridges()
-    streamed = replace(whole, stream_samples=lambda: whole.samples.iter_slices(1))
+    streamed = replace(whole, sample_table=SampleTable(lambda: whole.samples.iter_slices(1)))
     write_results(whole, tmp_path / "whole")
     write_results(streamed, tmp_path / "streamed")
     for name in FILES:
@@ -90,7 +91,7 @@ def test_a_folder_keeps_its_files_if_one_cannot_be_written(tmp_path: Path) -> No
     def fail() -> pl.DataFrame:
         raise ValueError("the disk is full")
 
-    broken: Evaluation = replace(bridges(shift=0.25), load_samples=fail)
+    broken: Evaluation = replace(bridges(shift=0.25), sample_table=SampleTable(lambda: [fail()]))
     with pytest.raises(ValueError, match="the disk is full"):
         write_results(broken, tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
@@ -234,28 +235,32 @@ def stored(tmp_path: Path) -> StoredSamples:
     return StoredSamples(tmp_path)
 
 
-def test_blocks_are_the_whole_table(stored: StoredSamples) -> None:
-    blocks = [*stored.blocks()]
+def test_blocks_are_the_whole_table(stored: StoredSamples, tmp_path: Path) -> None:
+    whole, blocks = StoredSamples(tmp_path).whole, [*stored.blocks()]
     assert [block.height for block in blocks] == [4096, 904]
-    assert_frame_equal(pl.concat(blocks), stored.load())
-    assert stored.load()["contexts"].to_list()[4998:] == [["text 4998"], BRIDGE["contexts"]]
+    assert_frame_equal(pl.concat(blocks), whole)
+    assert whole["contexts"].to_list()[4998:] == [["text 4998"], BRIDGE["contexts"]]
 
 
-def test_columns_are_as_in_the_whole_table(stored: StoredSamples) -> None:
-    assert_frame_equal(stored.select([*KEY, "status"]), stored.load().select(*KEY, "status"))
-    assert stored.select(["contexts"]).equals(stored.load().select("contexts"))
+def test_columns_are_as_in_the_whole_table(stored: StoredSamples, tmp_path: Path) -> None:
+    whole = StoredSamples(tmp_path).whole
+    assert_frame_equal(stored.select([*KEY, "status"]), whole.select(*KEY, "status"))
+    assert stored.select(["contexts"]).equals(whole.select("contexts"))
 
 
 @pytest.mark.parametrize("count", [0, 2, 300])
-def test_rows_are_found_with_their_texts_in_the_order_of_the_file(stored: StoredSamples, count: int) -> None:
-    wanted = stored.load().select(KEY).tail(count).reverse()
-    assert_frame_equal(stored.find(wanted), stored.load().tail(count))
+def test_rows_are_found_with_their_texts_in_the_order_of_the_file(
+    stored: StoredSamples, tmp_path: Path, count: int
+) -> None:
+    whole = StoredSamples(tmp_path).whole
+    wanted = whole.select(KEY).tail(count).reverse()
+    assert_frame_equal(stored.find(wanted), whole.tail(count))
 
 
 def test_a_folder_without_samples_has_none(tmp_path: Path) -> None:
     stored = StoredSamples(tmp_path)
     assert [*stored.blocks()] == []
-    assert stored.load().equals(tables.empty_samples())
+    assert stored.whole.equals(tables.empty_samples())
     assert stored.select(KEY).height == stored.find(stored.select(KEY)).height == 0
 
 
@@ -271,7 +276,7 @@ def test_a_list_and_a_card_never_hold_the_whole_table(tmp_path: Path, monkeypatc
     from rageval_spec.drawing.question_order import Filter
 
     write_results(bridges(), tmp_path)
-    monkeypatch.setattr(StoredSamples, "load", lambda _: pytest.fail("all samples were read"))
+    monkeypatch.setattr(StoredSamples, "whole", property(lambda _: pytest.fail("all samples were read")))
     evaluation = load_record(tmp_path).evaluation
     assert len(select_cards(evaluation, Filter(limit=2))) == 2
     assert find_changes(evaluation, replace(evaluation), Filter()).shared == 3

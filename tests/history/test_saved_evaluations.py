@@ -14,7 +14,7 @@ from polars.testing import assert_frame_equal
 
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.results import Record
-from rageval_spec.data.tables import FIRST_SAMPLES, empty_samples
+from rageval_spec.data.tables import FIRST_SAMPLES, SampleTable, empty_samples
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.history import saved_evaluations as history
 from rageval_spec.history.evaluation_lookup import SearchPlaces, find_record
@@ -229,7 +229,7 @@ def with_samples() -> Evaluation:
     row = {"dataset": "golden", "system": "bot", "query_id": "q1", "question": "Why?", "references": ["So."]}
     row |= {"status": "answered", "slices": ["all"]}
     samples = pl.concat([empty_samples(), pl.DataFrame([row])], how="diagonal_relaxed")
-    return replace(make_evaluation(), load_samples=lambda: samples)
+    return replace(make_evaluation(), sample_table=SampleTable(lambda: [samples]))
 
 
 def test_samples_are_saved_if_there_are_any(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from rageval_spec.data.evaluation import (
     SliceResult,
 )
 from rageval_spec.data.outcomes import Advice, CauseCount, Diagnosis, GateOutcome, Interval, Note
-from rageval_spec.data.tables import empty_samples
+from rageval_spec.data.tables import SampleTable, empty_samples
 from tests.sample_evaluation import alter
 
 ATTACK = '</script><script>alert(1)</script><img src=x onerror="alert(2)">{{ 7 * 7 }}'
@@ -79,7 +79,7 @@ def make_page_evaluation(count: int = len(QUESTIONS)) -> Evaluation:
         ),
         lower_is_better=("latency",),
         units={"latency": "seconds"},
-        load_samples=lambda: make_page_samples(count),
+        sample_table=SampleTable(lambda: [make_page_samples(count)]),
     )
 
 

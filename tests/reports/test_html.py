@@ -16,6 +16,7 @@ import yaml
 from rageval_spec.data.bands import BandScale, Level
 from rageval_spec.data.evaluation import Evaluation, SliceResult
 from rageval_spec.data.outcomes import BaselineChange, Interval, RankCounts
+from rageval_spec.data.tables import SampleTable
 from rageval_spec.drawing import html_shell
 from rageval_spec.drawing.cards import list_first
 from rageval_spec.drawing.page.page import write_files
@@ -249,7 +250,7 @@ def test_evidence_is_in_view_even_in_a_long_document(browser: Browser, tmp_path:
     evaluation = make_page_evaluation()
     later = pl.col("contexts").list.eval("Nothing about it. " * 60 + pl.element())
     long = evaluation.samples.with_columns(later)
-    (tmp_path / "page.html").write_bytes(render(replace(evaluation, load_samples=lambda: long)))
+    (tmp_path / "page.html").write_bytes(render(replace(evaluation, sample_table=SampleTable(lambda: [long]))))
     with open_page(browser, tmp_path / "page.html", "#q=q0&system=v2") as opened:
         page = opened.page
         page.locator(".claim").nth(1).hover()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
+from rageval_spec.data.tables import SampleTable
 from rageval_spec.plugin import Context
 from rageval_spec.reports.html import HtmlNode, HtmlReport
 from tests.browser import Opened, open_page
@@ -33,7 +34,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     longer = pl.col("answer").str.replace(ANSWER, ANSWER + LONG, literal=True)
     samples = evaluation.samples.with_columns(longer, references=pl.concat_list(pl.lit("Yes." + "\nNo." * 40)))
     content = HtmlReport(HtmlNode(use="html"), Context("html")).render(
-        replace(evaluation, load_samples=lambda: samples)
+        replace(evaluation, sample_table=SampleTable(lambda: [samples]))
     )
     path = tmp_path_factory.mktemp("long") / "page.html"
     path.write_bytes(content)

@@ -24,6 +24,7 @@ from pydantic import ValidationError
 from rageval_spec import registry
 from rageval_spec.api.finished_evaluation import FinishedEvaluation
 from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.data.tables import SampleTable
 from rageval_spec.diagnostics import Diagnostic, SpecError
 from rageval_spec.errors import DataError, RagevalError, RagevalWarning, UsageError
 from rageval_spec.metrics.shared.judged_metrics import JudgedMetric
@@ -340,8 +341,7 @@ def _detach(evaluation: Evaluation, content: Mapping[str, Any], rename: Callable
         provenance=replace(evaluation.provenance, spec_digest=digest, spec=spec, taken_over=()),
         notes=tuple(replace(note, message=rename(note.message)) for note in evaluation.notes),
         failures=tuple(map(rename, evaluation.failures)),
-        load_samples=lambda: samples,
-        stream_samples=None,
+        sample_table=SampleTable(lambda: [samples]),
         load_fingerprints=lambda: fingerprints,
         load_question_designs=lambda: designs,
     )

@@ -21,6 +21,7 @@ import click
 
 from rageval_spec.commands import console
 from rageval_spec.commands.console import PROGRAM, Front, OutputCommand
+from rageval_spec.data.tables import SampleTable
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import PASSED, RagevalError, UsageError, expand_home
 from rageval_spec.progress import ProgressDisplay
@@ -238,7 +239,9 @@ def _select(evaluation: Evaluation, system: str) -> Evaluation:
         evaluation,
         systems=(system,),
         values=evaluation.values.filter(evaluation.values["system"] == system),
-        stream_samples=lambda: (block.filter(block["system"] == system) for block in evaluation.iterate_samples()),
+        sample_table=SampleTable(
+            lambda: (block.filter(block["system"] == system) for block in evaluation.iterate_samples())
+        ),
     )
 
 

@@ -183,9 +183,15 @@ def _to_json(shown: Shown) -> bytes:
         "total": shown.total,
         "matching": shown.matching,
         "origins": {name: asdict(origin) for name, origin in shown.results.evaluation.provenance.origins.items()},
-        "cards": [asdict(card) for card in shown.cards],
+        "cards": [_list_card(card) for card in shown.cards],
     }
     return dump_visible(content).encode("utf-8", "backslashreplace")
+
+
+def _list_card(card: Card) -> dict[str, Any]:
+    content = asdict(card)
+    others: dict[str, Any] = content.pop("others")
+    return content | others
 
 
 def _draw(shown: Shown, *, full: bool) -> Iterator[RenderableType]:

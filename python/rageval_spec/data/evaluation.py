@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from rageval_spec.data.bands import BandScale
 from rageval_spec.data.chat import ReplyCounts
@@ -27,14 +27,13 @@ from rageval_spec.data.outcomes import (
     empty_base_answers,
     empty_base_values,
 )
-from rageval_spec.data.tables import VALUES, DocumentNumbers, empty_documents
+from rageval_spec.data.tables import VALUES, DocumentNumbers, SampleTable, empty_documents
 
 if TYPE_CHECKING:
     import polars as pl
 
 Overall = Literal["pass", "warn", "fail", "error"]
 """The outcome of an evaluation; "error" if a part of it failed or nothing could be scored."""
-_BLOCK = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,31 +236,11 @@ class UsedCalibration:
     labels: dict[str, int]
 
 
-class StoredTable(Protocol):
-    """A table in a file that can be read in parts; `history/results_folder.py` has one."""
-
-    def select(self, columns: Sequence[str]) -> pl.DataFrame:
-        """Some columns."""
-
-    def find(self, wanted: pl.DataFrame) -> pl.DataFrame:
-        """The rows that share the columns of `wanted`."""
-
-    def blocks(self) -> Iterator[pl.DataFrame]:
-        """All rows in blocks."""
-
-
 def no_values() -> pl.DataFrame:
     """The values of an evaluation whose results alone are known: no rows."""
     import polars as pl
 
     return pl.DataFrame(schema={name: pl.Float64 if name == "value" else pl.String for name in VALUES})
-
-
-def no_samples() -> pl.DataFrame:
-    """The samples table of an evaluation in which no system answers: it has no rows."""
-    from rageval_spec.data.tables import empty_samples
-
-    return empty_samples()
 
 
 @dataclass(frozen=True)
@@ -365,10 +344,7 @@ class Evaluation(Results):
 
     Attributes:
         values: the per-query table (`tables.VALUES`).
-        load_samples: returns the table `samples`; called when `samples` is first read, unless there is a stream.
-        stream_samples: yields the rows of `samples` in blocks, so that they need not all be in memory; None if only
-            the whole table can be loaded.
-        stored_samples: where `samples` can be read in parts, from a results folder; None if they are in no file.
+        sample_table: the samples, from a run or from files; `samples` is the whole table.
         load_fingerprints: returns `fingerprints`; called when `fingerprints` is first read.
         load_base_values: returns the table `base_values`; called when `base_values` is first read.
         load_base_answers: returns the table `base_answers`; called when `base_answers` is first read.
@@ -376,54 +352,32 @@ class Evaluation(Results):
     """
 
     values: pl.DataFrame = field(default_factory=no_values)
-    load_samples: Callable[[], pl.DataFrame] = field(default=no_samples, repr=False, compare=False)
+    sample_table: SampleTable = field(default_factory=SampleTable, repr=False, compare=False)
     load_fingerprints: Callable[[], Fingerprints] = field(default=Fingerprints, repr=False, compare=False)
-    stream_samples: Callable[[], Iterator[pl.DataFrame]] | None = field(default=None, repr=False, compare=False)
-    stored_samples: StoredTable | None = field(default=None, repr=False, compare=False)
     load_base_values: Callable[[], pl.DataFrame] = field(default=empty_base_values, repr=False, compare=False)
     load_base_answers: Callable[[], pl.DataFrame] = field(default=empty_base_answers, repr=False, compare=False)
     load_question_designs: Callable[[], dict[str, Design]] = field(default=dict, repr=False, compare=False)
 
-    @cached_property
+    @property
     def samples(self) -> pl.DataFrame:
         """Each system's answer to each query, next to the gold answer: columns `tables.SAMPLES`.
 
         One row for each query and each system, in the order of datasets, systems and queries. A system that only
         retrieves has no answers; its contexts are the first `tables.SHOWN_DOCUMENTS` documents of its run.
         """
-        if self.stream_samples is None:
-            return self.load_samples()
-        import polars as pl
-
-        return pl.concat([no_samples(), *self.stream_samples()])
+        return self.sample_table.whole
 
     def iterate_samples(self) -> Iterator[pl.DataFrame]:
         """The rows of `samples` in blocks. This takes less memory than the whole table."""
-        if self.stream_samples is not None and "samples" not in self.__dict__:
-            yield from self.stream_samples()
-        elif self.stored_samples is not None and "samples" not in self.__dict__:
-            yield from self.stored_samples.blocks()
-        else:
-            yield from self.samples.iter_slices(_BLOCK)
+        return self.sample_table.blocks()
 
     def select_samples(self, *columns: str) -> pl.DataFrame:
         """Some columns of `samples`, as far as it has them. The others are never all in memory."""
-        import polars as pl
-
-        if self.stored_samples is not None and "samples" not in self.__dict__:
-            return self.stored_samples.select(columns)
-        blocks = (block.select(name for name in columns if name in block.columns) for block in self.iterate_samples())
-        return pl.concat([*blocks] or [no_samples().select(columns)])
+        return self.sample_table.select(columns)
 
     def find_samples(self, wanted: pl.DataFrame) -> pl.DataFrame:
         """The rows of `samples` that share the columns of `wanted`, such as `dataset, system, query_id`."""
-        import polars as pl
-
-        if self.stored_samples is not None and "samples" not in self.__dict__:
-            return self.stored_samples.find(wanted)
-        keys = wanted.columns
-        found = (block.join(wanted, on=keys, how="semi", maintain_order="left") for block in self.iterate_samples())
-        return pl.concat([rows for rows in found if rows.height] or [no_samples()])
+        return self.sample_table.find(wanted)
 
     @cached_property
     def findings(self) -> pl.DataFrame:

@@ -12,12 +12,7 @@
   error: str or null, trace: str or null, steps: str or null, cache_read_tokens, cache_write_tokens: i64 or null,
   truncated: bool or null, answer_columns: str or null, asked: str or null` (those from `trace` on may be absent)
 - values: `dataset, system, metric, query_id: str, value: f64 or null, status: str, reason: str or null`
-- samples: `dataset, system, query_id, question: str, answer: str or null, contexts, context_ids: list[str] or null,
-  references: list[str], reference_contexts: list[str] or null, relevant: list[{doc_id: str, relevance: i64, rank: i64
-  or null}] or null, answerable: bool or null, group, condition, error: str or null, seconds: f64 or null,
-  input_tokens, output_tokens: i64 or null, cost: f64 or null, scores: list[f64] or null, columns: str or null,
-  slices: list[str], status: str, cause: str or null, trace, steps: str or null, truncated: bool or null, asked: str or
-  null`
+- samples: the columns `SAMPLE_COLUMNS`; `dataset, system, query_id, references, slices` and `status` are never null
 - documents: `document: i64` (the document's number, from 0), `doc_id: str or null, text: str`
 
 In the samples, `rank` is a judged document's place in the run or among the contexts, from 1; null if it is not there.
@@ -74,14 +69,67 @@ UNFINISHED = "is_unfinished"
 VALUES = ("dataset", "system", "metric", "query_id", "value", "status", "reason")
 
 
-SAMPLES = (
-    "dataset", "system", "query_id", "question", "answer", "contexts", "context_ids", "references",
-    "reference_contexts", "relevant", "answerable", "group", "condition", "error", "seconds", "input_tokens",
-    "output_tokens", "cost", "scores", "columns", "slices", "status", "cause", "trace", STEPS, TRUNCATED,
-    ASKED,
-)  # fmt: skip
-FIRST_SAMPLES = SAMPLES[: SAMPLES.index("scores")]
+Kind = Literal["text", "texts", "number", "numbers", "count", "flag", "judgements"]
+"""What the values of a column are; `judgements` are structs of `doc_id, relevance, rank`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SampleColumn:
+    """A column of samples: what files, reports, cards and redaction need to know of it.
+
+    Attributes:
+        kind: what its values are.
+        is_later: whether files of earlier versions lack it.
+        redact: the word of the spec's `redact:` that leaves it out; None if nothing does.
+        readers: who reads its texts, so that reasons ("metrics") or errors and steps ("systems") can quote them.
+        row: its place in the report `samples`; None if it is not there.
+        label: how cards show a value that no other part of them shows: `finish reason: length`; None to leave it out.
+    """
+
+    name: str
+    kind: Kind = "text"
+    is_later: bool = False
+    redact: str | None = None
+    readers: tuple[Literal["metrics", "systems"], ...] = ()
+    row: int | None = None
+    label: str | None = None
+
+
+_BOTH: tuple[Literal["metrics", "systems"], ...] = ("metrics", "systems")
+SAMPLE_COLUMNS = (
+    SampleColumn("dataset", row=1),
+    SampleColumn("system", row=2),
+    SampleColumn("query_id", row=3),
+    SampleColumn("question", row=4, redact="question", readers=_BOTH),
+    SampleColumn("answer", row=5, redact="answer", readers=_BOTH),
+    SampleColumn("contexts", "texts", row=7, redact="contexts", readers=_BOTH),
+    SampleColumn("context_ids", "texts", row=8),
+    SampleColumn("references", "texts", row=6, redact="reference", readers=("metrics",)),
+    SampleColumn("reference_contexts", "texts", redact="reference_contexts", readers=_BOTH),
+    SampleColumn("relevant", "judgements"),
+    SampleColumn("answerable", "flag"),
+    SampleColumn("group", redact="group", readers=("metrics",)),
+    SampleColumn("condition", redact="condition", readers=("metrics",)),
+    SampleColumn("error", row=10, redact="error"),
+    SampleColumn("seconds", "number"),
+    SampleColumn("input_tokens", "count"),
+    SampleColumn("output_tokens", "count"),
+    SampleColumn("cost", "number"),
+    SampleColumn("scores", "numbers", is_later=True),
+    SampleColumn("columns", is_later=True, row=13, redact="columns", readers=("metrics",)),
+    SampleColumn("slices", "texts", is_later=True, row=12),
+    SampleColumn("status", is_later=True, row=9),
+    SampleColumn("cause", is_later=True, row=11),
+    SampleColumn("trace", is_later=True),
+    SampleColumn(STEPS, is_later=True),
+    SampleColumn(TRUNCATED, "flag", is_later=True),
+    SampleColumn(ASKED, is_later=True),
+)
+"""The columns of samples in the order of their files."""
+SAMPLES = tuple(one.name for one in SAMPLE_COLUMNS)
+FIRST_SAMPLES = tuple(one.name for one in SAMPLE_COLUMNS if not one.is_later)
 """The columns that a file of samples always had. The others are null in files of earlier versions."""
+_ROWS_AT_ONCE = 4096
 SHOWN_DOCUMENTS = 10
 """How many documents of its run are in the sample of a system that only retrieves."""
 
@@ -90,13 +138,18 @@ def empty_samples() -> pl.DataFrame:
     """A samples table without rows, with all columns of `SAMPLES` and their types."""
     import polars as pl
 
-    texts = pl.List(pl.String)
-    lists = ("contexts", "context_ids", "references", "reference_contexts", "slices")
-    judged = pl.Struct({"doc_id": pl.String, "relevance": pl.Int64, "rank": pl.Int64})
-    kinds: dict[str, Any] = dict.fromkeys(lists, texts) | {"scores": pl.List(pl.Float64)}
-    kinds |= {"seconds": pl.Float64, "cost": pl.Float64, "input_tokens": pl.Int64, "output_tokens": pl.Int64}
-    kinds |= {"answerable": pl.Boolean, TRUNCATED: pl.Boolean, "relevant": pl.List(judged)}
-    return pl.DataFrame(schema={name: kinds.get(name, pl.String) for name in SAMPLES})
+    return pl.DataFrame(schema={one.name: _find_type(one.kind) for one in SAMPLE_COLUMNS})
+
+
+def _find_type(kind: Kind) -> pl.DataType:
+    import polars as pl
+
+    judged = pl.Struct({"doc_id": pl.String(), "relevance": pl.Int64(), "rank": pl.Int64()})
+    types: dict[Kind, pl.DataType] = {
+        "text": pl.String(), "texts": pl.List(pl.String()), "number": pl.Float64(), "numbers": pl.List(pl.Float64()),
+        "count": pl.Int64(), "flag": pl.Boolean(), "judgements": pl.List(judged),
+    }  # fmt: skip
+    return types[kind]
 
 
 def type_samples(samples: pl.DataFrame) -> pl.DataFrame:
@@ -115,6 +168,45 @@ def type_samples(samples: pl.DataFrame) -> pl.DataFrame:
     return typed.with_columns(pl.col("references", "slices").fill_null(no_texts), pl.col("status").fill_null(status))
 
 
+class SampleTable:
+    """The samples of an evaluation, from a run or from files. Nothing is made or read before they are asked for."""
+
+    def __init__(self, stream: Callable[[], Iterable[pl.DataFrame]] = tuple) -> None:
+        """Take a function that gives the rows in blocks of any size."""
+        self._stream = stream
+
+    @cached_property
+    def whole(self) -> pl.DataFrame:
+        """All rows: columns `SAMPLES`."""
+        import polars as pl
+
+        return pl.concat([*self._stream()] or [empty_samples()])
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the whole table is in memory."""
+        return "whole" in vars(self)
+
+    def blocks(self) -> Iterator[pl.DataFrame]:
+        """All rows in blocks. This takes less memory than the whole table."""
+        for block in [self.whole] if self.is_held else self._stream():
+            yield from block.iter_slices(_ROWS_AT_ONCE)
+
+    def select(self, columns: Sequence[str]) -> pl.DataFrame:
+        """Some columns, as far as the table has them. The others are never all in memory."""
+        import polars as pl
+
+        blocks = (block.select(name for name in columns if name in block.columns) for block in self.blocks())
+        return pl.concat([*blocks] or [empty_samples().select(columns)])
+
+    def find(self, wanted: pl.DataFrame) -> pl.DataFrame:
+        """The rows that share the columns of `wanted`, such as `dataset, system, query_id`."""
+        import polars as pl
+
+        found = (block.join(wanted, on=wanted.columns, how="semi", maintain_order="left") for block in self.blocks())
+        return pl.concat([rows for rows in found if rows.height] or [empty_samples()])
+
+
 def dump_parquet(table: pl.DataFrame, metadata: Mapping[str, str] | None = None) -> bytes:
     """The table as the bytes of a Parquet file, with `metadata` in its footer. Equal content gives equal bytes."""
     from io import BytesIO
@@ -124,18 +216,12 @@ def dump_parquet(table: pl.DataFrame, metadata: Mapping[str, str] | None = None)
     return buffer.getvalue()
 
 
-_ROWS_AT_ONCE = 4096
-
-
 def answers_table(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     """An answers table with all columns of `ANSWERS` and `LATER_ANSWERS` and their types; absent keys become nulls."""
     import polars as pl
 
-    texts = pl.List(pl.String)
-    kinds: dict[str, Any] = {"contexts": texts, "context_ids": texts, "scores": pl.List(pl.Float64)}
-    kinds |= {"seconds": pl.Float64, "cost": pl.Float64, "input_tokens": pl.Int64, "output_tokens": pl.Int64}
-    kinds |= dict.fromkeys(CACHE_TOKENS, pl.Int64) | {TRUNCATED: pl.Boolean}
-    schema = {name: kinds.get(name, pl.String) for name in (*ANSWERS, *LATER_ANSWERS)}
+    kinds: dict[str, Kind] = {one.name: one.kind for one in SAMPLE_COLUMNS} | dict.fromkeys(CACHE_TOKENS, "count")
+    schema = {name: _find_type(kinds.get(name, "text")) for name in (*ANSWERS, *LATER_ANSWERS)}
     complete = ({name: row.get(name) for name in schema} for row in rows)
     frames = [pl.DataFrame(schema=schema)]
     while part := list(islice(complete, _ROWS_AT_ONCE)):  # dicts of all rows would take several times the memory
@@ -147,10 +233,7 @@ def references_of(rows: Iterable[Sequence[Any]]) -> pl.DataFrame:
     """A references table of rows with the values of `REFERENCES` in order."""
     import polars as pl
 
-    texts = pl.List(pl.String)
-    kinds: dict[str, Any] = {"references": texts, "reference_contexts": texts, "answerable": pl.Boolean}
-    schema = {name: kinds.get(name, pl.String) for name in REFERENCES}
-    return pl.DataFrame(list(rows), schema=schema, orient="row")
+    return pl.DataFrame(list(rows), schema=empty_samples().select(REFERENCES).schema, orient="row")
 
 
 def only_queries(table: pl.DataFrame, wanted: pl.DataFrame) -> pl.DataFrame:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from rageval_spec.data.tables import SAMPLE_COLUMNS
 from rageval_spec.data.traces import Step
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing import cards
@@ -112,6 +113,8 @@ def _draw_heading(card: cards.Card, names: Sequence[str]) -> Text:
         parts.append(Text(card.status, _STATUS_STYLES.get(card.status, "dim")))
     if card.truncated:
         parts.append(Text("cut off at the token limit", "yellow"))
+    others = [one for one in SAMPLE_COLUMNS if one.name in card.others]
+    parts += [Text(shorten(f"{one.label}: {card.others[one.name]}")) for one in others]
     return Text("  ").join([Text(" · ").join(parts), Text(", ".join(_describe_effort(card)), "dim")])
 
 

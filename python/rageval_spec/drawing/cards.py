@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rageval_spec.data.findings import is_supported
 from rageval_spec.data.outcomes import LABEL, Cause, explain_cause
-from rageval_spec.data.tables import STEPS, TRUNCATED
+from rageval_spec.data.tables import SAMPLE_COLUMNS, STEPS, TRUNCATED
 from rageval_spec.data.traces import Step
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing.question_order import (
@@ -310,6 +310,7 @@ class Card:
         steps: what an agent did for the answer, in order.
         seconds, input_tokens, output_tokens, cost: what the answer took; None if unknown. The cost is in US dollars.
         truncated: whether the model stopped at its token limit; None if that is unknown.
+        others: what other columns of samples with a label hold, by name; without those that are null.
     """
 
     dataset: str
@@ -335,6 +336,7 @@ class Card:
     history: tuple[Turn, ...] = ()
     steps: tuple[Step, ...] = ()
     truncated: bool | None = None
+    others: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def key(self) -> Key:
@@ -454,6 +456,7 @@ def _build(key: tuple[Any, ...], parts: _Parts, texts: Mapping[_Document, str]) 
         history=turns[:-1],
         steps=load_steps(sample.get("steps")),
         **{name: sample.get(name) for name in ("seconds", "input_tokens", "output_tokens", "cost", TRUNCATED)},
+        others={one.name: sample[one.name] for one in SAMPLE_COLUMNS if one.label and sample.get(one.name) is not None},
     )
 
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from importlib.util import find_spec
 from typing import IO, TYPE_CHECKING, Any
 
-from rageval_spec.data.tables import ASKED, empty_samples
+from rageval_spec.data.tables import ASKED, SAMPLE_COLUMNS, empty_samples
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing.escaping import IN_LINES, escape_column
 from rageval_spec.errors import UsageError
@@ -22,21 +22,7 @@ if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
 
 
-COLUMNS = (
-    "dataset",
-    "system",
-    "query_id",
-    "question",
-    "answer",
-    "references",
-    "contexts",
-    "context_ids",
-    "status",
-    "error",
-    "cause",
-    "slices",
-    "columns",
-)
+COLUMNS = tuple(name for _, name in sorted((one.row, one.name) for one in SAMPLE_COLUMNS if one.row is not None))
 _KEYS = ("dataset", "system", "query_id")
 _BLOCK = 4096
 

@@ -244,7 +244,7 @@ _DERIVED = ("error", "status")
 """The status of a file of an earlier version comes from its errors."""
 
 
-class StoredSamples:
+class StoredSamples(tables.SampleTable):
     """The samples of a folder. Nothing is read until a method is called; without a file there are no rows.
 
     Every method raises `DataError` if a file cannot be read.
@@ -252,10 +252,12 @@ class StoredSamples:
 
     def __init__(self, folder: Path) -> None:
         """Keep the folder."""
+        super().__init__(self._read_blocks)
         self._path = folder / SAMPLES
         self._documents = folder / DOCUMENTS
 
-    def load(self) -> pl.DataFrame:
+    @cached_property
+    def whole(self) -> pl.DataFrame:
         """The whole table: columns `tables.SAMPLES`."""
         import polars as pl
 
@@ -271,8 +273,8 @@ class StoredSamples:
         import polars as pl
 
         known = [name for name in tables.SAMPLES if name in columns]
-        if not self._columns or "contexts" in known:
-            return self.load().select(known)
+        if self.is_held or not self._columns or "contexts" in known:
+            return super().select(known)
         with self._explained():
             names = [name for name in self._columns if name in (*known, *_DERIVED)]
             return _complete(pl.read_parquet(self._path, columns=names)).select(known)
@@ -281,8 +283,8 @@ class StoredSamples:
         """The rows that share the columns of `wanted`, without holding the others."""
         import polars as pl
 
-        if not self._columns:
-            return tables.empty_samples()
+        if self.is_held or not self._columns:
+            return super().find(wanted)
         with self._explained():
             keys = pl.read_parquet(self._path, columns=wanted.columns).with_row_index("row")
             rows = keys.join(wanted, on=wanted.columns, how="semi", maintain_order="left").get_column("row").to_list()
@@ -291,7 +293,7 @@ class StoredSamples:
                 return self._restore(scan.with_row_index("row").filter(pl.col("row").is_in(rows)).drop("row").collect())
             return self._restore(pl.concat([scan.head(0).collect(), *(scan.slice(row, 1).collect() for row in rows)]))
 
-    def blocks(self) -> Iterator[pl.DataFrame]:
+    def _read_blocks(self) -> Iterator[pl.DataFrame]:
         """All rows in blocks, with the texts of only these rows in memory."""
         import polars as pl
 

@@ -154,12 +154,10 @@ def load_record(folder: Path) -> Record:
     results = parse_results(content, str(path))
     results_folder.check_marks(content, (folder / name for name in results_folder.TABLES))
     values = folder / results_folder.VALUES
-    samples = results_folder.StoredSamples(folder)
     evaluation = replace(
         results,
         values=_load_values(values),
-        load_samples=samples.load,
-        stored_samples=samples,
+        sample_table=results_folder.StoredSamples(folder),
         load_fingerprints=partial(_load_fingerprints, values),
         load_base_values=partial(_load_base_values, folder / results_folder.BASELINES),
         load_question_designs=partial(_load_designs, values, results.designs),

@@ -163,7 +163,6 @@ def _read_answer(reader: _Reader, names: _Names, error: str | None, *, is_text: 
         steps=answers_and_steps.dump_steps(steps),
         cache_read_tokens=reader.read(names["cache_read_tokens"], answers_and_steps.read_count),
         cache_write_tokens=reader.read(names["cache_write_tokens"], answers_and_steps.read_count),
-        truncated=answers_and_steps.is_truncated(reader.row) or None,
         answer_columns=answers_and_steps.dump_answer_columns(
             [
                 *(find_unread(reader.row) if contexts is None and ids is None and not names["contexts"] else ()),
@@ -176,6 +175,7 @@ def _read_answer(reader: _Reader, names: _Names, error: str | None, *, is_text: 
         ),
         asked=None if link is None else answers_and_steps.read_asked(reader.row.get("started")),
         version=None if link is None else read_text(reader.row.get("version")),
+        **answers_and_steps.read_details(reader.row),
     )
 
 

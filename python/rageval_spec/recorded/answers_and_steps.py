@@ -16,6 +16,7 @@ from dataclasses import dataclass, fields, replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rageval_spec.data.tables import LATER_ANSWERS
 from rageval_spec.recorded import questions_and_answers, values
 from rageval_spec.recorded.json_path import list_keys, name_kind
 from rageval_spec.recorded.messages import Turn, list_calls, read_turns
@@ -28,9 +29,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 60
 _MOST_NUMBERS = 10
-_LATER = frozenset(
-    {"trace", "steps", "cache_read_tokens", "cache_write_tokens", "truncated", "answer_columns", "asked", "version"}
-)
+_LATER = frozenset({*LATER_ANSWERS, "version"})
 """Fields of an answer that earlier versions did not store."""
 
 
@@ -231,6 +230,11 @@ _AROUND_ENDS = frozenset(
 )  # fmt: skip
 _FIRST_COUNTS = frozenset({"choices", "candidates", "generations", "replies"})
 """Lists whose first item is the answer; of others, such as messages, it is the last one."""
+
+
+def read_details(content: Any) -> dict[str, Any]:
+    """Columns of answers that replies, files and traces name alike: fields of `AnswerRow`."""
+    return {"truncated": is_truncated(content) or None}
 
 
 def is_truncated(content: Any, depth: int = 0) -> bool:

@@ -69,10 +69,10 @@ class ReplyLayout:
                 scores=None if contexts is None else contexts.scores,
                 **self._read_numbers(content),
                 steps=answers_and_steps.dump_steps(steps),
-                truncated=answers_and_steps.is_truncated(content) or None,
                 answer_columns=None
                 if contexts is not None or ids is not None or self.contexts is not None
                 else answers_and_steps.dump_answer_columns(questions_and_answers.find_unread(content)),
+                **answers_and_steps.read_details(content),
             )
         except PathError as error:
             raise answers_and_steps.UnusableReplyError(str(error)) from None

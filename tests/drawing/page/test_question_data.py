@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from rageval_spec.data.tables import empty_samples
+from rageval_spec.data.tables import SampleTable, empty_samples
 from rageval_spec.drawing.page.question_data import (
     BLOCK,
     Documents,
@@ -80,7 +80,7 @@ def test_each_block_has_the_samples_of_all_systems_for_its_questions() -> None:
 def test_samples_of_earlier_versions_are_enough() -> None:
     table = EVALUATION.samples
     older = table.drop("scores", "columns", "slices", "status", "cause")
-    earlier = replace(EVALUATION, load_samples=lambda: older)
+    earlier = replace(EVALUATION, sample_table=SampleTable(lambda: [older]))
     questions = collect_questions(earlier)
     shown = questions.describe(earlier)
     assert (shown["sliceNames"], shown["slices"], shown["causes"]) == ([], [], {})
@@ -92,13 +92,13 @@ def test_answers_that_were_cut_off_are_marked_where_there_are_any() -> None:
     assert all("truncated" not in one for one in blocks(3)[0]["samples"])
     first = pl.int_range(pl.len()) == 0
     table = EVALUATION.samples.with_columns(truncated=pl.when(first).then(pl.lit(True)))
-    (block,) = collect_questions(replace(EVALUATION, load_samples=lambda: table)).blocks()
+    (block,) = collect_questions(replace(EVALUATION, sample_table=SampleTable(lambda: [table]))).blocks()
     told = [one["truncated"] for one in json.loads(block)["samples"]]
     assert told.count(True) == 1 and set(told) == {True, None}
 
 
 def test_an_evaluation_without_questions_has_no_blocks() -> None:
-    empty = replace(EVALUATION, values=EVALUATION.values.clear(), load_samples=empty_samples)
+    empty = replace(EVALUATION, values=EVALUATION.values.clear(), sample_table=SampleTable(lambda: [empty_samples()]))
     questions = collect_questions(empty)
     assert questions.describe(empty)["id"] == []
     assert list(questions.blocks()) == []

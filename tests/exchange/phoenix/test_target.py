@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from pydantic import ValidationError
 
+from rageval_spec.data.tables import SampleTable
 from rageval_spec.data.traces import Trace, TraceLink
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.exchange.phoenix.target import PhoenixTarget, PhoenixTargetNode
@@ -140,13 +141,13 @@ def test_answers_without_a_trace_of_phoenix_are_refused(phoenix: PhoenixServer) 
 
 def test_documents_of_a_trace_that_two_datasets_share_are_kept_apart(phoenix: PhoenixServer) -> None:
     evaluation = evaluate(make_traces(1))
-    samples, values = evaluation.load_samples(), evaluation.values
+    samples, values = evaluation.samples, evaluation.values
     hard = pl.lit("hard").alias("dataset")
     both = replace(
         evaluation,
         datasets=("golden", "hard"),
         values=pl.concat([values, values.with_columns(hard)]),
-        load_samples=lambda: pl.concat([samples, samples.with_columns(hard)]),
+        sample_table=SampleTable(lambda: [pl.concat([samples, samples.with_columns(hard)])]),
     )
     assert send(both).remarks == ()
     names = sorted(key[3] for key in phoenix.annotations if key[0] == "document")

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data.outcomes import LABEL
-from rageval_spec.data.tables import STEPS, TRUNCATED, empty_samples, explode_contexts
+from rageval_spec.data.tables import SAMPLE_COLUMNS, STEPS, TRUNCATED, empty_samples, explode_contexts
 from rageval_spec.drawing.cards import find_first
 from rageval_spec.drawing.html_shell import dump_json
 from rageval_spec.drawing.question_order import find_base_values, is_earlier, list_baselines
@@ -196,6 +196,8 @@ _FIGURES = 6
 _ROWS_AT_ONCE = 2048
 _KEY = ("dataset", "query_id")
 _OF_QUESTION = ("references", "reference_contexts", "answerable", "group", "condition", "columns")
+_LATER = (TRUNCATED, *(one.name for one in SAMPLE_COLUMNS if one.label))
+"""Columns that the page has only where a sample has a value."""
 _OF_SAMPLE = (
     "question",
     "system",
@@ -211,7 +213,7 @@ _OF_SAMPLE = (
     "cost",
     "cause",
     STEPS,
-    TRUNCATED,
+    *_LATER,
 )
 
 
@@ -343,7 +345,7 @@ class QuestionData:
         import polars as pl
 
         samples = self.samples.select(_OF_SAMPLE)
-        samples = samples.drop([TRUNCATED] if samples[TRUNCATED].is_null().all() else [])
+        samples = samples.drop(name for name in _LATER if samples[name].is_null().all())
         rows = _Places(
             samples.select("question", is_known=pl.col("question").is_not_null() & pl.col("system").is_not_null())
         )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data.outcomes import Note
-from rageval_spec.data.tables import STEPS
+from rageval_spec.data.tables import SAMPLE_COLUMNS, STEPS
 from rageval_spec.recorded.messages import MESSAGES
 
 if TYPE_CHECKING:
@@ -18,15 +18,10 @@ if TYPE_CHECKING:
     from rageval_spec.pipeline.planning.plan import SystemFailure
     from rageval_spec.spec.blocks.spec_node import RedactedColumn
 
-_READ = frozenset(
-    {"question", "answer", "contexts", "reference", "reference_contexts", "columns", "group", "condition"}
-)
-"""The columns that metrics read, so that a reason can quote them."""
-_TOLD = frozenset({"question", "answer", "contexts", "reference_contexts"})
-"""The columns that a system gets or gives, so that its error can quote them."""
-_QUOTED_BY_STEPS = frozenset({"question", "answer", "contexts", "reference_contexts"})
-"""The columns that the steps of an agent can repeat."""
-_NAMES: Mapping[str, str] = {"reference": "references"}
+_READ = frozenset(one.redact for one in SAMPLE_COLUMNS if "metrics" in one.readers)
+"""What metrics read, so that a reason can quote it."""
+_TOLD = frozenset(one.redact for one in SAMPLE_COLUMNS if "systems" in one.readers)
+"""What a system gets or gives, so that its error and the steps of an agent can quote it."""
 _KEPT = frozenset({"verdict", "part", "against", "judge", "decided_by", "way", "by"})
 """The texts in details that are not about the sample."""
 _QUOTE = re.compile(r""":\s|\s\(|(?<!\w)['"`]|[“‘«{\[\n]""")
@@ -39,9 +34,9 @@ def redact_samples(blocks: Iterator[pl.DataFrame], columns: Collection[RedactedC
     """The samples without these columns: null, or no references. Errors of systems lose what they can quote of them."""
     import polars as pl
 
-    names = [_NAMES.get(column, column) for column in columns]
+    is_open = _TOLD.isdisjoint(columns)
+    hidden = [one.name for one in SAMPLE_COLUMNS if one.redact in columns or (one.name == STEPS and not is_open)]
     for block in blocks:
-        hidden = [*names, *([] if _QUOTED_BY_STEPS.isdisjoint(columns) else [STEPS])]
         empty = [pl.lit(None, dtype=block.schema[name]).alias(name) for name in hidden if name in block.columns]
         block = block.with_columns(empty).with_columns(
             pl.col("references").fill_null(pl.lit([], dtype=block.schema["references"]))
@@ -49,7 +44,6 @@ def redact_samples(blocks: Iterator[pl.DataFrame], columns: Collection[RedactedC
         if "question" in columns:
             told = pl.col("columns").map_elements(_drop_conversation, return_dtype=pl.String)
             block = block.with_columns(told)
-        is_open = _TOLD.isdisjoint(columns)
         yield block if is_open else block.with_columns(pl.col("error").map_elements(generalize, return_dtype=pl.String))
 
 

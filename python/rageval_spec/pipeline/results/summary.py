@@ -20,6 +20,7 @@ from rageval_spec.data.outcomes import (
     list_cells,
     split_cells,
 )
+from rageval_spec.data.tables import SampleTable
 from rageval_spec.history.saved_evaluations import compare_settings
 from rageval_spec.pipeline.execution.execution import Execution
 from rageval_spec.pipeline.execution.question_clusters import Designed, find_designs
@@ -118,7 +119,7 @@ def summarize_values(
         target_ranks=tuple(_count_ranks(draft.values, metrics)),
         slices=tuple(replace(one, aggregates=_mark_versions(one.aggregates, mixed)) for one in numbers.results),
         weakest=numbers.weakest,
-        stream_samples=partial(_stream_samples, execution.samples, traits, spec),
+        sample_table=SampleTable(partial(_stream_samples, execution.samples, traits, spec)),
         load_base_answers=partial(_collect_base_answers, spec, related),
         load_base_values=partial(collect_base_values, values, {name: one.values for name, one in related.items()}),
     )
@@ -221,9 +222,9 @@ def _draft(
 
 def _attach_labels(spec: Spec, parts: SpecPlugins, execution: Execution, draft: Evaluation) -> LabelledValues:
     """The values with people's labels, which are joined by the answers that the systems gave."""
-    stream = partial(stream_samples, execution.samples)
+    samples = SampleTable(partial(stream_samples, execution.samples))
     return attach_labels(
-        parts, replace(draft, values=execution.values, stream_samples=stream), spec.statistics.confidence
+        parts, replace(draft, values=execution.values, sample_table=samples), spec.statistics.confidence
     )
 
 

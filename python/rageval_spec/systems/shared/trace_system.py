@@ -19,8 +19,8 @@ from rageval_spec.recorded.answers_and_steps import (
     AnswerRow,
     dump_answer_columns,
     dump_steps,
-    is_truncated,
     read_asked,
+    read_details,
 )
 from rageval_spec.wording import count_noun
 
@@ -127,10 +127,10 @@ def read_answer(trace: Trace) -> AnswerRow:
         steps=dump_steps(trace.steps),
         cache_read_tokens=trace.cache_read_tokens,
         cache_write_tokens=trace.cache_write_tokens,
-        truncated=is_truncated({"finish_reason": trace.finish_reason}) or None,
         answer_columns=dump_answer_columns(trace.list_columns()),
         asked=read_asked(trace.started),
         version=trace.version,
+        **read_details({"finish_reason": trace.finish_reason}),
     )
 
 
