@@ -37,13 +37,14 @@ _ORDER = (
     "summaries", "digests", "judging", "replies", "prompts", "calibrations", "implementations", "overlaps", "spec",
     "stopping", "designs", "labels", "origins", "taken_over",
 )  # fmt: skip
-"""The order of these keys in the schema. Later keys follow them, and need no place here."""
+"""The order of these keys in the schema. Later keys follow them, and need no entry here."""
 _OPTIONAL = {
     "counts_as", "baseline", "baseline_mean", "max_drop", "severity", "changes", "implementations", "overlaps",
     "stopping", "design", "designs", "calibrations", "correction", "labels", "replies",
-    "origins", "taken_over", "versions", "limit", "show_as", "target_ranks",
+    "origins", "taken_over", "versions", "limit", "show_as",
 }  # fmt: skip
-"""Keys that are left out if they are null or empty, so that results without them keep their bytes."""
+"""Keys that are left out if they are null or empty, so that results without them keep their bytes: these, and the keys
+that follow `_ORDER`."""
 _ABSENT: tuple[object, ...] = (None, (), {})
 
 
@@ -80,7 +81,8 @@ def list_content(evaluation: Evaluation) -> dict[str, Any]:
     sliced = [one for part in content["slices"] for one in (*part["comparisons"], *part["aggregates"])]
     cells = (*content["aggregates"], *content["comparisons"], *content["baselines"], *sliced)
     for block in (content, *content["gates"], *cells):
-        for key in _OPTIONAL & block.keys():
+        later = content.keys() - _ORDER if block is content else set()
+        for key in (_OPTIONAL | later) & block.keys():
             if block[key] in _ABSENT:
                 del block[key]
     return content
@@ -126,7 +128,8 @@ def build_schema() -> dict[str, Any]:
     """The JSON Schema of the report; every key is required, except those that only some blocks have."""
     schema = TypeAdapter(_build_shape()).json_schema(mode="serialization")
     for shape in (schema, *schema["$defs"].values()):
-        shape["required"] = sorted(shape["properties"].keys() - _OPTIONAL)
+        later = shape["properties"].keys() - _ORDER if shape is schema else set()
+        shape["required"] = sorted(shape["properties"].keys() - _OPTIONAL - later)
         for key in shape["properties"].values():
             key.pop("title", None)
             key.pop("default", None)
