@@ -197,6 +197,19 @@ def count_noun(count: int, noun: str, plural: str | None = None) -> str:
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
+_PLURALS = {"is": "are", "was": "were", "has": "have", "does": "do", "it does": "they do", "it": "them"}
+
+
+def agree(count: int, words: str) -> str:
+    """A verb or a pronoun as it goes with a number: `is` with 1, `are` with 2."""
+    return words if count == 1 else _PLURALS.get(words) or words.removesuffix("s")
+
+
+def list_some(names: Sequence[str], most: int) -> str:
+    """The first names, in quotes: `'source', 'topic', ...`."""
+    return ", ".join([*map(repr, names[:most]), *(["..."] if len(names) > most else [])])
+
+
 def list_choices(words: Sequence[str]) -> str:
     """`a`, `a or b`, `a, b or c`; "" without words."""
     return " or ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rageval_spec.data import tables
 from rageval_spec.data.findings import Estimate, Reader, Tokens
@@ -21,10 +21,6 @@ from rageval_spec.pipeline.values.sample_tables import build_samples
 from rageval_spec.plugin import ChatModel, Speed, System
 from rageval_spec.plugin.budget import CallLimits
 from rageval_spec.wording import count_noun
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 WITHOUT_MODEL = Speed(500_000)
 """A judge without a model looks up about so many tokens a second."""
@@ -67,21 +63,9 @@ class LocalReads:
 
     def to_json(self) -> dict[str, Any]:
         """The same in JSON's types."""
-        return {
-            "name": self.reader.name,
-            "unit": self.reader.unit,
-            "count": self.count,
-            "tokens": self.tokens,
-            "seconds": self.seconds,
-            "tokens_per_second": None if self.speed is None else self.speed.tokens_per_second,
-            "measured_on": None if self.speed is None else self.speed.measured_on,
-        }
-
-
-def add_up_reads(parts: SpecPlugins, estimate: Estimate) -> Iterator[LocalReads]:
-    """What is read by each model and by each judge without one."""
-    for reader, texts in estimate.reads.items():
-        yield LocalReads(reader, len(texts), sum(texts.values()), *_find_speed(parts, reader, texts))
+        speed = {"tokens_per_second": None, "measured_on": None} if self.speed is None else self.speed._asdict()
+        amounts = {"count": self.count, "tokens": self.tokens, "seconds": self.seconds}
+        return {"name": self.reader.name, "unit": self.reader.unit, **amounts, **speed}
 
 
 def _find_speed(parts: SpecPlugins, reader: Reader, texts: Mapping[str, int]) -> tuple[Speed | None, str]:
@@ -93,12 +77,9 @@ def _find_speed(parts: SpecPlugins, reader: Reader, texts: Mapping[str, int]) ->
     name = getattr(model.node, "model", reader.name)
     if (speed := model.find_speed()) is not None:
         return speed, f"a guess from the model's size; measure it with: rageval-spec models bench {name}"
-    if model.node.use == "onnx" and not model.inputs():
-        return None, f"'{name}' is not on this machine yet"
-    return (
-        None,
-        f"`use: {model.node.use}` has no measured speed" if model.node.use != "onnx" else "its size is not known",
-    )
+    if model.node.use != "onnx":
+        return None, f"`use: {model.node.use}` has no measured speed"
+    return None, "its size is not known" if model.inputs() else f"'{name}' is not on this machine yet"
 
 
 def _describe_seconds(seconds: float) -> str:
@@ -132,6 +113,11 @@ class ModelCalls:
     calls: int
     tokens: Tokens
     cost: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        """The same in JSON's types."""
+        tokens = {"input_tokens": self.tokens.input, "output_tokens": self.tokens.output}
+        return {"model": self.model, "calls": self.calls, **tokens, "cost": self.cost}
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,11 +154,12 @@ class ExpectedCalls:
         least = self if self.least is None else self.least
         names = [*(model.model for model in self.models), *questions, *reused]
         width = max(map(len, names), default=0)
-        lines = [
-            f"  {name:<{width}}  {_describe_questions((least.questions or {}).get(name, 0), questions.get(name, 0))}"
-            + (f" (reuses {reused[name]})" if name in reused else "")
-            for name in dict.fromkeys((*questions, *reused))
-        ]
+        lines = []
+        for name in dict.fromkeys((*questions, *reused)):
+            fewest_questions, most = (least.questions or {}).get(name, 0), questions.get(name, 0)
+            told = f"{fewest_questions:,} to " if fewest_questions < most else ""
+            source = f" (reuses {reused[name]})" if name in reused else ""
+            lines.append(f"  {name:<{width}}  {told}{count_noun(most, 'question')}{source}")
         fewest = {model.model: model for model in least.models}
         lines += [
             f"  {model.model:<{width}}  {_describe(fewest.get(model.model, model), model)}" for model in self.models
@@ -207,18 +194,8 @@ class ExpectedCalls:
 
     def to_json(self) -> dict[str, Any]:
         """The estimate in JSON's types."""
-        models = [
-            {
-                "model": model.model,
-                "calls": model.calls,
-                "input_tokens": model.tokens.input,
-                "output_tokens": model.tokens.output,
-                "cost": model.cost,
-            }
-            for model in self.models
-        ]
         content = {
-            "models": models,
+            "models": [model.to_json() for model in self.models],
             "questions": dict(self.questions or {}),
             "reused": dict(self.reused or {}),
             "cost": self.cost,
@@ -258,38 +235,33 @@ def expect(
         tuple(add_up(parts, estimate)),
         questions,
         {name: of for name, of in reused.items() if of},
-        local=tuple(add_up_reads(parts, estimate)),
+        local=tuple(
+            LocalReads(reader, len(texts), sum(texts.values()), *_find_speed(parts, reader, texts))
+            for reader, texts in estimate.reads.items()
+        ),
     )
 
 
 def _add_placeholders(system: System[Any], asked: Collection) -> tuple[Sequence[Sample], int]:
     """Samples with the stored answers, and with placeholders for the rest; and the number of placeholders."""
     assert asked.queries is not None, "queries_to_ask refuses a collection without"
+    import polars as pl
+
     known = system.find_answers(asked)
     missing = asked.queries.filter(~asked.queries["query_id"].is_in(known["query_id"].to_list()))
     if not system.can_be_asked:
         missing = missing.clear()
-    supposed = _placeholder_answers(missing).select(tables.ANSWERS)
-    answers = _concatenate(known.select(tables.ANSWERS), supposed)
-    return build_samples(asked, answers), missing.height
-
-
-def _concatenate(known: pl.DataFrame, supposed: pl.DataFrame) -> pl.DataFrame:
-    import polars as pl
-
-    return pl.concat([known, supposed], how="vertical_relaxed")
-
-
-def _placeholder_answers(queries: pl.DataFrame) -> pl.DataFrame:
     rows = [
         {
             "query_id": query_id,
             "answer": f"{query_id}: {PLACEHOLDER_ANSWER}",
             "contexts": [f"{query_id}, {place}: {PLACEHOLDER_CONTEXT}" for place in range(3)],
         }
-        for query_id in queries["query_id"]
+        for query_id in missing["query_id"]
     ]
-    return tables.answers_table(rows)
+    supposed = tables.answers_table(rows).select(tables.ANSWERS)
+    answers = pl.concat([known.select(tables.ANSWERS), supposed], how="vertical_relaxed")
+    return build_samples(asked, answers), missing.height
 
 
 def add_up(parts: SpecPlugins, estimate: Estimate) -> Iterator[ModelCalls]:
@@ -301,10 +273,6 @@ def add_up(parts: SpecPlugins, estimate: Estimate) -> Iterator[ModelCalls]:
             price = model.price if isinstance(model, ChatModel) else None
             cost = None if price is None else (tokens.input * price[0] + tokens.output * price[1]) / _MILLION
             yield ModelCalls(name, len(calls), tokens, cost if calls else 0.0)
-
-
-def _describe_questions(least: int, most: int) -> str:
-    return f"{least:,} to {count_noun(most, 'question')}" if least < most else count_noun(most, "question")
 
 
 def _describe(least: ModelCalls, most: ModelCalls) -> str:

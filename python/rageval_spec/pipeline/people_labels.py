@@ -13,7 +13,7 @@ from rageval_spec.data.outcomes import LABEL, LABEL_WEIGHT, UNNAMED, Note, has_u
 from rageval_spec.errors import DataError
 from rageval_spec.pipeline.planning.preflight import choose_labels, list_labelled
 from rageval_spec.pipeline.planning.question_selection import queries_to_ask
-from rageval_spec.wording import count_noun
+from rageval_spec.wording import agree, count_noun
 
 if TYPE_CHECKING:
     import polars as pl
@@ -170,31 +170,19 @@ def _describe(joined: Joined, labels: Sequence[Label], source: str) -> Iterator[
     claims = sum(label.claim is not None for label in labels)
     unused = {**joined.unused, **({"of claims, where labels of whole answers are needed": claims} if claims else {})}
     for reason, count in unused.items():
-        told = f"{joined.metric}: {count} of {count_noun(len(labels), 'label')} of '{source}' {_be(count)} {reason}"
-        yield Note("unused_labels", f"{told}; {'it does' if count == 1 else 'they do'} not count", count=count)
-    if len(joined.items) < FEW:
-        told = f"{joined.metric}: only {count_noun(len(joined.items), 'answer')} {_have(len(joined.items))} labels"
-        yield Note("few_labels", f"{told}; from {FEW} on, intervals become useful", count=len(joined.items))
+        of = f"{count} of {count_noun(len(labels), 'label')} of '{source}' {agree(count, 'is')}"
+        told = f"{joined.metric}: {of} {reason}; {agree(count, 'it does')} not count"
+        yield Note("unused_labels", told, count=count)
+    if (few := len(joined.items)) < FEW:
+        told = f"{joined.metric}: only {count_noun(few, 'answer')} {agree(few, 'has')} labels"
+        yield Note("few_labels", f"{told}; from {FEW} on, intervals become useful", count=few)
     unnamed = sum(not label.answer for label in joined.labels)
     if unnamed:
-        told = (
-            f"{joined.metric}: {count_noun(unnamed, 'label')} of '{source}' {_do(unnamed)} not name the answer's digest"
-        )
-        yield Note(UNNAMED, f"{told}, so they count even if the answer has changed since", count=unnamed)
+        told = f"{joined.metric}: {count_noun(unnamed, 'label')} of '{source}' {agree(unnamed, 'does')} not name"
+        message = f"{told} the answer's digest, so they count even if the answer has changed since"
+        yield Note(UNNAMED, message, count=unnamed)
     for sentence in explain_sampling(joined.sampling) if joined.sampling else ():
         yield Note("label_sampling", f"{joined.metric}: {sentence}", level="warning")
-
-
-def _be(count: int) -> str:
-    return "is" if count == 1 else "are"
-
-
-def _have(count: int) -> str:
-    return "has" if count == 1 else "have"
-
-
-def _do(count: int) -> str:
-    return "does" if count == 1 else "do"
 
 
 def digest_labels(parts: SpecPlugins) -> dict[str, str]:
@@ -255,9 +243,7 @@ def dump_matches(matches: Sequence[LabelMatches]) -> dict[str, Any]:
 def match_labels(parts: SpecPlugins, limit: int | None = None) -> tuple[LabelMatches, ...]:
     """How many labels belong to the answers of an evaluation, for each metric that has labels. Asks nothing.
 
-    Args:
-        parts: the plugins of the spec.
-        limit: only the first `limit` queries of each dataset are evaluated.
+    Only the first `limit` queries of each dataset are evaluated.
     """
     labelled = list_labelled(parts.metrics)
     if not labelled:

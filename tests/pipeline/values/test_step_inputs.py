@@ -82,7 +82,7 @@ def test_built_parts_are_not_pickled(tmp_path: Path) -> None:
 def test_some_questions_are_the_first_of_a_random_order(tmp_path: Path) -> None:
     materials = gather(tmp_path)
     whole = materials.open_whole("fruit")
-    order = whole.shuffle(materials.spec.statistics.seed)
+    order = materials.shuffle("fruit")
     materials.drawn["fruit"] = (0, 2)
     part = materials.open("fruit")
     assert part is materials.open("fruit")

@@ -27,7 +27,7 @@ from rageval_spec.pipeline.values.ranking_values import drops_self, retrieve
 from rageval_spec.pipeline.values.sample_tables import SampleParts
 from rageval_spec.pipeline.values.step_inputs import OpenedDataset
 from rageval_spec.pipeline.values.system_values import find_run_file, give_up
-from rageval_spec.plugin import AnswerMetric, Metric
+from rageval_spec.plugin import AnswerMetric
 
 if TYPE_CHECKING:
     import polars as pl
@@ -78,27 +78,22 @@ def execute(work: Work) -> Execution:
     """Compute the values of every metric of every system on every dataset.
 
     A metric of answers has no values for a system that only retrieves. A ranking metric has none for a system whose
-    answers do not name the documents they were made from.
-
-    Raises:
-        RagevalError: a dataset cannot be read, or the store cannot be written.
+    answers do not name the documents they were made from. Raises `RagevalError` if a dataset cannot be read.
     """
     brief_judges(work.parts.answer_metrics)
     outcomes = [outcome for dataset in work.parts.datasets for outcome in _execute_dataset(work, dataset)]
     tables = [outcome.made.table for outcome in outcomes if outcome.made.table is not None]
     failures = [failure for outcome in outcomes for failure in outcome.made.failures]
     notes = (note for outcome in outcomes for note in (*outcome.notes, *outcome.made.notes))
+
+    def gather(name: str) -> tuple[Any, ...]:
+        return tuple(found for outcome in outcomes if (found := getattr(outcome, name)) is not None)
+
     return Execution(
         values.concatenate(tables),
         tuple(dict.fromkeys(notes)),
         (*failures, *_find_unmeasured(work, tables)),
-        tuple(outcome.timing for outcome in outcomes if outcome.timing is not None),
-        tuple(outcome.samples for outcome in outcomes if outcome.samples is not None),
-        tuple(outcome.evaluated for outcome in outcomes if outcome.evaluated is not None),
-        tuple(outcome.asked for outcome in outcomes if outcome.asked is not None),
-        tuple(outcome.round for outcome in outcomes if outcome.round is not None),
-        tuple(outcome.taken_over for outcome in outcomes if outcome.taken_over is not None),
-        tuple(outcome.times for outcome in outcomes if outcome.times is not None),
+        *map(gather, ("timing", "samples", "evaluated", "asked", "round", "taken_over", "times")),
     )
 
 
@@ -180,7 +175,7 @@ class _Group:
     def __init__(
         self, work: Work, opened: OpenedDataset, runs: RunTables, systems: Sequence[str], progress: str = ""
     ) -> None:
-        """`progress` is added to what is announced."""
+
         self._work = work
         self._opened = opened
         self._dataset = opened.collection.name
@@ -193,7 +188,11 @@ class _Group:
 
     def evaluate(self) -> Iterator[_Outcome]:
         """Ask the systems that answer, take the runs of the others, and compute the values of each."""
-        self._ask()
+        asked = [system for system in self._systems if system in self._opened.answering]
+        if asked:
+            self._work.announce(f"ask {', '.join(asked)} on {self._dataset}{self._progress}")
+            asking = [StepTask(self._work.plan.retrieval(self._dataset, system)) for system in asked]
+            self._answers = dict(zip(asked, self._work.map(asking), strict=True))
         tasks = {system: task for system in self._systems if (task := self._prepare(system)) is not None}
         for verb, group in (("judge", self._answers.keys()), ("evaluate", tasks.keys() - self._answers.keys())):
             if named := [system for system in tasks if system in group]:
@@ -201,13 +200,6 @@ class _Group:
         made = dict(zip(tasks, self._work.map(list(tasks.values())), strict=True))
         for system in self._systems:
             yield self._finish(system, made.get(system))
-
-    def _ask(self) -> None:
-        asked = [system for system in self._systems if system in self._opened.answering]
-        if asked:
-            self._work.announce(f"ask {', '.join(asked)} on {self._dataset}{self._progress}")
-            tasks = [StepTask(self._work.plan.retrieval(self._dataset, system)) for system in asked]
-            self._answers = dict(zip(asked, self._work.map(tasks), strict=True))
 
     def _prepare(self, system: str) -> StepTask | None:
         """The task that computes a system's values; None if its run or its answers could not be made."""
@@ -221,18 +213,14 @@ class _Group:
         if find_run_file(self._work.materials, self._opened, system) is not None:
             return StepTask(step)
         try:
-            self._taken[system] = self._restrict(self._runs.take(system))
+            taken = self._runs.take(system)
+            if self._opened.is_drawn and (qrels := self._opened.collection.qrels) is not None:
+                taken = replace(taken, run=only_queries(taken.run, qrels))
         except Exception as error:
             self._errors[system] = error
             return None
-        return StepTask(step, {system: self._taken[system].run})
-
-    def _restrict(self, taken: TimedRun) -> TimedRun:
-        """The run of the questions that were drawn."""
-        qrels = self._opened.collection.qrels
-        return (
-            replace(taken, run=only_queries(taken.run, qrels)) if self._opened.is_drawn and qrels is not None else taken
-        )
+        self._taken[system] = taken
+        return StepTask(step, {system: taken.run})
 
     def _finish(self, system: str, made: TaskResult | None) -> _Outcome:
         if made is None or made.table is None:
@@ -243,12 +231,13 @@ class _Group:
         made = replace(made, notes=(*made.notes, *remarks))
         if made.error is not None:  # the failure replaces all other notes
             return _Outcome(made, samples=samples)
-        if answers is not None:
-            taken = answers.taken_over
-            taken = taken and replace(taken, dataset=self._dataset, system=system)
-            times = self._list_times(system, answers.table)
-            return _Outcome(made, self._tell(system, answers), samples=samples, taken_over=taken, times=times)
-        return _Outcome(made, samples=samples) if run is None else _Outcome(made, run.notes, run.timing, samples)
+        if answers is None:
+            return _Outcome(made, samples=samples) if run is None else _Outcome(made, run.notes, run.timing, samples)
+        taken = answers.taken_over and replace(answers.taken_over, dataset=self._dataset, system=system)
+        is_part = self._work.limit is not None or self._opened.is_drawn  # answers to other queries are expected then
+        notes = [note for note in answers.notes if not is_part or note.code != "unknown_queries"]
+        notes = [replace(note, dataset=self._dataset, system=system) for note in notes]
+        return _Outcome(made, notes, samples=samples, taken_over=taken, times=self._list_times(system, answers.table))
 
     def _list_times(self, system: str, answers: pl.DataFrame | None) -> pl.DataFrame | None:
         """When the answers were asked that were not asked now; None if no time is known."""
@@ -268,7 +257,10 @@ class _Group:
         if is_answering:
             answers = self._answers[system].table
             return None if answers is None else SampleParts.of(self._opened.asked, system, answers), ()
-        collection, run = self._opened.collection, self._read_run(system)
+        collection, ranking, taken = self._opened.collection, self._work.spec.ranking, self._taken.get(system)
+        run = retrieve(self._work.parts.system(system), collection, {}).run if taken is None else taken.run
+        if drops_self(ranking, collection, run):  # as it was evaluated
+            run = run.filter(run["query_id"] != run["doc_id"])
         wants_texts = self._work.spec.samples == "full" and "contexts" not in self._work.spec.redact
         try:
             return SampleParts.of_run(collection, system, run, with_texts=wants_texts), ()
@@ -277,31 +269,15 @@ class _Group:
             unread = replace(collection, load_queries=None, load_corpus=None, load_columns=None)
             return SampleParts.of_run(unread, system, run, with_texts=False), (told,)
 
-    def _read_run(self, system: str) -> pl.DataFrame:
-        """The run as it was evaluated."""
-        collection, ranking = self._opened.collection, self._work.spec.ranking
-        taken = self._taken.get(system)
-        run = retrieve(self._work.parts.system(system), collection, {}).run if taken is None else taken.run
-        return run.filter(run["query_id"] != run["doc_id"]) if drops_self(ranking, collection, run) else run
-
-    def _tell(self, system: str, answers: TaskResult) -> Sequence[Note]:
-        """The notes on a system's answers. With a limit, answers to queries beyond it are expected and not noted."""
-        is_part = self._work.limit is not None or self._opened.is_drawn
-        told = [note for note in answers.notes if not is_part or note.code != "unknown_queries"]
-        return [replace(note, dataset=self._dataset, system=system) for note in told]
-
 
 def _find_unmeasured(work: Work, tables: Sequence[pl.DataFrame]) -> Iterator[SystemFailure]:
     """A failure for each metric without a value or an error of any system: the spec should not ask for it."""
     found = {name for table in tables for name in table["metric"].unique()}
     for name, metric in work.parts.metrics.items():
         if name not in found:
-            error = DataError(f"it cannot be computed for any system: {_explain_unmeasured(metric)}")
+            reason = "it is a metric of rankings, and the answers of these systems do not name their documents"
+            if isinstance(metric, AnswerMetric):
+                reason = "it is a metric of answers, and these systems only retrieve; use http, python, command or file"
+            error = DataError(f"it cannot be computed for any system: {reason}")
             dataset, system = next(iter(work.parts.datasets)), next(iter(work.parts.systems))
             yield SystemFailure(dataset, system, str(error), error, name)
-
-
-def _explain_unmeasured(metric: Metric[Any]) -> str:
-    if isinstance(metric, AnswerMetric):
-        return "it is a metric of answers, and these systems only retrieve; use http, python, command or file"
-    return "it is a metric of rankings, and the answers of these systems do not name their documents"

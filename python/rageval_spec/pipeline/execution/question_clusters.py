@@ -15,7 +15,7 @@ from rageval_spec.pipeline.values import slice_membership
 from rageval_spec.reading.production_mix import LARGEST, SLICE, MixRow, ProductionMix, read_mix
 from rageval_spec.spec.blocks.question_weights import CLUSTER, WEIGHT, WEIGHTS, find_key
 from rageval_spec.spec.blocks.spec_node import QuestionWeightsNode, Spec
-from rageval_spec.wording import count_noun, format_percent
+from rageval_spec.wording import agree, count_noun, format_percent
 
 _MOST_NAMED = 3
 _Kind = tuple[str, ...]
@@ -48,13 +48,8 @@ def check_question_columns(work: Work) -> None:
 def find_designs(spec: Spec, evaluated: Sequence[EvaluatedQueries], *, is_limited: bool = False) -> Designed:
     """The design of every dataset for which the spec has one. Nothing is read if it has none.
 
-    Args:
-        spec: the spec.
-        evaluated: the evaluated questions of each dataset.
-        is_limited: whether only the first questions are evaluated, so that kinds of questions may be missing.
-
-    Raises:
-        SpecError: as for `check_question_columns`.
+    `is_limited`: only the first questions are evaluated, so that kinds of questions may be missing. Raises `SpecError`
+    as `check_question_columns` does.
     """
     designs: dict[str, Design] = {}
     notes: list[Note] = []
@@ -134,19 +129,15 @@ class _Finder:
         clusters = {query_id: numbers.setdefault(find(name), len(numbers)) for query_id, name in first.items()}
         without = len(self.rows) - len(clusters)
         if not clusters:
-            self._fault(
-                CLUSTER, f"no question of '{self.dataset}' has a value in '{column}'", self._hint(CLUSTER, column)
-            )
+            message = f"no question of '{self.dataset}' has a value in '{column}'"
+            self._fault(CLUSTER, message, self._hint(CLUSTER, column))
         elif without:
-            verb, each = (
-                ("has", "it counts as a cluster of its own") if without == 1 else ("have", "each counts as its own")
-            )
-            questions = f"{without} of {count_noun(len(self.rows), 'question')}"
-            self._note("no_cluster", f"{questions} {verb} no value in '{column}'; {each}", without)
+            each = "it counts as a cluster of its own" if without == 1 else "each counts as its own"
+            questions = f"{without} of {count_noun(len(self.rows), 'question')} {agree(without, 'has')}"
+            self._note("no_cluster", f"{questions} no value in '{column}'; {each}", without)
         if len(numbers) + without == 1 < len(self.rows):
-            message = (
-                f"all questions belong to one cluster ('{column}'), so no number has an interval or a p-value below 1"
-            )
+            message = f"all questions belong to one cluster ('{column}')"
+            message += ", so no number has an interval or a p-value below 1"
             self._note("one_cluster", message, len(self.rows), is_warning=True)
         return clusters, without
 
@@ -164,9 +155,7 @@ class _Finder:
             message = f"no question of '{self.dataset}' has a weight in '{column}'"
             self._fault(WEIGHT, message, self._hint(WEIGHT, column))
         elif wrong:
-            message = (
-                f"{_name(wrong)} of '{self.dataset}' {'has' if len(wrong) == 1 else 'have'} no weight in '{column}'"
-            )
+            message = f"{_name(wrong)} of '{self.dataset}' {agree(len(wrong), 'has')} no weight in '{column}'"
             self._fault(WEIGHT, message, "a weight is a number that is not negative; 0 leaves a question out")
         elif not any(weights.values()):
             self._fault(WEIGHT, f"every question of '{self.dataset}' has the weight 0 in '{column}'")
@@ -206,11 +195,9 @@ class _Finder:
         for query_id, row in self.rows.items():
             found: list[_Kind] = [()]
             for column in mix.columns:
-                values = (
-                    slices.get(query_id, [])
-                    if column == SLICE
-                    else map(slice_membership.label, slice_membership.list_values(row.get(column)))
-                )
+                values = slices.get(query_id, [])
+                if column != SLICE:
+                    values = [slice_membership.label(one) for one in slice_membership.list_values(row.get(column))]
                 options = [*dict.fromkeys(values)] or [""]
                 found = [(*kind, value) for kind in found for value in options]
             kinds[query_id] = found
@@ -222,7 +209,7 @@ class _Finder:
         found = {query_id: [places[kind] for kind in of if kind in places] for query_id, of in kinds.items()}
         several = [query_id for query_id, of in found.items() if len(of) > 1]
         if several:
-            verb = "belongs" if len(several) == 1 else "belong"
+            verb = agree(len(several), "belongs")
             message = f"{_name(several)} of '{self.dataset}' {verb} to several rows of {mix.path.name}"
             self._fault(WEIGHTS, message, "write rows that divide the questions, so that each belongs to one row")
         return {query_id: of[0] for query_id, of in found.items() if of}
@@ -248,9 +235,9 @@ class _Finder:
         if unlisted == len(self.rows):
             self._fault(WEIGHTS, f"{mix.path.name} lists no question of '{self.dataset}'")
         elif unlisted:
-            verb, whose = ("is", "it does") if unlisted == 1 else ("are", "they do")
-            questions = f"{unlisted} of {count_noun(len(self.rows), 'question')}"
-            message = f"{questions} {verb} of a kind that {mix.path.name} does not list, so {whose} not count in means"
+            questions = f"{unlisted} of {count_noun(len(self.rows), 'question')} {agree(unlisted, 'is')} of a kind"
+            whose = agree(unlisted, "it does")
+            message = f"{questions} that {mix.path.name} does not list, so {whose} not count in means"
             self._note("unlisted", message, unlisted, is_warning=True)
 
     def _fault(self, key: str, message: str, hint: str | None = None) -> None:

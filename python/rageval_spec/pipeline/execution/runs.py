@@ -6,13 +6,12 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rageval_spec.data import tables
 from rageval_spec.data.outcomes import Note
 from rageval_spec.errors import DataError, RagevalError, StoreWarning
 from rageval_spec.pipeline.planning.plan import PlanStep, RunShare, StepTask, TaskResult, explain
-from rageval_spec.plugin import System
 from rageval_spec.plugin.block_names import names_in
 
 if TYPE_CHECKING:
@@ -99,17 +98,14 @@ class RunTables:
         for level in self._parts.levels():
             missing = [step for step in map(self._step, level) if step.system in needed and self._is_missing(step)]
             steps = list({step.key: step for step in missing}.values())
-            alone = [step for step in steps if self._work.engine.shares_cores and self._runs_a_model(step)]
+            users = [step for step in steps if names_in(self._parts.system(str(step.system)).node, "models")]
+            alone = users if self._work.engine.shares_cores else []
             together = [step for step in steps if step not in alone]
             for group in (together, *([step] for step in alone)):
                 self._retrieve_group(group)
 
     def take(self, system: str) -> TimedRun:
-        """The run of a system.
-
-        Raises:
-            Exception: any exception of the system; `DataError` if a run that it reads could not be made.
-        """
+        """The run of a system. Raises its exceptions, and `DataError` if a run that it reads could not be made."""
         if system in self._errors:
             raise self._errors[system]
         if system in self._taken:
@@ -134,17 +130,11 @@ class RunTables:
     def _all(self) -> Sequence[str]:
         return [*self._parts.sources, *self._parts.systems]
 
-    def _plugin(self, system: str) -> System[Any]:
-        return self._parts.system(system)
-
     def _step(self, system: str) -> PlanStep:
         return self._work.plan.retrieval(self._collection.name, system)
 
     def _sources(self, system: str) -> Sequence[str]:
-        return names_in(self._plugin(system).node, "systems")
-
-    def _runs_a_model(self, step: PlanStep) -> bool:
-        return bool(names_in(self._plugin(str(step.system)).node, "models"))
+        return names_in(self._parts.system(system).node, "systems")
 
     def _is_missing(self, step: PlanStep) -> bool:
         return step.stored and not self._store.has(step.key)
@@ -166,7 +156,7 @@ class RunTables:
             return
         self._work.announce(f"retrieve {', '.join(str(step.system) for step in steps)} on {self._collection.name}")
         if self._work.engine.shares_cores:
-            for part in sorted({part for step in steps for part in self._plugin(str(step.system)).needs}):
+            for part in sorted({part for step in steps for part in self._parts.system(str(step.system)).needs}):
                 getattr(self._collection, part)  # loaded once, before the threads share it
         ready: list[tuple[PlanStep, Sources]] = []
         for step in steps:
@@ -218,14 +208,15 @@ class RunTables:
 
     def _is_outdated(self, system: str) -> bool:
         """Whether a run of the first format is outdated, because of its system or of one whose run that reads."""
-        if self._plugin(system).is_outdated(self._collection):
+        if self._parts.system(system).is_outdated(self._collection):
             return True
         return any(self._is_outdated(source) for source in self._sources(system))
 
     def _read_notes(self, step: PlanStep) -> tuple[Note, ...] | None:
         """The notes that are stored beside a run, read without its rows; None if there are none."""
         try:
-            return tuple(_read_note(note) for note in self._store.record(step.key)["notes"])
+            stored = self._store.record(step.key)["notes"]  # in JSON, tuples are lists
+            return tuple(Note(**{**note, "table": tuple(map(tuple, note.get("table", ())))}) for note in stored)
         except (KeyError, TypeError):
             return None
 
@@ -280,8 +271,3 @@ class RunTables:
 
     def _place(self, notes: Sequence[Note], step: PlanStep) -> tuple[Note, ...]:
         return tuple(replace(note, dataset=self._collection.name, system=step.system) for note in notes)
-
-
-def _read_note(stored: Mapping[str, Any]) -> Note:
-    """A note from its JSON, in which tuples are lists."""
-    return Note(**{**stored, "table": tuple(map(tuple, stored.get("table", ())))})

@@ -39,10 +39,6 @@ def open_parts(
     """The plugins of a spec, ready to be asked. Replies are kept in the store; without one, nothing is reused.
 
     `budget` is what may be spent; by default what the spec allows.
-
-    Raises:
-        SpecError: the blocks of the spec do not fit together.
-        RagevalError: a model cannot be downloaded.
     """
     with closing(open_store(store)) as opened:
         budget = spec.limits.budget() if budget is None else budget
@@ -54,11 +50,7 @@ def open_parts(
 
 
 def find_asked(parts: SpecPlugins, metric: str) -> AskedJudge:
-    """The judge of a metric.
-
-    Raises:
-        UsageError: there is no such metric, or it does not ask one judge one thing.
-    """
+    """The judge of a metric. Raises `UsageError` if there is no such metric, or it does not ask one judge one thing."""
     found = parts.answer_metrics.get(metric)
     judged = [name for name, one in parts.answer_metrics.items() if one.judges()]
     if found is None or metric not in judged:

@@ -43,10 +43,9 @@ def _say_nothing(text: str) -> None:
 
 @dataclass(frozen=True)
 class Work:
-    """Everything that an execution needs.
+    """Everything that an execution needs. `announce` is called with what is being done.
 
-    `announce` is called with what is being done. `stopper` decides when enough questions were asked; without one, all
-    questions are asked.
+    `stopper` decides when enough questions were asked; without one, all questions are asked.
     """
 
     spec: Spec
@@ -62,7 +61,7 @@ class Work:
 
     @cached_property
     def materials(self) -> Materials:
-        """Everything that a step needs to be computed."""
+
         return self._materials or Materials(self.spec, self.parts, self.limit, self.budget, self.store.folder)
 
     def narrow(self, metrics: Container[str]) -> Work:

@@ -28,8 +28,8 @@ from rageval_spec.data.tables import Collection
 from rageval_spec.history.comparability import Edits, find_edits
 from rageval_spec.pipeline.planning.question_selection import list_ids, restrict, shuffle
 from rageval_spec.plugin import AnswerMetric, Metric
-from rageval_spec.spec.blocks.gates import GateNode, StoppingNode, explain_undecidable
-from rageval_spec.statistics.sequential_analysis import NEARLY_ALL, BoundDecision, decide
+from rageval_spec.spec.blocks.gates import GateNode, explain_undecidable
+from rageval_spec.statistics.sequential_analysis import NEARLY_ALL, decide
 
 if TYPE_CHECKING:
     import polars as pl
@@ -58,19 +58,15 @@ class Stopper:
 
     def __init__(self, spec: Spec, parts: SpecPlugins, earlier: Mapping[str, Evaluation]) -> None:
         """`earlier` has the evaluations that gates compare with, by name."""
+        assert spec.stopping is not None, "a spec without it asks every question"
+        self._node = spec.stopping
         self._spec = spec
         self._parts = parts
         self._earlier = earlier
 
-    @property
-    def node(self) -> StoppingNode:
-        """The spec's `stopping:`."""
-        assert self._spec.stopping is not None, "a spec without it asks every question"
-        return self._spec.stopping
-
     def explain_all(self, dataset: str) -> str | None:
         """Why every question of a dataset is asked; None if fewer can be enough."""
-        gates = [gate for gate in self._spec.gates if gate.dataset in (None, dataset)]
+        gates = self._list_gates(dataset)
         if not gates:
             return "no gate looks at this dataset"
         for gate in gates:
@@ -82,7 +78,7 @@ class Stopper:
     def list_counts(self, dataset: str, total: int) -> Iterator[int]:
         """How many questions of a dataset have been asked after each round, up to all of them."""
         if self.explain_all(dataset) is None:
-            yield from range(self.node.first, total, self.node.batch)
+            yield from range(self._node.first, total, self._node.batch)
         yield total
 
     def compare_data(self, evaluated: EvaluatedQueries) -> dict[str, Edits]:
@@ -103,7 +99,7 @@ class Stopper:
         if self.explain_all(asked.name) is not None:
             return asked
         order = shuffle(list_ids(asked.queries), self._spec.statistics.seed)
-        return restrict(asked, order[: self.node.first])
+        return restrict(asked, order[: self._node.first])
 
     def describe(self, done: Round, *, is_interrupted: bool) -> AskedQuestions:
         """How many questions were asked until the last round, and why no more."""
@@ -118,12 +114,16 @@ class Stopper:
 
     def is_decided(self, done: Round) -> bool:
         """Whether the outcome of every gate on a dataset is certain enough. What failed has no outcome to wait for."""
+        failed = done.failed or frozenset()
         return all(
-            _is_failed(done, gate, system) or self._is_settled(gate, system, done)
-            for gate in self._spec.gates
-            if gate.dataset in (None, done.dataset)
+            any((name, metric) in failed for name in (system, str(gate.baseline)) for metric in (None, gate.metric))
+            or self._is_settled(gate, system, done)
+            for gate in self._list_gates(done.dataset)
             for system in self.list_systems(gate, done.dataset)
         )
+
+    def _list_gates(self, dataset: str) -> list[GateNode]:
+        return [gate for gate in self._spec.gates if gate.dataset in (None, dataset)]
 
     def _is_settled(self, gate: GateNode, system: str, done: Round) -> bool:
         """Whether a gate's outcome on a system is certain enough."""
@@ -136,8 +136,10 @@ class Stopper:
         drawn, population = [*column.values()], len(done.list_all(metric))
         looks = [*list_bound_looks(gate, metric, drawn, population, self._spec.bands.get(gate.metric))]
         if gate.baseline in self._earlier or gate.baseline in self._spec.systems:  # else there is none yet
-            edits = done.edits.get(str(gate.baseline))
-            if edits is not None and _can_refuse(gate, edits):
+            edits, accepted = done.edits.get(str(gate.baseline)), gate.accept_changes or ()
+            if edits is not None and (
+                (edits.references and "references" not in accepted) or (edits.judgements and "qrels" not in accepted)
+            ):  # a question that was edited, asked or not, could make the gate inconclusive
                 return False
             pairs = done.pair(Cell(done.dataset, system, gate.metric), metric, str(gate.baseline), self._earlier)
             if pairs.shared < _FEWEST_PAIRS:
@@ -151,7 +153,7 @@ class Stopper:
 
     def list_metrics(self, dataset: str) -> set[str]:
         """The metrics of the gates on a dataset."""
-        return {gate.metric for gate in self._spec.gates if gate.dataset in (None, dataset)}
+        return {gate.metric for gate in self._list_gates(dataset)}
 
     def list_systems(self, gate: GateNode, dataset: str) -> list[str]:
         """The systems on which a gate looks, as far as they can have its metric."""
@@ -169,15 +171,13 @@ class Stopper:
         """The levels at which the comparisons of all gates are read."""
         bounds = shares = halves = 0
         for dataset in self._parts.datasets:
-            if self.explain_all(dataset) is None:
-                for gate in self._spec.gates:
-                    if gate.dataset in (None, dataset):
-                        systems = len(self.list_systems(gate, dataset))
-                        bounds += systems * sum(getattr(gate, key) is not None for key in _BOUNDS)
-                        bounds += systems * len(list_drops(gate))
-                        shares += systems * (gate.min_scored > 0)
-                        halves += systems * 2 * warns_of_few(gate, self._metric(gate))
-        error = 1 - self.node.confidence
+            for gate in self._list_gates(dataset) if self.explain_all(dataset) is None else ():
+                systems = len(self.list_systems(gate, dataset))
+                bounds += systems * sum(getattr(gate, key) is not None for key in _BOUNDS)
+                bounds += systems * len(list_drops(gate))
+                shares += systems * (gate.min_scored > 0)
+                halves += systems * 2 * warns_of_few(gate, self._metric(gate))
+        error = 1 - self._node.confidence
         return Levels(
             1 - error / max(bounds, 1),
             1 - (1 - _OF_HALVES) * error / max(shares, 1),
@@ -186,18 +186,6 @@ class Stopper:
 
     def _metric(self, gate: GateNode) -> Metric[Any]:
         return self._parts.metrics[gate.metric]
-
-
-def _can_refuse(gate: GateNode, edits: Edits) -> bool:
-    """Whether a gate could be inconclusive because of a question that was edited, asked or not."""
-    accepted = gate.accept_changes or ()
-    return bool(edits.references and "references" not in accepted) or bool(edits.judgements and "qrels" not in accepted)
-
-
-def _is_failed(done: Round, gate: GateNode, system: str) -> bool:
-    names = (system, str(gate.baseline))
-    failed = done.failed or frozenset()
-    return any((name, metric) in failed for name in names for metric in (None, gate.metric))
 
 
 def _decide_half(is_half: Look, is_excused: Look, confidence: float) -> tuple[Look, bool | None]:
@@ -211,7 +199,7 @@ def _decide_half(is_half: Look, is_excused: Look, confidence: float) -> tuple[Lo
 
 
 class Scored(NamedTuple):
-    """What a metric says of a question: its status, and its value if that is "scored"."""
+    """What a metric says of a question: its status, and its value, which only "scored" ones have."""
 
     status: str
     value: float | None
@@ -302,14 +290,19 @@ class Round:
         """A cell's values beside those of a baseline: an evaluation of `earlier`, or another system."""
         every, column = self.list_all(metric), self.read(cell.system, cell.metric) or {}
         if baseline in earlier:
-            base = _read_values(earlier[baseline].values, cell)
+            values = earlier[baseline].values
+            scored = values.filter(dataset=cell.dataset, system=cell.system, metric=cell.metric, status="scored")
+            base = dict(scored.select("query_id", "value").iter_rows())
             every = every & base.keys() & (self.edits[baseline].same if baseline in self.edits else frozenset())
             column = {name: one for name, one in column.items() if name in every}
         else:
             others = self.read(baseline, cell.metric) or {}
-            base = {name: one.value for name, one in others.items() if one.status == "scored" and one.value is not None}
-        values = {name: _join(one, base.get(name)) for name, one in column.items()}
-        return RoundPairs(values, len(every), bool(base))
+            base = {name: one.value for name, one in others.items() if one.value is not None}
+        pairs = {
+            name: (one.value, base[name]) if one.value is not None and name in base else None
+            for name, one in column.items()
+        }
+        return RoundPairs(pairs, len(every), bool(base))
 
     @cached_property
     def _cells(self) -> dict[tuple[str, str], pl.DataFrame]:
@@ -318,19 +311,7 @@ class Round:
 
 def list_values(column: Sequence[Scored]) -> list[float]:
     """The values of a column, NaN for a question without one."""
-    return [one.value if one.status == "scored" and one.value is not None else math.nan for one in column]
-
-
-def _join(one: Scored, base: float | None) -> tuple[float, float] | None:
-    return None if one.status != "scored" or one.value is None or base is None else (one.value, base)
-
-
-def _read_values(values: pl.DataFrame, cell: Cell) -> dict[str, float]:
-    import polars as pl
-
-    where = [pl.col(name) == getattr(cell, name) for name in ("dataset", "system", "metric")]
-    scored = values.filter(*where, pl.col("status") == "scored")
-    return dict(scored.select("query_id", "value").iter_rows())
+    return [math.nan if one.value is None else one.value for one in column]
 
 
 _ROUNDING = 1e-9
@@ -372,8 +353,9 @@ class Look(NamedTuple):
         known = [value for value in self.values if not math.isnan(value)]
         if not known:
             return None
+        values, parts = clip(self.values, self.bounds), {"parts": NEARLY_ALL} if self.is_share else {}
         try:
-            decision = self._compare(confidence)
+            decision = decide(values, self.bound, self.population, confidence, self.bounds, **parts)
         except ValueError:  # the metric is wrong about its bounds
             return None
         if decision is None:
@@ -381,13 +363,6 @@ class Look(NamedTuple):
         ends = arithmetic.average(known), self.bound
         seen = arithmetic.reaches(*(ends if self.passes_above else ends[::-1]), terms=len(known))
         return seen if seen == (decision.is_above == self.passes_above) else None
-
-    def _compare(self, confidence: float) -> BoundDecision | None:
-        values = clip(self.values, self.bounds)
-        if self.is_share:
-            parts = NEARLY_ALL
-            return decide(values, self.bound, self.population, confidence, self.bounds, parts)
-        return decide(values, self.bound, self.population, confidence, self.bounds)
 
 
 def clip(values: Sequence[float], bounds: tuple[float, float]) -> list[float]:

@@ -28,7 +28,7 @@ from rageval_spec.spec.blocks.slices import BUILT_IN_COLUMNS
 from rageval_spec.spec.blocks.spec_node import DEFAULT_IDS, NAMED_SECTIONS, Spec
 from rageval_spec.spec.text.places import KeyPath
 from rageval_spec.statistics.mean_intervals import RANGE_ADVICE, lacks_range
-from rageval_spec.wording import count_noun, list_choices, list_names
+from rageval_spec.wording import count_noun, list_choices, list_names, list_some
 
 if TYPE_CHECKING:
     from rageval_spec.data.chat import Kinship
@@ -406,8 +406,7 @@ def _find_unknown_design_columns(
 def _describe_columns(known: Sequence[str], others: Sequence[str]) -> str:
     """What a block can name instead; `others` is what it can use besides the columns of the files."""
     if known:
-        more = ", ..." if len(known) > MOST_SHOWN else ""
-        return f"the columns are {', '.join(map(repr, known[:MOST_SHOWN]))}{more}"
+        return f"the columns are {list_some(known, MOST_SHOWN)}"
     return f"slices can use {', '.join(others)}" if others else "add it to the file with the questions"
 
 

@@ -10,7 +10,7 @@ import json
 import math
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from rageval_spec.pipeline.planning.plan import explain
 from rageval_spec.plugin import AnswerMetric, Judge, Measured, Measurement, Metric, RankingMetric
 from rageval_spec.statistics.mean_intervals import FREE_METHODS, RANGE_ADVICE, lacks_range
 from rageval_spec.threads import map_in_threads
-from rageval_spec.wording import count_noun, format_percent
+from rageval_spec.wording import agree, count_noun, format_percent
 
 if TYPE_CHECKING:
     import polars as pl
@@ -92,22 +92,18 @@ def brief_judges(metrics: Mapping[str, AnswerMetric[Any]]) -> None:
 
 def compute_all(metrics: Mapping[str, AnswerMetric[Any]], samples: Sequence[Sample]) -> Iterator[Computed]:
     """Compute every metric, in the order given. If a metric raises, every query gets the status "error"."""
-    unprepared = {name: _prepare(metric) for name, metric in metrics.items()}
+    unprepared: dict[str, Exception] = {}
+    for name, metric in metrics.items():
+        try:
+            metric.prepare()
+        except Exception as failure:
+            unprepared[name] = failure
 
     def compute_one(name: str) -> Computed:
-        return compute(name, metrics[name], samples, unprepared[name])
+        return compute(name, metrics[name], samples, unprepared.get(name))
 
     if metrics:
         yield from map_in_threads(compute_one, metrics, min(len(metrics), MOST_METRICS_AT_ONCE), "metric")
-
-
-def _prepare(metric: AnswerMetric[Any]) -> Exception | None:
-    """Prepare a metric. Returns the exception that it raised, which becomes its error on every query, or None."""
-    try:
-        metric.prepare()
-    except Exception as failure:
-        return failure
-    return None
 
 
 def compute(
@@ -115,9 +111,10 @@ def compute(
 ) -> Computed:
     """Compute one metric. Samples that it cannot score get their status without a call.
 
-    `unprepared` is the exception that its `prepare` raised, if any. The metric is then not called, and the exception
-    becomes the error of every query.
+    If its `prepare` raised, the metric is not called, and the exception becomes the error of every query.
     """
+    import polars as pl
+
     excluded = {index: found for index, sample in enumerate(samples) if (found := _exclude(metric, sample))}
     usable = [sample for index, sample in enumerate(samples) if index not in excluded]
     begun = time.perf_counter()
@@ -139,7 +136,19 @@ def compute(
     unfinished = [one for one in asked if one.is_unfinished]
     notes = (*measured.notes, *(_remark(metric, all_of_them, samples, failed, unfinished) if error is None else ()))
     labelled = tuple(label(note, name) for note in notes)
-    return Computed(name, _tabulate(samples, all_of_them), labelled, error, 2 * len(failed) > len(usable) > 0)
+    columns = {
+        "query_id": [sample.query_id for sample in samples],
+        "value": [one.value for one in all_of_them],
+        "status": [one.status for one in all_of_them],
+        "reason": [_write(one.reason) for one in all_of_them],
+        "details": [None if one.details is None else _write(_dump(one.details)) for one in all_of_them],
+    }
+    table = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String) | {"value": pl.Float64})
+    return Computed(name, table.sort("query_id"), labelled, error, 2 * len(failed) > len(usable) > 0)
+
+
+def _dump(details: Mapping[str, Any]) -> str:
+    return json.dumps(details, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
 def list_usable(metric: AnswerMetric[Any], samples: Sequence[Sample]) -> list[Sample]:
@@ -193,7 +202,7 @@ def _remark(
     reasons: dict[str, list[tuple[str, str]]] = {}
     for one, sample in zip(measurements, samples, strict=True):
         if one.status == "unscorable":
-            reason = _generalize(one.reason or "")
+            reason = (one.reason or "").partition(": '")[0]  # without what it quotes, reasons of a kind are the same
             reasons.setdefault(_NUMBER.sub("#", reason), []).append((reason, sample.query_id))
     if reasons:
         count = sum(map(len, reasons.values()))
@@ -210,21 +219,15 @@ def failure_note(failed: int, total: int, reason: str | None) -> Note:
     return Note("failed_queries", message, count=failed)
 
 
-def _generalize(reason: str) -> str:
-    """A reason without what it quotes, so that queries with the same kind of reason are counted together."""
-    return reason.partition(": '")[0]
-
-
-def _merge(reasons: Sequence[str]) -> str:
-    """One sentence for reasons that differ only in numbers: `similarity 0.18 to 0.32 is below 0.35`."""
-    columns = zip(*(_NUMBER.findall(reason) for reason in reasons), strict=True)
-    ends = iter([(min(column, key=float), max(column, key=float)) for column in columns])
-    return _NUMBER.sub(lambda _: " to ".join(dict.fromkeys(next(ends))), reasons[0])
-
-
 def _count_reason(found: Sequence[tuple[str, str]], kinds: int) -> str:
-    """`4 because the answer refuses (q07, q12, q31, ...)`; without the count if it is the only reason."""
-    reason, ids = _merge([reason for reason, _ in found]), [query_id for _, query_id in found]
+    """`4 because the answer refuses (q07, q12, q31, ...)`; without the count if it is the only reason.
+
+    Reasons that differ only in numbers are one: `similarity 0.18 to 0.32 is below 0.35`.
+    """
+    columns = zip(*(_NUMBER.findall(reason) for reason, _ in found), strict=True)
+    ends = iter([(min(column, key=float), max(column, key=float)) for column in columns])
+    reason = _NUMBER.sub(lambda _: " to ".join(dict.fromkeys(next(ends))), found[0][0])
+    ids = [query_id for _, query_id in found]
     shown = ", ".join(ids[:_IDS_SHOWN]) + (", ..." if len(ids) > _IDS_SHOWN else "")
     return f"{reason} ({shown})" if kinds == 1 else f"{len(ids)} because {reason} ({shown})"
 
@@ -242,36 +245,9 @@ def label(note: Note, metric: str) -> Note:
     return replace(note, message=f"{metric}: {note.message}")
 
 
-def _tabulate(samples: Sequence[Sample], measurements: Sequence[Measurement]) -> pl.DataFrame:
-    import polars as pl
-
-    columns: dict[str, tuple[Any, Callable[[Measurement], Any]]] = {
-        "value": (pl.Float64, lambda m: m.value),
-        "status": (pl.String, lambda m: m.status),
-        "reason": (pl.String, lambda m: None if m.reason is None else _writable(m.reason)),
-        "details": (pl.String, _dump_details),
-    }
-    table = pl.DataFrame(
-        {
-            "query_id": pl.Series([sample.query_id for sample in samples], dtype=pl.String),
-            **{
-                name: pl.Series([read(one) for one in measurements], dtype=kind)
-                for name, (kind, read) in columns.items()
-            },
-        }
-    )
-    return table.sort("query_id")
-
-
-def _dump_details(measurement: Measurement) -> str | None:
-    if measurement.details is None:
-        return None
-    return _writable(json.dumps(measurement.details, ensure_ascii=False, sort_keys=True, separators=(",", ":")))
-
-
-def _writable(text: str) -> str:
+def _write(text: str | None) -> str | None:
     """The text with lone surrogates, which some replies contain, written as escapes."""
-    return text.encode("utf-8", "backslashreplace").decode()
+    return None if text is None else text.encode("utf-8", "backslashreplace").decode()
 
 
 _NEGLIGIBLE = 1e-9
@@ -332,19 +308,16 @@ def range_notes(aggregates: Sequence[Aggregate], metrics: Mapping[str, Metric[An
     return free + [
         Note(
             "outside_range",
-            f"{cell.metric}: values lie outside {_describe_range(*metrics[cell.metric].bounds)}, which the metric "
-            "declares as its range; the interval is only of the values seen",
+            f"{cell.metric}: values lie outside {low:g} to {high:g}, which the metric declares as its range; the "
+            "interval is only of the values seen",
             cell.dataset,
             cell.system,
             level="warning",
         )
         for cell in drawn
-        if metrics[cell.metric].bounds[1] is not None
+        for low, high in [metrics[cell.metric].bounds]
+        if high is not None
     ]
-
-
-def _describe_range(low: float, high: float | None) -> str:
-    return f"{low:g} to {high:g}"
 
 
 def uncovered_notes(aggregates: Sequence[Aggregate]) -> list[Note]:
@@ -371,7 +344,7 @@ def unfinished_notes(count: int, total: int, done: str, reason: str | None) -> l
     if not count:
         return []
     why = (reason or "the evaluation stopped").partition(";")[0]
-    queries = f"{count} of {count_noun(total, 'query', 'queries')} {_verb(count, 'was')} not {done}"
+    queries = f"{count} of {count_noun(total, 'query', 'queries')} {agree(count, 'was')} not {done}"
     same = f"not {done} "
     message = f"{queries} {why.removeprefix(same)}" if why.startswith(same) else f"{queries}: {why}"
     return [Note("stopped", message, count=count, level="warning")]
@@ -396,39 +369,27 @@ def context_notes(metrics: Iterable[AnswerMetric[Any]], samples: Sequence[Sample
 
 def ranking_notes(ranking: RankingNode, ranked: RankingValues, dataset: str, system: str) -> list[Note]:
     """Notes on queries that are missing from the run, have no relevant document, or are not in the qrels."""
-    queries = count_noun(len(ranked.query_ids), "query", "queries")
+
+    def describe(count: int, lack: str, setting: str) -> str:
+        treatment = f"{agree(count, 'is')} left out" if setting == "skip" else f"{agree(count, 'scores')} 0"
+        return f"{count} of {count_noun(len(ranked.query_ids), 'query', 'queries')} {lack} and {treatment}"
+
     missing, no_relevant = int(ranked.missing.sum()), int(ranked.no_relevant.sum())
     notes = []
     if missing:
-        message = (
-            f"{missing} of {queries} {_verb(missing, 'is')} not in the run and {_treatment(ranking.missing, missing)}"
-        )
+        message = describe(missing, f"{agree(missing, 'is')} not in the run", ranking.missing)
         notes.append(Note("missing_queries", message, dataset, system, missing))
     if no_relevant:
-        message = f"{no_relevant} of {queries} {_verb(no_relevant, 'has')} no relevant document and "
-        message += _treatment(ranking.no_relevant, no_relevant)
+        message = describe(no_relevant, f"{agree(no_relevant, 'has')} no relevant document", ranking.no_relevant)
         notes.append(Note("no_relevant_documents", message, dataset, None, no_relevant))
-    if ranked.unjudged_queries:
-        notes.append(_unjudged_note(dataset, system, ranked.unjudged_queries))
+    if count := ranked.unjudged_queries:
+        are = agree(count, "is")
+        message = f"{count_noun(count, 'query', 'queries')} of the run {are} not in the qrels and {are} ignored"
+        notes.append(Note("unjudged_queries", message, dataset, system, count))
     return notes
 
 
 def metric_notes(metric: RankingMetric[Any], name: str, table: pl.DataFrame, dataset: str, system: str) -> list[Note]:
     """A metric's own note on its values, prefixed with `name`."""
     note = metric.remark_on(table)
-    return [] if note is None else [replace(note, message=f"{name}: {note.message}", dataset=dataset, system=system)]
-
-
-def _unjudged_note(dataset: str, system: str, count: int) -> Note:
-    verb = _verb(count, "is")
-    message = f"{count_noun(count, 'query', 'queries')} of the run {verb} not in the qrels and {verb} ignored"
-    return Note("unjudged_queries", message, dataset, system, count)
-
-
-def _treatment(setting: str, count: int) -> str:
-    return f"{_verb(count, 'is')} left out" if setting == "skip" else _verb(count, "scores") + " 0"
-
-
-def _verb(count: int, singular: str) -> str:
-    plural = {"is": "are", "was": "were", "has": "have", "scores": "score"}
-    return singular if count == 1 else plural[singular]
+    return [] if note is None else [replace(label(note, name), dataset=dataset, system=system)]

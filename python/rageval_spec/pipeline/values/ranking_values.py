@@ -31,7 +31,7 @@ from rageval_spec.data.outcomes import Note
 from rageval_spec.errors import DataError, no_exit
 from rageval_spec.pipeline.planning.plan import RunShare, StepTask, TaskResult
 from rageval_spec.plugin import RankingMetric, Retrieval, System
-from rageval_spec.wording import count_noun, list_names
+from rageval_spec.wording import agree, count_noun, list_names
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,23 +48,15 @@ def retrieve_run(materials: Materials, task: StepTask) -> TaskResult:
     """Retrieve a system's run (`query_id, doc_id, score`), and measure the time it takes.
 
     The run has all queries, even if only some questions are asked of the systems that answer.
-
-    Raises:
-        Exception: any exception of the system.
     """
     plugin = materials.parts.system(str(task.step.system))
     collection = materials.open_whole(str(task.step.dataset)).collection
     start = time.perf_counter()
     found = retrieve(plugin, collection, task.inputs)
     seconds = time.perf_counter() - start
-    share = RunShare(seconds, found.reused, _count("corpus", plugin, collection))
-    return TaskResult(found.run, found.notes, share=share, queries=_count("queries", plugin, collection))
-
-
-def _count(part: str, plugin: System[Any], collection: Collection) -> int:
-    """The number of rows of a part of the dataset, if the system reads that part; else 0."""
-    table = getattr(collection, part) if part in plugin.needs else None
-    return 0 if table is None else int(table.height)
+    read = {part: getattr(collection, part) for part in plugin.needs}
+    documents, queries = (0 if read.get(part) is None else int(read[part].height) for part in ("corpus", "queries"))
+    return TaskResult(found.run, found.notes, share=RunShare(seconds, found.reused, documents), queries=queries)
 
 
 def retrieve(plugin: System[Any], collection: Collection, runs: Mapping[str, pl.DataFrame]) -> Retrieval:
@@ -100,7 +92,10 @@ def ranking_values(ranking: RankingNode, ranked: RankingValues, metric: RankingM
     """
     import polars as pl
 
-    skipped = _skipped(ranking, ranked)
+    no_relevant = pl.Series(ranked.no_relevant & (ranking.no_relevant == "skip"))
+    missing = pl.Series(ranked.missing & (ranking.missing == "skip"))
+    left_out = pl.when(no_relevant).then(pl.lit(NO_RELEVANT)).when(missing).then(pl.lit(NOT_IN_THE_RUN))
+    skipped = pl.select(left_out.otherwise(pl.lit(None, dtype=pl.String))).to_series()
     value, reason = _explained(metric, ranked, ranked.values, skipped)
     low, _ = _explained(metric, ranked, ranked.low, skipped)
     high, _ = _explained(metric, ranked, ranked.high, skipped)
@@ -108,16 +103,6 @@ def ranking_values(ranking: RankingNode, ranked: RankingValues, metric: RankingM
     table = pl.DataFrame({"query_id": pl.Series(ranked.query_ids, dtype=pl.String), **columns})
     scored = pl.when(pl.col("reason").is_null()).then(pl.lit("scored"))
     return table.with_columns(scored.otherwise(pl.lit("unscorable")).alias("status"))
-
-
-def _skipped(ranking: RankingNode, ranked: RankingValues) -> pl.Series:
-    """Why a query is excluded from all ranking metrics; null if it is not."""
-    import polars as pl
-
-    no_relevant = pl.Series(ranked.no_relevant & (ranking.no_relevant == "skip"))
-    missing = pl.Series(ranked.missing & (ranking.missing == "skip"))
-    reason = pl.when(no_relevant).then(pl.lit(NO_RELEVANT)).when(missing).then(pl.lit(NOT_IN_THE_RUN))
-    return pl.select(reason.otherwise(pl.lit(None, dtype=pl.String))).to_series()
 
 
 def _explained(
@@ -237,8 +222,7 @@ def self_retrieval_notes(ranking: RankingNode, collection: Collection, system: s
             "set 'ranking.self_retrieval: drop' to drop them"
         )
         return [Note("self_retrieval", message, collection.name)]
-    documents, were = count_noun(found, "retrieved document"), "was" if found == 1 else "were"
-    message = f"{documents} with the id of the query {were} dropped"
+    message = f"{count_noun(found, 'retrieved document')} with the id of the query {agree(found, 'was')} dropped"
     if ranking.self_retrieval == "auto":
         message += ", as BEIR does; set 'ranking.self_retrieval: keep' to keep them"
     return [Note("self_retrieval", message, collection.name, system, found)]

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rageval_spec.data import tables
 from rageval_spec.data.outcomes import Note
@@ -22,7 +22,7 @@ from rageval_spec.data.tables import Collection
 from rageval_spec.errors import DataError, no_exit
 from rageval_spec.pipeline.planning.plan import StepTask, TaskResult
 from rageval_spec.pipeline.values.answer_values import unfinished_notes
-from rageval_spec.wording import count_noun
+from rageval_spec.wording import agree, count_noun
 
 if TYPE_CHECKING:
     import polars as pl
@@ -89,14 +89,16 @@ def build_samples(asked: Collection, answers: pl.DataFrame) -> list[Sample]:
     """A sample for each query; a query without an answer gets an error."""
     assert asked.queries is not None, "queries_to_ask refuses a collection without"
     queries = asked.queries.select("query_id", question="text")
-    relevant = _read_relevant(asked)
+    relevant: dict[str, dict[str, int]] = {}
+    for query_id, doc_id, relevance in () if asked.qrels is None else asked.qrels.select(tables.QRELS).iter_rows():
+        relevant.setdefault(query_id, {})[doc_id] = relevance
     blocks = tables.join_blocks(queries, answers.with_columns(is_answered=True), asked.references)
-    columns = ColumnsOf(asked) if asked.load_columns is not None else None
+    columns = cache(partial(_read_columns, asked)) if asked.load_columns is not None else None
     rows = (row for block in blocks for row in block.iter_rows(named=True))
     return [_build(row, relevant.get(row["query_id"]), columns) for row in rows]
 
 
-def _build(row: Mapping[str, Any], relevant: Mapping[str, int] | None, columns: ColumnsOf | None) -> Sample:
+def _build(row: Mapping[str, Any], relevant: Mapping[str, int] | None, columns: Callable[[], _Texts] | None) -> Sample:
     """Build a sample from a joined row of query, references and answer; `is_answered` is null without an answer."""
     error = row.get("error") if row["is_answered"] else NOT_ANSWERED
     return Sample(
@@ -120,7 +122,7 @@ def _build(row: Mapping[str, Any], relevant: Mapping[str, int] | None, columns: 
         cost=row.get("cost"),
         **{name: row.get(name) for name in tables.CACHE_TOKENS},
         truncated=row.get(tables.TRUNCATED),
-        columns=None if columns is None else columns.of(row["query_id"]),
+        columns=None if columns is None else _Columns(columns, row["query_id"]),
         answer_columns=json.loads(row.get(tables.ANSWER_COLUMNS) or "null"),
     )
 
@@ -129,28 +131,18 @@ def _as_tuple(values: Sequence[Any] | None) -> tuple[Any, ...] | None:
     return None if values is None else tuple(values)
 
 
-def _read_relevant(asked: Collection) -> dict[str, dict[str, int]]:
-    relevant: dict[str, dict[str, int]] = {}
-    if asked.qrels is not None:
-        for query_id, doc_id, relevance in asked.qrels.select(tables.QRELS).iter_rows():
-            relevant.setdefault(query_id, {})[doc_id] = relevance
-    return relevant
-
-
 def _rank_answer_contexts(samples: Sequence[Sample]) -> pl.DataFrame | None:
     """The documents of the contexts as a run, each at its first place; scores count down to 1 at the last one."""
     import polars as pl
 
     if all(sample.context_ids is None for sample in samples):
         return None
-    rows = [row for sample in samples for row in _rank(sample)]
+    rows = []
+    for sample in samples:
+        ids = tuple(dict.fromkeys(sample.context_ids or ()))
+        rows += [(sample.query_id, doc_id, float(len(ids) - place)) for place, doc_id in enumerate(ids)]
     schema = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
     return pl.DataFrame(rows, schema=schema, orient="row")
-
-
-def _rank(sample: Sample) -> Iterator[tuple[str, str, float]]:
-    ids = tuple(dict.fromkeys(sample.context_ids or ()))
-    yield from ((sample.query_id, doc_id, float(len(ids) - place)) for place, doc_id in enumerate(ids))
 
 
 def _remark(samples: Sequence[Sample]) -> Iterator[Note]:
@@ -164,7 +156,7 @@ def _remark(samples: Sequence[Sample]) -> Iterator[Note]:
         yield Note("unanswered", message, count=len(failed))
     if truncated := sum(bool(sample.truncated) and sample.error is None for sample in samples):
         answers = count_noun(sum(sample.error is None for sample in samples), "answer")
-        message = f"{truncated} of {answers} {'was' if truncated == 1 else 'were'} cut off at the token limit"
+        message = f"{truncated} of {answers} {agree(truncated, 'was')} cut off at the token limit"
         hint = "raise max_tokens where the system asks its model"
         yield Note("truncated_answers", f"{message}; {hint}", count=truncated, level="warning")
 
@@ -210,11 +202,7 @@ class SampleParts:
     def of_run(cls, judged: Collection, system: str, run: pl.DataFrame, *, with_texts: bool) -> SampleParts:
         """The parts of the samples of a system that only retrieves; `judged` holds the judged queries.
 
-        Args:
-            judged: the dataset.
-            system: the system's name.
-            run: its run, best first.
-            with_texts: take the texts of the documents from the corpus, if the dataset has one.
+        `with_texts` takes the texts of the documents from the corpus, if the dataset has one.
         """
         import polars as pl
 
@@ -228,13 +216,12 @@ class SampleParts:
             pl.col("score").alias("scores"),
             *([] if corpus is None else [pl.col("text").alias("contexts")]),
         )
-        ranks = None if judged.qrels is None else ranked.join(judged.qrels, on=["query_id", "doc_id"], how="semi")
-        parts = cls(
-            judged.name, system, _list_queries(judged), judged.references, judged.qrels, judged.columns, answers
-        )
-        return replace(
-            parts, ranks=None if ranks is None else ranks.select("query_id", "doc_id", "rank"), retrieves=True
-        )
+        ranks = None
+        if judged.qrels is not None:
+            relevant = ranked.join(judged.qrels, on=["query_id", "doc_id"], how="semi")
+            ranks = relevant.select("query_id", "doc_id", "rank")
+        known = (_list_queries(judged), judged.references, judged.qrels, judged.columns)
+        return cls(judged.name, system, *known, answers, ranks, retrieves=True)
 
     def stream(self, traits: Traits) -> Iterator[pl.DataFrame]:
         """The samples in blocks: columns `tables.SAMPLES`, one row for each query, in the order of the dataset."""
@@ -243,7 +230,11 @@ class SampleParts:
         of_slices, of_causes = traits.slices.get(self.dataset), traits.causes.get((self.dataset, self.system))
         queries = self.queries.select("query_id", question="text")
         answers = self.answers.with_columns(pl.lit(True).alias("is_answered"))
-        others = (answers, self._known(), self._relevant(), self.columns, of_slices, of_causes)
+        known = None
+        if self.references is not None:
+            columns = [name for name in _KNOWN if name in self.references.columns]
+            known = self.references.select("query_id", *columns).unique("query_id", keep="last")
+        others = (answers, known, self._relevant(), self.columns, of_slices, of_causes)
         for block in tables.join_blocks(queries, *others):
             yield self._complete(block)
 
@@ -260,18 +251,15 @@ class SampleParts:
         else:
             error = pl.when(pl.col("is_answered").is_null()).then(pl.lit(NOT_ANSWERED)).otherwise("error")
             failed = pl.when(tables.UNFINISHED).then(pl.lit("unfinished")).otherwise(pl.lit("failed"))
+            # A retriever that is asked as systems that answer gives no text.
+            is_retrieval = pl.col("answer").is_null() & pl.col("context_ids").is_not_null()
+            told = pl.when(is_retrieval).then(pl.lit("retrieved")).otherwise(pl.lit("answered"))
             block = block.with_columns(error.alias("error")).with_columns(
                 pl.when(pl.col("error").fill_null("") == "").then("answer").alias("answer"),
-                pl.when(pl.col("error").fill_null("") != "").then(failed).otherwise(_told()).alias("status"),
+                pl.when(pl.col("error").fill_null("") != "").then(failed).otherwise(told).alias("status"),
             )
         named = block.with_columns(pl.lit(self.dataset).alias("dataset"), pl.lit(self.system).alias("system"))
         return named.select(empty.columns).cast(empty.schema).with_columns(_fill_lists("references", "slices"))
-
-    def _known(self) -> pl.DataFrame | None:
-        if self.references is None:
-            return None
-        columns = [name for name in _KNOWN if name in self.references.columns]
-        return self.references.select("query_id", *columns).unique("query_id", keep="last")
 
     def _relevant(self) -> pl.DataFrame | None:
         """The judged documents of each query, with their places among those that the system retrieved."""
@@ -308,6 +296,47 @@ def stream_samples(parts: Sequence[SampleParts], traits: Traits = NO_TRAITS) -> 
         yield from part.stream(traits)
 
 
+_Texts: TypeAlias = "tuple[pl.Series, Mapping[str, int]]"
+"""The other columns of all questions, as JSON, and the place of each question's."""
+
+
+class _Columns(Mapping[str, Any]):
+    """The other columns of one question, which are found and parsed at each look-up."""
+
+    __slots__ = ("_query_id", "_read")
+
+    def __init__(self, read: Callable[[], _Texts], query_id: str) -> None:
+        self._read = read
+        self._query_id = query_id
+
+    def _parse(self) -> dict[str, Any]:
+        texts, places = self._read()
+        place = places.get(self._query_id)
+        found: dict[str, Any] = {} if place is None else json.loads(texts[place])
+        return found
+
+    def __getitem__(self, name: str) -> Any:
+        return self._parse()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parse())
+
+    def __len__(self) -> int:
+        return len(self._parse())
+
+    def __repr__(self) -> str:
+        return repr(self._parse())
+
+
+def _read_columns(collection: Collection) -> _Texts:
+    import polars as pl
+
+    table = collection.columns
+    if table is None:
+        return pl.Series([], dtype=pl.String), {}
+    return table["columns"], {query_id: place for place, query_id in enumerate(table["query_id"])}
+
+
 def _list_queries(judged: Collection) -> pl.DataFrame:
     """The judged queries in the order of the qrels, with their texts as far as the dataset has them."""
     import polars as pl
@@ -340,63 +369,7 @@ def _rank_sample_contexts(answers: pl.DataFrame) -> pl.DataFrame:
     return rows.rename({"context_ids": "doc_id"}).unique(["query_id", "doc_id"], keep="first", maintain_order=True)
 
 
-def _told() -> pl.Expr:
-    """The status of a row without an error: a retriever that is asked as systems that answer gives no text."""
-    import polars as pl
-
-    is_retrieval = pl.col("answer").is_null() & pl.col("context_ids").is_not_null()
-    return pl.when(is_retrieval).then(pl.lit("retrieved")).otherwise(pl.lit("answered"))
-
-
 def _fill_lists(*names: str) -> list[pl.Expr]:
     import polars as pl
 
     return [pl.col(name).fill_null(pl.lit([])) for name in names]
-
-
-class ColumnsOf:
-    """The other columns of a dataset's questions."""
-
-    def __init__(self, collection: Collection) -> None:
-        self._collection = collection
-
-    def of(self, query_id: str) -> Mapping[str, Any]:
-        """The columns of one question, as a mapping that finds and parses them at each look-up."""
-        return _Columns(self, query_id)
-
-    def parse(self, query_id: str) -> dict[str, Any]:
-        """The columns of one question; {} if it has none."""
-        texts, places = self._texts
-        place = places.get(query_id)
-        found: dict[str, Any] = {} if place is None else json.loads(texts[place])
-        return found
-
-    @cached_property
-    def _texts(self) -> tuple[pl.Series, Mapping[str, int]]:
-        """All questions' columns as JSON, and the place of each question's."""
-        import polars as pl
-
-        table = self._collection.columns
-        if table is None:
-            return pl.Series([], dtype=pl.String), {}
-        return table["columns"], {query_id: place for place, query_id in enumerate(table["query_id"])}
-
-
-class _Columns(Mapping[str, Any]):
-    __slots__ = ("_all", "_query_id")
-
-    def __init__(self, every: ColumnsOf, query_id: str) -> None:
-        self._all = every
-        self._query_id = query_id
-
-    def __getitem__(self, name: str) -> Any:
-        return self._all.parse(self._query_id)[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._all.parse(self._query_id))
-
-    def __len__(self) -> int:
-        return len(self._all.parse(self._query_id))
-
-    def __repr__(self) -> str:
-        return repr(self._all.parse(self._query_id))

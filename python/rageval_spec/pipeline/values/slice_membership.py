@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
@@ -17,7 +18,7 @@ from unicodedata import normalize
 from rageval_spec.data import arithmetic
 from rageval_spec.data.outcomes import Note
 from rageval_spec.spec.blocks.slices import BUILT_IN_COLUMNS, ConditionNode, Scalar, SliceNode
-from rageval_spec.wording import count_noun
+from rageval_spec.wording import agree, count_noun, list_some
 
 if TYPE_CHECKING:
     import polars as pl
@@ -108,7 +109,15 @@ class _Collected:
                 self.spellings.setdefault(label(value), set()).add(" ".join(value.split()))
 
     def slices(self, dataset: str) -> list[Slice]:
-        return [self._make(dataset, value) for value in self._choose()]
+        """The slices in the order of their values: those with the most queries, if there are too many."""
+        node, conditions = self.node, " and ".join(map(describe, self.node.conditions))
+        by_size = sorted(self._large(), key=lambda value: (-len(self.members[value]), self._order(value)))
+        return [
+            Slice(dataset, value, None, conditions, tuple(self.members[value]))
+            if node.by is None
+            else Slice(dataset, f"{node.by}={value}", node.by, f"{node.by} is {value}", tuple(self.members[value]))
+            for value in sorted(by_size[: node.max_slices], key=self._order)
+        ]
 
     def remark(self, dataset: str) -> Iterator[Note]:
         """Notes on the slices that were not made."""
@@ -122,17 +131,12 @@ class _Collected:
             return
         joined = [value for value, spellings in self.spellings.items() if len(spellings) > 1]
         if joined:
-            shown = ", ".join(map(repr, joined[:_MOST_NAMES_SHOWN])) + (
-                ", ..." if len(joined) > _MOST_NAMES_SHOWN else ""
-            )
-            message = (
-                f"'{node.by}' has values that differ only in how Unicode writes their accents; they are one: {shown}"
-            )
-            yield Note("joined_spellings", message, dataset, count=len(joined))
+            message = f"'{node.by}' has values that differ only in how Unicode writes their accents; they are one"
+            told = f"{message}: {list_some(joined, _MOST_NAMES_SHOWN)}"
+            yield Note("joined_spellings", told, dataset, count=len(joined))
         if small:
-            values = count_noun(small, "value")
-            verb = "has" if small == 1 else "have"
-            message = f"{values} of '{node.by}' {verb} fewer than {node.min_queries} queries and no slice"
+            values = f"{count_noun(small, 'value')} of '{node.by}' {agree(small, 'has')}"
+            message = f"{values} fewer than {node.min_queries} queries and no slice"
             yield Note("small_slices", message, dataset, count=small)
         if len(large) > node.max_slices:
             message = (
@@ -144,20 +148,9 @@ class _Collected:
     def _large(self) -> list[str]:
         return [value for value, members in self.members.items() if len(members) >= self.node.min_queries]
 
-    def _choose(self) -> list[str]:
-        """The values with slices, in order: those with the most queries, if there are too many."""
-        by_size = sorted(self._large(), key=lambda value: (-len(self.members[value]), self._order(value)))
-        return sorted(by_size[: self.node.max_slices], key=self._order)
-
     def _order(self, value: str) -> tuple[bool, float, str]:
         number = self.numbers.get(value)
         return number is None, number or 0.0, value
-
-    def _make(self, dataset: str, value: str) -> Slice:
-        members = tuple(self.members[value])
-        if self.node.by is not None:
-            return Slice(dataset, f"{self.node.by}={value}", self.node.by, f"{self.node.by} is {value}", members)
-        return Slice(dataset, value, None, " and ".join(map(describe, self.node.conditions)), members)
 
 
 def _divide(nodes: Sequence[SliceNode], evaluated: EvaluatedQueries) -> Sliced:
@@ -185,11 +178,8 @@ def _remark_on_absent(evaluated: EvaluatedQueries, absent: Mapping[str, int], to
             message = f"no query has a value in '{column}', so there are no slices by it{describe_columns(evaluated)}"
             yield Note("no_slice_column", message, dataset, count=count, level="warning")
         elif count:
-            verb = "has" if count == 1 else "have"
-            queries = f"{count} of {count_noun(total, 'query', 'queries')}"
-            message = (
-                f"{queries} {verb} no value in '{column}', so no slice by it includes {'it' if count == 1 else 'them'}"
-            )
+            queries = f"{count} of {count_noun(total, 'query', 'queries')} {agree(count, 'has')}"
+            message = f"{queries} no value in '{column}', so no slice by it includes {agree(count, 'it')}"
             yield Note("no_slice_value", message, dataset, count=count)
 
 
@@ -197,10 +187,7 @@ def describe_columns(evaluated: EvaluatedQueries) -> str:
     """`; the columns are 'source', 'topic'`; "" if the questions have no other columns."""
     table = evaluated.collection.columns
     names = sorted({name for text in ([] if table is None else table["columns"]) for name in json.loads(text)})
-    if not names:
-        return ""
-    shown = ", ".join(map(repr, names[:_MOST_NAMES_SHOWN])) + (", ..." if len(names) > _MOST_NAMES_SHOWN else "")
-    return f"; the columns are {shown}"
+    return f"; the columns are {list_some(names, _MOST_NAMES_SHOWN)}" if names else ""
 
 
 def read_rows(evaluated: EvaluatedQueries, columns: Sequence[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -234,31 +221,13 @@ _EXACT = 1e15
 
 def list_values(value: Any) -> list[Scalar]:
     """The values of a column: those of a list, or the one value. Null, empty text and objects are no values."""
-    return list(_find_values(value))
-
-
-def _find_values(value: Any) -> Iterator[Scalar]:
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        with suppress(ValueError, RecursionError):
+            value = json.loads(value)
     if isinstance(value, list | tuple):
-        for item in value:
-            yield from _find_values(item)
-    elif isinstance(value, str):
-        inner = _read_list(value)
-        if inner is not None:
-            yield from _find_values(inner)
-        elif value.strip():
-            yield value
-    elif value is not None and not isinstance(value, Mapping):
-        yield value
-
-
-def _read_list(text: str) -> list[Any] | None:
-    if not text.lstrip().startswith("["):
-        return None
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, list) else None
+        return [found for item in value for found in list_values(item)]
+    is_none = value is None or isinstance(value, Mapping) or (isinstance(value, str) and not value.strip())
+    return [] if is_none else [value]
 
 
 def label(value: Scalar) -> str:
@@ -294,16 +263,12 @@ def _passes(condition: ConditionNode, value: Scalar) -> bool:
         return False
     if condition.among is not None and not any(_equals(value, wanted) for wanted in condition.among):
         return False
-    if (
-        condition.contains is not None
-        and normalize("NFC", condition.contains).casefold() not in label(value).casefold()
-    ):
+    wanted = normalize("NFC", condition.contains or "").casefold()
+    if wanted not in label(value).casefold():
         return False
-    if (condition.min, condition.max) != (None, None) and not _is_within(
-        find_number(value), condition.min, condition.max
-    ):
+    low, high, words = condition.min, condition.max, condition.words
+    if (low, high) != (None, None) and not _is_within(find_number(value), low, high):
         return False
-    words = condition.words
     return words is None or _is_within(len(str(value).split()), words.min, words.max)
 
 

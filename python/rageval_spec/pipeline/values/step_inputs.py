@@ -7,7 +7,7 @@ themselves, in the store's file of replies, which several processes can use.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from threading import Lock
@@ -47,15 +47,6 @@ class OpenedDataset:
     notes: tuple[Note, ...]
     is_drawn: bool = False
 
-    def shuffle(self, seed: int) -> tuple[str, ...]:
-        """The ids of all queries that are asked or judged, in random order."""
-        return question_selection.shuffle(question_selection.list_ids(self.asked.queries, self.collection.qrels), seed)
-
-    def draw(self, query_ids: Sequence[str]) -> OpenedDataset:
-        """The same with only these queries."""
-        collection, asked = (question_selection.restrict(one, query_ids) for one in (self.collection, self.asked))
-        return replace(self, collection=collection, asked=asked, is_drawn=True)
-
 
 @dataclass(frozen=True)
 class Materials:
@@ -82,11 +73,7 @@ class Materials:
     _opening: Any = field(default_factory=Lock)
 
     def open_whole(self, dataset: str) -> OpenedDataset:
-        """Open a dataset, once. Only the last one stays in memory.
-
-        Raises:
-            DataError: the dataset cannot be read, or has no queries to evaluate.
-        """
+        """Open a dataset, once. Only the last one stays in memory."""
         with self._opening:
             if dataset not in self._opened:
                 self._opened.clear()
@@ -104,7 +91,9 @@ class Materials:
         with self._opening:
             if (dataset, *drawn) not in self._parts_drawn:
                 self._parts_drawn.clear()
-                self._parts_drawn[dataset, *drawn] = whole.draw(order[slice(*drawn)])
+                ids = order[slice(*drawn)]
+                judged, asked = (question_selection.restrict(one, ids) for one in (whole.collection, whole.asked))
+                self._parts_drawn[dataset, *drawn] = replace(whole, collection=judged, asked=asked, is_drawn=True)
             return self._parts_drawn[dataset, *drawn]
 
     def shuffle(self, dataset: str) -> tuple[str, ...]:
@@ -113,7 +102,8 @@ class Materials:
         with self._opening:
             if dataset not in self._orders:
                 self._orders.clear()
-                self._orders[dataset] = whole.shuffle(self.spec.statistics.seed)
+                ids = question_selection.list_ids(whole.asked.queries, whole.collection.qrels)
+                self._orders[dataset] = question_selection.shuffle(ids, self.spec.statistics.seed)
             return self._orders[dataset]
 
     def read_answers(self, dataset: str, system: str) -> Answering:
@@ -127,14 +117,9 @@ class Materials:
 
     def narrow(self, metrics: Container[str]) -> Materials:
         """The same with only these metrics. Datasets and what is drawn of them are shared."""
-        return replace(
-            self,
-            spec=replace(self.spec, metrics=tuple(one for one in self.spec.metrics if one.name in metrics)),
-            parts=replace(
-                self.parts, metrics={name: one for name, one in self.parts.metrics.items() if name in metrics}
-            ),
-            _token=uuid4().hex,
-        )
+        spec = replace(self.spec, metrics=tuple(one for one in self.spec.metrics if one.name in metrics))
+        kept = {name: one for name, one in self.parts.metrics.items() if name in metrics}
+        return replace(self, spec=spec, parts=replace(self.parts, metrics=kept), _token=uuid4().hex)
 
     def _open(self, dataset: str) -> OpenedDataset:
         whole = self.parts.datasets[dataset].open()

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rageval_spec import kernels
 from rageval_spec.data.outcomes import Note
@@ -25,7 +25,6 @@ from rageval_spec.wording import count_noun
 if TYPE_CHECKING:
     import polars as pl
 
-    from rageval_spec.data.samples import Sample
     from rageval_spec.data.tables import Collection
 
 _NOTHING_KNOWN: Mapping[str, pl.DataFrame] = MappingProxyType({})
@@ -111,12 +110,15 @@ class _Cells:
 
 def _evaluate_answers(cells: _Cells, opened: OpenedDataset, table: pl.DataFrame) -> TaskResult:
     """Compute the metrics of answers, and the ranking metrics if the answers name their documents."""
-    metrics, budget = _list_answer_metrics(cells), cells.materials.budget
+    parts, budget = cells.materials.parts, cells.materials.budget
+    has_texts = parts.systems[cells.system].writes_answers
+    metrics = {name: one for name, one in parts.answer_metrics.items() if has_texts or "answer" not in one.needs}
     reads_contexts = any(metric.reads_contexts for metric in metrics.values())
     answered = describe_answers(table, opened.asked, with_contexts=reads_contexts)
     no_answers = _explain_no_answers(answered)
     if no_answers is not None:
-        known = _count_failures(metrics, answered.samples)
+        counting = {name: metric for name, metric in metrics.items() if metric.counts_failures}
+        known = {computed.metric: computed.values for computed in measuring.compute_all(counting, answered.samples)}
         return give_up(cells.materials, opened, cells.system, no_answers, known)
     cells.remark([*answered.notes, *context_notes(metrics.values(), answered.samples)])
     tables = _rank_answers(cells, answered)
@@ -135,14 +137,6 @@ def _evaluate_answers(cells: _Cells, opened: OpenedDataset, table: pl.DataFrame)
     return cells.tabulate(tables)
 
 
-def _list_answer_metrics(cells: _Cells) -> dict[str, AnswerMetric[Any]]:
-    """The metrics of answers that the system can have: without texts, none that reads them."""
-    parts = cells.materials.parts
-    if parts.systems[cells.system].writes_answers:
-        return parts.answer_metrics
-    return {name: metric for name, metric in parts.answer_metrics.items() if "answer" not in metric.needs}
-
-
 def _explain_no_answers(answered: Answered) -> DataError | None:
     """The error of a system that answered no query at all: it is broken, which is not the same as answering badly."""
     samples = answered.samples
@@ -153,12 +147,6 @@ def _explain_no_answers(answered: Answered) -> DataError | None:
     if not failed:
         return DataError(f"none of {asked} was asked: {samples[0].error}")
     return DataError(f"none of {asked} got an answer; the first: {failed[0].error}")
-
-
-def _count_failures(metrics: Mapping[str, AnswerMetric[Any]], samples: Sequence[Sample]) -> dict[str, pl.DataFrame]:
-    """The values of the metrics that count failures."""
-    counting = {name: metric for name, metric in metrics.items() if metric.counts_failures}
-    return {computed.metric: computed.values for computed in measuring.compute_all(counting, samples)}
 
 
 def _rank_answers(cells: _Cells, answered: Answered) -> dict[str, pl.DataFrame]:
@@ -202,7 +190,11 @@ def _measure_run(cells: _Cells, source: pl.DataFrame | Path | None) -> Iterator[
         cells.notes.extend(self_retrieval_notes(ranking, collection, system, run.height - int(others.sum())))
         run = run.filter(others) if drop_self else run
     if ranked is not None:
-        _check_shared(ranked)
+        if ranked.unjudged_queries and len(ranked.query_ids) and ranked.missing.all():
+            raise DataError(  # a mistake, not a system that finds nothing
+                f"none of the run's {count_noun(ranked.unjudged_queries, 'query', 'queries')} is among the dataset's "
+                f"{len(ranked.query_ids)}; check that the run belongs to this dataset"
+            )
         cells.notes.extend(ranking_notes(ranking, ranked, collection.name, system))
     for name, metric in cells.materials.parts.metrics.items():
         if isinstance(metric, AnswerMetric):
@@ -213,15 +205,6 @@ def _measure_run(cells: _Cells, source: pl.DataFrame | Path | None) -> Iterator[
         else:
             table = _compute(cells, run, name, metric)
         yield name, table
-
-
-def _check_shared(ranked: kernels.RankingValues) -> None:
-    """Refuse a run without any query of the dataset: that is a mistake, not a system that finds nothing."""
-    if ranked.unjudged_queries and len(ranked.query_ids) and ranked.missing.all():
-        raise DataError(
-            f"none of the run's {count_noun(ranked.unjudged_queries, 'query', 'queries')} is among the dataset's "
-            f"{len(ranked.query_ids)}; check that the run belongs to this dataset"
-        )
 
 
 def _evaluate_ranking(
