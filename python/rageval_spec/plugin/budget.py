@@ -22,60 +22,6 @@ from rageval_spec.data.chat import ChatReply, ChatRequest, LimitError, ReplyCoun
 from rageval_spec.wording import count_noun
 
 
-def describe_spent(budget: Budget) -> str:
-    """Calls, questions, retries and cost, and what failed or was interrupted; empty if no call was made."""
-    calls = budget.calls - budget.asked_of_systems
-    again = min(calls, sum(one.replies.repeats for one in budget.usage.asked_now().values()))
-    spent = (
-        f"made {count_noun(calls, 'call')}" if calls else "",
-        f"asked systems {count_noun(budget.asked_of_systems, 'question')}" if budget.asked_of_systems else "",
-        f"{count_noun(again, 'call')} of these because a reply could not be read" if again else "",
-        f"{count_noun(budget.retries, 'retry', 'retries')} after errors" if budget.retries else "",
-        describe_cost(budget.cost, budget.unpriced),
-    )
-    unfinished = budget.interrupted + budget.under_way
-    ended = (
-        f"{count_noun(unfinished, 'call')} interrupted before a reply came" if unfinished else "",
-        f"the cost of {count_noun(budget.guessed, 'call')} is an estimate, because the endpoint did not report how "
-        "many tokens it used"
-        if budget.guessed
-        else "",
-        describe_errors(budget) if budget.errors else "",
-    )
-    return "; ".join(filter(None, (", ".join(filter(None, spent)), *ended)))
-
-
-def describe_cost(cost: float, unpriced: int) -> str:
-    """`about 0.4 USD`, `cost unknown` or both parts; "" if nothing was spent. `unpriced` calls have an unknown cost."""
-    if not unpriced:
-        return f"about {cost:.4g} USD" if cost else ""
-    return (
-        f"at least {cost:.4g} USD (the cost of {count_noun(unpriced, 'call')} is unknown)" if cost else "cost unknown"
-    )
-
-
-def describe_errors(budget: Budget) -> str:
-    """How many of the questions got no usable reply."""
-    return f"{budget.errors} of {count_noun(budget.questions, 'question')} got no usable reply"
-
-
-def advise_retry(budget: Budget, *, is_finished: bool = False) -> str | None:
-    """How to retry what failed; None if nothing failed or it was retried already.
-
-    After an outcome, a plain run asks the systems everything again; `--retry-failed` asks only what failed.
-    """
-    if budget.lasting:
-        failed = count_noun(budget.lasting, "question")
-        told = f"{failed} failed for a reason that a retry does not change; correct the spec or the system first"
-        return f"{told}, then run with --retry-failed to ask only what failed" if is_finished else told
-    if budget.unread and not budget.retry_failed:
-        unread = count_noun(len(budget.unread), "question")
-        return f"run again with --retry-failed to retry {unread} whose replies could not be read"
-    if budget.errors <= len(budget.unread):
-        return None
-    return f"run again {'with --retry-failed ' if is_finished else ''}to retry failed calls"
-
-
 class Reservation:
     """Reserves every try of one call before the try is made. The call ends with the `with` block.
 
@@ -147,11 +93,6 @@ class EndpointUse:
     replies: ReplyCounts = field(default_factory=ReplyCounts)
 
 
-def _add_time(times: dict[str, tuple[int, float]], name: str, count: int, seconds: float) -> None:
-    known = times.get(name, (0, 0.0))
-    times[name] = known[0] + count, known[1] + seconds
-
-
 class Usage:
     """Counts replies and their tokens by model, from any number of threads.
 
@@ -182,13 +123,16 @@ class Usage:
 
     def time(self, metric: str, samples: int, seconds: float) -> None:
         """Add the time in which a metric computed the values of some samples."""
-        with self._lock:
-            _add_time(self._times, metric, samples, seconds)
+        self._add_time(self._times, metric, samples, seconds)
 
     def time_answers(self, system: str, answers: int, seconds: float) -> None:
         """Add the time in which a system gave some answers."""
+        self._add_time(self._answering, system, answers, seconds)
+
+    def _add_time(self, times: dict[str, tuple[int, float]], name: str, count: int, seconds: float) -> None:
         with self._lock:
-            _add_time(self._answering, system, answers, seconds)
+            known = times.get(name, (0, 0.0))
+            times[name] = known[0] + count, known[1] + seconds
 
     @property
     def metric_times(self) -> Mapping[str, tuple[int, float]]:
@@ -224,10 +168,8 @@ class Usage:
                 self._counts[model] = self._counts.get(model, _NO_COUNTS) + counts
             if made:
                 before = self._asked.get(model, _NOT_ASKED)
-                seconds = sum(reply.seconds or 0.0 for reply in made)
-                self._asked[model] = EndpointUse(
-                    before.calls + len(made), before.seconds + seconds, before.replies + counts
-                )
+                seconds = before.seconds + sum(reply.seconds or 0.0 for reply in made)
+                self._asked[model] = EndpointUse(before.calls + len(made), seconds, before.replies + counts)
 
     def replies_of(self, model: str) -> ReplyCounts:
         """How often the replies of a model could be read, whenever they came."""
@@ -249,15 +191,9 @@ _NOT_ASKED = EndpointUse()
 
 
 def _add(used: Used, reply: ChatReply) -> Used:
-    return Used(
-        used.calls + 1,
-        _add_tokens(used.input_tokens, reply.input_tokens),
-        _add_tokens(used.output_tokens, reply.output_tokens),
-    )
-
-
-def _add_tokens(tokens: int | None, more: int | None) -> int | None:
-    return None if tokens is None or more is None else tokens + more
+    known = ((used.input_tokens, reply.input_tokens), (used.output_tokens, reply.output_tokens))
+    sums = (None if first is None or more is None else first + more for first, more in known)
+    return Used(used.calls + 1, *sums)
 
 
 T = TypeVar("T")
@@ -435,7 +371,7 @@ class Budget:
             if self.stopped is None and self._has_too_many_errors():
                 share = self.max_errors or 0
                 limit = f"{share}" if isinstance(share, int) else f"{100 * share:g}%"
-                self._stop(f"limits.max_errors: {describe_errors(self)} (limit: {limit})")
+                self._stop(f"limits.max_errors: {self._describe_errors()} (limit: {limit})")
 
     def count_unread(self, digest: bytes) -> None:
         """Count a request whose replies cannot be read; each request counts once. Only `retry_failed` retries it."""
@@ -460,20 +396,53 @@ class Budget:
         return f"{cost} so far" if cost is not None and cost.dollars else ""
 
     def describe(self) -> str:
-        """What was spent, as a sentence for the user; empty if no call was made."""
-        return describe_spent(self)
+        """Calls, questions, retries and cost, and what failed or was interrupted; empty if no call was made."""
+        calls = self.calls - self.asked_of_systems
+        again = min(calls, sum(one.replies.repeats for one in self.usage.asked_now().values()))
+        unfinished = self.interrupted + self.under_way
+        cost = f"about {self.cost:.4g} USD" if self.cost else ""
+        if self.unpriced:
+            unknown = f"(the cost of {count_noun(self.unpriced, 'call')} is unknown)"
+            cost = f"at least {self.cost:.4g} USD {unknown}" if self.cost else "cost unknown"
+        guessed = (
+            f"the cost of {count_noun(self.guessed, 'call')} is an estimate, because the endpoint did not report how "
+            "many tokens it used"
+        )
+        spent = (
+            f"made {count_noun(calls, 'call')}" if calls else "",
+            f"asked systems {count_noun(self.asked_of_systems, 'question')}" if self.asked_of_systems else "",
+            f"{count_noun(again, 'call')} of these because a reply could not be read" if again else "",
+            f"{count_noun(self.retries, 'retry', 'retries')} after errors" if self.retries else "",
+            cost,
+        )
+        ended = (
+            f"{count_noun(unfinished, 'call')} interrupted before a reply came" if unfinished else "",
+            guessed if self.guessed else "",
+            self._describe_errors() if self.errors else "",
+        )
+        return "; ".join(filter(None, (", ".join(filter(None, spent)), *ended)))
+
+    def _describe_errors(self) -> str:
+        return f"{self.errors} of {count_noun(self.questions, 'question')} got no usable reply"
 
     def advise(self, *, is_finished: bool = False) -> str | None:
         """How to retry what failed, as a sentence for the user; None if nothing failed or it was retried already.
 
         After an outcome, a plain run asks the systems again; `--retry-failed` asks only what failed.
         """
-        return advise_retry(self, is_finished=is_finished)
+        if self.lasting:
+            failed = count_noun(self.lasting, "question")
+            told = f"{failed} failed for a reason that a retry does not change; correct the spec or the system first"
+            return f"{told}, then run with --retry-failed to ask only what failed" if is_finished else told
+        if self.unread and not self.retry_failed:
+            unread = count_noun(len(self.unread), "question")
+            return f"run again with --retry-failed to retry {unread} whose replies could not be read"
+        if self.errors <= len(self.unread):
+            return None
+        return f"run again {'with --retry-failed ' if is_finished else ''}to retry failed calls"
 
     def _check_calls(self, *, is_of_system: bool) -> None:
-        limits = self.max_calls
-        if not isinstance(limits, CallLimits):
-            limits = CallLimits(limits, limits)
+        limits = self.max_calls if isinstance(self.max_calls, CallLimits) else CallLimits(*[self.max_calls] * 2)
         of_systems = self.asked_of_systems + self.retries_of_systems
         most, made, whom = limits.models, self.calls + self.retries - of_systems, "models"
         if is_of_system:
@@ -504,8 +473,7 @@ class Budget:
         self._changed.notify_all()
 
     def _has_too_many_errors(self) -> bool:
-        if self.max_errors is None:
-            return False
-        if isinstance(self.max_errors, int):
-            return self.errors > self.max_errors
-        return self.questions >= FEWEST_QUESTIONS and arithmetic.exceeds(self.errors, self.max_errors * self.questions)
+        most = self.max_errors
+        if most is None or isinstance(most, int):
+            return most is not None and self.errors > most
+        return self.questions >= FEWEST_QUESTIONS and arithmetic.exceeds(self.errors, most * self.questions)

@@ -52,13 +52,21 @@ def identify_judge(judge: Judge[Any], around: Surroundings) -> dict[str, Any]:
         RagevalError: a prompt file of the judge cannot be read.
         KeyError: the judge names a block that is not there.
     """
-    name = judge.context.name
+    name, start = judge.context.name, f"{judge.context.name}."
+    prompts = judge.prompt_digests()
+    if around.prompts is not None:
+        known = around.prompts.items()
+        prompts = {key.removeprefix(start): digest for key, digest in known if key.startswith(start)}
     content: dict[str, Any] = {
         "use": judge.node.use,
         "version": judge.version,
         "settings": _list_settings(judge, _ELSEWHERE),
-        "prompts": _list_prompts(judge, around),
-        "models": [_identify_model(around.models[model]) for model in names_in(judge.node, "models")],
+        "prompts": dict(prompts),
+        "models": [
+            {"name": model.context.name, "use": model.node.use, "version": model.version}
+            | {"settings": _list_settings(model, _CALLING | {"use"})}
+            for model in (around.models[one] for one in names_in(judge.node, "models"))
+        ],
         "judges": [
             {**identify_judge(around.judges[other], around), "calibration": around.calibrations.get(other)}
             for other in names_in(judge.node, "judges")
@@ -107,24 +115,15 @@ def _list_settings(plugin: Any, left_out: frozenset[str]) -> dict[str, Any]:
     return {key: content[key] for key in written if key not in left_out}
 
 
-def _list_prompts(judge: Judge[Any], around: Surroundings) -> dict[str, str]:
-    if around.prompts is None:
-        return dict(judge.prompt_digests())
-    start = f"{judge.context.name}."
-    return {key.removeprefix(start): digest for key, digest in around.prompts.items() if key.startswith(start)}
-
-
-def _identify_model(model: Model[Any]) -> dict[str, Any]:
-    settings = _list_settings(model, _CALLING | {"use"})
-    return {"name": model.context.name, "use": model.node.use, "version": model.version, "settings": settings}
-
-
 def _list_differences(now: Identity, before: Identity) -> Iterator[str]:
     if now["use"] != before.get("use"):
         yield f"made for a judge of the kind {before.get('use')}, but this one is {now['use']}"
         return
     yield from _list_model_differences(now.get("models", ()), before.get("models", ()))
-    yield from _compare_prompts(now.get("prompts", {}), before.get("prompts", {}))
+    prompts, earlier = now.get("prompts", {}), before.get("prompts", {})
+    changed = sorted(key for key in {*prompts, *earlier} if prompts.get(key) != earlier.get(key))
+    if changed:
+        yield f"made with another {'prompt' if len(changed) == 1 else 'prompts'}: {', '.join(changed)} changed"
     yield from _compare_settings(now.get("settings", {}), before.get("settings", {}), "")
     if now.get("version") != before.get("version"):
         yield "made with another version of this kind of judge, which scores differently; calibrate again"
@@ -146,13 +145,6 @@ def _list_model_differences(now: Sequence[Identity], before: Sequence[Identity])
         yield from _compare_settings(new, old, f" of the model '{mine['name']}'")
 
 
-def _compare_prompts(now: Mapping[str, str], before: Mapping[str, str]) -> Iterator[str]:
-    changed = sorted(key for key in {*now, *before} if now.get(key) != before.get(key))
-    if changed:
-        noun = "prompt" if len(changed) == 1 else "prompts"
-        yield f"made with another {noun}: {', '.join(changed)} changed"
-
-
 def _compare_settings(now: Mapping[str, Any], before: Mapping[str, Any], of: str) -> Iterator[str]:
     for key in sorted({*now, *before}):
         if now.get(key) != before.get(key):
@@ -163,14 +155,11 @@ def _list_member_differences(now: Sequence[Identity], before: Sequence[Identity]
     if len(now) != len(before):
         yield f"made for a judge that asks {len(before)} judges, but this one asks {len(now)}"
     for mine, its in zip(now, before, strict=False):
-        if (told := explain_difference(_without_calibration(mine), _without_calibration(its))) is not None:
+        own, earlier = ({key: value for key, value in one.items() if key != "calibration"} for one in (mine, its))
+        if (told := explain_difference(own, earlier)) is not None:
             yield f"{told} (for its judge '{mine['name']}')"
         if mine.get("calibration") != its.get("calibration"):
             yield f"its judge '{mine['name']}' had another calibration, or none"
-
-
-def _without_calibration(identity: Identity) -> Identity:
-    return {key: value for key, value in identity.items() if key != "calibration"}
 
 
 def _show(value: Any) -> str:

@@ -123,13 +123,9 @@ class Redactor:
         """As `redact`, for UTF-8 bytes; the same object if they hold no secret."""
         if not self._secrets:
             return content
-        for form in self._byte_forms:
-            if form in content:
-                content = content.replace(form, MASK.encode())
-        if not self._may_hold_more(content):
-            return content
         text = content.decode("utf-8", "surrogateescape")
-        return self._redact_parts(self._redact_escaped(text)).encode("utf-8", "surrogateescape")
+        redacted = self.redact(text)
+        return content if redacted == text else redacted.encode("utf-8", "surrogateescape")
 
     @property
     def longest(self) -> int:
@@ -142,23 +138,10 @@ class Redactor:
         return sorted((form for form in forms if len(form) >= SHORTEST), key=len, reverse=True)
 
     @cached_property
-    def _byte_forms(self) -> list[bytes]:
-        return [_to_bytes(form) for form in self._forms]
-
-    @cached_property
     def _beginnings(self) -> dict[str, str]:
         """Each secret by the shortest beginning of it that is worth hiding."""
         forms = (form for secret in self._secrets for form in (secret, b64encode(_to_bytes(secret)).decode("ascii")))
         return {form[: max(_LONG_ENOUGH, -(-len(form) // 2))]: form for form in forms if len(form) > _LONG_ENOUGH}
-
-    @cached_property
-    def _byte_beginnings(self) -> list[bytes]:
-        return [_to_bytes(part) for part in self._beginnings]
-
-    def _may_hold_more(self, content: bytes) -> bool:
-        return any(sign in content for sign in self._byte_signs) or any(
-            part in content for part in self._byte_beginnings
-        )
 
     def _redact_parts(self, text: str) -> str:
         for beginning, secret in self._beginnings.items():
@@ -186,10 +169,6 @@ class Redactor:
         return ("\\u00", "&#", *firsts, *map(str.upper, firsts))
 
     @cached_property
-    def _byte_signs(self) -> tuple[bytes, ...]:
-        return tuple(sign.encode() for sign in self._signs)
-
-    @cached_property
     def _escaped(self) -> list[re.Pattern[str]]:
         return [re.compile("".join(map(_match_character, secret))) for secret in self._secrets]
 
@@ -213,12 +192,8 @@ def _match_character(character: str) -> str:
     percent = "".join(f"%{byte:02x}" for byte in _to_bytes(character))
     code = ord(character)
     escaped = {rf"\\u(?i:{code:04x})", rf"(?i:{percent})", rf"&#0*{code};?", rf"(?i:&#x0*{code:x};?)"}
-    written = {
-        character,
-        json.dumps(character)[1:-1],
-        _escape_html(character),
-        "\\/" if character == "/" else character,
-    }
+    slashed = "\\/" if character == "/" else character
+    written = {character, json.dumps(character)[1:-1], _escape_html(character), slashed}
     return f"(?:{'|'.join(sorted({*map(re.escape, written), *escaped}, key=len, reverse=True))})"
 
 
@@ -311,11 +286,6 @@ _LEAST_BITS = 3.0
 """Bits of entropy per character: words and names have fewer, random keys have more."""
 
 
-def is_key_name(name: str) -> bool:
-    """Whether a key of a spec takes a secret, as `api_key` and `Authorization` do."""
-    return re.fullmatch(rf"{_SENSITIVE}|{_HEADER}", name, re.IGNORECASE) is not None
-
-
 def is_credential(text: str, name: str = "") -> bool:
     """Whether a value is a key or token in plain text; `name` is the key of the spec that holds it.
 
@@ -327,7 +297,8 @@ def is_credential(text: str, name: str = "") -> bool:
         return True
     if "://" in text:
         return any(_looks_random(found["query"]) for found in re.finditer(_QUERY, text))
-    return is_key_name(name) and _looks_random(re.sub(_SCHEME, "", text.strip(), count=1))
+    takes_secret = re.fullmatch(rf"{_SENSITIVE}|{_HEADER}", name, re.IGNORECASE) is not None
+    return takes_secret and _looks_random(re.sub(_SCHEME, "", text.strip(), count=1))
 
 
 def identify_headers(headers: Mapping[str, Secret]) -> dict[str, str]:
@@ -336,15 +307,17 @@ def identify_headers(headers: Mapping[str, Secret]) -> dict[str, str]:
     A header with a secret counts as it is written (`Bearer ${secret:KEY}`), so that a new key pays for nothing twice.
     Of any other header, whose text may be a credential all the same, the sha256 counts.
     """
-    return {name.lower(): _identify(value) for name, value in sorted(headers.items())}
-
-
-def _identify(value: Secret) -> str:
-    return hashlib.sha256(value.reveal().encode()).hexdigest() if str(value) == MASK else str(value)
+    return {
+        name.lower(): hashlib.sha256(value.reveal().encode()).hexdigest() if str(value) == MASK else str(value)
+        for name, value in sorted(headers.items())
+    }
 
 
 def _looks_random(word: str) -> bool:
-    return len(word) >= _SHORTEST and not re.search(r"\s", word) and _measure(word) >= _LEAST_BITS
+    if len(word) < _SHORTEST or re.search(r"\s", word):
+        return False
+    shares = [count / len(word) for count in Counter(word).values()]
+    return -sum(share * math.log2(share) for share in shares) >= _LEAST_BITS
 
 
 @lru_cache(maxsize=8)  # every diagnostic on a long line asks for it
@@ -362,9 +335,3 @@ def _hide(found: re.Match[str]) -> str:
     start, end = next((found.span(name) for name in found.re.groupindex if found[name] is not None), found.span())
     before, after = found[0][: start - found.start()], found[0][end - found.start() :]
     return before + "*" * (end - start) + after
-
-
-def _measure(word: str) -> float:
-    """The entropy of a word in bits per character, from how often each character occurs."""
-    counts = Counter(word).values()
-    return -sum(count / len(word) * math.log2(count / len(word)) for count in counts)
