@@ -20,7 +20,7 @@ from typing import Any, NoReturn, TextIO
 import click
 
 from rageval_spec import signals
-from rageval_spec.diagnostics import make_visible, suggest
+from rageval_spec.diagnostics import SpecError, make_visible, suggest
 from rageval_spec.errors import BROKEN, PASSED, SPEC_WRONG, RagevalError, UsageError, describe_os_error, explain_exit
 from rageval_spec.registry import SECTIONS
 
@@ -74,11 +74,7 @@ def show(text: str) -> None:
 
 
 def write(content: str | bytes) -> None:
-    """Write to standard output. If the reader has gone away, the output is dropped and the exit code stays the same.
-
-    Raises:
-        RagevalError: standard output is closed, or the disk behind it is full.
-    """
+    """Write to standard output. If the reader has gone away, the output is dropped and the exit code stays the same."""
     output = _RESERVED[-1] if _RESERVED else sys.stdout
     if output is None:
         raise RagevalError("standard output is closed")
@@ -94,20 +90,12 @@ def write(content: str | bytes) -> None:
 
 
 def write_page(path: Path, page: bytes) -> str:
-    """Write a page into a file, and say so.
-
-    Raises:
-        RagevalError: the file cannot be written.
-    """
+    """Write a page into a file, and say so."""
     return _write(path, page, RagevalError, f"{path}: the page could not be written")
 
 
 def write_file(path: Path, content: bytes) -> str:
-    """Write the file that an option names, and say so.
-
-    Raises:
-        UsageError: the file cannot be written.
-    """
+    """Write the file that an option names, and say so."""
     return _write(path, content, UsageError, f"{path} cannot be written")
 
 
@@ -132,8 +120,6 @@ def write_form(text: str, form: str) -> None:
 
 def tell(message: str) -> None:
     """Write a line to standard error, with control characters escaped. A closed stream is not an error."""
-    import click
-
     try:
         click.echo(make_visible(message, keep="\n\t"), err=True)
     except OSError:  # the reader or the terminal is gone
@@ -148,8 +134,6 @@ def complain(diagnostics: Iterable[object]) -> None:
 
 def report(error: BaseException, message: str) -> None:
     """Write the error that ended a command to standard error, after its traceback if RAGEVAL_DEBUG is set."""
-    from rageval_spec.diagnostics import SpecError
-
     trace(error)
     tell(message if isinstance(error, SpecError) else f"{PROGRAM}: {message}")
 
@@ -187,12 +171,12 @@ class Later(click.Command):
     """
 
     def __init__(self, name: str, place: str, help: str) -> None:
-        """Stand for the command `name`, whose help begins with the sentence `help`."""
+
         super().__init__(name, help=help)
         self.place = place
 
     def find(self) -> click.Command:
-        """The command itself."""
+
         module, _, name = self.place.partition(":")
         command: click.Command = getattr(import_module(module), name)
         return command
@@ -207,15 +191,10 @@ class Front(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the arguments begin with. Its file is imported here; lists of commands need none.
-
-        Raises:
-            UsageError: there is no such command, for example for a section of specs as in earlier releases.
-        """
-        if args and args[0] in SECTIONS and args[0] not in self.commands:
-            raise UsageError(
-                f"there is no command '{args[0]}'; run: {PROGRAM} list {args[0]}, or: {PROGRAM} explain WORD"
-            )
+        """The command that the arguments begin with. Its file is imported here; lists of commands need none."""
+        if args and args[0] in SECTIONS and args[0] not in self.commands:  # as in earlier releases
+            advice = f"run: {PROGRAM} list {args[0]}, or: {PROGRAM} explain WORD"
+            raise UsageError(f"there is no command '{args[0]}'; {advice}")
         known = sorted(self.commands)
         if known and args[0] not in known and args[0][:1] != "-" and not suggest(args[0], known):
             raise UsageError(f"there is no command '{args[0]}'; the commands are {', '.join(known)}")
@@ -263,13 +242,12 @@ def _answer(command: Callable[[], Any]) -> int:
     except BaseException as error:
         if not isinstance(error, Exception) and type(error).__name__ != _PANIC:
             raise
+        told = f"internal error: {type(error).__name__}: {error}; set {DEBUG}=1 to see the traceback"
         if _is_lack_of_memory(error):
-            report(error, "there is not enough memory; free some, or raise the limit that `ulimit -v` shows")
-            return BROKEN
-        if isinstance(error, OSError):
-            report(error, describe_os_error(error))
-            return BROKEN
-        report(error, f"internal error: {type(error).__name__}: {error}; set {DEBUG}=1 to see the traceback")
+            told = "there is not enough memory; free some, or raise the limit that `ulimit -v` shows"
+        elif isinstance(error, OSError):
+            told = describe_os_error(error)
+        report(error, told)
         return BROKEN
 
 
@@ -313,10 +291,8 @@ _SIGNS_OF_NO_MEMORY = ("annot allocate memory", "can't start new thread", "faile
 
 
 def _explain_usage(error: click.ClickException) -> int:
-    if isinstance(error, click.exceptions.NoArgsIsHelpError):
-        tell(error.format_message())
-        return SPEC_WRONG
     context = error.ctx if isinstance(error, click.UsageError) else None
     hint = f"\nTry '{context.command_path} --help'." if context else ""
-    tell(f"{PROGRAM}: {error.format_message()}{hint}")
+    told = f"{PROGRAM}: {error.format_message()}{hint}"
+    tell(error.format_message() if isinstance(error, click.exceptions.NoArgsIsHelpError) else told)
     return SPEC_WRONG

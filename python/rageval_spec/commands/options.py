@@ -65,11 +65,7 @@ answer_options = together(
 
 
 def read_answer_options(options: dict[str, Any]) -> dict[str, Any]:
-    """The same options, with `--retry-errors`, the earlier name of `--retry-failed`, as the new one.
-
-    Raises:
-        UsageError: they contradict one another.
-    """
+    """The same options, with `--retry-errors`, the earlier name of `--retry-failed`, as the new one."""
     from rageval_spec.commands.console import PROGRAM, tell
 
     if options.pop("retry_errors"):
@@ -122,11 +118,7 @@ store_folder_option = click.option(
 
 
 def read_age(text: str) -> float:
-    """Convert `30d`, `12h`, `90m` or `2w` to seconds.
-
-    Raises:
-        UsageError: it is not an age.
-    """
+    """Convert `30d`, `12h`, `90m` or `2w` to seconds. Raises `UsageError` if it is not an age."""
     from rageval_spec.wording import read_duration
 
     seconds = read_duration(text)

@@ -25,7 +25,6 @@ from rageval_spec.wording import count_noun, format_number, format_percent
 if TYPE_CHECKING:
     from rageval_spec.commands.results_argument import NamedResults
     from rageval_spec.data.datasets import Design
-    from rageval_spec.data.outcomes import Drop
     from rageval_spec.runner import Options
     from rageval_spec.spec.blocks.gates import GateNode
     from rageval_spec.spec.blocks.spec_node import Spec
@@ -107,9 +106,8 @@ class _Spread(NamedTuple):
     """How much the paired differences of one cell vary: their standard deviation, over so many queries.
 
     With clusters or weights, `sd` is that of as many independent questions that all count the same and give as wide an
-    interval. `effect` is then the design effect: how many times larger the variance of the mean is.
-
-    `base` is the mean of the baseline, of which a `max_drop` can be a share; None if it is not known.
+    interval. `effect` is then the design effect: how many times larger the variance of the mean is. `base` is the mean
+    of the baseline, of which a `max_drop` can be a share; None if it is not known.
     """
 
     dataset: str
@@ -149,17 +147,10 @@ def plan_power(
 ) -> str:
     """The table as text or JSON.
 
-    Args:
-        path: the spec.
-        options: of the evaluation; only its overrides and limit count.
-        form: the form of the table.
-        sources: one or two earlier evaluations, by label or results folder, whose values show the spread. With two,
-            the differences between them count. None means the last results.
-        sd: the standard deviation of the paired differences, in place of earlier values; None if it is not stated.
-
-    Raises:
-        UsageError: both `sources` and `sd` are given, or three sources, or the earlier values show nothing.
+    The spread is that of the values of one or two earlier evaluations, by label or results folder (two: that of their
+    differences; none: the last results), or the stated standard deviation of the paired differences.
     """
+    from rageval_spec.commands.results_argument import open_results
     from rageval_spec.spec import load
 
     if sources and sd is not None:
@@ -167,7 +158,10 @@ def plan_power(
     if len(sources) > 2:
         raise UsageError("--from takes one or two evaluations")
     spec = load(path, overrides=options.overrides)
-    spreads = [*_state(spec, sd, options)] if sd is not None else [*_measure(spec, _open(sources))]
+    if sd is not None:
+        spreads = [*_state(spec, sd, options)]
+    else:
+        spreads = [*_measure(spec, [open_results(name) for name in sources] or [open_results()])]
     if not spreads:
         raise UsageError(f"{_name(sources)} has no metric of this spec that can be compared; name another with --from")
     rows = [row for spread in spreads for row in _find_rows(spec, spread)]
@@ -175,22 +169,12 @@ def plan_power(
 
 
 def measure_power(spec: Spec, opened: NamedResults) -> list[PowerRow]:
-    """What the questions of an earlier evaluation can show, as `plan_power` tells it.
-
-    Raises:
-        UsageError: the spec has clusters or weights, and the results know nothing of them.
-    """
+    """What the questions of an earlier evaluation can show, as `plan_power` tells it."""
     return [row for spread in _measure(spec, [opened]) for row in _find_rows(spec, spread)]
 
 
 def _name(sources: Sequence[str]) -> str:
     return " and ".join(sources) or "the last results"
-
-
-def _open(sources: Sequence[str]) -> list[NamedResults]:
-    from rageval_spec.commands.results_argument import open_results
-
-    return [open_results(name) for name in sources] or [open_results()]
 
 
 def _measure(spec: Spec, opened: Sequence[NamedResults]) -> Iterator[_Spread]:
@@ -202,20 +186,18 @@ def _measure(spec: Spec, opened: Sequence[NamedResults]) -> Iterator[_Spread]:
             yield from _pair(cell, opened[1].name, values, base.get(cell, {}), designs)
         return
     for cell, values in cells.items():
-        baselines = _list_baselines(spec, cell)
+        dataset, system, metric = cell
+        named = dict.fromkeys(gate.baseline for gate in spec.gates if gate.metric == metric)
+        baselines = [name for name in named if name is not None and name in spec.systems and name != system]
         for baseline in baselines:
-            yield from _pair(cell, baseline, values, cells.get((cell[0], baseline, cell[2]), {}), designs)
+            yield from _pair(cell, baseline, values, cells.get((dataset, baseline, metric), {}), designs)
         if not baselines and len(values) > 1:
             sd, mean, effect = _spread_out(values, designs.get(cell[0]))
             yield _Spread(*cell, "another evaluation", len(values), math.sqrt(2) * sd, mean, effect)
 
 
 def _list_designs(opened: NamedResults, spec: Spec) -> dict[str, Design]:
-    """The clusters and weights that the results have, of the datasets for which the spec wants them.
-
-    Raises:
-        UsageError: the results have none.
-    """
+    """The clusters and weights that the results have, of the datasets for which the spec wants them."""
     known = opened.evaluation.question_designs
     wanted = [name for name in spec.designs if name in opened.evaluation.datasets]
     lacking = next((name for name in wanted if name not in known), None)
@@ -242,13 +224,6 @@ def _spread_out(values: Mapping[str, float], design: Design | None) -> tuple[flo
         raise UsageError("all questions belong to one cluster, so nothing can be shown")
     effective = math.sqrt(variance * len(numbers))
     return effective, layout.average(numbers), (effective / sd) ** 2 if sd else 1.0
-
-
-def _list_baselines(spec: Spec, cell: _Cell) -> list[str]:
-    """The other systems of the spec with which gates compare a cell."""
-    _, system, metric = cell
-    named = dict.fromkeys(gate.baseline for gate in spec.gates if gate.metric == metric)
-    return [name for name in named if name is not None and name in spec.systems and name != system]
 
 
 def _pair(
@@ -294,21 +269,18 @@ def _find_rows(spec: Spec, spread: _Spread) -> Iterator[PowerRow]:
     from rageval_spec.data.outcomes import read_drop
     from rageval_spec.statistics.aggregation import ALPHA, count_queries, find_smallest_drop
 
-    asked = {
-        (gate.alpha or ALPHA, None if gate.max_drop is None else _resolve(read_drop(gate.max_drop), spread))
-        for gate in spec.gates
-        if _concerns(gate, spread, spec)
-    }
+    asked: set[tuple[float, float | None]] = set()
+    for gate in spec.gates:
+        if _concerns(gate, spread, spec):
+            drop = None
+            if gate.max_drop is not None and not (read_drop(gate.max_drop).is_share and spread.base is None):
+                drop = read_drop(gate.max_drop).resolve(spread.base or 0.0)
+            asked.add((gate.alpha or ALPHA, drop))
     where = spread[:-2]
     for alpha, drop in sorted(asked, key=lambda pair: (pair[0], pair[1] or 0)) or [(ALPHA, None)]:
         smallest = find_smallest_drop(spread.sd, spread.queries, alpha)
         needed = None if drop is None else count_queries(spread.sd, drop, alpha)
         yield PowerRow(*where, alpha, smallest, drop, needed, spread.effect)
-
-
-def _resolve(drop: Drop, spread: _Spread) -> float | None:
-    """The drop as an amount; None for a share of a mean that is not known."""
-    return None if drop.is_share and spread.base is None else drop.resolve(spread.base or 0.0)
 
 
 def _concerns(gate: GateNode, spread: _Spread, spec: Spec) -> bool:
@@ -324,12 +296,11 @@ def _concerns(gate: GateNode, spread: _Spread, spec: Spec) -> bool:
 def _dump(rows: Sequence[PowerRow]) -> str:
     from rageval_spec.statistics.aggregation import POWER
 
-    listed = [dataclasses.asdict(row) for row in rows]
-    for row in listed:
-        if row["design_effect"] is None:
-            del row["design_effect"]
-    content = {"version": 1, "power": POWER, "rows": listed}
-    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    listed = [
+        {key: value for key, value in dataclasses.asdict(row).items() if value is not None or key != "design_effect"}
+        for row in rows
+    ]
+    return json.dumps({"version": 1, "power": POWER, "rows": listed}, indent=2, ensure_ascii=False) + "\n"
 
 
 def _draw(spec: Spec, rows: Sequence[PowerRow], source: str) -> str:
@@ -363,11 +334,7 @@ def _draw_row(row: PowerRow) -> tuple[str, ...]:
     smallest = "too few questions" if row.smallest_drop is None else format_number(row.smallest_drop)
     needs = "" if row.max_drop is None else "a max_drop above 0"
     if row.needed is not None:
-        needs = f"{_show_amount(row.max_drop or 0)}: {count_noun(row.needed, 'question')}"
+        amount = float(f"{row.max_drop or 0:.4g}")  # that of a share of a mean has many digits
+        needs = f"{amount:g}: {count_noun(row.needed, 'question')}"
     counts = (str(row.queries), format_number(row.sd), f"{row.alpha:g}")
     return (row.dataset, row.system, row.metric, row.baseline, *counts, smallest, needs)
-
-
-def _show_amount(drop: float) -> str:
-    """An amount as it was written; that of a share of a mean with at most four digits."""
-    return f"{float(f'{drop:.4g}'):g}"

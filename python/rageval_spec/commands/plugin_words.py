@@ -128,11 +128,8 @@ def describe_spec_keys(keys: Mapping[str, Any]) -> str:
 def find_words(name: str) -> list[tuple[registry.Section, str]]:
     """The sections that know a name, each with its word for it.
 
-    Args:
-        name: a word, or what other tools call it: `csv`, `recip_rank`, `ndcg@10`; or with its section: `datasets.csv`.
-
-    Raises:
-        UsageError: no section knows it.
+    The name is a word, or what other tools call it: `csv`, `recip_rank`, `ndcg@10`; or it has its section:
+    `datasets.csv`.
     """
     section, _, rest = name.partition(".")
     if rest and section in registry.SECTIONS:
@@ -144,11 +141,7 @@ def find_words(name: str) -> list[tuple[registry.Section, str]]:
 
 
 def find_word(section: registry.Section, name: str) -> str:
-    """The word of a section for a name.
-
-    Raises:
-        UsageError: there is none.
-    """
+    """The word of a section for a name. Raises `UsageError` if there is none."""
     from rageval_spec.spec.blocks.plugin_lookup import suggest_model
 
     words = registry.words(section)
@@ -250,28 +243,21 @@ def _tabulate_words(summaries: Mapping[str, str], width: int = 0) -> Iterator[st
 def describe_plugin(section: registry.Section, name: str) -> str:
     """What a word means, its keys, and how to write it; for a metric its formula, edge cases and source.
 
-    Args:
-        section: where to look.
-        name: its word in `use:`, or what other tools call it.
-
-    Raises:
-        UsageError: there is no such word.
+    `name` is its word in `use:`, or what other tools call it.
     """
     word = find_word(section, name)
     summary = fill(f"{word}: {summarize(section, word)}", WIDTH)
+    keys = list(describe_keys(load(section, word).node_type))
     if section == "metrics":
-        sections = _metric_sections(word, load_metric(word))
+        parts = _list_metric_parts(word, load_metric(word), keys)
     else:
-        sections = _sections(section, word, load(section, word))
-    return "\n\n".join([summary, *(f"{head}\n{body}" for head, body in sections)]) + "\n"
+        parts = _list_parts(section, word, load(section, word), keys)
+    shown = ("\n".join([head, *lines]) for head, lines in parts.items() if lines)
+    return "\n\n".join([summary, *shown]) + "\n"
 
 
 def describe_plugin_as_json(section: registry.Section, name: str) -> str:
-    """What `describe_plugin` says, as a JSON object.
-
-    Raises:
-        UsageError: there is no such word.
-    """
+    """What `describe_plugin` says, as a JSON object."""
     word = find_word(section, name)
     plugin = load(section, word)
     schema = plugin.node_type.model_json_schema(by_alias=True)
@@ -306,14 +292,7 @@ def describe_plugin_as_json(section: registry.Section, name: str) -> str:
 def describe_known_model(section: registry.Section, name: str, model: str, form: str) -> str:
     """The facts about one model and the YAML that uses it, as text or JSON.
 
-    Args:
-        section: where the plugin is.
-        name: the plugin's word, or what other tools call it.
-        model: the model's id in any case, or its part after the slash.
-        form: `text` or `json`.
-
-    Raises:
-        UsageError: there is no such plugin, it knows no models, or not this one.
+    `model` is the model's id in any case, or its part after the slash.
     """
     word = find_word(section, name)
     found = _find_model(word, load(section, word).list_known_models(), model)
@@ -351,22 +330,23 @@ def _find_model(word: str, models: Sequence[KnownModel], name: str) -> KnownMode
     return matches[0]
 
 
-def _sections(section: registry.Section, word: str, plugin: type[Plugin[Any]]) -> Iterator[tuple[str, str]]:
-    if own := inspect.cleandoc(plugin.__doc__ or ""):
-        yield "How it works", "\n\n".join(indent_paragraph(" ".join(one.split())) for one in own.split("\n\n"))
-    if tasks := list(_list_tasks(plugin)):
-        yield "Can", "\n".join(indent_paragraph(task, "- ") for task in tasks)
-    if keys := list(describe_keys(plugin.node_type)):
-        yield "Keys", "\n".join(keys)
-    yield "Write", f"  {_write_example(section, word, plugin)}"
-    if models := plugin.list_known_models():
-        yield (
-            "Known models",
-            f"{tabulate(models)}\n\n"
-            + indent_paragraph(f"For one of them, run: rageval-spec explain {word} --model NAME"),
-        )
-    if plugin.known_as:
-        yield "Also known as", indent_paragraph(", ".join(plugin.known_as))
+def _list_parts(
+    section: registry.Section, word: str, plugin: type[Plugin[Any]], keys: list[str]
+) -> dict[str, list[str]]:
+    """The lines of each part of a description, by its heading."""
+    paragraphs = inspect.cleandoc(plugin.__doc__ or "").split("\n\n") if plugin.__doc__ else []
+    models = plugin.list_known_models()
+    advice = indent_paragraph(f"For one of them, run: rageval-spec explain {word} --model NAME")
+    return {
+        "How it works": ["\n\n".join(indent_paragraph(" ".join(one.split())) for one in paragraphs)]
+        if paragraphs
+        else [],
+        "Can": [indent_paragraph(task, "- ") for task in _list_tasks(plugin)],
+        "Keys": keys,
+        "Write": [f"  {_write_example(section, word, plugin)}"],
+        "Known models": [tabulate(models), "", advice] if models else [],
+        "Also known as": [indent_paragraph(", ".join(plugin.known_as))] if plugin.known_as else [],
+    }
 
 
 def _list_tasks(plugin: type[Plugin[Any]]) -> Iterator[str]:
@@ -463,37 +443,29 @@ def describe(model: KnownModel) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _metric_sections(word: str, plugin: type[Metric[Any]]) -> Iterator[tuple[str, str]]:
-    info = plugin.info
-    yield "Formula", indent_paragraph(info.formula)
-    yield "Edge cases", "\n".join(indent_paragraph(case, "- ") for case in info.edge_cases)
-    if keys := list(describe_keys(plugin.node_type)):
-        yield "Keys", "\n".join(keys)
-    if needs := _needs(plugin):
-        yield "Needs", indent_paragraph(needs)
-    yield (
-        "Range",
-        indent_paragraph(f"{_range(info)}; {_direction(info)}; aggregated over the queries as the {info.statistic}"),
+def _list_metric_parts(word: str, plugin: type[Metric[Any]], keys: list[str]) -> dict[str, list[str]]:
+    info, needs = plugin.info, _needs(plugin)
+    (low, high), aliases = info.bounds, _aliases(word, info)
+    values = (f"{low:g} to {high:g}" if high is not None else f"{low:g} or more") + (
+        f" {info.unit}" if info.unit else ""
     )
-    if aliases := _aliases(word, info):
-        yield "Also known as", indent_paragraph(", ".join(aliases))
-    yield "Source", indent_paragraph(info.source)
+    better = {True: "higher is better", False: "lower is better", None: "neither high nor low is better"}
+    range_ = f"{values}; {better[info.higher_is_better]}; aggregated over the queries as the {info.statistic}"
+    return {
+        "Formula": [indent_paragraph(info.formula)],
+        "Edge cases": [indent_paragraph(case, "- ") for case in info.edge_cases],
+        "Keys": keys,
+        "Needs": [indent_paragraph(needs)] if needs else [],
+        "Range": [indent_paragraph(range_)],
+        "Also known as": [indent_paragraph(", ".join(aliases))] if aliases else [],
+        "Source": [indent_paragraph(info.source)],
+    }
 
 
 def _needs(plugin: type[Metric[Any]]) -> str | None:
     """What a query must have to be scored; None for ranking metrics, and where it depends on the metric's keys."""
     needs = getattr(plugin, "needs", None)
     return ", ".join(sorted(part.replace("_", " ") for part in needs)) if isinstance(needs, frozenset) else None
-
-
-def _range(info: MetricInfo) -> str:
-    low, high = info.bounds
-    return (f"{low:g} to {high:g}" if high is not None else f"{low:g} or more") + (f" {info.unit}" if info.unit else "")
-
-
-def _direction(info: MetricInfo) -> str:
-    words = {True: "higher is better", False: "lower is better", None: "neither high nor low is better"}
-    return words[info.higher_is_better]
 
 
 def _aliases(word: str, info: MetricInfo) -> Sequence[str]:

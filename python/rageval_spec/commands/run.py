@@ -24,7 +24,7 @@ from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
-    from rageval_spec.data.outcomes import Counted, GateOutcome
+    from rageval_spec.data.outcomes import Counted
     from rageval_spec.plugin.plugin import SpecOrigin
     from rageval_spec.runner import Options, RunOutcome
 
@@ -164,15 +164,16 @@ def stop_commands() -> Iterator[None]:
 def annotate(evaluation: Evaluation, origin: SpecOrigin | None) -> str:
     """Workflow commands, one line each: failures, then gates that did not pass, worst first; at most ten.
 
-    Args:
-        evaluation: what was evaluated.
-        origin: where the spec is written; without it, the annotations belong to no file.
+    Without the `origin` of the spec, the annotations belong to no file.
     """
     from rageval_spec.drawing.verdict import worst_first
 
     lines = [_write("error", evaluation.name, failure, origin, 1) for failure in evaluation.failures]
-    gates = [gate for gate in worst_first(evaluation.gates) if gate.outcome != "pass"]
-    lines += [_annotate_gate(gate, origin) for gate in gates]
+    places = () if origin is None else origin.gate_lines
+    for gate in worst_first(evaluation.gates):
+        if gate.outcome != "pass":
+            line = places[gate.gate] if gate.gate < len(places) else 1
+            lines.append(_write(_LEVELS[gate.counted], f"{gate.metric} {gate.bound}", gate.reason, origin, line))
     return "".join(f"{line}\n" for line in lines[:MOST])
 
 
@@ -188,12 +189,6 @@ def annotate_diagnostics(diagnostics: Iterable[Diagnostic]) -> str:
         told = one.message + (f"; {one.hint}" if one.hint else "")
         lines.append(f"::{level} {place}title=spec::{_escape_message(told)}")
     return "".join(f"{line}\n" for line in lines[:MOST])
-
-
-def _annotate_gate(gate: GateOutcome, origin: SpecOrigin | None) -> str:
-    lines = () if origin is None else origin.gate_lines
-    line = lines[gate.gate] if gate.gate < len(lines) else 1
-    return _write(_LEVELS[gate.counted], f"{gate.metric} {gate.bound}", gate.reason, origin, line)
 
 
 def _write(level: str, title: str, told: str, origin: SpecOrigin | None, line: int) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,23 +33,13 @@ LOGARITHMS = frozenset({"gm_map"})
 
 
 @dataclass(frozen=True)
-class RunScores:
-    """The values of one run.
-
-    Attributes:
-        per_query: whether to show the values of each query (trec_eval's -q).
-        tie_range: whether to show the lowest and highest value over all orders of ties.
-        header: whether to show the number of queries first.
-    """
+class _RunScores:
+    """The values of one run. `header`: whether to show the number of queries first; the others are the options."""
 
     results: Results
     per_query: bool
     tie_range: bool
     header: bool
-
-    def to_text(self) -> str:
-        """One line per measure, in trec_eval's layout. The range over all orders of ties adds two columns."""
-        return "".join(f"{line}\n" for line in self._lines())
 
     def to_json(self) -> str:
         """`{"measures": {name: value}, "ties": {name: [low, high]}, "queries": {query: {name: value}}}` as JSON."""
@@ -58,71 +47,36 @@ class RunScores:
         if self.tie_range:
             content["ties"] = self.results.tie_range
         if self.per_query:
-            content["queries"] = self._per_query()
+            content["queries"] = self._list_queries()
         return dump_visible(content)
 
-    def _lines(self) -> Iterator[str]:
+    def to_text(self) -> str:
+        """One line per measure, in trec_eval's layout. The range over all orders of ties adds two columns."""
+        counts = _find_named(self.results.means, COUNTS)
+
+        def line(name: str, query: str, *values: float) -> str:
+            numbers = "\t".join(f"{value:.0f}" if name in counts else f"{value:6.4f}" for value in values)
+            return f"{name:<22}\t{query}\t{numbers}\n"
+
+        lines = []
         if self.per_query:
             missing = set(self.results.missing_queries)  # trec_eval counts them in its means, but does not print them
-            for query, values in self._per_query().items():
-                if query not in missing:
-                    yield from (self._line(name, query, value) for name, value in values.items())
+            shown = {query: values for query, values in self._list_queries().items() if query not in missing}
+            lines = [line(name, query, value) for query, values in shown.items() for name, value in values.items()]
         if self.header:
-            yield f"{'num_q':<22}\tall\t{len(self.results)}"
+            lines.append(f"{'num_q':<22}\tall\t{len(self.results)}\n")
         ranges = self.results.tie_range if self.tie_range else {}
-        for name, mean in self.results.means.items():
-            yield self._line(name, "all", mean, *ranges.get(name, ()))
+        return "".join(
+            [*lines, *(line(name, "all", mean, *ranges.get(name, ())) for name, mean in self.results.means.items())]
+        )
 
-    def _line(self, name: str, query: str, *values: float) -> str:
-        numbers = "\t".join(f"{value:.0f}" if name in self._counts else f"{value:6.4f}" for value in values)
-        return f"{name:<22}\t{query}\t{numbers}"
-
-    def _per_query(self) -> Mapping[str, Mapping[str, float]]:
-        hidden = _named(self.results.means, LOGARITHMS)
+    def _list_queries(self) -> Mapping[str, Mapping[str, float]]:
+        hidden = _find_named(self.results.means, LOGARITHMS)
         values = self.results.per_query()
         return {query: {name: row[name] for name in row if name not in hidden} for query, row in values.items()}
 
-    @cached_property
-    def _counts(self) -> frozenset[str]:
-        return _named(self.results.means, COUNTS)
 
-
-def read_options(*, ties: str, complete: bool, **settings: Any) -> RankingOptions:
-    """Turn the command's options into ranking options; `ties="range"` means trec_eval's order, plus the range."""
-    return RankingOptions(
-        ties="trec_eval" if ties == "range" else ties,  # type: ignore[arg-type]  # checked there
-        tie_range=ties == "range",
-        missing="zero" if complete else "skip",
-        **settings,
-    )
-
-
-def score_run(
-    qrels: Path, run: Path, measures: Sequence[str], options: RankingOptions, *, per_query: bool = False
-) -> RunScores:
-    """Score a run in trec_eval's format against judgements in trec_eval's or BEIR's format.
-
-    Args:
-        qrels: the judgements.
-        run: the run.
-        measures: names of ir_measures, trec_eval or BEIR; trec_eval's own list if empty.
-        options: how rankings are read, including trec_eval's options -c, -l, -J and -M.
-        per_query: whether to show the values of each query (-q).
-
-    Raises:
-        UsageError: a measure is unknown.
-        DataError: a file cannot be read (the message gives `file:line`), or lists a document twice for a query.
-        NothingScoredError: no query of the run is in the qrels.
-    """
-    from rageval_spec.api.rankings import evaluate_with
-
-    results = evaluate_with(qrels, run, list(dict.fromkeys(measures)) or TREC_EVAL_MEASURES, options)
-    if not len(results):
-        raise NothingScoredError(f"no query of {run} is in {qrels}")
-    return RunScores(results, per_query, options.tie_range, header=not measures)
-
-
-def _named(names: Mapping[str, float], words: frozenset[str]) -> frozenset[str]:
+def _find_named(names: Mapping[str, float], words: frozenset[str]) -> frozenset[str]:
     return frozenset(name for name in names if parse_measure(name).name in words)
 
 
@@ -154,7 +108,10 @@ def _named(names: Mapping[str, float], words: frozenset[str]) -> frozenset[str]:
     help="What to do if a query lists a document twice: stop with an error, or keep its first row.",
 )  # fmt: skip
 @shared.form_option
-def score(qrels: Path, run_file: Path, measures: Sequence[str], form: str, per_query: bool, **settings: Any) -> int:
+def score(
+    qrels: Path, run_file: Path, measures: Sequence[str], form: str, *, per_query: bool, ties: str, complete: bool,
+    **settings: Any,
+) -> int:  # fmt: skip
     """Score one run as trec_eval does, in trec_eval's layout.
 
     MEASURES take the names of ir_measures, trec_eval or BEIR. The default is the list that trec_eval prints.
@@ -163,9 +120,16 @@ def score(qrels: Path, run_file: Path, measures: Sequence[str], form: str, per_q
     rageval-spec score qrels.txt run.txt ndcg@10 map recall@100
     rageval-spec score qrels.tsv run.txt.gz P_5 recip_rank -q
     """
-    options = read_options(**settings)
+    from rageval_spec.api.rankings import evaluate_with
+
+    shows_range = ties == "range"  # trec_eval's order, plus the range
+    order: Any = "trec_eval" if shows_range else ties
+    options = RankingOptions(ties=order, tie_range=shows_range, missing="zero" if complete else "skip", **settings)
     with ProgressDisplay() as display:
         display.announce(f"score {run_file.name}")
-        scores = score_run(qrels, run_file, measures, options, per_query=per_query)
+        results = evaluate_with(qrels, run_file, list(dict.fromkeys(measures)) or TREC_EVAL_MEASURES, options)
+    if not len(results):
+        raise NothingScoredError(f"no query of {run_file} is in {qrels}")
+    scores = _RunScores(results, per_query, shows_range, header=not measures)
     console.write_form(scores.to_json() if form == "json" else scores.to_text(), form)
     return PASSED

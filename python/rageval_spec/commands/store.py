@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,7 +15,7 @@ from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import Front
 from rageval_spec.commands.options import read_age
-from rageval_spec.diagnostics import make_json_visible, make_visible
+from rageval_spec.diagnostics import dump_visible, make_visible
 from rageval_spec.errors import PASSED, UsageError
 from rageval_spec.wording import count_noun
 
@@ -35,8 +34,9 @@ def describe_store(folder: Path, form: Literal["text", "json"] = "text") -> str:
 
     entries = list_entries(folder)
     if form == "json":
-        content = {"store": str(folder), "bytes": _add_up(entries), "entries": [asdict(entry) for entry in entries]}
-        return make_json_visible(json.dumps(content, indent=2, ensure_ascii=False)) + "\n"
+        return dump_visible(
+            {"store": str(folder), "bytes": _add_up(entries), "entries": [asdict(entry) for entry in entries]}
+        )
     if not entries:
         return f"{folder}: nothing is stored\n"
     lines = [f"{folder}: {format_size(_add_up(entries))}"]
@@ -57,12 +57,7 @@ def prune_store(
     answers: bool = False,
     dry_run: bool = False,
 ) -> str:
-    """Remove from a store what the options select. Returns one line for each entry removed.
-
-    Raises:
-        UsageError: no rule is given, or an age or a size cannot be parsed.
-        SpecError: a spec is wrong.
-    """
+    """Remove from a store what the options select. Returns one line for each entry removed."""
     from rageval_spec.store.inventory import Rules, choose, list_entries, remove
 
     if older_than is None and max_size is None and not unused_by and not answers:
@@ -81,11 +76,7 @@ def prune_store(
 
 
 def find_keys(specs: Iterable[Path], store: Path) -> set[str]:
-    """The store keys that the evaluations of these specs use.
-
-    Raises:
-        SpecError: a spec is wrong.
-    """
+    """The store keys that the evaluations of these specs use."""
     from rageval_spec.pipeline.planning.plan import make_plan
     from rageval_spec.pipeline.planning.spec_plugins import build_parts
     from rageval_spec.pipeline.planning.spec_selection import select
@@ -107,11 +98,7 @@ def find_keys(specs: Iterable[Path], store: Path) -> set[str]:
 
 
 def read_size(text: str) -> int:
-    """Convert `500MB`, `2GB` or `0` to bytes.
-
-    Raises:
-        UsageError: it is not a size.
-    """
+    """Convert `500MB`, `2GB` or `0` to bytes."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(B|kB|KB|MB|GB|TB)?", text.strip())
     if found is None:
         raise UsageError(f"--max-size {make_visible(text)} is not a size; write 500MB or 2GB")
@@ -120,10 +107,8 @@ def read_size(text: str) -> int:
 
 def format_size(size: int) -> str:
     """A size with one decimal and a unit: `12.4 MB`."""
-    for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if size >= factor:
-            return f"{size / factor:.1f} {unit}"
-    return count_noun(size, "byte")
+    unit = next((unit for unit in ("GB", "MB", "kB") if size >= _BYTES[unit]), None)
+    return count_noun(size, "byte") if unit is None else f"{size / _BYTES[unit]:.1f} {unit}"
 
 
 def _add_up(entries: Iterable[StoreEntry]) -> int:
@@ -136,19 +121,13 @@ def _list_lines(entries: Sequence[StoreEntry]) -> Iterator[str]:
     sizes = [format_size(entry.size) for entry in entries]
     width = max(map(len, sizes), default=0)
     for entry, size in zip(entries, sizes, strict=True):
+        ages = ((int((time.time() - entry.used) // seconds), noun) for noun, seconds in _STEPS)
+        used = next((f"{count_noun(age, noun)} ago" for age, noun in ages if age >= 1), "just now")
         nouns = {"replies": ("reply", "replies"), "answers": ("answer", "answers")}.get(entry.kind)
         count = f"  {count_noun(entry.count, *nouns)}" if nouns else ""
         title = f"  {make_visible(entry.title)}" if entry.title else ""
         key = make_visible(entry.key)[:_SHOWN_KEY] or KINDS[entry.kind]
-        yield f"  {key:<{_SHOWN_KEY}}  {size:>{width}}  last used {_describe_age(entry.used)}{count}{title}"
-
-
-def _describe_age(used: float) -> str:
-    age = time.time() - used
-    for noun, seconds in _STEPS:
-        if age >= seconds:
-            return f"{count_noun(int(age // seconds), noun)} ago"
-    return "just now"
+        yield f"  {key:<{_SHOWN_KEY}}  {size:>{width}}  last used {used}{count}{title}"
 
 
 @click.group(cls=Front)

@@ -53,15 +53,16 @@ def identify_judge(judge: Judge[Any], around: Surroundings) -> dict[str, Any]:
         KeyError: the judge names a block that is not there.
     """
     name, start = judge.context.name, f"{judge.context.name}."
-    prompts = judge.prompt_digests()
-    if around.prompts is not None:
-        known = around.prompts.items()
-        prompts = {key.removeprefix(start): digest for key, digest in known if key.startswith(start)}
+    known = around.prompts
+    if known is None:
+        prompts = dict(judge.prompt_digests())
+    else:
+        prompts = {key.removeprefix(start): digest for key, digest in known.items() if key.startswith(start)}
     content: dict[str, Any] = {
         "use": judge.node.use,
         "version": judge.version,
         "settings": _list_settings(judge, _ELSEWHERE),
-        "prompts": dict(prompts),
+        "prompts": prompts,
         "models": [
             {"name": model.context.name, "use": model.node.use, "version": model.version}
             | {"settings": _list_settings(model, _CALLING | {"use"})}

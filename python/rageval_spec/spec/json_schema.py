@@ -58,9 +58,9 @@ def build_schema(*, builtin_only: bool = False) -> JsonObject:
     }
 
 
-def render_schema(schema: JsonObject) -> str:
-    """The text of a schema, as published."""
-    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+def render_schema(*, builtin_only: bool = False) -> str:
+    """The text of the schema, as published."""
+    return json.dumps(build_schema(builtin_only=builtin_only), indent=2, ensure_ascii=False) + "\n"
 
 
 def _generate(nodes: dict[str, type[BaseModel]]) -> tuple[JsonObject, JsonObject]:
@@ -174,7 +174,7 @@ def main(arguments: Sequence[str]) -> int:
         print("usage: python -m rageval_spec.spec.json_schema --write|--check [FILE]", file=sys.stderr)
         return 2
     path = Path(arguments[1]) if len(arguments) == 2 else PUBLISHED
-    text = render_schema(build_schema(builtin_only=True))
+    text = render_schema(builtin_only=True)
     if arguments[0] == "--write":
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

@@ -17,7 +17,6 @@ import click
 
 from rageval_spec.commands import console
 from rageval_spec.commands.console import PROGRAM
-from rageval_spec.commands.spec_checks import render_schema
 from rageval_spec.errors import PASSED, UsageError
 
 if TYPE_CHECKING:
