@@ -29,23 +29,16 @@ __all__ = [
 ]  # fmt: skip
 
 _PLACES = {
-    "Calibrations": ("rageval_spec.api.calibrations", "Calibrations"),
-    "Comparisons": ("rageval_spec.api.rankings", "Comparisons"),
-    "FinishedEvaluation": ("rageval_spec.api.finished_evaluation", "FinishedEvaluation"),
-    "RagevalError": ("rageval_spec.errors", "RagevalError"),
-    "Results": ("rageval_spec.api.rankings", "Results"),
-    "SpecError": ("rageval_spec.diagnostics", "SpecError"),
-    "average_overlap": ("rageval_spec.api.rankings", "average_overlap"),
-    "calibrate": ("rageval_spec.api.calibrations", "calibrate"),
-    "compare": ("rageval_spec.api.rankings", "compare"),
-    "cosine": ("rageval_spec.kernels", "cosine_rows"),
-    "cosine_matrix": ("rageval_spec.kernels", "cosine_matrix"),
-    "evaluate": ("rageval_spec.api.rankings", "evaluate"),
-    "judge": ("rageval_spec.api.evaluations", "judge"),
-    "load_results": ("rageval_spec.api.finished_evaluation", "load_results"),
-    "run": ("rageval_spec.api.evaluations", "run"),
-    "top_k": ("rageval_spec.kernels", "top_k"),
+    "api.calibrations": ("Calibrations", "calibrate"),
+    "api.evaluations": ("judge", "run"),
+    "api.finished_evaluation": ("FinishedEvaluation", "load_results"),
+    "api.rankings": ("Comparisons", "Results", "average_overlap", "compare", "evaluate"),
+    "diagnostics": ("SpecError",),
+    "errors": ("RagevalError",),
+    "kernels": ("cosine", "cosine_matrix", "top_k"),
 }
+"""The modules that have the public names."""
+_OTHER_NAMES = {"cosine": "cosine_rows"}
 
 
 def __getattr__(name: str) -> Any:
@@ -54,10 +47,10 @@ def __getattr__(name: str) -> Any:
         from rageval_spec.kernels import version
 
         return version()
-    if name in _PLACES:
-        module, its_name = _PLACES[name]
-        return getattr(import_module(module), its_name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = next((module for module, names in _PLACES.items() if name in names), None)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{module}"), _OTHER_NAMES.get(name, name))
 
 
 def __dir__() -> list[str]:

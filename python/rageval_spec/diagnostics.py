@@ -94,9 +94,8 @@ class SpecError(RagevalError):
 
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
         """Sort the diagnostics; the message is all of them, one below the other."""
-        self.diagnostics: tuple[Diagnostic, ...] = tuple(
-            sorted(diagnostics, key=lambda d: (d.path, d.position, d.message))
-        )
+        in_order = sorted(diagnostics, key=lambda d: (d.path, d.position, d.message))
+        self.diagnostics: tuple[Diagnostic, ...] = tuple(in_order)
         super().__init__("\n".join(map(str, self.diagnostics)))
 
 
@@ -105,14 +104,11 @@ _HIDDEN = re.compile("[\0-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud
 
 
 def make_visible(text: str, *, keep: str = "", strict: bool = False) -> str:
-    r"""`text` with escapes like `\x1b` in place of characters that a terminal would act on or that cannot be seen.
+    """`text` with escapes like `\x1b` in place of characters that a terminal would act on or that cannot be seen.
 
     Every text that is shown and can contain text from outside goes through here: messages, reports, reasons of values.
-
-    Args:
-        text: the text to show.
-        keep: control characters to leave as they are; none by default, so the result is one line.
-        strict: escape every character that is not printable, including zero-width joiners, which some scripts need.
+    `keep` has control characters to leave as they are; without it, the result is one line. `strict` escapes every
+    character that is not printable, including zero-width joiners, which some scripts need.
     """
     if text.isprintable():
         return text

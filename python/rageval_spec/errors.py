@@ -63,10 +63,9 @@ def check_path(path: Path, written: str | None = None) -> None:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
         return
-    except OSError as error:
-        raise UnusablePathError(str(path) if written is None else written, error.strerror or str(error)) from None
-    except ValueError as error:  # a null character, or half of a surrogate pair
-        raise UnusablePathError(str(path) if written is None else written, str(error)) from None
+    except (OSError, ValueError) as error:  # a ValueError: a null character, or half of a surrogate pair
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UnusablePathError(str(path) if written is None else written, reason) from None
 
 
 def expand_home(path: str | Path) -> Path:
@@ -84,17 +83,12 @@ def expand_home(path: str | Path) -> Path:
 def describe_os_error(error: OSError) -> str:
     """What the operating system refused, and for which file: `'data/x': Permission denied`."""
     reason = error.strerror or str(error)
-    if isinstance(error, FileNotFoundError) and error.filename is None and not _has_current_folder():
-        return "the current folder no longer exists; change to another one"
+    if isinstance(error, FileNotFoundError) and error.filename is None:
+        try:
+            Path.cwd()
+        except FileNotFoundError:
+            return "the current folder no longer exists; change to another one"
     return reason if error.filename is None else f"{shorten(str(error.filename))!r}: {reason}"
-
-
-def _has_current_folder() -> bool:
-    try:
-        Path.cwd()
-    except FileNotFoundError:
-        return False
-    return True
 
 
 def shorten(path: str) -> str:
@@ -124,9 +118,7 @@ def explain_exit(ending: SystemExit) -> str:
 
     package = Path(__file__).parent
     frames = traceback.extract_tb(ending.__traceback__)
-    last = max(
-        (place for place, frame in enumerate(frames) if Path(frame.filename).is_relative_to(package)), default=-1
-    )
-    caller = frames[min(last + 1, len(frames) - 1)] if frames else None
+    own = [place for place, frame in enumerate(frames) if Path(frame.filename).is_relative_to(package)]
+    caller = frames[min(max(own, default=-1) + 1, len(frames) - 1)] if frames else None
     who = "a plugin" if caller is None else f"'{caller.name}' ({Path(caller.filename).name}:{caller.lineno})"
     return f"{who} called sys.exit({ending.code!r}); it must return or raise an exception"

@@ -40,7 +40,6 @@ class ProgressDisplay:
     """
 
     def __init__(self, *, quiet: bool = False, patience: float = PATIENCE, interval: float | None = None) -> None:
-        """`patience` and `interval` are in seconds; see `PATIENCE`, and `INTERVAL` for what None means in a pipe."""
         self._enabled = not quiet
         self._draws = sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self._patience = patience
@@ -145,9 +144,8 @@ class ProgressDisplay:
     def _describe(self, label: str) -> str:
         """`minilm: 1,200/5,000 texts, 40/s, 2 min left`, or `read golden: 45 s so far` if nothing can be counted."""
         done, total = self._counts[label]
-        if total is None:
-            return f"{label}: {_name_seconds(time.monotonic() - self._starts[label][0])} so far"
-        return f"{label}: {self._count(label, done, total)}"
+        so_far = f"{_name_seconds(time.monotonic() - self._starts[label][0])} so far"
+        return f"{label}: {so_far if total is None else self._count(label, done, total)}"
 
     def _start(self) -> None:
         from rich.console import Console

@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 
 Section = Literal["datasets", "systems", "models", "judges", "labels", "metrics", "reports", "engines"]
 SECTIONS: tuple[Section, ...] = get_args(Section)
-_KINDS: Mapping[Section, str] = {
-    section: section.capitalize() if section == "labels" else section.removesuffix("s").capitalize()
-    for section in SECTIONS
+_KINDS: Mapping[Section, str] = {section: section.removesuffix("s").capitalize() for section in SECTIONS} | {
+    "labels": "Labels"
 }
 """The name of each section's contract class in `rageval_spec.plugin`."""
 
@@ -95,18 +94,14 @@ def _check(section: Section, plugin: Any, where: str, name: str) -> Any:
     if not isinstance(plugin, type):
         found = "None" if plugin is None else f"of type {type(plugin).__name__}"
         raise UsageError(f"{where}: {name} is {found}, not a class; name a subclass of {kind}")
-    ancestors = {f"rageval_spec.plugin.{base.__name__}" for base in plugin.__mro__ if _is_contract(base)}
-    if kind not in ancestors:
+    contracts = [base for base in plugin.__mro__ if base.__module__.startswith("rageval_spec.plugin.")]
+    if _KINDS[section] not in [base.__name__ for base in contracts]:
         raise UsageError(f"{where}: {plugin.__name__} is not a subclass of {kind}")
     missing = sorted(getattr(plugin, "__abstractmethods__", ()))
     missing += ["info"] if section == "metrics" and not hasattr(plugin, "info") else []
     if missing:
         raise UsageError(f"{where}: {plugin.__name__} must define {', '.join(missing)}")
     return plugin
-
-
-def _is_contract(base: type) -> bool:
-    return base.__module__.startswith("rageval_spec.plugin.")
 
 
 def _describe(section: Section, entry: EntryPoint) -> str:

@@ -35,11 +35,7 @@ _LONGEST_MESSAGE = 400
 
 
 def check_name(text: str, example: str) -> str:
-    """Return `text` if it has the form `module:function`.
-
-    Raises:
-        ValueError: it has another form; the message shows `example`.
-    """
+    """Return `text` if it has the form `module:function`, else raise `ValueError`; the message shows `example`."""
     module, colon, name = text.partition(":")
     steps = [*module.split("."), *name.split(".")]
     if not colon or not all(step.isidentifier() for step in steps):
@@ -63,7 +59,6 @@ class NamedFunction:
 
     @property
     def module(self) -> str:
-        """The name of its module."""
         return self.name.partition(":")[0]
 
     @property
@@ -73,22 +68,17 @@ class NamedFunction:
 
     def inputs(self) -> Sequence[InputFile]:
         """The module's file; none for a module without one, such as a built-in."""
-        found = find_beside(self.folder, self.module)
+        found = find_beside(self.folder, self.module) or find_installed(self.module)
         if found is not None:
             return (InputFile(found, ("function",)),)
-        if is_installed(self.module):
-            origin = find_installed(self.module)
-            return () if origin is None else (InputFile(origin, ("function",)),)
         wanted = self.folder / f"{self.module.replace('.', '/')}.py"
-        return (InputFile(wanted, ("function",), hint=f"nor is a module {self.module!r} installed"),)
+        missing = InputFile(wanted, ("function",), hint=f"nor is a module {self.module!r} installed")
+        return () if is_installed(self.module) else (missing,)
 
     def explain_absence(self) -> str | None:
         """Why the module's text cannot have the function; None if it can, or if the module is not beside the spec.
 
-        Imports nothing.
-
-        Raises:
-            DataError: the file is not valid Python.
+        Imports nothing. Raises `DataError` if the file is not valid Python.
         """
         found = find_beside(self.folder, self.module)
         names = None if found is None else list_names(found)
@@ -100,20 +90,12 @@ class NamedFunction:
         return f"there is no {name!r} in {found.name}; {hint}"
 
     def find_parameters(self) -> frozenset[str] | None:
-        """The names of its keyword arguments, from the module's text; None if they are unknown. Imports nothing.
-
-        Raises:
-            DataError: the file is not valid Python.
-        """
+        """The names of its keyword arguments, from the module's text; None if they are unknown. Imports nothing."""
         found = find_beside(self.folder, self.module)
         return None if found is None else find_parameters(found, self.path)
 
     def load(self) -> Callable[..., Any]:
-        """Import the module and return the function.
-
-        Raises:
-            UsageError: the import failed, or the module has no such function.
-        """
+        """Import the module and return the function. Raises `UsageError` if that fails, or there is no function."""
         try:
             found: Any = import_module(self.folder.resolve(), self.module)
         except (Exception, SystemExit) as error:
@@ -247,7 +229,6 @@ class ExitCallError(Exception):
     """User code called `sys.exit`, which must not end the program."""
 
     def __init__(self, ending: SystemExit) -> None:
-        """Keep the exit code."""
         super().__init__(f"called sys.exit({ending.code!r}); it must return or raise an exception")
 
 
@@ -298,7 +279,6 @@ class Workers:
     """
 
     def __init__(self) -> None:
-        """Start no thread yet."""
         self._idle: list[SimpleQueue[tuple[Future[Any], Callable[[], Any]]]] = []
         self._lock = Lock()
 
@@ -340,14 +320,11 @@ _UNKNOWABLE = frozenset({"globals", "exec", "eval", "vars", "locals", "setattr",
 
 
 def list_names(path: Path) -> list[str] | None:
-    """The names at a module's top level, in order; None if its source does not show all of them.
-
-    Raises:
-        DataError: the file is not valid Python; with `file:line`.
-    """
+    """The names at a module's top level, in order; None if its source does not show all of them."""
     tree = parse_module(path)
     nodes = list(ast.walk(tree))
-    if any(_UNKNOWABLE & _words_of(node) for node in nodes):
+    words = {getattr(node, key, None) for node in nodes for key in ("id", "attr", "name")}  # ast.alias has a name too
+    if _UNKNOWABLE & words or any(isinstance(node, ast.alias) and node.name == "*" for node in nodes):
         return None
     shared = (name for node in nodes if isinstance(node, ast.Global) for name in node.names)
     return list(dict.fromkeys((*_bound_in(tree.body), *shared)))
@@ -374,11 +351,7 @@ _PARSING = Lock()
 
 
 def parse_module(path: Path) -> ast.Module:
-    """Parse a file to a syntax tree.
-
-    Raises:
-        DataError: the file is not valid Python (with `file:line`) or cannot be read.
-    """
+    """Parse a file to a syntax tree. Raises `DataError` (with `file:line`) if it is not valid Python."""
     try:
         with _PARSING:
             return ast.parse(path.read_bytes(), str(path))
@@ -386,14 +359,6 @@ def parse_module(path: Path) -> ast.Module:
         raise DataError(f"{path}:{error.lineno or 1}: {error.msg}") from error
     except (OSError, ValueError, RecursionError, MemoryError) as error:
         raise DataError(f"{path}: {error}") from error
-
-
-def _words_of(node: ast.AST) -> set[str]:
-    """The names that a node uses or defines; `__getattr__` for a `*` import."""
-    if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
-        return {"__getattr__"}
-    words = (getattr(node, key, None) for key in ("id", "attr", "name"))
-    return {word for word in words if isinstance(word, str)}
 
 
 def _bound_in(nodes: list[ast.stmt]) -> Iterator[str]:

@@ -44,18 +44,13 @@ class Reservation:
     def begin(self) -> Callable[[], None] | None:
         """Reserve the first try. If calls under way leave no room for it, return a function that waits until they do.
 
-        Raises:
-            LimitError: neither this call nor any later one may be made.
+        Raises `LimitError` if neither this call nor any later one may be made.
         """
         self._has_begun = self._budget.try_call(self._expected, is_of_system=self._is_of_system)
         return None if self._has_begun else partial(self._budget.wait_for_room, self._expected)
 
     def begin_retry(self) -> None:
-        """Reserve a retry.
-
-        Raises:
-            LimitError: neither this retry nor any later call may be made.
-        """
+        """Reserve a retry. Raises `LimitError` if neither this retry nor any later call may be made."""
         self._budget.begin_retry(is_of_system=self._is_of_system)
 
     def __enter__(self) -> Self:
@@ -343,11 +338,7 @@ class Budget:
             self._changed.notify_all()
 
     def begin_retry(self, *, is_of_system: bool = False) -> None:
-        """Count a retry of a call before it is made.
-
-        Raises:
-            LimitError: neither this retry nor any later call may be made.
-        """
+        """Count a retry of a call before it is made. Raises `LimitError` if no further call may be made."""
         with self._changed:
             self._check_calls(is_of_system=is_of_system)
             self.retries += 1

@@ -15,16 +15,10 @@ from typing import TYPE_CHECKING, Any
 from rageval_spec.diagnostics import Diagnostic, SpecError, suggest
 from rageval_spec.kernels.inputs import name_special
 from rageval_spec.plugin.plugin import SpecOrigin
+from rageval_spec.spec.blocks import gates as gate_blocks
 from rageval_spec.spec.blocks.block_validation import CheckedSpec, check_tree, list_places
 from rageval_spec.spec.blocks.error_explanation import describe
-from rageval_spec.spec.blocks.gates import (
-    GateNode,
-    NamedMetric,
-    check_percentages,
-    check_stopping,
-    name_metrics,
-    resolve_gates,
-)
+from rageval_spec.spec.blocks.gates import GateNode, NamedMetric
 from rageval_spec.spec.blocks.input_files import check_history, find_lacking_parts, find_missing, find_shared_files
 from rageval_spec.spec.blocks.plugin_lookup import adopt_former_keys
 from rageval_spec.spec.blocks.question_weights import KEYS as DESIGN_KEYS
@@ -159,16 +153,16 @@ def _load_tree(
     places = list_places(tree, tree.place)
     diagnostics += [*filled.diagnostics, *checked.diagnostics, *add_defaults(checked, places, folder)]
     diagnostics += check_references(checked, tree, places)
-    diagnostics += name_metrics(checked)
-    gates, dangling = resolve_gates(checked, checked.gates, checked.partial_gates, places)
+    diagnostics += gate_blocks.name_metrics(checked)
+    gates, dangling = gate_blocks.resolve_gates(checked, checked.gates, checked.partial_gates, places)
     bands, unbanded = _resolve_bands(checked, gates, places)
-    diagnostics += [*dangling, *unbanded, *check_percentages(checked, places)]
+    diagnostics += [*dangling, *unbanded, *gate_blocks.check_percentages(checked, places)]
     has_all_slices = "slices" not in checked.incomplete
     diagnostics += check_slices(checked.slices, checked.gates, places, is_complete=has_all_slices)
     if checked.spec is not None:
         diagnostics += check_history(checked.spec.history, places, folder)
         by_index = dict(zip(checked.gates, gates, strict=True))
-        diagnostics += check_stopping(checked.spec.stopping, checked, by_index, places)
+        diagnostics += gate_blocks.check_stopping(checked.spec.stopping, checked, by_index, places)
         datasets = checked.names.get("datasets") if "datasets" in tree.entries else None
         diagnostics += check_weight_keys(checked.spec, datasets, places, folder, check_files=check_files)
     if check_files:

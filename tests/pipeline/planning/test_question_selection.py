@@ -17,13 +17,12 @@ import pytest
 from rageval_spec.data.tables import Collection
 from rageval_spec.errors import DataError
 from rageval_spec.pipeline.planning.question_selection import (
-    asked_ids,
-    judged_ids,
     judged_queries,
     list_ids,
     queries_to_ask,
     restrict,
     shuffle,
+    sorted_ids,
 )
 from rageval_spec.runner import Options, plan, run
 
@@ -96,10 +95,10 @@ def asked(collection: Collection) -> list[str]:
 
 def test_rankings_are_evaluated_on_judged_queries_in_the_order_of_the_qrels() -> None:
     judged = judged_queries(collect(["q3", "q1", "q3", "q9"]))
-    assert judged_ids(judged)["query_id"].to_list() == ["q1", "q3", "q9"]
+    assert sorted_ids(judged.qrels)["query_id"].to_list() == ["q1", "q3", "q9"]
     assert asked(judged) == ["q1", "q3"]
     first = judged_queries(collect(["q3", "q1", "q3", "q9"]), 1)
-    assert judged_ids(first)["query_id"].to_list() == ["q3"]
+    assert sorted_ids(first.qrels)["query_id"].to_list() == ["q3"]
     assert asked(first) == ["q3"]
 
 
@@ -126,7 +125,7 @@ def test_with_gold_answers_all_queries_are_asked_else_the_judged_ones_else_all(
 
 
 def test_asked_ids_are_sorted() -> None:
-    assert asked_ids(collect(None, queries={"b": "", "a": ""}))["query_id"].to_list() == ["a", "b"]
+    assert sorted_ids(collect(None, queries={"b": "", "a": ""}).queries)["query_id"].to_list() == ["a", "b"]
 
 
 def test_a_dataset_without_queries_has_nothing_to_ask() -> None:

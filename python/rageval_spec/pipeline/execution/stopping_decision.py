@@ -223,7 +223,6 @@ class RoundPairs(NamedTuple):
 
     @property
     def shared(self) -> int:
-        """How many questions have a value in both."""
         return sum(pair is not None for pair in self.values.values())
 
     def subtract(self, factor: float = 1.0) -> dict[str, float]:
@@ -266,7 +265,6 @@ class Round:
 
     @property
     def dataset(self) -> str:
-        """The name of the dataset."""
         return self.evaluated.collection.name
 
     @cached_property
@@ -376,18 +374,16 @@ def list_bound_looks(
     gate: GateNode, metric: Metric[Any], column: Column, population: int, scale: BandScale | None
 ) -> Iterator[Look]:
     """The looks at `min`, `max`, `target` and `at_least`."""
-    values = list_values(column)
-    bounds = range_of(metric)
-    if gate.min is not None:
-        yield Look(values, population, gate.min, bounds)
-    if gate.max is not None:
-        yield Look(values, population, gate.max, bounds, passes_above=False)
-    if gate.target is not None:
-        yield Look(values, population, gate.target, bounds, metric.higher_is_better is not False, "warn")
+    bounds: list[tuple[float | None, bool, Counted]] = [
+        (gate.min, True, "fail"),
+        (gate.max, False, "fail"),
+        (gate.target, metric.higher_is_better is not False, "warn"),
+    ]
     if gate.at_least is not None and scale is not None:
-        bound = scale.bound_of(gate.at_least)
-        assert bound is not None, "the spec's check refuses the level without a bound"
-        yield Look(values, population, bound, bounds, passes_above=not scale.lower_is_better)
+        bounds.append((scale.bound_of(gate.at_least), not scale.lower_is_better, "fail"))
+    for bound, passes_above, miss in bounds:
+        if bound is not None:
+            yield Look(list_values(column), population, bound, range_of(metric), passes_above, miss)
 
 
 def list_drops(gate: GateNode) -> list[tuple[Drop, Counted]]:

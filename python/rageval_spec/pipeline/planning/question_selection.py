@@ -117,16 +117,10 @@ def has_judgements(collection: Collection) -> bool:
     return collection.qrels is not None and collection.qrels.height > 0
 
 
-def judged_ids(judged: Collection) -> pl.DataFrame:
-    """The column `query_id` with the queries that rankings are evaluated on, each once, sorted."""
-    assert judged.qrels is not None, "judged_queries refuses a collection without qrels"
-    return judged.qrels.select("query_id").unique().sort("query_id")
-
-
-def asked_ids(asked: Collection) -> pl.DataFrame:
-    """The column `query_id` with the queries that answers are evaluated on, sorted."""
-    assert asked.queries is not None, "queries_to_ask refuses a collection without queries"
-    return asked.queries.select("query_id").sort("query_id")
+def sorted_ids(table: pl.DataFrame | None) -> pl.DataFrame:
+    """The column `query_id` of queries or qrels that are evaluated, each id once, sorted."""
+    assert table is not None, "a collection without queries and qrels is refused"
+    return table.select("query_id").unique().sort("query_id")
 
 
 _SIZE = 16

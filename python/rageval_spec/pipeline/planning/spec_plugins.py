@@ -12,20 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from rageval_spec import plugin as contracts
 from rageval_spec import registry, signals
-from rageval_spec.plugin import (
-    AnswerMetric,
-    ChatModel,
-    Context,
-    Dataset,
-    Judge,
-    Labels,
-    Metric,
-    Model,
-    Node,
-    Report,
-    System,
-)
+from rageval_spec.plugin import AnswerMetric, Context, Judge, Metric, Model, Node, System
 from rageval_spec.plugin.block_names import names_in, order_by_reference
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.plugin.plugin import ResumeRule, say_nothing
@@ -46,14 +35,14 @@ class SpecPlugins:
         sources: systems that are not evaluated, but whose runs the evaluated ones read.
     """
 
-    datasets: Mapping[str, Dataset[Any]]
+    datasets: Mapping[str, contracts.Dataset[Any]]
     models: Mapping[str, Model[Any]]
     judges: Mapping[str, Judge[Any]]
-    labels: Mapping[str, Labels[Any]]
+    labels: Mapping[str, contracts.Labels[Any]]
     sources: Mapping[str, System[Any]]
     systems: Mapping[str, System[Any]]
     metrics: Mapping[str, Metric[Any]]
-    reports: tuple[Report[Any], ...]
+    reports: tuple[contracts.Report[Any], ...]
 
     def system(self, name: str) -> System[Any]:
         return self.systems[name] if name in self.systems else self.sources[name]
@@ -153,7 +142,7 @@ def stop_calls(parts: SpecPlugins) -> Iterator[None]:
         yield
     except BaseException:
         for model in parts.models.values():
-            if isinstance(model, ChatModel):
+            if isinstance(model, contracts.ChatModel):
                 model.stop()
         raise
 

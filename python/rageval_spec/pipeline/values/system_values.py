@@ -12,7 +12,7 @@ from rageval_spec import kernels
 from rageval_spec.data.outcomes import Note
 from rageval_spec.errors import DataError, no_exit
 from rageval_spec.pipeline.planning.plan import StepTask, SystemFailure, TaskResult, explain
-from rageval_spec.pipeline.planning.question_selection import asked_ids, has_judgements, judged_ids
+from rageval_spec.pipeline.planning.question_selection import has_judgements, sorted_ids
 from rageval_spec.pipeline.values import answer_values as measuring
 from rageval_spec.pipeline.values import ranking_values as values
 from rageval_spec.pipeline.values.answer_values import context_notes, metric_notes, ranking_notes
@@ -61,7 +61,7 @@ def give_up(
     """An error for every query and metric, except for the metrics whose values are `known`."""
     dataset = opened.collection.name
     failure = SystemFailure(dataset, system, explain(error), error)
-    ids = asked_ids(opened.asked) if system in opened.answering else judged_ids(opened.collection)
+    ids = sorted_ids(opened.asked.queries if system in opened.answering else opened.collection.qrels)
     table = values.error_values(ids, failure.message)
     frames = [values.label(known.get(name, table), dataset, system, name) for name in materials.parts.metrics]
     return TaskResult(values.concatenate(frames), (failure.note(),), (failure,), error)
@@ -229,9 +229,9 @@ def _compute(cells: _Cells, run: pl.DataFrame | None, name: str, metric: object)
             raise TypeError(f"{type(metric).__name__} is neither a RankingMetric nor a TableMetric")
         with no_exit():
             computed = metric.compute(cells.collection, run)
-        table = values.check_values(computed, judged_ids(cells.collection))
+        table = values.check_values(computed, sorted_ids(cells.collection.qrels))
     except Exception as error:
-        return values.error_values(judged_ids(cells.collection), cells.fail(error, name))
+        return values.error_values(sorted_ids(cells.collection.qrels), cells.fail(error, name))
     failed = table.filter(status="error")["reason"]
     if len(failed):
         note = measuring.failure_note(len(failed), table.height, failed[0])

@@ -162,16 +162,13 @@ def check_tree(tree: yaml_tree.YamlMapping, secrets: Mapping[str, str], folder: 
         if section in tree.entries or f"did you mean '{section}'?" not in misspelt:  # else it is not missing
             checker.check_mapping(section, tree.entries.get(section))
     for section in spec_node.LISTED_SECTIONS:
-        checker.check_list(section, _entry_or_default(tree, section))
+        default = spec_node.SpecNode.model_fields[section].get_default()
+        entry = tree.entries.get(section)
+        if entry is None and isinstance(default, tuple):
+            words: list[yaml_tree.YamlNode] = [yaml_tree.YamlScalar(tree.place, word, word) for word in default]
+            entry = yaml_tree.YamlEntry(tree.place, yaml_tree.YamlSequence(tree.place, words))
+        checker.check_list(section, entry)
     return checker.checked
-
-
-def _entry_or_default(tree: yaml_tree.YamlMapping, section: str) -> yaml_tree.YamlEntry | None:
-    default = spec_node.SpecNode.model_fields[section].get_default()
-    if section in tree.entries or not isinstance(default, tuple):
-        return tree.entries.get(section)
-    words: list[yaml_tree.YamlNode] = [yaml_tree.YamlScalar(tree.place, word, word) for word in default]
-    return yaml_tree.YamlEntry(tree.place, yaml_tree.YamlSequence(tree.place, words))
 
 
 class _Checker:

@@ -74,8 +74,18 @@ class _Finding(NamedTuple):
 
 def explain(block: CheckedBlock, errors: Sequence[ErrorDetails]) -> list[Diagnostic]:
     """A diagnostic for each error, except errors that follow from an earlier one on the same value."""
-    located = [_locate(block, error) for error in errors]
-    findings = _without_renamed(block, [finding for finding in located if not _is_consequence(finding)])
+    findings = [
+        finding
+        for finding in (_locate(block, error) for error in errors)
+        # A list can be too short only because pydantic does not count wrong entries, which have their own errors.
+        if finding.kind != "too_short" or _length(finding.node) < finding.context["min_length"]
+    ]
+    meant = {  # the missing keys of which an unknown key in the same block is a misspelling
+        (finding.path[:-1], _suggest_key(str(finding.path[-1]), _known_keys(block, finding)))
+        for finding in findings
+        if finding.kind == "extra_forbidden"
+    }
+    findings = [f for f in findings if not f.missing or (f.path, f"did you mean '{f.missing}'?") not in meant]
     diagnostics = [_explain_one(block, one) for one in findings if one.branch is None and not _is_faulty(one)]
     branches: dict[KeyPath, list[_Finding]] = {}
     for finding in findings:
@@ -85,15 +95,6 @@ def explain(block: CheckedBlock, errors: Sequence[ErrorDetails]) -> list[Diagnos
         if not any(map(_is_faulty, group)):
             diagnostics += _explain_branches(block, group)
     return diagnostics
-
-
-def _without_renamed(block: CheckedBlock, findings: Sequence[_Finding]) -> list[_Finding]:
-    """The findings without missing keys of which an unknown key in the same block is a misspelling."""
-    unknown = [finding for finding in findings if finding.kind == "extra_forbidden"]
-    meant = {
-        (finding.path[:-1], _suggest_key(str(finding.path[-1]), _known_keys(block, finding))) for finding in unknown
-    }
-    return [f for f in findings if not f.missing or (f.path, f"did you mean '{f.missing}'?") not in meant]
 
 
 def list_keys(model: type[BaseModel]) -> tuple[str, ...]:
@@ -121,12 +122,6 @@ def diagnose_secret(place: TextPlace) -> Diagnostic:
     """A diagnostic for a secret in a key whose type is not `Secret`."""
     message = "a secret cannot be used here, because reports and stored keys show this text"
     return place.diagnose(message, "secret", "if it is not a secret, write ${VAR}")
-
-
-def _is_consequence(finding: _Finding) -> bool:
-    """Whether a list is too short only because pydantic does not count wrong entries, which have their own errors."""
-    least = finding.context.get("min_length")
-    return finding.kind == "too_short" and isinstance(least, int) and _length(finding.node) >= least
 
 
 def _is_faulty(finding: _Finding) -> bool:
