@@ -24,8 +24,7 @@ from rageval_spec.history.saved_evaluations import FOLDER, save_evaluation
 from rageval_spec.pipeline.cost_estimate import ExpectedCalls, expect
 from rageval_spec.pipeline.execution.execution import Execution, execute
 from rageval_spec.pipeline.execution.question_clusters import check_question_columns
-from rageval_spec.pipeline.execution.runs import Timing
-from rageval_spec.pipeline.execution.step_computation import Work
+from rageval_spec.pipeline.execution.runs import Timing, Work
 from rageval_spec.pipeline.execution.stopping_decision import Stopper
 from rageval_spec.pipeline.gating.gate_outcomes import find_baselines
 from rageval_spec.pipeline.people_labels import LabelMatches, dump_matches, match_labels, render_matches

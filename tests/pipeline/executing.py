@@ -9,7 +9,7 @@ import polars as pl
 
 from rageval_spec.engines.local import Local, LocalNode
 from rageval_spec.pipeline.execution.execution import Execution, execute
-from rageval_spec.pipeline.execution.step_computation import Work
+from rageval_spec.pipeline.execution.runs import Work
 from rageval_spec.pipeline.planning.plan import make_plan
 from rageval_spec.pipeline.planning.spec_plugins import build_parts
 from rageval_spec.plugin import Context

@@ -208,7 +208,6 @@ def _list_homonyms(name: str, found: Sequence[tuple[registry.Section, str]], for
 
 
 def list_sections() -> str:
-    """The words of every section, without what they mean."""
     width = max(map(len, registry.SECTIONS)) + 2
     lines = [
         fill(", ".join(registry.words(section)), WIDTH, initial_indent=f"{section:<{width}}",
@@ -257,7 +256,6 @@ def describe_plugin(section: registry.Section, name: str) -> str:
 
 
 def describe_plugin_as_json(section: registry.Section, name: str) -> str:
-    """What `describe_plugin` says, as a JSON object."""
     word = find_word(section, name)
     plugin = load(section, word)
     schema = plugin.node_type.model_json_schema(by_alias=True)
@@ -413,7 +411,6 @@ def indent_paragraph(text: str, mark: str = "") -> str:
 
 
 def tabulate(models: Sequence[KnownModel]) -> str:
-    """A table of the models, one line each, as wide as its content."""
     heads = ("Model", *models[0].columns)
     rows = [heads, *((model.name, *model.columns.values()) for model in models)]
     widths = [max(len(row[place]) for row in rows) for place in range(len(heads))]
@@ -422,7 +419,6 @@ def tabulate(models: Sequence[KnownModel]) -> str:
 
 
 def to_json(model: KnownModel) -> dict[str, Any]:
-    """The facts about a model in JSON types."""
     return {
         "name": model.name,
         **{key.lower().replace(" ", "_"): value for key, value in {**model.columns, **model.facts}.items()},
@@ -433,7 +429,6 @@ def to_json(model: KnownModel) -> dict[str, Any]:
 
 
 def describe(model: KnownModel) -> str:
-    """The facts about a model, their sources, and the YAML that uses it."""
     facts = {**model.columns, **model.facts, "Read": model.read.isoformat()}
     width = max(map(len, facts)) + 2
     lines = [f"  {key:<{width}}{value}" for key, value in facts.items() if value]

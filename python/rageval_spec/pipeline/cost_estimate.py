@@ -62,7 +62,6 @@ class LocalReads:
         return f"{_describe_seconds(self.seconds)} ({what} at {_round(rate)} a second, {source})"
 
     def to_json(self) -> dict[str, Any]:
-        """The same in JSON's types."""
         speed = {"tokens_per_second": None, "measured_on": None} if self.speed is None else self.speed._asdict()
         amounts = {"count": self.count, "tokens": self.tokens, "seconds": self.seconds}
         return {"name": self.reader.name, "unit": self.reader.unit, **amounts, **speed}
@@ -115,7 +114,6 @@ class ModelCalls:
     cost: float | None
 
     def to_json(self) -> dict[str, Any]:
-        """The same in JSON's types."""
         tokens = {"input_tokens": self.tokens.input, "output_tokens": self.tokens.output}
         return {"model": self.model, "calls": self.calls, **tokens, "cost": self.cost}
 
@@ -193,7 +191,6 @@ class ExpectedCalls:
         return "\n".join([f"judges on this machine{when}:", *lines, ""])
 
     def to_json(self) -> dict[str, Any]:
-        """The estimate in JSON's types."""
         content = {
             "models": [model.to_json() for model in self.models],
             "questions": dict(self.questions or {}),

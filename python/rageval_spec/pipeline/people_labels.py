@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 M = TypeVar("M")
+_KEYS = ("dataset", "system", "metric", "query_id")
 FEW = 50
 """With fewer labels than this a report says so: the interval is wide."""
 
@@ -85,14 +86,11 @@ def attach_labels(parts: SpecPlugins, evaluation: Evaluation, confidence: float 
     frames: list[pl.DataFrame] = []
     notes: list[Note] = []
     for name, metric in labelled.items():
-        source = str(metric.node.labels)
-        bounds = find_ends(*metric.bounds)
-        problem = None
+        source, bounds, problem = str(metric.node.labels), find_ends(*metric.bounds), None
         try:
             labels = choose_labels(parts.labels[source].read(), name, metric.node.use)
-            joined = join_labels(
-                evaluation, [one for one in labels if one.claim is None], name, parts.labels[source].scale
-            )
+            whole = [one for one in labels if one.claim is None]
+            joined = join_labels(evaluation, whole, name, parts.labels[source].scale)
         except DataError as error:
             problem = str(error)
         else:
@@ -135,7 +133,7 @@ def _take_stored(earlier: Evaluation, name: str) -> list[pl.DataFrame]:
     if earlier.select_samples("answer")["answer"].drop_nulls().len():
         return []
     rows = earlier.values.filter(pl.col("metric") == name, pl.col(LABEL).is_not_null())
-    return [rows.select("dataset", "system", "metric", "query_id", LABEL, LABEL_WEIGHT)]
+    return [rows.select(*_KEYS, LABEL, LABEL_WEIGHT)]
 
 
 def _make_frame(joined: Joined, bounds: tuple[float, float]) -> pl.DataFrame:
@@ -159,8 +157,7 @@ def _join(values: pl.DataFrame, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
     if not frames:
         return values.with_columns(pl.lit(None, pl.Float64).alias(name) for name in (LABEL, LABEL_WEIGHT))
-    keys = ["dataset", "system", "metric", "query_id"]
-    return values.join(pl.concat(frames), on=keys, how="left", maintain_order="left")
+    return values.join(pl.concat(frames), on=_KEYS, how="left", maintain_order="left")
 
 
 def _describe(joined: Joined, labels: Sequence[Label], source: str) -> Iterator[Note]:
@@ -231,7 +228,6 @@ class LabelMatches:
 
 
 def render_matches(matches: Sequence[LabelMatches]) -> str:
-    """The counts as lines of text."""
     return "".join(f"{one}\n" for one in matches)
 
 
@@ -272,21 +268,12 @@ def _list_answers(parts: SpecPlugins, limit: int | None) -> Iterator[tuple[tuple
 
 
 def _match(name: str, source: str, labels: list[Label], answers: _Answers) -> LabelMatches:
-    datasets, systems = ([*dict.fromkeys(key[part] for key in answers)] for part in (0, 1))
-    items = dict.fromkeys(
-        (one.dataset or _only(datasets), one.system or _only(systems), one.query_id, one.answer) for one in labels
-    )
+    several = ([*dict.fromkeys(key[part] for key in answers)] for part in (0, 1))
+    dataset, system = (names[0] if len(names) == 1 else "" for names in several)
+    items = dict.fromkeys((one.dataset or dataset, one.system or system, one.query_id, one.answer) for one in labels)
     counts = dict.fromkeys(("matching", "changed", "unknown", "absent"), 0)
-    for *key, digest in items:
-        known = answers.get((key[0], key[1], key[2]))
-        if (key[0], key[1], key[2]) not in answers:
-            counts["absent"] += 1
-        elif known is None:
-            counts["unknown"] += 1
-        else:
-            counts["matching" if digest in ("", known) else "changed"] += 1
+    for dataset, system, query_id, digest in items:
+        known = answers.get((dataset, system, query_id), "absent")
+        found = "unknown" if known is None else "matching" if digest in ("", known) else "changed"
+        counts["absent" if known == "absent" else found] += 1
     return LabelMatches(name, source, len(items), **counts)
-
-
-def _only(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else ""

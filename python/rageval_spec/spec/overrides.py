@@ -18,20 +18,9 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from rageval_spec.diagnostics import NOWHERE, Diagnostic, suggest
 from rageval_spec.spec.blocks.spec_node import NAMED_SECTIONS, default_blocks
+from rageval_spec.spec.text import yaml_tree
 from rageval_spec.spec.text.places import KeyPath, SourceText, TextPlace, cut, quote
-from rageval_spec.spec.text.yaml_tree import (
-    LARGEST,
-    MAX_DEPTH,
-    MAX_VALUES,
-    UNUSABLE,
-    ScalarValue,
-    YamlEntry,
-    YamlMapping,
-    YamlNode,
-    YamlScalar,
-    YamlSequence,
-    read_yaml,
-)
+from rageval_spec.spec.text.yaml_tree import YamlEntry, YamlMapping, YamlNode, YamlScalar, YamlSequence
 
 Overrides: TypeAlias = Sequence[str] | Mapping[str, Any]
 """`PATH=VALUE` texts, or a dict of paths and values."""
@@ -76,7 +65,7 @@ _Override: TypeAlias = "tuple[list[_Step], YamlNode | None, list[Diagnostic]]"
 def _read_text(source: SourceText) -> _Override:
     """Read `PATH=VALUE`."""
     steps, value_start = _split(source)
-    value, faults = read_yaml(source, value_start)
+    value, faults = yaml_tree.read_yaml(source, value_start)
     if value is None and not faults:
         value = YamlScalar(source.place(value_start), None, "")
     return steps, value, faults
@@ -126,8 +115,8 @@ def _split(source: SourceText, whole: TextPlace | None = None) -> tuple[list[_St
             _refuse(place, "a key is missing in the path", "separate keys and indexes with single dots")
         steps.append(_Step(text.strip(), place))
         start += len(text) + 1
-    if len(steps) > MAX_DEPTH:
-        _refuse(whole or source.place(0, len(path)), f"the path has more than {MAX_DEPTH} levels", None)
+    if len(steps) > yaml_tree.MAX_DEPTH:
+        _refuse(whole or source.place(0, len(path)), f"the path has more than {yaml_tree.MAX_DEPTH} levels", None)
     return steps, len(path) + 1
 
 
@@ -216,40 +205,46 @@ class _Reader:
     def read(self, value: Any, path: KeyPath, depth: int) -> YamlNode:
         self._count += 1
         place = name_place(path, self.name)
-        if depth > MAX_DEPTH:
-            return self._refuse(place, f"the spec is nested more than {MAX_DEPTH} levels deep", "too-deep")
-        if self._count > MAX_VALUES:
-            return self._refuse(place, f"the spec has more than {MAX_VALUES:,} values", "too-large")
+        if depth > yaml_tree.MAX_DEPTH:
+            return self._refuse(place, f"the spec is nested more than {yaml_tree.MAX_DEPTH} levels deep", "too-deep")
+        if self._count > yaml_tree.MAX_VALUES:
+            return self._refuse(place, f"the spec has more than {yaml_tree.MAX_VALUES:,} values", "too-large")
         if isinstance(value, Mapping):
             return self._read_mapping(value, path, place, depth)
         if isinstance(value, (list, tuple)):
             return YamlSequence(place, [self.read(one, (*path, index), depth + 1) for index, one in enumerate(value)])
-        return self._read_scalar(_simplify(value), place)
+        if isinstance(value, os.PathLike):
+            return self._read_scalar(os.fspath(value), place)
+        is_scalar_of_numpy = getattr(value, "shape", None) == () and hasattr(value, "item")
+        return self._read_scalar(value.item() if is_scalar_of_numpy else value, place)
 
     def _read_mapping(self, value: Mapping[Any, Any], path: KeyPath, place: TextPlace, depth: int) -> YamlMapping:
         entries: dict[str, YamlEntry] = {}
         for key, inner in value.items():
             if not isinstance(key, str):
                 self._refuse(place, f"a key must be text, not {cut(repr(key))}", "key", "write it in quotes")
-            elif unusable := UNUSABLE.search(key):
+            elif unusable := yaml_tree.UNUSABLE.search(key):
                 self._refuse(place, f"the character U+{ord(unusable[0]):04X} cannot be part of a key", "character")
-            elif self._count <= MAX_VALUES:
+            elif self._count <= yaml_tree.MAX_VALUES:
                 entries[key] = YamlEntry(name_place((*path, key), self.name), self.read(inner, (*path, key), depth + 1))
         return YamlMapping(place, entries)
 
     def _read_scalar(self, value: Any, place: TextPlace) -> YamlScalar:
-        if isinstance(value, str) and (unusable := UNUSABLE.search(value)):
+        if isinstance(value, str) and (unusable := yaml_tree.UNUSABLE.search(value)):
             return self._refuse(place, f"the character U+{ord(unusable[0]):04X} cannot be part of a value", "character")
         if isinstance(value, float) and not math.isfinite(value):
             return self._refuse(place, f"{value} is not a number that a spec can use", "number")
-        if isinstance(value, (int, float)) and abs(value) > LARGEST:
-            return self._refuse(place, "this number is too large", "number", f"the largest whole number is {LARGEST}")
+        if isinstance(value, (int, float)) and abs(value) > yaml_tree.LARGEST:
+            return self._refuse(
+                place, "this number is too large", "number", f"the largest whole number is {yaml_tree.LARGEST}"
+            )
         if value is not None and not isinstance(value, (str, int, float)):
             kind = type(value).__name__
             return self._refuse(
                 place, f"{quote(kind)} is not a type that a spec can contain", "type", f"write {_TYPES}"
             )
-        return YamlScalar(place, value, _spell(value))
+        text = "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+        return YamlScalar(place, value, text)
 
     def _refuse(self, place: TextPlace, message: str, code: str, hint: str | None = None) -> YamlScalar:
         self.diagnostics.append(place.diagnose(message, code, hint))
@@ -259,18 +254,3 @@ class _Reader:
 def name_place(path: KeyPath, name: str) -> TextPlace:
     """The place of a value that is in no text: its key path, or `name` for the whole spec."""
     return TextPlace(cut(".".join(map(str, path))) if path else name, NOWHERE, "")
-
-
-def _simplify(value: Any) -> Any:
-    """Paths as text, and numpy's scalars as Python's."""
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    is_scalar = getattr(value, "shape", None) == () and hasattr(value, "item")
-    return value.item() if is_scalar else value
-
-
-def _spell(value: ScalarValue) -> str:
-    """The value as YAML writes it."""
-    if value is None:
-        return "null"
-    return str(value).lower() if isinstance(value, bool) else str(value)

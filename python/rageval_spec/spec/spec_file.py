@@ -257,7 +257,6 @@ def _decode(data: bytes, name: str) -> str:
 
 
 def _explain_top(source: SourceText, root: yaml_tree.YamlNode | None, explained: bool) -> Iterator[Diagnostic]:
-    """Why a text is not a spec at all."""
     if root is None and explained:
         return
     if root is None or (isinstance(root, yaml_tree.YamlScalar) and root.value is None):

@@ -1,6 +1,6 @@
 """Executes the plan: loads each table from the store or has it computed, until every query has its values.
 
-The engine maps `step_computation.compute` over the steps; only this side loads from the store and saves to it. A
+The engine maps `runs.compute` over the steps; only this side loads from the store and saves to it. A
 system that fails does not stop the others: its values get the status "error" with the reason, and the failure is
 reported. A dataset that cannot be read stops the evaluation, because without it the queries are unknown.
 """
@@ -15,8 +15,7 @@ from rageval_spec.data.datasets import EvaluatedQueries
 from rageval_spec.data.outcomes import AskedQuestions, Note, TakenOver
 from rageval_spec.data.tables import ASKED, only_queries
 from rageval_spec.errors import DataError, RagevalError
-from rageval_spec.pipeline.execution.runs import RunTables, TimedRun, Timing
-from rageval_spec.pipeline.execution.step_computation import Work
+from rageval_spec.pipeline.execution.runs import RunTables, TimedRun, Timing, Work
 from rageval_spec.pipeline.execution.stopping_decision import Failed, Round, Stopper
 from rageval_spec.pipeline.planning.plan import StepTask, SystemFailure, TaskResult
 from rageval_spec.pipeline.planning.preflight import list_labelled

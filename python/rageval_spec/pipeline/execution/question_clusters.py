@@ -10,7 +10,7 @@ from rageval_spec.data.datasets import Design, DesignSummary, EvaluatedQueries, 
 from rageval_spec.data.outcomes import Note
 from rageval_spec.diagnostics import Diagnostic, SpecError, suggest
 from rageval_spec.pipeline.execution.execution import list_evaluated
-from rageval_spec.pipeline.execution.step_computation import Work
+from rageval_spec.pipeline.execution.runs import Work
 from rageval_spec.pipeline.values import slice_membership
 from rageval_spec.reading.production_mix import LARGEST, SLICE, MixRow, ProductionMix, read_mix
 from rageval_spec.spec.blocks.question_weights import CLUSTER, WEIGHT, WEIGHTS, find_key

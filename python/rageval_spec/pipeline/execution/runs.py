@@ -1,24 +1,88 @@
-"""The runs of one dataset's systems, from the store or newly retrieved."""
+"""The inputs of an execution, and the runs of one dataset's systems, from the store or newly retrieved.
+
+An engine maps `compute` over the tasks of an execution. It computes the table of a step and never touches the stored
+tables.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data import tables
 from rageval_spec.data.outcomes import Note
 from rageval_spec.errors import DataError, RagevalError, StoreWarning
-from rageval_spec.pipeline.planning.plan import PlanStep, RunShare, StepTask, TaskResult, explain
+from rageval_spec.pipeline.execution.stopping_decision import Stopper
+from rageval_spec.pipeline.planning.plan import EvaluationPlan, PlanStep, RunShare, StepTask, TaskResult, explain
+from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
+from rageval_spec.pipeline.values.ranking_values import retrieve_run
+from rageval_spec.pipeline.values.sample_tables import answer_queries
+from rageval_spec.pipeline.values.step_inputs import Materials, OpenedDataset
+from rageval_spec.pipeline.values.system_values import compute_values
+from rageval_spec.plugin import Engine
 from rageval_spec.plugin.block_names import names_in
+from rageval_spec.plugin.budget import Budget
+from rageval_spec.spec.blocks.spec_node import Spec
+from rageval_spec.store.store import Store
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from rageval_spec.pipeline.execution.step_computation import Work
-    from rageval_spec.pipeline.values.step_inputs import OpenedDataset
+
+_COMPUTE: dict[str, Callable[[Materials, StepTask], TaskResult]] = {
+    "retrieve": retrieve_run,
+    "answer": answer_queries,
+    "evaluate": compute_values,
+}
+
+
+def compute(materials: Materials, task: StepTask) -> TaskResult:
+    """Compute a task, in this process or another one. If it fails, `error` of the result says why."""
+    try:
+        return _COMPUTE[task.step.kind](materials, task)
+    except Exception as error:
+        return TaskResult(error=error)
+
+
+def _say_nothing(text: str) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Work:
+    """Everything that an execution needs. `announce` is called with what is being done.
+
+    `stopper` decides when enough questions were asked; without one, all questions are asked.
+    """
+
+    spec: Spec
+    parts: SpecPlugins
+    plan: EvaluationPlan
+    store: Store
+    engine: Engine[Any]
+    limit: int | None = None
+    announce: Callable[[str], None] = _say_nothing
+    budget: Budget = field(default_factory=Budget)
+    stopper: Stopper | None = None
+    _materials: Materials | None = None
+
+    @cached_property
+    def materials(self) -> Materials:
+
+        return self._materials or Materials(self.spec, self.parts, self.limit, self.budget, self.store.folder)
+
+    def narrow(self, metrics: Container[str]) -> Work:
+        """The same with only these metrics; the datasets that are open are shared."""
+        materials = self.materials.narrow(metrics)
+        return replace(self, spec=materials.spec, parts=materials.parts, _materials=materials)
+
+    def map(self, tasks: Sequence[StepTask]) -> Iterator[TaskResult]:
+        """Let the engine compute the tasks; yields their results in the same order."""
+        return self.engine.map(partial(compute, self.materials), tasks)
 
 
 _FORMAT = 2

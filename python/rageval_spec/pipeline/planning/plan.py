@@ -68,7 +68,6 @@ class PlanStep:
 
     @cached_property
     def digests(self) -> tuple[str, ...]:
-        """The fingerprint of each input file."""
         return tuple(map(self.fingerprint, self.inputs))
 
     @cached_property
@@ -93,7 +92,6 @@ class EvaluationPlan:
     steps: tuple[PlanStep, ...]
 
     def of(self, kind: StepKind) -> tuple[PlanStep, ...]:
-        """The steps of one kind."""
         return tuple(step for step in self.steps if step.kind == kind)
 
     def retrieval(self, dataset: str, system: str) -> PlanStep:
@@ -102,7 +100,6 @@ class EvaluationPlan:
         return next(step for step in steps if (step.dataset, step.system) == (dataset, system))
 
     def evaluation(self, dataset: str, system: str) -> PlanStep:
-        """The step that computes a system's values on a dataset."""
         return next(step for step in self.of("evaluate") if (step.dataset, step.system) == (dataset, system))
 
     def render(self, has: Callable[[str], bool]) -> str:
@@ -250,7 +247,6 @@ class _Planner:
 
 
 def package_version() -> str:
-    """The version of this package, including its kernels."""
     from importlib.metadata import version
 
     return version("rageval-spec")
@@ -261,18 +257,15 @@ def _content(section: registry.Section, plugin: Plugin[Any]) -> dict[str, Any]:
 
 
 def _describe(step: PlanStep, has: Callable[[str], bool]) -> dict[str, Any]:
+    inputs = [
+        {"key": ".".join(map(str, file.key)), "file": file.path.name, "sha256": digest}
+        for file, digest in zip(step.inputs, step.digests, strict=True)
+    ]
     return {
-        "kind": step.kind,
-        "title": step.title,
-        "dataset": step.dataset,
-        "system": step.system,
-        "key": step.key,
+        **{name: getattr(step, name) for name in ("kind", "title", "dataset", "system", "key")},
         "state": state_of(step, has),
         "content": step.content,
-        "inputs": [
-            {"key": ".".join(map(str, file.key)), "file": file.path.name, "sha256": digest}
-            for file, digest in zip(step.inputs, step.digests, strict=True)
-        ],
+        "inputs": inputs,
         "after": [before.key for before in step.after],
     }
 
@@ -307,8 +300,7 @@ class TaskResult:
         table: the run, the answers or the values; None if there is none, and `error` then says why.
         notes: notes; those on runs and answers need not name the dataset and the system.
         failures: the metrics, or the system, that gave no values.
-        share: the cost of a retrieval.
-        queries: the number of queries of a retrieval.
+        share, queries: the cost of a retrieval, and its number of queries.
         taken_over: the answers that were not asked now.
     """
 
@@ -337,7 +329,6 @@ class SystemFailure:
         return f"{what} on {self.dataset}: {self.message}"
 
     def note(self) -> Note:
-        """The failure as a note for readers of the results."""
         message = f"{self.metric}: {self.message}" if self.metric else self.message
         return Note("failed", message, self.dataset, self.system)
 

@@ -113,7 +113,6 @@ def queries_to_ask(whole: Collection, limit: int | None = None) -> Collection:
 
 
 def has_judgements(collection: Collection) -> bool:
-    """Whether any document is judged for any query."""
     return collection.qrels is not None and collection.qrels.height > 0
 
 

@@ -241,7 +241,6 @@ def _advise(metric: AnswerMetric[Any], samples: Sequence[Sample]) -> str:
 
 
 def label(note: Note, metric: str) -> Note:
-    """The note with the metric's name."""
     return replace(note, message=f"{metric}: {note.message}")
 
 
@@ -278,19 +277,21 @@ def lacks_most(cell: Aggregate) -> bool:
 
 def coverage_notes(aggregates: Sequence[Aggregate], metrics: Mapping[str, Metric[Any]]) -> list[Note]:
     """A warning for each mean that covers fewer than half of the queries."""
+    lacking = [cell for cell in aggregates if lacks_most(cell) and not metrics[cell.metric].is_partial]
     return [
-        Note(
+        _warn(
+            cell,
             "mostly_unscored",
-            f"{cell.metric}: only {cell.scored} of {count_noun(cell.total, 'query', 'queries')} could be scored; "
-            "the number does not cover the others",
-            cell.dataset,
-            cell.system,
+            f"only {cell.scored} of {count_noun(cell.total, 'query', 'queries')} could be scored; the number does not "
+            "cover the others",
             cell.total - cell.scored,
-            "warning",
         )
-        for cell in aggregates
-        if lacks_most(cell) and not metrics[cell.metric].is_partial
+        for cell in lacking
     ]
+
+
+def _warn(cell: Aggregate, code: str, message: str, count: int | None = None) -> Note:
+    return Note(code, f"{cell.metric}: {message}", cell.dataset, cell.system, count, "warning")
 
 
 def range_notes(aggregates: Sequence[Aggregate], metrics: Mapping[str, Metric[Any]]) -> list[Note]:
@@ -306,13 +307,11 @@ def range_notes(aggregates: Sequence[Aggregate], metrics: Mapping[str, Metric[An
         for name in dict.fromkeys(unknown)
     ]
     return free + [
-        Note(
+        _warn(
+            cell,
             "outside_range",
-            f"{cell.metric}: values lie outside {low:g} to {high:g}, which the metric declares as its range; the "
-            "interval is only of the values seen",
-            cell.dataset,
-            cell.system,
-            level="warning",
+            f"values lie outside {low:g} to {high:g}, which the metric declares as its range; the interval is only of "
+            "the values seen",
         )
         for cell in drawn
         for low, high in [metrics[cell.metric].bounds]
@@ -322,17 +321,10 @@ def range_notes(aggregates: Sequence[Aggregate], metrics: Mapping[str, Metric[An
 
 def uncovered_notes(aggregates: Sequence[Aggregate]) -> list[Note]:
     """A warning for each weighted mean that leaves out a part of production, because none of it could be scored."""
+    shares = [(cell, 0.0 if cell.design is None else cell.design.uncovered) for cell in aggregates]
+    told = "of production has no scored question; the mean is of the rest"
     return [
-        Note(
-            "uncovered",
-            f"{cell.metric}: {format_percent(cell.design.uncovered)} of production has no scored question; the mean is "
-            "of the rest",
-            cell.dataset,
-            cell.system,
-            level="warning",
-        )
-        for cell in aggregates
-        if cell.design is not None and cell.design.uncovered > _NEGLIGIBLE
+        _warn(cell, "uncovered", f"{format_percent(share)} {told}") for cell, share in shares if share > _NEGLIGIBLE
     ]
 
 
@@ -356,14 +348,12 @@ def context_notes(metrics: Iterable[AnswerMetric[Any]], samples: Sequence[Sample
     There is no warning if no metric reads contexts.
     """
     given = [sample for sample in samples if sample.error is None and sample.contexts is not None]
-    if not given or any(text.strip() for sample in given for text in sample.contexts or ()):
-        return []
-    if not any(metric.needs & {"contexts", "context_ids"} for metric in metrics):
+    is_read = any(metric.needs & {"contexts", "context_ids"} for metric in metrics)
+    if not given or not is_read or any(text.strip() for sample in given for text in sample.contexts or ()):
         return []
     empty = "its contexts are" if len(given) == 1 else f"the contexts of all {len(given)} answers are"
-    message = (
-        f"{empty} empty, so metrics of contexts measure nothing; check the field that the system's key 'contexts' names"
-    )
+    advice = "check the field that the system's key 'contexts' names"
+    message = f"{empty} empty, so metrics of contexts measure nothing; {advice}"
     return [Note("empty_contexts", message, count=len(given), level="warning")]
 
 

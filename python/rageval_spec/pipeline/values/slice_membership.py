@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
@@ -68,23 +69,16 @@ def find_slices(nodes: Sequence[SliceNode], evaluated: Sequence[EvaluatedQueries
     if not nodes:
         return Sliced()
     found = [_divide(nodes, one) for one in evaluated]
-    return Sliced(
-        tuple(slice for one in found for slice in one.slices), tuple(note for one in found for note in one.notes)
-    )
+    return Sliced(tuple(chain(*(one.slices for one in found))), tuple(chain(*(one.notes for one in found))))
 
 
 def find_memberships(slices: Sequence[Slice]) -> pl.DataFrame:
     """`dataset, query_id, slices: list[str]`: the slices of each query that is in any, in their order."""
     import polars as pl
 
-    members = [
-        pl.DataFrame({"query_id": slice.query_ids}, schema={"query_id": pl.String}).select(
-            pl.lit(slice.dataset).alias("dataset"), "query_id", pl.lit(slice.name).alias("slices")
-        )
-        for slice in slices
-    ]
-    empty = pl.DataFrame(schema=dict.fromkeys(("dataset", "query_id", "slices"), pl.String))
-    every = pl.concat([empty, *members])
+    rows = [(slice.dataset, query_id, slice.name) for slice in slices for query_id in slice.query_ids]
+    schema = dict.fromkeys(("dataset", "query_id", "slices"), pl.String)
+    every = pl.DataFrame(rows, schema=schema, orient="row")
     return every.group_by("dataset", "query_id", maintain_order=True).agg("slices")
 
 
@@ -154,7 +148,6 @@ class _Collected:
 
 
 def _divide(nodes: Sequence[SliceNode], evaluated: EvaluatedQueries) -> Sliced:
-    """The slices of one dataset."""
     columns = tuple(dict.fromkeys(column for node in nodes for column in node.columns))
     collected = [_Collected(node) for node in nodes]
     total, absent = 0, dict.fromkeys(columns, 0)

@@ -54,7 +54,6 @@ def resolve_bands(checked: CheckedSpec, places: Places) -> tuple[dict[str, BandS
 def check_levels(
     gates: Sequence[tuple[int, GateNode]], bands: Mapping[str, BandScale], places: Places
 ) -> Iterator[Diagnostic]:
-    """Check the words of `at_least`, for gates whose metric exists."""
     for index, gate in gates:
         if gate.at_least is None:
             continue
@@ -72,7 +71,6 @@ def check_levels(
 
 
 def check_diagnosis(checked: CheckedSpec, places: Places) -> Iterator[Diagnostic]:
-    """Check the names and thresholds of `diagnosis:`."""
     if checked.spec is None or "diagnosis" not in checked.spec.model_fields_set:
         return
     node, names = checked.spec.diagnosis, [*checked.metrics]

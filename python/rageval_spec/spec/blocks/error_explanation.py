@@ -355,7 +355,6 @@ def _explain_mismatch(
 
 
 def _hint_name(node: yaml_tree.YamlNode, section: ReferredSection) -> str:
-    """A hint for a key that takes the name of one block."""
     if isinstance(node, yaml_tree.YamlMapping):
         return f"declare the block with a name under '{section}:', and write the name here"
     if isinstance(node, yaml_tree.YamlSequence):
@@ -365,7 +364,6 @@ def _hint_name(node: yaml_tree.YamlNode, section: ReferredSection) -> str:
 
 
 def _hint_names(block: CheckedBlock, finding: _Finding) -> str | None:
-    """A hint for a key that takes a mapping or a list of names."""
     if getattr(node := finding.node, "value", "") is None:
         return None
     if block.model is SpecNode and len(finding.path) == 1 and finding.path[0] in NAMED_SECTIONS:
@@ -450,7 +448,6 @@ def models_at(model: type[BaseModel], path: KeyPath) -> Iterator[type[BaseModel]
 
 
 def named_section(model: type[BaseModel], path: KeyPath) -> ReferredSection | None:
-    """The section whose names a key path takes, if any."""
     return next((arm.section for arm in _types_at(model, path) if isinstance(arm, Reference)), None)
 
 

@@ -57,5 +57,4 @@ class PluginBlocks:
             yield from ((block, found) for found in list_references(block.node, written_only=True))
 
     def of(self, section: registry.Section) -> list[PluginBlock]:
-        """The blocks of a section, in the order of the spec."""
         return [block for block in self.blocks if block.section == section]

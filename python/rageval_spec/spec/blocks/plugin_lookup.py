@@ -62,7 +62,6 @@ def find_plugin(section: registry.Section, node: YamlNode, place: TextPlace) -> 
 
 
 def _suggest_block(section: registry.Section, text: str) -> str:
-    """The block to write instead of a text."""
     words = registry.words(section)
     if section == "models" and text in DEFAULT_MODELS:
         return f"'{text}' needs no declaration; remove it, or write {{use: onnx, model: {text}}}"
@@ -125,7 +124,6 @@ def _fold(text: str) -> str:
 
 
 def _load(section: registry.Section, word: str) -> type[Plugin[Node]] | None:
-    """The plugin class of a word, or None if it cannot be loaded."""
     try:
         plugin: type[Plugin[Node]] = registry.load(section, word)
     except UsageError:

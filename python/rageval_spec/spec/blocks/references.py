@@ -44,7 +44,6 @@ def check_references(checked: PluginBlocks, tree: YamlMapping, places: Places) -
 
 
 def _place(tree: YamlMapping, places: Places, block: PluginBlock, found: NamedBlock) -> TextPlace:
-    """Where a block names another."""
     path = (*block.path, *found.path)
     if found.is_key:
         owner = child(tree, path[:-1])
@@ -81,7 +80,6 @@ def _warn_of_unused(checked: PluginBlocks, doubtful: set[str]) -> Iterator[Diagn
 
 
 def _suggest(checked: PluginBlocks, block: PluginBlock, found: NamedBlock) -> str:
-    """What to write instead of an undeclared name."""
     others = [name for name in checked.names[found.section] if (found.section, name) != (block.section, block.name)]
     known = [*dict.fromkeys((*others, *spec_node.default_blocks(found.section)))]
     return (

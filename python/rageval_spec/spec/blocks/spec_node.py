@@ -300,13 +300,11 @@ class LimitsNode(SpecBlock):
 
     @property
     def call_limits(self) -> CallLimits:
-        """How many calls may be made to systems and to models."""
         if isinstance(self.max_calls, CallsNode):
             return CallLimits(self.max_calls.systems, self.max_calls.models)
         return CallLimits(self.max_calls, self.max_calls)
 
     def budget(self, *, retry_failed: bool = False) -> Budget:
-        """An unspent budget with these limits."""
         errors: int | float | None = (
             float(self.max_errors.rstrip("% ")) / 100 if isinstance(self.max_errors, str) else self.max_errors
         )

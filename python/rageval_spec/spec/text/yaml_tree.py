@@ -274,7 +274,6 @@ class _Builder:
         self._documents = 0
 
     def build(self, text: str) -> None:
-        """Follow the parser to the end of the text."""
         for event in yaml.parse(text, Loader=_LOADER):
             if isinstance(event, yaml.ScalarEvent):
                 self._read_scalar(event)

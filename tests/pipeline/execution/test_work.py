@@ -14,7 +14,7 @@ import pytest
 from rageval_spec import runner
 from rageval_spec.engines.local import Local, LocalNode
 from rageval_spec.errors import DataError
-from rageval_spec.pipeline.execution.step_computation import Work
+from rageval_spec.pipeline.execution.runs import Work
 from rageval_spec.pipeline.planning.plan import StepTask, make_plan
 from rageval_spec.pipeline.planning.spec_plugins import build_parts
 from rageval_spec.pipeline.values import step_inputs
