@@ -46,7 +46,7 @@ from rageval_spec.spec import load
 from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.spec.spec_file import find_spec_origin
 from rageval_spec.store.checkout import CodeState, find_code_state
-from rageval_spec.store.disk import write_atomically
+from rageval_spec.store.disk import write_or_explain
 from rageval_spec.store.store import Store, open_store
 from rageval_spec.threads import map_in_threads
 from rageval_spec.wording import count_noun
@@ -455,14 +455,5 @@ def _keep(outcome: RunOutcome, label: str | None, folder: Path, recorder: Record
 
 
 def write_report(path: Path, content: bytes) -> Path:
-    """Write a file completely or not at all, and return its path.
-
-    Raises:
-        RagevalError: the file cannot be written.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, content)
-    except OSError as error:
-        raise RagevalError(f"{path}: the report could not be written: {error.strerror or error}") from error
-    return path
+    """Write a file completely or not at all, and return its path."""
+    return write_or_explain(path, content, f"{path}: the report could not be written")

@@ -91,23 +91,16 @@ def write(content: str | bytes) -> None:
 
 def write_page(path: Path, page: bytes) -> str:
     """Write a page into a file, and say so."""
-    return _write(path, page, RagevalError, f"{path}: the page could not be written")
+    from rageval_spec.store.disk import write_or_explain
+
+    return f"wrote {write_or_explain(path, page, f'{path}: the page could not be written')}"
 
 
 def write_file(path: Path, content: bytes) -> str:
     """Write the file that an option names, and say so."""
-    return _write(path, content, UsageError, f"{path} cannot be written")
+    from rageval_spec.store.disk import write_or_explain
 
-
-def _write(path: Path, content: bytes, kind: type[RagevalError], complaint: str) -> str:
-    from rageval_spec.store.disk import write_atomically
-
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, content)
-    except OSError as error:
-        raise kind(f"{complaint}: {error.strerror or error}") from error
-    return f"wrote {path}"
+    return f"wrote {write_or_explain(path, content, f'{path} cannot be written', UsageError)}"
 
 
 def write_form(text: str, form: str) -> None:

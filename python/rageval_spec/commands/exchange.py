@@ -25,7 +25,7 @@ from rageval_spec.data.tables import SampleTable
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import PASSED, RagevalError, UsageError, expand_home
 from rageval_spec.progress import ProgressDisplay
-from rageval_spec.store.disk import flush_folder, sweep, write_atomically
+from rageval_spec.store.disk import flush_folder, sweep, write_or_explain
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -275,11 +275,7 @@ def _write_export(exporter: FileTarget[Any], evaluation: Evaluation, output: Pat
         if place.exists() and not force:
             raise UsageError(f"{place} already exists; name another file with -o, or overwrite it with --force")
     for place, content in files.items():
-        try:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(place, content)
-        except OSError as error:
-            raise RagevalError(f"{place}: cannot be written: {error.strerror or error}") from error
+        write_or_explain(place, content, f"{place}: cannot be written")
     return "".join(f"{line}\n" for line in (*(f"wrote {place}" for place in files), *exporter.remarks()))
 
 

@@ -115,14 +115,12 @@ def find_keys(name: str) -> dict[str, Any]:
 
 def describe_spec_keys(keys: Mapping[str, Any]) -> str:
     """A paragraph for each key, with its default."""
-    return "\n".join(
-        indent_paragraph(
-            f"{key}: {value.get('description', '')}"
-            + (f" (default {_spell(value['default'])})" if isinstance(value.get("default"), str | int | float) else ""),
-            "- ",
-        )
-        for key, value in keys.items()
-    ) + "\n"  # fmt: skip
+    lines = []
+    for key, value in keys.items():
+        default = value.get("default")
+        told = f" (default {_spell(default)})" if isinstance(default, str | int | float) else ""
+        lines.append(indent_paragraph(f"{key}: {value.get('description', '')}{told}", "- ") + "\n")
+    return "".join(lines)
 
 
 def find_words(name: str) -> list[tuple[registry.Section, str]]:
@@ -131,13 +129,17 @@ def find_words(name: str) -> list[tuple[registry.Section, str]]:
     The name is a word, or what other tools call it: `csv`, `recip_rank`, `ndcg@10`; or it has its section:
     `datasets.csv`.
     """
+    from rageval_spec.spec.blocks.plugin_lookup import suggest_metric
+
     section, _, rest = name.partition(".")
     if rest and section in registry.SECTIONS:
         return [(section, find_word(section, rest))]
     exact = [(section, name) for section in registry.SECTIONS if name in registry.words(section)]
     if found := exact or [(section, word) for section in registry.SECTIONS if (word := _find_known_as(section, name))]:
         return found
-    raise UsageError(f"there is no word '{name}'; {_suggest_word(name)}")
+    every = tuple(word for section in registry.SECTIONS for word in registry.words(section))
+    hint = suggest_metric(name) or (None if re.search("[@(]", name) else suggest(name, every)) or _suggest_metric(name)
+    raise UsageError(f"there is no word '{name}'; {hint or 'to list all words, run: rageval-spec list'}")
 
 
 def find_word(section: registry.Section, name: str) -> str:
@@ -188,14 +190,6 @@ def _suggest_metric(name: str) -> str | None:
     except UsageError as error:
         return str(error).removeprefix(f"unknown measure '{name}'").removeprefix("; ") or None
     return None
-
-
-def _suggest_word(name: str) -> str:
-    from rageval_spec.spec.blocks.plugin_lookup import suggest_metric
-
-    every = tuple(word for section in registry.SECTIONS for word in registry.words(section))
-    hint = suggest_metric(name) or (None if re.search("[@(]", name) else suggest(name, every)) or _suggest_metric(name)
-    return hint or "to list all words, run: rageval-spec list"
 
 
 def _list_homonyms(name: str, found: Sequence[tuple[registry.Section, str]], form: str) -> str:

@@ -88,16 +88,7 @@ def loads(
     environment: Mapping[str, str] | None = None,
     check_files: bool = True,
 ) -> Spec:
-    """Read a spec from its text.
-
-    Args:
-        path: the spec's name in messages.
-        folder: where relative paths start.
-        overrides, option, environment, check_files: as in `load`.
-
-    Raises:
-        SpecError: the spec is wrong; it holds all diagnostics, sorted by position.
-    """
+    """As `load`, from a text. `path` is the spec's name in messages; relative paths start at `folder`."""
     source = SourceText(path, text.removeprefix("\ufeff"))
     root, diagnostics = yaml_tree.read_yaml(source)
     if not isinstance(root, yaml_tree.YamlMapping):
@@ -114,15 +105,9 @@ def load_dict(
     overrides: Overrides = (),
     environment: Mapping[str, str] | None = None,
 ) -> Spec:
-    """Read a spec from a dict with the content that a YAML file would have. Diagnostics name key paths.
+    """As `loads`, from a dict with the content that a YAML file would have. Diagnostics name key paths.
 
-    Args:
-        content: dicts, lists, text, numbers, booleans and None.
-        path: the spec's name in messages that concern all of it, and its default name.
-        folder, overrides, environment: as in `loads`.
-
-    Raises:
-        SpecError: the spec is wrong; it holds all diagnostics, sorted by key path.
+    `content` has dicts, lists, text, numbers, booleans and None; `path` is also the default name of the spec.
     """
     from rageval_spec.spec.overrides import read_value
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from rageval_spec.errors import DataError
+from rageval_spec.errors import DataError, RagevalError
 
 if TYPE_CHECKING:
     import sqlite3
@@ -67,6 +67,20 @@ def write_atomically(path: Path, content: bytes, temporary_folder: Path | None =
         temporary.unlink(missing_ok=True)
         raise
     flush_folder(path.parent)
+
+
+def write_or_explain(path: Path, content: bytes, complaint: str, kind: type[RagevalError] = RagevalError) -> Path:
+    """Write a file completely or not at all, and the folders above it; returns its path.
+
+    Raises:
+        RagevalError: it cannot be written; the error is of this `kind`, and begins with the complaint.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, content)
+    except OSError as error:
+        raise kind(f"{complaint}: {error.strerror or error}") from error
+    return path
 
 
 def flush_folder(folder: Path) -> None:

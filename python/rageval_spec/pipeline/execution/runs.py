@@ -26,6 +26,7 @@ from rageval_spec.pipeline.values.system_values import compute_values
 from rageval_spec.plugin import Engine
 from rageval_spec.plugin.block_names import names_in
 from rageval_spec.plugin.budget import Budget
+from rageval_spec.plugin.plugin import say_nothing
 from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.store.store import Store
 
@@ -48,10 +49,6 @@ def compute(materials: Materials, task: StepTask) -> TaskResult:
         return TaskResult(error=error)
 
 
-def _say_nothing(text: str) -> None:
-    pass
-
-
 @dataclass(frozen=True)
 class Work:
     """Everything that an execution needs. `announce` is called with what is being done.
@@ -65,7 +62,7 @@ class Work:
     store: Store
     engine: Engine[Any]
     limit: int | None = None
-    announce: Callable[[str], None] = _say_nothing
+    announce: Callable[[str], None] = say_nothing
     budget: Budget = field(default_factory=Budget)
     stopper: Stopper | None = None
     _materials: Materials | None = None

@@ -70,7 +70,7 @@ class Stopper:
         if not gates:
             return "no gate looks at this dataset"
         for gate in gates:
-            reason = explain_undecidable(gate, self._metric(gate))
+            reason = explain_undecidable(gate, self._parts.metrics[gate.metric])
             if reason is not None:
                 return f"the gate on {gate.metric} needs them: {reason}"
         return None
@@ -127,7 +127,7 @@ class Stopper:
 
     def _is_settled(self, gate: GateNode, system: str, done: Round) -> bool:
         """Whether a gate's outcome on a system is certain enough."""
-        metric = self._metric(gate)
+        metric = self._parts.metrics[gate.metric]
         column = done.read(system, gate.metric)
         if column is None:  # the system has no such values, now or later; unless no judged question was drawn yet
             return isinstance(metric, AnswerMetric) or done.has_judged
@@ -157,7 +157,7 @@ class Stopper:
 
     def list_systems(self, gate: GateNode, dataset: str) -> list[str]:
         """The systems on which a gate looks, as far as they can have its metric."""
-        only_answers = isinstance(self._metric(gate), AnswerMetric)
+        only_answers = isinstance(self._parts.metrics[gate.metric], AnswerMetric)
         return [
             name
             for name, system in self._parts.systems.items()
@@ -176,16 +176,13 @@ class Stopper:
                 bounds += systems * sum(getattr(gate, key) is not None for key in _BOUNDS)
                 bounds += systems * len(list_drops(gate))
                 shares += systems * (gate.min_scored > 0)
-                halves += systems * 2 * warns_of_few(gate, self._metric(gate))
+                halves += systems * 2 * warns_of_few(gate, self._parts.metrics[gate.metric])
         error = 1 - self._node.confidence
         return Levels(
             1 - error / max(bounds, 1),
             1 - (1 - _OF_HALVES) * error / max(shares, 1),
             1 - _OF_HALVES * error / max(halves, 1),
         )
-
-    def _metric(self, gate: GateNode) -> Metric[Any]:
-        return self._parts.metrics[gate.metric]
 
 
 def _decide_half(is_half: Look, is_excused: Look, confidence: float) -> tuple[Look, bool | None]:

@@ -50,11 +50,7 @@ def select(spec: Spec, patterns: Sequence[str]) -> tuple[Spec, tuple[Note, ...]]
 
 
 def check_patterns(spec: Spec, patterns: Sequence[str], option: str = "--only {}") -> None:
-    """Refuse a pattern that matches nothing; `option` is how the caller wrote it, with `{}` for the pattern.
-
-    Raises:
-        UsageError: a pattern matches no dataset, system or metric.
-    """
+    """Refuse a pattern that matches no name; `option` is how the caller wrote it, with `{}` for the pattern."""
     names = (*spec.datasets, *spec.systems, *(metric.name for metric in spec.metrics))
     for pattern in patterns:
         if not _matching(names, [pattern]):

@@ -60,11 +60,7 @@ def retrieve_run(materials: Materials, task: StepTask) -> TaskResult:
 
 
 def retrieve(plugin: System[Any], collection: Collection, runs: Mapping[str, pl.DataFrame]) -> Retrieval:
-    """Let a system retrieve, and check its run.
-
-    Raises:
-        DataError: the dataset lacks a part that the system needs, or the run lacks a column.
-    """
+    """Let a system retrieve, and check its run. Raises `DataError` if the dataset or the run lacks a part."""
     for part in sorted(plugin.needs):
         if getattr(collection, part) is None:
             wanted = "a corpus" if part == "corpus" else part

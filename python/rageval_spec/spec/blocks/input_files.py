@@ -111,18 +111,17 @@ def check_history(written: HistoryWord | HistoryNode, places: Places, folder: Pa
 
 
 def _build_blocks(spec: Spec) -> Iterator[PluginBlock]:
-    for section, key, node in _list_nodes(spec):
-        name = key if isinstance(key, str) else node.use
-        plugin = registry.load(section, node.use)(node, Context(name, spec.folder))
-        yield PluginBlock(section, (section, key), name, spec.places.nearest((section, key)), node, plugin)
-
-
-def _list_nodes(spec: Spec) -> Iterator[tuple[registry.Section, str | int, Any]]:
+    nodes: dict[KeyPath, Any] = {}
     for section in NAMED_SECTIONS:
-        nodes = {**getattr(spec, section), **(spec.sources if section == "systems" else {})}
-        yield from ((section, name, node) for name, node in nodes.items())
-    yield from (("metrics", index, metric.node) for index, metric in enumerate(spec.metrics))
-    yield from (("reports", index, node) for index, node in enumerate(spec.reports))
+        named = {**getattr(spec, section), **(spec.sources if section == "systems" else {})}
+        nodes |= {(section, name): node for name, node in named.items()}
+    nodes |= {("metrics", index): metric.node for index, metric in enumerate(spec.metrics)}
+    nodes |= {("reports", index): node for index, node in enumerate(spec.reports)}
+    for path, node in nodes.items():
+        kind: Any = path[0]
+        name = path[1] if isinstance(path[1], str) else node.use
+        plugin = registry.load(kind, node.use)(node, Context(name, spec.folder))
+        yield PluginBlock(kind, path, name, spec.places.nearest(path), node, plugin)
 
 
 def check_file(file: InputFile, folder: Path) -> tuple[str, str, str | None] | None:
