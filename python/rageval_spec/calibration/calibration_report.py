@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from rageval_spec.data.evaluation import Evaluation
+    from rageval_spec.drawing.terminal import Block
 
 
 VERSION = 1
@@ -190,10 +191,8 @@ def render(
     return render_text(lambda _: chain(blocks, map(make_visible, notes)))
 
 
-def draw_group(group: CriterionReport, settings: CalibrationSettings) -> Iterator[RenderableType]:
+def draw_group(group: CriterionReport, settings: CalibrationSettings) -> Iterator[Block]:
     """What labels of one criterion show. Several judges are compared first, and then described in words."""
-    from rich.text import Text
-
     if group.comparison is not None:
         yield from verdict_sentences.draw_comparison(group.comparison, details=settings.details)
     is_short = len(group.found) > 1 and not settings.details
@@ -205,22 +204,20 @@ def draw_group(group: CriterionReport, settings: CalibrationSettings) -> Iterato
         else:
             yield from _draw_all(found, settings)
     if group.found and not settings.details:
-        yield Text("--details adds the reliability diagram, all measures, slices and the effects of biases.", "dim")
+        yield "--details adds the reliability diagram, all measures, slices and the effects of biases.", "dim"
         yield ""
 
 
-def _draw_clusters(joined: Joined) -> Iterator[RenderableType]:
+def _draw_clusters(joined: Joined) -> Iterator[Block]:
     """How many clusters the labelled questions are in, if the evaluation says which belong together."""
-    from rich.text import Text
-
     if joined.together:
         questions, clusters = (len({*of}) for of in (joined.questions, joined.clusters))
         told = f"Intervals: {count_noun(questions, 'labelled question')} in {count_noun(clusters, 'cluster')}."
-        yield Text(told, "dim")
+        yield told, "dim"
         yield ""
 
 
-def _draw_all(found: JudgeReport, settings: CalibrationSettings) -> Iterator[RenderableType]:
+def _draw_all(found: JudgeReport, settings: CalibrationSettings) -> Iterator[Block]:
     """The tables of a judge on one metric."""
     calibration, details = found.calibration, settings.details
     yield from _draw_measures(calibration, details=details)
@@ -236,19 +233,17 @@ def _draw_all(found: JudgeReport, settings: CalibrationSettings) -> Iterator[Ren
     yield from _draw_promise(found.promise, settings, calibration)
 
 
-def _draw_head(found: Calibration, bounds: tuple[float, float]) -> Iterator[RenderableType]:
-    from rich.text import Text
-
+def _draw_head(found: Calibration, bounds: tuple[float, float]) -> Iterator[Block]:
     people = count_noun(found.annotators, "person", "people")
     items = count_noun(found.items, "labelled item")
-    yield Text(make_visible(f"{found.metric}: {items}, {count_noun(found.labels, 'label')} by {people}"), "bold")
+    yield f"{found.metric}: {items}, {count_noun(found.labels, 'label')} by {people}", "bold"
     yield ""
     if bounds != (0.0, 1.0):
-        yield Text(f"Shown from 0 (worst) to 1 (best); values of the metric go from {bounds[0]:g} to {bounds[1]:g}.")
+        yield f"Shown from 0 (worst) to 1 (best); values of the metric go from {bounds[0]:g} to {bounds[1]:g}."
     yield from _write_sentences(verdict_sentences.conclude_judge(found))
 
 
-def _write_sentences(sentences: Iterable[verdict_sentences.Sentence]) -> Iterator[RenderableType]:
+def _write_sentences(sentences: Iterable[verdict_sentences.Sentence]) -> Iterator[Block]:
     """The sentences, one a line, and an empty line if there are any."""
     from rich.text import Text
 
@@ -258,7 +253,7 @@ def _write_sentences(sentences: Iterable[verdict_sentences.Sentence]) -> Iterato
         yield ""
 
 
-def _draw_measures(found: Calibration, *, details: bool) -> Iterator[RenderableType]:
+def _draw_measures(found: Calibration, *, details: bool) -> Iterator[Block]:
     shown = (*found.discrimination, *found.association)
     left_out = () if details else _DETAILS if found.discrimination else ("pearson", "kendall")
     rows = [_measure_row(one) for one in shown if one.name not in left_out]
@@ -271,14 +266,12 @@ def _measure_row(one: CalibrationMeasure) -> tuple[str, str, str]:
     return _NAMES[one.name], value, format_interval(one.interval) or one.reason or ""
 
 
-def _draw_decisions(found: Calibration, *, details: bool) -> Iterator[RenderableType]:
-    from rich.text import Text
-
+def _draw_decisions(found: Calibration, *, details: bool) -> Iterator[Block]:
     if found.threshold is None or found.threshold.threshold is None:
         return
     criterion = found.threshold.criterion
     best = _CRITERIA.get(criterion, f"the lowest with a {criterion.replace('>=', ' of ')} or more")
-    yield Text(f"Yes from {format_number(found.threshold.threshold)} on ({best}, on all labels)", "bold")
+    yield f"Yes from {format_number(found.threshold.threshold)} on ({best}, on all labels)", "bold"
     yield ""
     if found.decisions:
         rows = [_measure_row(one) for one in found.decisions if details or one.name not in _DETAILS]
@@ -292,17 +285,15 @@ def _draw_decisions(found: Calibration, *, details: bool) -> Iterator[Renderable
             )
         yield tabulate(("on questions held out", "value", "95% interval"), rows, {1})
     else:
-        yield Text(
+        yield (
             "There are too few questions, or too few good or bad answers, to hold some out, so it is not known how "
             "good such decisions are."
         )
     yield ""
 
 
-def _draw_reliability(found: Reliability, maps: MapChoice) -> Iterator[RenderableType]:
-    from rich.text import Text
-
-    yield Text("Do the values mean what they say?", "bold")
+def _draw_reliability(found: Reliability, maps: MapChoice) -> Iterator[Block]:
+    yield "Do the values mean what they say?", "bold"
     yield ""
     yield draw_diagram(found.bins)
     yield ""
@@ -324,9 +315,7 @@ def _draw_reliability(found: Reliability, maps: MapChoice) -> Iterator[Renderabl
     yield from _draw_maps(maps)
 
 
-def _draw_maps(maps: MapChoice) -> Iterator[RenderableType]:
-    from rich.text import Text
-
+def _draw_maps(maps: MapChoice) -> Iterator[Block]:
     if maps.trials:
         header = (
             "map, on questions held out",
@@ -338,7 +327,7 @@ def _draw_maps(maps: MapChoice) -> Iterator[RenderableType]:
         )
         yield tabulate(header, [_describe_trial(one) for one in maps.trials], {1, 3, 4})
     used = "none" if maps.chosen is None else maps.chosen.kind
-    yield Text(make_visible(f"Use {used}" + (f": {maps.reason}." if maps.reason else ".")))
+    yield f"Use {used}" + (f": {maps.reason}." if maps.reason else ".")
     yield ""
 
 
@@ -348,9 +337,7 @@ def _describe_trial(one: MapTrial) -> tuple[str, ...]:
     return one.kind, *error, format_number(one.brier), format_number(one.log_loss), gain
 
 
-def _draw_means(found: Calibration, *, is_weighted: bool) -> Iterator[RenderableType]:
-    from rich.text import Text
-
+def _draw_means(found: Calibration, *, is_weighted: bool) -> Iterator[Block]:
     mean = found.mean
     rows = [
         ("judge alone", format_number(mean.judged), "", f"{mean.rows:,}"),
@@ -359,27 +346,23 @@ def _draw_means(found: Calibration, *, is_weighted: bool) -> Iterator[Renderable
     ]
     yield tabulate(("mean of what people would say", "value", "95% interval", "items"), rows, {1, 3})
     if worth := describe_worth(mean.labels, mean.worth, mean.rows, mean.degrees + 1):
-        yield Text(f"With this judge, {mean.labels:,} labels are worth {worth} without it.")
+        yield f"With this judge, {mean.labels:,} labels are worth {worth} without it."
     if is_weighted:
-        yield Text("In these means, questions count as the spec's weights say; other measures count all alike.", "dim")
+        yield "In these means, questions count as the spec's weights say; other measures count all alike.", "dim"
     for sentence in explain_sampling(found.sampling) if found.sampling else ():
-        yield Text(make_visible(sentence), "yellow")
+        yield sentence, "yellow"
     yield ""
 
 
-def _draw_learning(found: Learning, items: int, *, details: bool) -> Iterator[RenderableType]:
-    from rich.text import Text
-
-    yield Text("Labels to buy", "bold")
+def _draw_learning(found: Learning, items: int, *, details: bool) -> Iterator[Block]:
+    yield "Labels to buy", "bold"
     yield from _write_sentences((sentence, "") for sentence in verdict_sentences.say_needs(found, items))
     if details:
         yield verdict_sentences.draw_curve(found)
         yield ""
 
 
-def _draw_promise(found: Promise | None, settings: CalibrationSettings, of: Calibration) -> Iterator[RenderableType]:
-    from rich.text import Text
-
+def _draw_promise(found: Promise | None, settings: CalibrationSettings, of: Calibration) -> Iterator[Block]:
     if found is None or settings.limit is None:
         return
     warning = explain_promise(of.sampling)
@@ -396,7 +379,7 @@ def _draw_promise(found: Promise | None, settings: CalibrationSettings, of: Cali
     ]
     header = ("sent from", "answers sent", "wrong among them", f"upper bound ({format_percent(settings.confidence)})")
     yield tabulate(header, rows, {0, 1, 2, 3})
-    yield Text("Each bound holds for a threshold that was chosen beforehand, not for the best of them.", "dim")
+    yield "Each bound holds for a threshold that was chosen beforehand, not for the best of them.", "dim"
     yield ""
 
 
@@ -429,17 +412,15 @@ def draw_bar(one: Bin) -> str:
 _MOST_NAMED = 5
 
 
-def draw_slices(parts: Sequence[SliceCalibration]) -> Iterator[RenderableType]:
+def draw_slices(parts: Sequence[SliceCalibration]) -> Iterator[Block]:
     """A row for each part with enough labelled items, and a sentence on the others."""
-    from rich.text import Text
-
     enough = [part for part in parts if part.bias is not None]
     if enough:
         header = ("part", "items", "judge", "people", "bias", "95% interval", "AUROC", "95% interval")
         yield tabulate(header, [_slice_row(part) for part in enough], {1, 2, 3, 4, 6})
     few = [part for part in parts if part.bias is None]
     if few:
-        yield Text(make_visible(_list_few(few)), "dim")
+        yield _list_few(few), "dim"
     if parts:
         yield ""
 

@@ -16,7 +16,6 @@ from rageval_spec.calibration.judge_comparison import Compared, JudgeComparison,
 from rageval_spec.calibration.judge_quality import ENOUGH_LABELS, Calibration, Promise
 from rageval_spec.calibration.measures import CalibrationMeasure, Learning, LearningPoint, Need, Quantity
 from rageval_spec.calibration.reliability import Reliability
-from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing.terminal import tabulate
 from rageval_spec.statistics.raters.label_counts import MOST_LABELS
 from rageval_spec.statistics.raters.reliability_curves import CalibrationError
@@ -34,6 +33,8 @@ from rageval_spec.wording import (
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from rageval_spec.drawing.terminal import Block
 
 
 _POOR = 0.7
@@ -203,22 +204,19 @@ _SPENDING = ("$/sample", "s/sample")
 """Columns that are left out if no judge has a number for them."""
 
 
-def draw_comparison(found: JudgeComparison, *, details: bool) -> Iterator[RenderableType]:
+def draw_comparison(found: JudgeComparison, *, details: bool) -> Iterator[Block]:
     """The judges in a table, and what is certain about them; with `details`, the test of each pair."""
-    from rich.text import Text
-
-    yield Text(f"{len(found.rows)} judges on the same {found.items} labelled items", "bold")
+    yield f"{len(found.rows)} judges on the same {found.items} labelled items", "bold"
     yield ""
     yield _tabulate(found.rows)
     yield ""
-    for sentence in conclude_comparison(found):
-        yield Text(make_visible(sentence))
+    yield from conclude_comparison(found)
     yield ""
     if details:
         yield from _draw_pairs(found)
 
 
-def _draw_pairs(found: JudgeComparison) -> Iterator[RenderableType]:
+def _draw_pairs(found: JudgeComparison) -> Iterator[Block]:
     errors = [(row.metric, *_write(row, "mae"), *_write(row, "bias")) for row in found.rows]
     yield tabulate(("metric", "mean absolute error", "95% interval", "bias", "95% interval"), errors, {1, 3})
     yield ""
@@ -300,33 +298,29 @@ def _describe_difference(one: JudgeDifference) -> tuple[str, ...]:
     )
 
 
-def draw_biases(biases: Biases, *, details: bool) -> Iterator[RenderableType]:
+def draw_biases(biases: Biases, *, details: bool) -> Iterator[Block]:
     """The biases that the labels show; with `details`, all effects, and the properties that were left out."""
-    from rich.text import Text
-
-    yield Text("What makes the judge err", "bold")
+    yield "What makes the judge err", "bold"
     certain = [one for one in biases.found if one.is_significant]
     for one in certain:
-        yield Text(make_visible(f"! {one}"), "yellow")
+        yield f"! {one}", "yellow"
         if explanation := one.explain():
-            yield Text(f"  {explanation}", "yellow")
+            yield f"  {explanation}", "yellow"
     if biases.reason is not None:
-        yield Text(make_visible(f"This cannot be computed: {biases.reason}."))
+        yield f"This cannot be computed: {biases.reason}."
     elif not certain:
-        yield Text("Nothing that these labels can show.")
+        yield "Nothing that these labels can show."
     yield ""
     if details:
         yield from _draw_effects(biases)
 
 
-def _draw_effects(biases: Biases) -> Iterator[RenderableType]:
-    from rich.text import Text
-
+def _draw_effects(biases: Biases) -> Iterator[Block]:
     if biases.found:
         header = ("property", "effect on the error", "95% interval", "at equal labels", "standardized", "adjusted p")
         yield tabulate(header, [_bias_row(one) for one in biases.found], {1, 4, 5})
     for left in biases.left_out:
-        yield Text(make_visible(f"Left out: {left.name} ({left.reason})."), "dim")
+        yield f"Left out: {left.name} ({left.reason}).", "dim"
     if biases.found or biases.left_out:
         yield ""
 

@@ -28,10 +28,9 @@ from rageval_spec.wording import (
 )
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from rageval_spec.calibration.order_effect import OrderEffect
     from rageval_spec.data.labels import AnchorSet
+    from rageval_spec.drawing.terminal import Block
     from rageval_spec.pipeline.cost_estimate import ModelCalls
     from rageval_spec.pipeline.execution.sample_judging import AskedJudge
     from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
@@ -312,17 +311,15 @@ def _compare(
     )
 
 
-def _draw(found: Drift) -> Iterator[RenderableType]:
-    from rich.text import Text
+def _draw(found: Drift) -> Iterator[Block]:
 
     from rageval_spec.drawing.terminal import tabulate
 
     times = "asked twice" if found.asked == 2 else "asked once"
     head = f"{found.metric}, judge '{found.judge}': {count_noun(found.anchors, 'anchor')}, {times}"
-    yield Text(make_visible(head), "bold")
+    yield head, "bold"
     yield ""
-    for sentence, style in _conclude(found):
-        yield Text(make_visible(sentence), style)
+    yield from _conclude(found)
     yield ""
     flips, shift = found.flips, found.shift
     rows = [
@@ -365,18 +362,16 @@ def _conclude(found: Drift) -> Iterator[tuple[str, str]]:
         yield f"{count_noun(found.failed, 'anchor')} got no value and {verb} left out.", ""
 
 
-def _draw_orders(found: OrderReport, alpha: float) -> Iterator[RenderableType]:
-    from rich.text import Text
-
-    yield Text(make_visible(f"{found.metric}, judge '{found.judge}': the same answers in the reverse order"), "bold")
+def _draw_orders(found: OrderReport, alpha: float) -> Iterator[Block]:
+    yield f"{found.metric}, judge '{found.judge}': the same answers in the reverse order", "bold"
     yield ""
     for one in found.effects:
-        yield Text(f"{one.part.capitalize()} reversed, {count_noun(one.answers, 'answer')}", "bold")
+        yield f"{one.part.capitalize()} reversed, {count_noun(one.answers, 'answer')}", "bold"
         for sentence, p_value in _describe_effect(one):
             is_effect = p_value is not None and p_value < alpha
-            yield Text(f"{'!' if is_effect else ' '} {sentence}", "yellow" if is_effect else "")
+            yield f"{'!' if is_effect else ' '} {sentence}", "yellow" if is_effect else ""
         if one.failed:
-            yield Text(f"  {count_noun(one.failed, 'answer')} could not be judged in both orders.", "yellow")
+            yield f"  {count_noun(one.failed, 'answer')} could not be judged in both orders.", "yellow"
         yield ""
 
 

@@ -12,17 +12,16 @@ import click
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import OutputCommand
-from rageval_spec.diagnostics import dump_visible, make_visible, suggest
+from rageval_spec.diagnostics import dump_visible, suggest
 from rageval_spec.errors import PASSED, UsageError
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from rageval_spec.commands.results_argument import NamedResults
     from rageval_spec.data.evaluation import Evaluation
     from rageval_spec.drawing.cards import Card, CardValue
     from rageval_spec.drawing.question_order import BaselineValues, Filter
+    from rageval_spec.drawing.terminal import Block
 
 Form: TypeAlias = Literal["text", "json", "markdown"]
 FORMAT_VERSION = 1
@@ -194,15 +193,14 @@ def _list_card(card: Card) -> dict[str, Any]:
     return content | others
 
 
-def _draw(shown: Shown, *, full: bool) -> Iterator[RenderableType]:
-    from rich.text import Text
+def _draw(shown: Shown, *, full: bool) -> Iterator[Block]:
 
     from rageval_spec.drawing.card_text import draw_card, draw_entry
     from rageval_spec.drawing.cards import write_show
 
-    yield Text(make_visible(_describe(shown)), "dim")
+    yield _describe(shown), "dim"
     for name, origin in shown.results.evaluation.provenance.origins.items():
-        yield Text(make_visible(f"dataset {name}: {origin.describe()}"), "dim")
+        yield f"dataset {name}: {origin.describe()}", "dim"
     for card in shown.cards:
         yield ""
         if shown.query_id is not None or full:
@@ -211,7 +209,7 @@ def _draw(shown: Shown, *, full: bool) -> Iterator[RenderableType]:
             yield from draw_entry(card, _name(card, shown), _find_deciding(card, shown))
     if shown.cards and shown.query_id is None and not full:
         yield ""
-        yield Text(f"One question in full: {write_show(shown.cards[0].query_id, shown.results.name)}", "dim")
+        yield f"One question in full: {write_show(shown.cards[0].query_id, shown.results.name)}", "dim"
 
 
 def _find_deciding(card: Card, shown: Shown) -> CardValue | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from io import StringIO
 from pathlib import Path
@@ -22,14 +22,14 @@ from rageval_spec.data.results import dump_results
 from rageval_spec.diagnostics import dump_visible, make_visible
 from rageval_spec.drawing.escaping import escape, format_table, quote_cell
 from rageval_spec.drawing.legend import HIGHER, LOWER, SIGNIFICANCE, describe_unresolved, significance_mark
-from rageval_spec.drawing.terminal import chop_name, list_lines, measure_width, render_text
+from rageval_spec.drawing.terminal import Column, Part, chop_name, fit_tables, list_lines, render_text
 from rageval_spec.runner import write_report
 from rageval_spec.wording import count_noun, format_interval, format_mean, format_number, format_percent, protect_cell
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
-    from rich.table import Table
-    from rich.text import Text
+    from rich.console import Console
+
+    from rageval_spec.drawing.terminal import Block
 
 Format = Literal["text", "markdown", "json", "csv"]
 
@@ -248,80 +248,30 @@ def _to_text(benchmark: Benchmark) -> bytes:
     return render_text(lambda console: _blocks(benchmark, console)).rstrip(b"\n") + b"\n"
 
 
-def _blocks(benchmark: Benchmark, console: Console) -> Iterator[RenderableType]:
-    from rich.text import Text
-
+def _blocks(benchmark: Benchmark, console: Console) -> Iterator[Block]:
     for board in _boards(benchmark):
-        yield Text(make_visible(board.title), "bold")
+        yield board.title, "bold"
         yield ""
-        for table in _fitting_tables(board, console):
+        systems = [chop_name(system) for system in board.systems]
+        for table in fit_tables(_list_layouts(board), console, ("system", systems)):
             yield table
             yield ""
         yield from list_lines((sign, make_visible(sentence), "dim") for sign, sentence in board.legend)
     yield from list_lines(_remarks(benchmark))
 
 
-def _fitting_tables(board: _Board, console: Console) -> list[Table]:
-    """One table if its cells fit on one line or on two; otherwise as few tables as hold all columns."""
-    count = len(board.columns)
-    for size, stacked in ((count, False), *((size, True) for size in range(count, 0, -1))):
-        tables = [_table(board.systems, part, stacked) for part in _share_out(board.columns, size)]
-        if all(measure_width(table, console) <= console.width for table in tables):
-            return tables
-    for table in tables:
-        table.width = measure_width(table, console)
-    return tables
+def _list_layouts(board: _Board) -> Iterator[tuple[list[list[Column]], bool]]:
+    """One table with cells of one line or two; otherwise as few tables as hold all columns, of nearly equal width."""
+    columns = [Column(header, [_list_parts(cell) for cell in cells]) for header, cells in board.columns]
+    count = len(columns)
+    for size, is_stacked in ((count, False), *((size, True) for size in range(count, 0, -1))):
+        even = math.ceil(count / math.ceil(count / size))
+        yield [columns[start : start + even] for start in range(0, count, even)], is_stacked
 
 
-def _share_out(columns: Sequence[_Column], size: int) -> list[Sequence[_Column]]:
-    """Split the columns into as few parts of at most `size` as possible, of nearly equal length."""
-    even = math.ceil(len(columns) / math.ceil(len(columns) / size))
-    return [columns[start : start + even] for start in range(0, len(columns), even)]
-
-
-def _table(systems: Sequence[str], columns: Sequence[_Column], stacked: bool) -> Table:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False, leading=int(stacked))
-    for header in (Text("system"), *(chop_name(column.header) for column in columns)):
-        table.add_column(header, no_wrap=True)
-    rendered = [_stack(column.cells) if stacked else _line_up(column.cells) for column in columns]
-    for row in zip(map(chop_name, systems), *rendered, strict=True):
-        table.add_row(*row)
-    return table
-
-
-def _line_up(cells: Sequence[_Cell]) -> list[Text]:
-    """Each cell on one line, its parts aligned with those of the cell above."""
-    from rich.text import Text
-
-    numbers = max(len(cell.number) for cell in cells)
-    marks = max(len(cell.mark) for cell in cells)
-    lines = []
-    for cell in cells:
-        line = Text(cell.number.rjust(numbers), _style(cell))
-        line.append(f" {cell.mark.ljust(marks)}" if marks else "", "default")
-        line.append(f" {cell.more}", "dim")
-        line.rstrip()
-        lines.append(line)
-    return lines
-
-
-def _stack(cells: Iterable[_Cell]) -> list[Text]:
-    """Each cell on two lines."""
-    from rich.text import Text
-
-    stacks = []
-    for cell in cells:
-        first = Text.assemble((cell.number, _style(cell)), f" {cell.mark}" if cell.mark else "")
-        stacks.append(Text("\n").join([first, Text(cell.more, "dim")]) if cell.more else first)
-    return stacks
-
-
-def _style(cell: _Cell) -> str:
-    return "bold red" if cell.failed else "bold" if cell.best else ""
+def _list_parts(cell: _Cell) -> Sequence[Part]:
+    style = "bold red" if cell.failed else "bold" if cell.best else ""
+    return Part(cell.number, style), Part(cell.mark), Part(cell.more, "dim", is_below=True)
 
 
 # Markdown

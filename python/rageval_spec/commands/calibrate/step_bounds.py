@@ -33,9 +33,8 @@ from rageval_spec.statistics.raters.risk_control import count_needed, send_throu
 from rageval_spec.wording import count_noun, format_interval, format_number, format_percent
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from rageval_spec.data.evaluation import Evaluation
+    from rageval_spec.drawing.terminal import Block
 
 
 @dataclass(frozen=True)
@@ -151,19 +150,17 @@ def _choose(gathered: Gathered, agreement: float) -> StepsFound:
     return StepsFound(asked.judge.context.name, asked.metric.context.name, steps, labelled, bands, saving)
 
 
-def _draw_steps(found: StepsFound, kept: str | None) -> Iterator[RenderableType]:
-    from rich.text import Text
-
+def _draw_steps(found: StepsFound, kept: str | None) -> Iterator[Block]:
     labelled, bands = found.labelled, found.bands
     source = f"labels of {count_noun(labelled.annotators, 'person', 'people')}"
     if labelled.by == "last step":
         source = f"decisions of its last step, '{found.steps[-1]}'"
     items = count_noun(bands.items, "answer")
-    yield Text(make_visible(f"{found.metric}, cascade '{found.judge}': {items} with {source}"), "bold")
+    yield f"{found.metric}, cascade '{found.judge}': {items} with {source}", "bold"
     yield ""
     spared = len(bands.spared) / bands.items
-    yield Text(
-        make_visible(
+    yield (
+        (
             f"'{found.steps[-1]}' need not be asked about {format_percent(spared)} of the answers"
             + (f": {found.saving}." if found.saving else ".")
         ),
@@ -172,10 +169,10 @@ def _draw_steps(found: StepsFound, kept: str | None) -> Iterator[RenderableType]
     for name, step in zip(found.steps, bands.steps, strict=False):
         if not step.decided:
             told = f"'{name}' agrees on too little to decide anything by itself at {format_percent(bands.wanted)}."
-            yield Text(make_visible(told), "yellow")
+            yield told, "yellow"
     if bands.items < ENOUGH_LABELS:
         few = f"Only {items}: take {ENOUGH_LABELS} or more, so that the steps' agreement is known well enough."
-        yield Text(few, "yellow")
+        yield few, "yellow"
     yield ""
     rows = [
         (
@@ -193,7 +190,7 @@ def _draw_steps(found: StepsFound, kept: str | None) -> Iterator[RenderableType]
     yield tabulate(heads, rows, {1, 2, 3, 5, 6})
     yield ""
     if kept is not None:
-        yield make_visible(kept)
+        yield kept
 
 
 _HIGHEST = 1.0
@@ -278,16 +275,13 @@ def _keep(promised: PromiseFound, gathered: Gathered) -> JudgeCalibration | None
 
 def _draw_promises(
     promised: PromiseFound, kept: str | None, warning: str | None, *, is_wanted: bool
-) -> Iterator[RenderableType]:
-    from rich.text import Text
-
+) -> Iterator[Block]:
     found = promised.found
-    yield Text(make_visible(f"{promised.metric}, judge '{promised.judge}': {found.labels} labelled questions"), "bold")
+    yield f"{promised.metric}, judge '{promised.judge}': {found.labels} labelled questions", "bold"
     yield ""
-    for sentence, style in _conclude(promised):
-        yield Text(make_visible(sentence), style)
+    yield from _conclude(promised)
     if warning is not None:
-        yield Text(f"! {warning}", "yellow")
+        yield f"! {warning}", "yellow"
     yield ""
     bounds = found.bounds or found.best_bounds
     if bounds is not None:
@@ -300,12 +294,12 @@ def _draw_promises(
     yield tabulate(
         ("answers sent", "wrong among them", f"upper bound ({format_percent(promised.confidence)})"), curve, {0, 1, 2}
     )
-    yield Text("Each bound holds for a rule that was chosen beforehand, not for the best of them.", "dim")
+    yield "Each bound holds for a rule that was chosen beforehand, not for the best of them.", "dim"
     yield ""
     if kept is not None:
-        yield make_visible(kept)
+        yield kept
     elif is_wanted:
-        yield Text("Nothing was written, because the promise cannot be kept.", "yellow")
+        yield "Nothing was written, because the promise cannot be kept.", "yellow"
 
 
 def _conclude(promised: PromiseFound) -> Iterator[tuple[str, str]]:

@@ -34,11 +34,11 @@ from rageval_spec.wording import (
 )
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
     from rich.table import Table
     from rich.text import Text
 
     from rageval_spec.data.evaluation import Comparison, Evaluation
+    from rageval_spec.drawing.terminal import Block
 
 
 SIGNS: dict[Kind, str] = {"broken": "✗", "fixed": "✓", "worse": "−", "better": "+", "changed": "~"}
@@ -52,41 +52,37 @@ _STYLES: dict[Kind, str] = {
 _NARROW = 100
 
 
-def draw_comparison(found: Compared, width: int) -> Iterator[RenderableType]:
+def draw_comparison(found: Compared, width: int) -> Iterator[Block]:
     """What differs, the numbers, and the questions that changed."""
-    from rich.text import Text
-
-    yield Text(make_visible(f"{found.before.name} → {found.after.name}"), "bold")
+    yield f"{found.before.name} → {found.after.name}", "bold"
     if found.differences:
         yield ""
-        yield Text("What else differs", "bold yellow")
-        yield from (Text(f"  • {shorten(line)}") for line in found.differences)
+        yield "What else differs", "bold yellow"
+        yield from (f"  • {shorten(line)}" for line in found.differences)
     yield from _draw_numbers(found, is_narrow=width < _NARROW)
     yield ""
-    yield Text(describe_counts(found))
+    yield describe_counts(found)
     for one in found.questions.shown:
         yield ""
         yield from _draw_change(one, found)
     if more := describe_rest(found.questions):
         yield ""
-        yield Text(more, "dim")
+        yield more, "dim"
 
 
-def _draw_numbers(found: Compared, *, is_narrow: bool) -> Iterator[RenderableType]:
+def _draw_numbers(found: Compared, *, is_narrow: bool) -> Iterator[Block]:
     """A table for each dataset with the numbers that changed, and a line for those that did not."""
-    from rich.text import Text
-
     changed = [one for one in found.metrics if not is_equal(one)]
     for dataset in dict.fromkeys(one.dataset for one in changed):
         yield ""
         if len(found.after.evaluation.datasets) > 1:
-            yield Text(make_visible(dataset), "bold")
+            yield dataset, "bold"
         of_dataset = [one for one in changed if one.dataset == dataset]
         yield _draw_metrics(of_dataset, found.after.evaluation, is_narrow=is_narrow)
     notes = [describe_test(changed, found.after.evaluation), describe_equal(found)]
     for note in filter(None, notes):
         yield ""
-        yield Text(make_visible(note), "dim")
+        yield note, "dim"
 
 
 def is_equal(one: MetricChange) -> bool:
@@ -215,7 +211,7 @@ def describe_difference(one: MetricChange, shown: NumberFormat) -> str:
     return f"{format_change(one.difference, shown)}{told}"
 
 
-def _draw_change(one: QuestionChange, found: Compared) -> Iterator[RenderableType]:
+def _draw_change(one: QuestionChange, found: Compared) -> Iterator[Block]:
     from rich.padding import Padding
     from rich.text import Text
 
