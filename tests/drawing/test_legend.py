@@ -17,14 +17,12 @@ import pytest
 from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, TieRange
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.drawing.legend import (
-    WEIGHTED_HEADER,
     WEIGHTED_TITLE,
     describe_legend,
     describe_ties,
-    explain_weights,
-    list_weighted,
     significance_mark,
 )
+from rageval_spec.drawing.sections import show_weighted
 from rageval_spec.runner import Options, run
 from tests.browser import open_page
 from tests.command_line import invoke
@@ -130,12 +128,13 @@ def evaluation(folder: Path) -> Evaluation:
 
 
 def test_a_row_for_each_mean_and_each_difference(evaluation: Evaluation) -> None:
-    rows = list_weighted(evaluation, 3)
+    (section,) = show_weighted(evaluation, 3)
+    rows = section.rows
     assert [row[0] for row in rows] == ["token_f1 of bot", "token_f1 of other", "token_f1 of other vs bot"]
     assert rows[0][1].startswith("0.550 [")
     assert rows[0][2:] == ("0.667", "6", "3")
     assert rows[2][1].startswith("+0.050 [") and rows[2][2] == "+0.167"
-    [sentence] = explain_weights(evaluation)
+    (sentence,) = section.remarks
     assert sentence.startswith("The weighted means are the numbers of the tables above, of gates and of comparisons.")
 
 
@@ -160,17 +159,17 @@ def test_a_column_of_weights_is_named(tmp_path: Path) -> None:
 def test_a_dataset_without_a_design_has_no_such_lines(tmp_path: Path) -> None:
     plain = evaluate(tmp_path)
     assert not {"n", "w"} & dict(describe_legend(plain, "golden")).keys()
-    assert list_weighted(plain, 3) == []
+    assert list(show_weighted(plain, 3)) == []
 
 
 def test_what_the_means_leave_out_is_told(tmp_path: Path) -> None:
     limited = evaluate(tmp_path, limit=3, weights="mix.csv")
-    assert list(explain_weights(limited))[1] == "golden has no evaluated question for 80% of production: kind=hard."
+    (section,) = show_weighted(limited, 3)
+    assert section.remarks[1] == "golden has no evaluated question for 80% of production: kind=hard."
     rows = [{**row, "reference": None if row["kind"] == "hard" else "yes"} for row in QUESTIONS]
     lacking = evaluate(tmp_path / "lacking", questions=rows, weights="mix.csv")
-    assert list(explain_weights(lacking))[1] == (
-        "token_f1 of bot leaves out 80% of production, which has no scored question."
-    )
+    (section,) = show_weighted(lacking, 3)
+    assert section.remarks[1] == ("token_f1 of bot leaves out 80% of production, which has no scored question.")
 
 
 def test_the_terminal_markdown_and_junit_show_both_numbers(folder: Path) -> None:
@@ -191,6 +190,7 @@ def test_the_page_shows_the_table(browser: Browser, folder: Path) -> None:
     with open_page(browser, folder / "out" / "report.html") as opened:
         opened.page.wait_for_selector("#weighted-title")
         section = opened.page.locator("section[aria-labelledby=weighted-title]")
-        assert section.locator("thead th").all_inner_texts() == list(WEIGHTED_HEADER)
+        header = ["metric", "weighted", "plain", "scored", "effective n"]
+        assert section.locator("thead th").all_inner_texts() == header
         assert section.locator("tbody th").all_inner_texts()[0] == "token_f1 of bot"
         assert opened.seen == []

@@ -15,12 +15,10 @@ from rageval_spec.data.evaluation import Evaluation, SliceGap, SliceResult
 from rageval_spec.data.outcomes import Advice, Cause, CauseCount, Diagnosis, Interval, Note, RankCounts
 from rageval_spec.drawing.legend import describe_legend
 from rageval_spec.drawing.sections import (
-    CORRECTED_HEADER,
-    explain_corrections,
-    list_corrected,
     list_frequent_causes,
     list_sections,
     list_slice_counts,
+    show_corrections,
 )
 from rageval_spec.runner import Options, run
 from tests.browser import open_page
@@ -124,7 +122,8 @@ def evaluation(folder: Path) -> Evaluation:
 
 
 def test_a_row_for_each_mean_and_each_difference(evaluation: Evaluation) -> None:
-    rows = list_corrected(evaluation, 3)
+    (section,) = show_corrections(evaluation, 3)
+    rows = section.rows
     assert [row[0] for row in rows] == ["token_f1 of a", "token_f1 of b", "token_f1 of b vs a"]
     a = evaluation.aggregates[0]
     assert a.correction is not None and a.mean is not None and a.interval is not None
@@ -132,7 +131,7 @@ def test_a_row_for_each_mean_and_each_difference(evaluation: Evaluation) -> None
     assert rows[0][2] == f"{a.mean:.3f} [{a.interval.low:.3f}, {a.interval.high:.3f}]"
     assert rows[0][3].startswith(f"{a.correction.labelled:.3f} [") and rows[0][4] == "20"
     assert rows[2][1].startswith(("+", "-"))
-    (sentence,) = explain_corrections(evaluation)
+    (sentence,) = section.remarks
     assert "(prediction-powered inference, PPI++)" in sentence
 
 
@@ -145,7 +144,7 @@ def test_the_legend_tells_the_two_kinds_of_intervals_and_tests_apart(evaluation:
 def test_the_terminal_and_markdown_show_the_table(folder: Path) -> None:
     done = invoke("run", folder / "spec.yaml", "-o", folder / "again", "--set", "reports=[terminal]")
     assert "What people would say" in done.stdout
-    assert "token_f1 of b vs a" in done.stdout and " ".join(CORRECTED_HEADER).split()[0] in done.stdout
+    assert "token_f1 of b vs a" in done.stdout and "judge alone" in done.stdout
     text = (folder / "out" / "report.md").read_text()
     assert "**What people would say**" in text and "| `token_f1 of a` |" in text
 
@@ -154,7 +153,8 @@ def test_the_page_shows_the_table(browser: Browser, folder: Path) -> None:
     with open_page(browser, folder / "out" / "report.html") as opened:
         opened.page.wait_for_selector("#corrected-title")
         section = opened.page.locator("section[aria-labelledby=corrected-title]")
-        assert section.locator("thead th").all_inner_texts() == list(CORRECTED_HEADER)
+        header = ["metric", "judge alone", "corrected", "labels alone", "labels", "worth"]
+        assert section.locator("thead th").all_inner_texts() == header
         assert section.locator("tbody th").all_inner_texts() == ["token_f1 of a", "token_f1 of b", "token_f1 of b vs a"]
         assert opened.seen == []
 
@@ -174,7 +174,7 @@ def test_a_missing_number_is_a_dash_and_its_reason_is_told(tmp_path: Path) -> No
 
 def test_specs_without_labels_have_no_such_table(tmp_path: Path) -> None:
     plain = run(write(tmp_path, metrics=["token_f1"]), Options(output=None, no_history=True)).evaluation
-    assert list_corrected(plain, 3) == []
+    assert list(show_corrections(plain, 3)) == []
 
 
 def test_a_question_shows_what_people_say_beside_the_judges_value(browser: Browser, folder: Path) -> None:

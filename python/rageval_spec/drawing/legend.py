@@ -1,17 +1,16 @@
-"""Explains a report's table: the legend of its marks, ties in rankings, and weighted means beside plain ones.
+"""Explains a report's table: the legend of its marks, its intervals and the ties in rankings.
 
 Ties are described by how far the order of tied documents could move the numbers. If only a few systems have ties,
 each gets a sentence below its table. Many systems share one sentence below the last table, which names the widest
 ranges; the JSON report has all of them.
 
-For questions that belong together or count differently, reports say so and show weighted means.
+For questions that belong together or count differently, the legend says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from rageval_spec.statistics.percentiles import ORDER_STATISTICS, read_percentile
 from rageval_spec.statistics.sequential_analysis import BETTING
@@ -20,23 +19,19 @@ from rageval_spec.wording import (
     ALL_DIGITS,
     PLAIN,
     UNRESOLVABLE,
-    Formatter,
     NumberFormat,
     count_noun,
     describe_limit,
     find_format,
-    format_interval,
     format_percent,
-    format_signed,
     list_choices,
     tell_apart,
 )
 
 if TYPE_CHECKING:
     from rageval_spec.data.bands import BandScale
-    from rageval_spec.data.datasets import CellDesign
     from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation
-    from rageval_spec.data.outcomes import AskedQuestions, Interval
+    from rageval_spec.data.outcomes import AskedQuestions
 
 
 SIGNIFICANCE = 0.05
@@ -262,12 +257,7 @@ def _describe_ends(cell: Aggregate, evaluation: Evaluation) -> str:
     return " and ".join(tell_apart(cell.ties.low, cell.ties.high, find_format(evaluation, cell.metric).number))
 
 
-Row: TypeAlias = tuple[str, ...]
 WEIGHTED_TITLE = "Weighted and plain means"
-WEIGHTED_HEADER: Row = ("metric", "weighted", "plain", "scored", "effective n")
-WEIGHTED_NUMBERS = frozenset(range(1, len(WEIGHTED_HEADER)))
-"""The columns with numbers."""
-_NEGLIGIBLE = 1e-9
 
 
 def describe_design(evaluation: Evaluation, dataset: str) -> Iterator[tuple[str, str]]:
@@ -287,64 +277,3 @@ def describe_design(evaluation: Evaluation, dataset: str) -> Iterator[tuple[str,
             "w",
             f"weighted by {kind} {design.source}, and so are gates and comparisons; '{WEIGHTED_TITLE}' shows both",
         )
-
-
-def list_weighted(evaluation: Evaluation, digits: int) -> list[Row]:
-    """A row for each weighted mean and difference, with the cells of `WEIGHTED_HEADER`; none without weights."""
-    means = [_describe_mean(one, evaluation, digits) for one in evaluation.aggregates]
-    differences = [_describe_difference(one, evaluation, digits) for one in evaluation.every_comparison]
-    return [row for row in (*means, *differences) if row is not None]
-
-
-def explain_weights(evaluation: Evaluation) -> Iterator[str]:
-    """What the rows mean, and what of production they leave out, in sentences."""
-    yield (
-        "The weighted means are the numbers of the tables above, of gates and of comparisons. A plain mean counts "
-        "every question the same. 'effective n' is how many questions of equal weight would give as much information."
-    )
-    for dataset, design in evaluation.designs.items():
-        absent = [one for one in design.strata if one.share and not one.questions]
-        if absent:
-            share, names = format_percent(sum(one.share for one in absent)), ", ".join(one.name for one in absent)
-            yield f"{dataset} has no evaluated question for {share} of production: {names}."
-    for one in evaluation.aggregates:
-        if one.design is not None and one.design.uncovered > _NEGLIGIBLE:
-            share = format_percent(one.design.uncovered)
-            yield f"{_name(one, evaluation)} leaves out {share} of production, which has no scored question."
-
-
-def _describe_mean(one: Aggregate, evaluation: Evaluation, digits: int) -> Row | None:
-    if one.design is None or one.design.plain is None or one.mean is None:
-        return None
-    shown = find_format(evaluation, one.metric).number
-    cells = _list_cells(one.mean, one.interval, one.design, one.scored, digits, shown, is_signed=False)
-    return _name(one, evaluation), *cells
-
-
-def _describe_difference(one: Comparison, evaluation: Evaluation, digits: int) -> Row | None:
-    if one.design is None or one.design.plain is None:
-        return None
-    shown = find_format(evaluation, one.metric).change
-    cells = _list_cells(one.difference, one.interval, one.design, one.queries, digits, shown, is_signed=True)
-    return f"{_name(one, evaluation)} vs {one.baseline}", *cells
-
-
-def _list_cells(
-    number: float,
-    interval: Interval | None,
-    design: CellDesign,
-    scored: int,
-    digits: int,
-    shown: Formatter,
-    *,
-    is_signed: bool,
-) -> Row:
-    assert design.plain is not None and design.effective is not None
-    show = partial(format_signed, formatter=shown) if is_signed else shown
-    weighted = f"{show(number, digits)} {format_interval(interval, digits, shown)}".rstrip()
-    return weighted, show(design.plain, digits), str(scored), f"{design.effective:.0f}"
-
-
-def _name(one: Aggregate | Comparison, evaluation: Evaluation) -> str:
-    where = f" on {one.dataset}" if len(evaluation.datasets) > 1 else ""
-    return f"{one.metric} of {one.system}{where}"

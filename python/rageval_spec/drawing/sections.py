@@ -4,6 +4,7 @@ Each section is a small table of texts with a title, so that every report shows 
 
 - Causes of questions, also in slices: the counts of each slice, and where a cause is more frequent than elsewhere.
 - The weakest slices, and the stages of judges.
+- Weighted means and differences beside plain ones.
 - What people would say: the numbers of a judge, corrected by labels, beside those that they are made of.
 """
 
@@ -14,12 +15,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from rageval_spec import wording
-from rageval_spec.data.outcomes import Cause, CauseCount, Correction, Interval, RankCounts
-from rageval_spec.drawing import legend
+from rageval_spec.data.evaluation import Comparison
+from rageval_spec.data.outcomes import Cause, CauseCount, Interval, RankCounts
+from rageval_spec.drawing.legend import WEIGHTED_TITLE
 from rageval_spec.statistics.raters.label_counts import bound_worth
 
 if TYPE_CHECKING:
-    from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, SliceGap
+    from rageval_spec.data.evaluation import Aggregate, Evaluation, SliceGap
 
 
 _MOST_SLICES = 8
@@ -51,8 +53,8 @@ class Section:
 
 def list_sections(evaluation: Evaluation, digits: int = wording.DIGITS) -> Iterator[Section]:
     """The sections for which the evaluation has something to show."""
-    yield from _show_weighted(evaluation, digits)
-    yield from _show_corrections(evaluation, digits)
+    yield from show_weighted(evaluation, digits)
+    yield from show_corrections(evaluation, digits)
     yield from show_ranks(evaluation)
     yield from _show_causes(evaluation)
     yield from _show_frequent_causes(evaluation)
@@ -60,17 +62,115 @@ def list_sections(evaluation: Evaluation, digits: int = wording.DIGITS) -> Itera
     yield from _show_stages(evaluation)
 
 
-def _show_weighted(evaluation: Evaluation, digits: int) -> Iterator[Section]:
-    if rows := legend.list_weighted(evaluation, digits):
-        remarks = tuple(legend.explain_weights(evaluation))
-        yield Section(legend.WEIGHTED_TITLE, legend.WEIGHTED_HEADER, tuple(rows), legend.WEIGHTED_NUMBERS, remarks)
+Row: TypeAlias = tuple[str, ...]
+METHODS = {
+    "ppi": "prediction-powered inference, PPI++",
+    "rogan_gladen": "Rogan and Gladen's correction",
+}
+_NEGLIGIBLE = 1e-9
 
 
-def _show_corrections(evaluation: Evaluation, digits: int) -> Iterator[Section]:
-    rows = list_corrected(evaluation, digits)
+@dataclass(frozen=True, slots=True)
+class _Number:
+    """A mean, or a difference from a baseline: its name, its value, the number of its queries, and how it is shown."""
+
+    of: Aggregate | Comparison
+    name: str
+    value: float | None
+    scored: int
+    formatter: wording.Formatter
+    digits: int
+
+    def show(self, number: float | None, ends: Interval | None = None) -> str:
+        """A number of this kind with its interval; a difference has a sign."""
+        if number is None:
+            return "–"
+        sign = "+" if number > 0 and isinstance(self.of, Comparison) else ""
+        interval = wording.format_interval(ends, self.digits, self.formatter)
+        return f"{sign}{self.formatter(number, self.digits)} {interval}".rstrip()
+
+
+def _list_numbers(evaluation: Evaluation, digits: int) -> Iterator[_Number]:
+    for one in evaluation.aggregates:
+        shown = wording.find_format(evaluation, one.metric).number
+        yield _Number(one, _name(one, evaluation), one.mean, one.scored, shown, digits)
+    for other in evaluation.every_comparison:
+        shown, name = wording.find_format(evaluation, other.metric).change, _name(other, evaluation)
+        yield _Number(other, f"{name} vs {other.baseline}", other.difference, other.queries, shown, digits)
+
+
+def show_weighted(evaluation: Evaluation, digits: int) -> Iterator[Section]:
+    """Weighted means and differences beside plain ones; nothing without weights."""
+    header = ("metric", "weighted", "plain", "scored", "effective n")
+    rows = tuple(
+        (one.name, one.show(one.value, one.of.interval), one.show(design.plain), str(one.scored), f"{effective:.0f}")
+        for one in _list_numbers(evaluation, digits)
+        if one.value is not None and (design := one.of.design) is not None and design.plain is not None
+        for effective in [design.effective]
+    )
     if rows:
-        remarks = tuple(explain_corrections(evaluation))
-        yield Section("What people would say", CORRECTED_HEADER, tuple(rows), CORRECTED_NUMBERS, remarks)
+        yield Section(WEIGHTED_TITLE, header, rows, frozenset(range(1, 5)), tuple(_explain_weights(evaluation)))
+
+
+def _explain_weights(evaluation: Evaluation) -> Iterator[str]:
+    """What the rows mean, and what of production they leave out, in sentences."""
+    yield (
+        "The weighted means are the numbers of the tables above, of gates and of comparisons. A plain mean counts "
+        "every question the same. 'effective n' is how many questions of equal weight would give as much information."
+    )
+    for dataset, design in evaluation.designs.items():
+        absent = [one for one in design.strata if one.share and not one.questions]
+        if absent:
+            share, names = (
+                wording.format_percent(sum(one.share for one in absent)),
+                ", ".join(one.name for one in absent),
+            )
+            yield f"{dataset} has no evaluated question for {share} of production: {names}."
+    for one in evaluation.aggregates:
+        if one.design is not None and one.design.uncovered > _NEGLIGIBLE:
+            share = wording.format_percent(one.design.uncovered)
+            yield f"{_name(one, evaluation)} leaves out {share} of production, which has no scored question."
+
+
+def show_corrections(evaluation: Evaluation, digits: int) -> Iterator[Section]:
+    """Corrected means and differences beside what they are made of; nothing without labels."""
+    header = ("metric", "judge alone", "corrected", "labels alone", "labels", "worth")
+    rows = tuple(
+        (
+            one.name,
+            one.show(found.judged),  # its interval is not of what people would say, and invites to think so
+            one.show(one.value, one.of.interval),
+            one.show(found.labelled, found.labelled_interval),
+            str(found.labels),
+            describe_worth(found.labels, found.worth, one.scored, found.labels) or "–",
+        )
+        for one in _list_numbers(evaluation, digits)
+        if (found := one.of.correction) is not None
+    )
+    if rows:
+        remarks = tuple(_explain_corrections(evaluation))
+        yield Section("What people would say", header, rows, frozenset(range(1, 6)), remarks)
+
+
+def _explain_corrections(evaluation: Evaluation) -> Iterator[str]:
+    """What the rows mean, and why a number is missing, in sentences."""
+    found = [one.correction for one in evaluation.aggregates if one.correction]
+    methods = dict.fromkeys(METHODS[one.method] for one in found)
+    yield (
+        f"The judge's numbers are corrected by people's labels of some answers ({'; '.join(methods)}), so the "
+        "intervals are of what people would say, however much the judge errs. 'worth' is how many labels would be "
+        "needed for such an interval without the judge."
+    )
+    if any(one.is_clipped for one in found):
+        yield "A number or interval that reached beyond what the metric can be ends there."
+    if any(not one.correction.is_paired for one in evaluation.every_comparison if one.correction):
+        yield "Where few questions have labels for both answers, a difference is that of the two corrected means."
+    reasons: dict[str, list[str]] = {}
+    for one in evaluation.aggregates:
+        if one.correction is not None and one.correction.reason is not None:
+            reasons.setdefault(one.correction.reason.rstrip("."), []).append(_name(one, evaluation))
+    for reason, subjects in reasons.items():
+        yield f"{', '.join(subjects)}: no corrected mean, because {reason}."
 
 
 _RANK_COLUMNS = {"1": "rank 1", "2-3": "2–3", "4-10": "4–10", "11-": "11+", "none": "not found"}
@@ -141,13 +241,11 @@ def _describe_frequent(one: FrequentCause, evaluation: Evaluation) -> tuple[str,
 
 def describe_share(count: CauseCount) -> str:
     """`10% [1%, 20%]`: the share of questions with a cause, and its interval."""
-    interval = count.interval
-    ends = (
-        ""
-        if interval is None
-        else f" [{wording.format_percent(interval.low)}, {wording.format_percent(interval.high)}]"
+    ends = count.interval
+    share = wording.format_percent(count.share)
+    return (
+        share if ends is None else f"{share} [{wording.format_percent(ends.low)}, {wording.format_percent(ends.high)}]"
     )
-    return wording.format_percent(count.share) + ends
 
 
 def _show_weakest(evaluation: Evaluation, digits: int) -> Iterator[Section]:
@@ -200,93 +298,6 @@ def _show_stages(evaluation: Evaluation) -> Iterator[Section]:
             where = " ".join(name for name in names if name) or note.code
             numbers = frozenset(place for place in range(1, len(header)) if all(row[place].isdecimal() for row in rows))
             yield Section(f"{header[0].capitalize()}s of {where}", header, tuple(rows), numbers)
-
-
-Row: TypeAlias = tuple[str, ...]
-CORRECTED_HEADER: Row = ("metric", "judge alone", "corrected", "labels alone", "labels", "worth")
-CORRECTED_NUMBERS = frozenset(range(1, len(CORRECTED_HEADER)))
-"""The columns with numbers."""
-METHODS = {
-    "ppi": "prediction-powered inference, PPI++",
-    "rogan_gladen": "Rogan and Gladen's correction",
-}
-_NO_NUMBER = "–"
-
-
-def list_corrected(evaluation: Evaluation, digits: int) -> list[Row]:
-    """A row for each corrected mean and difference, with the cells of `CORRECTED_HEADER`; none without labels."""
-    means = [_describe_mean(one, evaluation, digits) for one in evaluation.aggregates if one.correction]
-    differences = [
-        _describe_difference(one, evaluation, digits) for one in evaluation.every_comparison if one.correction
-    ]
-    return [*means, *differences]
-
-
-def explain_corrections(evaluation: Evaluation) -> Iterator[str]:
-    """What the rows mean, and why a number is missing, in sentences."""
-    found = [one.correction for one in evaluation.aggregates if one.correction]
-    methods = dict.fromkeys(METHODS[one.method] for one in found)
-    yield (
-        f"The judge's numbers are corrected by people's labels of some answers ({'; '.join(methods)}), so the "
-        "intervals are of what people would say, however much the judge errs. 'worth' is how many labels would be "
-        "needed for such an interval without the judge."
-    )
-    if any(one.is_clipped for one in found):
-        yield "A number or interval that reached beyond what the metric can be ends there."
-    if any(not one.correction.is_paired for one in evaluation.every_comparison if one.correction):
-        yield "Where few questions have labels for both answers, a difference is that of the two corrected means."
-    for reason, subjects in _gather_reasons(evaluation).items():
-        yield f"{', '.join(subjects)}: no corrected mean, because {reason}."
-
-
-def _gather_reasons(evaluation: Evaluation) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for one in evaluation.aggregates:
-        if one.correction is not None and one.correction.reason is not None:
-            found.setdefault(one.correction.reason.rstrip("."), []).append(_name(one, evaluation))
-    return found
-
-
-def _describe_mean(one: Aggregate, evaluation: Evaluation, digits: int) -> Row:
-    assert one.correction is not None
-    shown = wording.find_format(evaluation, one.metric).number
-    cells = _cells(one.mean, one.interval, one.correction, digits, shown, is_signed=False)
-    return _name(one, evaluation), *cells, _tell_worth(one.correction, one.scored)
-
-
-def _describe_difference(one: Comparison, evaluation: Evaluation, digits: int) -> Row:
-    assert one.correction is not None
-    name = f"{_name(one, evaluation)} vs {one.baseline}"
-    shown = wording.find_format(evaluation, one.metric).change
-    cells = _cells(one.difference, one.interval, one.correction, digits, shown, is_signed=True)
-    return name, *cells, _tell_worth(one.correction, one.queries)
-
-
-def _cells(
-    value: float | None,
-    interval: Interval | None,
-    correction: Correction,
-    digits: int,
-    shown: wording.Formatter,
-    *,
-    is_signed: bool,
-) -> Sequence[str]:
-    def show(number: float | None, ends: Interval | None) -> str:
-        if number is None:
-            return _NO_NUMBER
-        told = wording.format_signed(number, digits, shown) if is_signed else shown(number, digits)
-        return f"{told} {wording.format_interval(ends, digits, shown)}".strip()
-
-    return (
-        show(correction.judged, None),  # its interval is not of what people would say, and invites to think so
-        show(value, interval),
-        show(correction.labelled, correction.labelled_interval),
-        str(correction.labels),
-    )
-
-
-def _tell_worth(correction: Correction, rows: int) -> str:
-    return describe_worth(correction.labels, correction.worth, rows, correction.labels) or _NO_NUMBER
 
 
 def describe_worth(labels: int, worth: float | None, rows: int, questions: int) -> str:

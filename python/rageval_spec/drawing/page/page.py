@@ -6,32 +6,19 @@ of a folder loads the other parts. The numbers in a gate's bound are read so tha
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict, replace
 from typing import Any
 
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.outcomes import GateOutcome, Interval
 from rageval_spec.data.results import list_content
 from rageval_spec.drawing.html_shell import build_shell, dump_json, pack, write_script
-from rageval_spec.drawing.legend import (
-    SIGNIFICANCE,
-    WEIGHTED_HEADER,
-    WEIGHTED_TITLE,
-    describe_legend,
-    explain_weights,
-    list_weighted,
-)
+from rageval_spec.drawing.legend import SIGNIFICANCE, describe_legend
 from rageval_spec.drawing.page.question_data import QuestionData, collect_questions, dump_documents, list_samples
-from rageval_spec.drawing.sections import (
-    CORRECTED_HEADER,
-    explain_corrections,
-    list_corrected,
-    list_frequent_causes,
-    show_ranks,
-)
+from rageval_spec.drawing.sections import list_frequent_causes, show_corrections, show_ranks, show_weighted
 from rageval_spec.drawing.verdict import describe_headline, share_notes
 
 LARGEST = 25_000_000
@@ -108,24 +95,26 @@ def dump_head(evaluation: Evaluation, questions: QuestionData, digits: int, titl
     head: dict[str, Any] = {
         "title": title,
         "digits": digits,
-        "headline": dataclasses.asdict(describe_headline(evaluation, digits)),
+        "headline": asdict(describe_headline(evaluation, digits)),
         "results": results,
         "gates": gates,
         "notes": notes,
         "legend": _list_legend(evaluation),
         "significance": SIGNIFICANCE,
-        "frequent_causes": [dataclasses.asdict(one.count) for one in list_frequent_causes(evaluation)],
+        "frequent_causes": [asdict(one.count) for one in list_frequent_causes(evaluation)],
         "questions": questions.describe(evaluation),
         "documents": {"count": questions.documents.count, "starts": questions.documents.list_starts()},
     }
-    if rows := list_weighted(evaluation, digits):
-        remarks = [*explain_weights(evaluation)]
-        head["weighted"] = {"title": WEIGHTED_TITLE, "header": WEIGHTED_HEADER, "rows": rows, "remarks": remarks}
-    if rows := list_corrected(evaluation, digits):
-        head["corrected"] = {"header": CORRECTED_HEADER, "rows": rows, "remarks": [*explain_corrections(evaluation)]}
-    for section in show_ranks(evaluation):
-        told = "How many queries have their first relevant document at which rank."
-        head["ranks"] = {"title": section.title, "header": section.header, "rows": section.rows, "remarks": [told]}
+    told = "How many queries have their first relevant document at which rank."
+    shown = {
+        "weighted": show_weighted(evaluation, digits),
+        "corrected": show_corrections(evaluation, digits),
+        "ranks": (replace(section, remarks=(told,)) for section in show_ranks(evaluation)),
+    }
+    for name, sections in shown.items():
+        for one in sections:
+            heading = {} if name == "corrected" else {"title": one.title}
+            head[name] = {**heading, "header": one.header, "rows": one.rows, "remarks": one.remarks}
     return dump_json(head)
 
 
