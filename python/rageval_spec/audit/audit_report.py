@@ -6,8 +6,6 @@ for pull requests and wikis. The HTML is one page without a script, which opens 
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -20,7 +18,7 @@ from pydantic import TypeAdapter
 from rageval_spec.audit import audit_findings
 from rageval_spec.diagnostics import dump_visible, make_visible
 from rageval_spec.drawing.escaping import escape, format_table, quote, quote_cell
-from rageval_spec.drawing.html_shell import read_asset
+from rageval_spec.drawing.html_shell import fill_page, join_styles
 from rageval_spec.drawing.terminal import render_text, tabulate
 from rageval_spec.wording import count_noun, list_names
 
@@ -176,24 +174,16 @@ _SIGNS = {"found": "!", "clean": "✓", "skipped": "–"}
 
 def render_page(audit: audit_findings.Audit) -> bytes:
     """The page in UTF-8. It makes no request, runs no script, and shows texts as texts."""
-    import jinja2
-
-    style = "\n" + read_asset("page.css") + (_ASSETS / "audit.css").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
-    template = environment.from_string((_ASSETS / "audit.html.jinja").read_text(encoding="utf-8"))
-    page = template.render(
+    return fill_page(
+        (_ASSETS / "audit.html.jinja").read_text(encoding="utf-8"),
+        join_styles(("page.css",)) + (_ASSETS / "audit.css").read_text(encoding="utf-8"),
         title=make_visible(audit.name),
-        policy=policy,
-        style=style,
         summary=summarize(audit),
         verdict="fail" if audit.count("error") else "warn" if audit.count("warning") else "pass",
         results=make_visible(describe_results(audit)),
         counts=[(noun, audit.count(severity)) for severity, noun in NOUNS.items()],
         datasets=[_describe(number, dataset) for number, dataset in enumerate(audit.datasets)],
     )
-    return page.encode("utf-8", "replace")
 
 
 def _describe(number: int, dataset: audit_findings.DatasetAudit) -> dict[str, Any]:

@@ -56,19 +56,13 @@ def build_shell(title: str, parts: Iterable[tuple[str, str]], has_files: bool) -
         parts: the names and the base64 texts of the parts that the page itself holds.
         has_files: whether further parts are scripts in files beside the page, which the policy must then allow.
     """
-    return build_page(title, parts, _read_style(), _read_script(), has_files)
+    return build_page(title, parts, join_styles(_STYLES), _read_script(), has_files)
 
 
 def build_page(title: str, parts: Iterable[tuple[str, str]], style: str, script: str, has_files: bool = False) -> bytes:
-    """A page as HTML, with a policy that allows its own style and script and nothing else.
+    """A page as HTML, with a policy that allows its own style (CSS) and script (of `join_scripts`) and nothing else.
 
-    Args:
-        title: the title of the window.
-        parts: the names and the base64 texts of the parts of the data that the page itself holds.
-        style: the style, as CSS.
-        script: the script, as `join_scripts` gives it.
-        has_files: whether further parts are scripts in files beside the page, which the policy must then allow.
-    """
+    The other arguments are those of `build_shell`."""
     own = "'self' " if has_files else ""
     policy = (
         f"default-src 'none'; script-src {own}{_hash(script)}; style-src {_hash(style)}; "
@@ -84,14 +78,24 @@ def build_page(title: str, parts: Iterable[tuple[str, str]], style: str, script:
     return page.getvalue()
 
 
+def fill_page(template: str, style: str, **values: Any) -> bytes:
+    """A page without a script from a template of jinja2, which escapes all texts; its policy allows its own style."""
+    import jinja2
+
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
+    policy = f"default-src 'none'; style-src {_hash(style)}; base-uri 'none'; form-action 'none'"
+    page = environment.from_string(template).render(policy=policy, style=style, **values)
+    return page.encode("utf-8", "replace")
+
+
 def _hash(text: str) -> str:
     """A hash source of a Content Security Policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-@cache
-def _read_style() -> str:
-    return "\n" + "".join(map(read_asset, _STYLES))
+def join_styles(names: Iterable[str]) -> str:
+    """The text of several styles."""
+    return "\n" + "".join(map(read_asset, names))
 
 
 @cache

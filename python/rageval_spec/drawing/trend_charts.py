@@ -6,8 +6,6 @@ multiples, each the chart of one number over time.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -16,7 +14,7 @@ from typing import Any
 
 from rageval_spec.data.results import LevelChange, Series, Trend, TrendPoint
 from rageval_spec.diagnostics import make_visible
-from rageval_spec.drawing.html_shell import read_asset
+from rageval_spec.drawing.html_shell import fill_page, join_styles, read_asset
 from rageval_spec.wording import count_noun, format_number, format_percent
 
 _TEXT_HEIGHT = 8
@@ -111,7 +109,6 @@ def _find_row(value: float, low: float, span: float, height: int) -> int:
     return round((value - low) / span * (height - 1)) if span else 0
 
 
-_STYLES = ("page.css", "overview.css", "trend.css")
 _WIDTH, _PAGE_HEIGHT = 460.0, 150.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58.0, 12.0, 10.0, 24.0
 _MOST_DOTS = 200
@@ -141,21 +138,12 @@ class _Frame:
 
 def write_trend(trend: Trend) -> bytes:
     """The page in UTF-8. It makes no request, runs no script, and shows names as text."""
-    import jinja2
-
-    style = "\n" + "".join(map(read_asset, _STYLES))
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
-    template = environment.from_string(read_asset("trend.html.jinja"))
-    charts = [_describe(series) for series in trend.series]
-    records = max(len(series.points) for series in trend.series)
-    page = template.render(
+    return fill_page(
+        read_asset("trend.html.jinja"),
+        join_styles(("page.css", "overview.css", "trend.css")),
         title=make_visible(trend.name),
-        policy=policy,
-        style=style,
-        charts=charts,
-        records=records,
+        charts=[_describe(series) for series in trend.series],
+        records=max(len(series.points) for series in trend.series),
         false_alarms=format_percent(trend.false_alarms),
         remarks=trend.remarks,
         width=_WIDTH,
@@ -165,14 +153,14 @@ def write_trend(trend: Trend) -> bytes:
         bottom=_PAGE_HEIGHT - _BOTTOM,
         top=_TOP,
     )
-    return page.encode("utf-8", "replace")
 
 
 def _describe(series: Series) -> dict[str, Any]:
     """What the template draws of one series: texts and coordinates."""
     frame, points = _frame(series), series.points
-    stretches = [points[start:end] for start, end in _list_stretches(series)]
-    alone = {start for start, end in _list_stretches(series) if end - start == 1}
+    ends = [*pairwise([0, *(one.index for one in series.breaks), len(points)])]
+    stretches = [points[start:end] for start, end in ends]
+    alone = {start for start, end in ends if end - start == 1}
     marks = {change.index: change for change in series.changes}
     last = len(points) - 1
     dots = [
@@ -190,7 +178,7 @@ def _describe(series: Series) -> dict[str, Any]:
         "place": make_visible(series.place),
         "newest": format_number(points[-1].mean),
         "interval": _describe_interval(points[-1]),
-        "lines": [_draw_line(frame, stretch) for stretch in stretches],
+        "lines": [" ".join(f"{frame.x(one.time)},{frame.y(one.mean)}" for one in stretch) for stretch in stretches],
         "areas": [_draw_area(frame, stretch) for stretch in stretches if all(one.low is not None for one in stretch)],
         "dots": dots,
         "bounds": [
@@ -198,7 +186,14 @@ def _describe(series: Series) -> dict[str, Any]:
             for name, value in series.bounds.items()
             if frame.low <= value <= frame.high
         ],
-        "breaks": [_describe_break(frame, points, one.index, one.reason) for one in series.breaks],
+        "breaks": [
+            {
+                "x": round((frame.x(points[one.index - 1].time) + frame.x(points[one.index].time)) / 2, 1),
+                "time": f"{points[one.index].time:%Y-%m-%d %H:%M}",
+                "reason": one.reason,
+            }
+            for one in series.breaks
+        ],
         "changes": [
             {
                 "time": f"{points[one.index].time:%Y-%m-%d %H:%M}",
@@ -217,11 +212,6 @@ def _describe(series: Series) -> dict[str, Any]:
     }
 
 
-def _describe_break(frame: _Frame, points: Sequence[TrendPoint], index: int, reason: str) -> dict[str, Any]:
-    middle = (frame.x(points[index - 1].time) + frame.x(points[index].time)) / 2
-    return {"x": round(middle, 1), "time": f"{points[index].time:%Y-%m-%d %H:%M}", "reason": reason}
-
-
 def _frame(series: Series) -> _Frame:
     """The frame of a series: all values, intervals and bounds near them, with a little room."""
     points = series.points
@@ -232,14 +222,6 @@ def _frame(series: Series) -> _Frame:
     low, high = min([low, *near]), max([high, *near])
     room = 0.05 * ((high - low) or span)
     return _Frame(low - room, high + room, points[0].time.timestamp(), points[-1].time.timestamp())
-
-
-def _list_stretches(series: Series) -> Iterator[tuple[int, int]]:
-    yield from pairwise([0, *(one.index for one in series.breaks), len(series.points)])
-
-
-def _draw_line(frame: _Frame, points: Sequence[TrendPoint]) -> str:
-    return " ".join(f"{frame.x(point.time)},{frame.y(point.mean)}" for point in points)
 
 
 def _draw_area(frame: _Frame, points: Sequence[TrendPoint]) -> str:

@@ -20,7 +20,7 @@ from rageval_spec.wording import describe_taken_over
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
-    from rageval_spec.data.outcomes import Counted, DropSeverity, GateOutcome, TakenOver
+    from rageval_spec.data.outcomes import Counted, DropSeverity, GateOutcome
 
 _SEVERITIES: dict[Counted, str] = {"fail": "major", "warn": "minor", "pass": "info"}
 """What a gate that did not pass counts as; an inconclusive one can count as passed."""
@@ -46,39 +46,30 @@ class CodequalityReport(Report[CodequalityNode]):
 
     def render(self, evaluation: Evaluation) -> bytes:
         """A JSON list; an issue keeps its fingerprint as long as its gate, dataset, system and slice stay."""
-        issues = [self._describe_failure(evaluation, failure) for failure in evaluation.failures]
-        issues += [self._describe_gate(evaluation, gate) for gate in evaluation.gates if gate.outcome != "pass"]
-        issues += [
-            self._describe_taken_over(evaluation, one) for one in evaluation.provenance.taken_over if not one.place
-        ]
+        name = evaluation.name
+        issues = [self._describe("evaluation", one, "critical", (name, one), 1) for one in evaluation.failures]
+        for gate in evaluation.gates:
+            if gate.outcome != "pass":
+                names = (name, gate.metric, gate.bound, gate.dataset, gate.system, gate.slice or "")
+                severity = _SEVERITIES[gate.counted] if gate.severity is None else _OF_DROPS[gate.severity]
+                issues.append(self._describe("gate", gate.reason, severity, names, self._find_line(gate)))
+        for one in evaluation.provenance.taken_over:
+            if not one.place:
+                told = f"{one.system} on {one.dataset}: {describe_taken_over(one)}"
+                issues.append(self._describe("answers", told, "info", (name, one.dataset, one.system), 1))
         return f"{json.dumps(issues, indent=2, allow_nan=False)}\n".encode()
 
-    def _describe_gate(self, evaluation: Evaluation, gate: GateOutcome) -> dict[str, Any]:
-        names = (evaluation.name, gate.metric, gate.bound, gate.dataset, gate.system, gate.slice or "")
-        severity = _SEVERITIES[gate.counted] if gate.severity is None else _OF_DROPS[gate.severity]
-        return self._describe("gate", gate.reason, severity, names, self._find_line(gate))
-
-    def _describe_taken_over(self, evaluation: Evaluation, one: TakenOver) -> dict[str, Any]:
-        told = f"{one.system} on {one.dataset}: {describe_taken_over(one)}"
-        return self._describe("answers", told, "info", (evaluation.name, one.dataset, one.system), 1)
-
-    def _describe_failure(self, evaluation: Evaluation, failure: str) -> dict[str, Any]:
-        return self._describe("evaluation", failure, "critical", (evaluation.name, failure), 1)
-
     def _describe(self, kind: str, told: str, severity: str, names: tuple[str, ...], line: int) -> dict[str, Any]:
+        origin = self.context.origin
         identity = json.dumps([kind, *names])
+        path = self.node.file or (make_visible(names[0]) if origin is None else origin.path)
         return {
             "description": make_visible(told),
             "check_name": f"rageval-{kind}",
             "fingerprint": hashlib.sha256(identity.encode()).hexdigest(),
             "severity": severity,
-            "location": {"path": self._path(names[0]), "lines": {"begin": line}},
+            "location": {"path": path, "lines": {"begin": line}},
         }
-
-    def _path(self, name: str) -> str:
-        if self.node.file is not None:
-            return self.node.file
-        return make_visible(name) if self.context.origin is None else self.context.origin.path
 
     def _find_line(self, gate: GateOutcome) -> int:
         lines = () if self.context.origin is None else self.context.origin.gate_lines

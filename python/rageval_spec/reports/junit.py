@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
     from rageval_spec.data.evaluation import Evaluation
-    from rageval_spec.data.outcomes import GateOutcome, Verdict
+    from rageval_spec.data.outcomes import Verdict
 
 _PREFIXES: dict[Verdict, str] = {"pass": "", "warn": "warning: ", "fail": "", "inconclusive": "inconclusive: "}
 _NOT_IN_XML = {0xFFFE: "\\ufffe", 0xFFFF: "\\uffff"}
@@ -48,9 +48,13 @@ class JunitReport(Report[JunitNode]):
         root = ElementTree.Element("testsuites", {"name": "rageval-spec", **counts})
         suite = ElementTree.SubElement(root, "testsuite", {"name": _clean(evaluation.name), **counts, "skipped": "0"})
         for error in errors:
-            _add_error(suite, error)
+            _add_case(suite, "evaluation", error, error, "error", "evaluation")
         for gate in evaluation.gates:
-            _add_case(suite, gate)
+            classname = ".".join(part for part in (gate.dataset, gate.system) if part)
+            where = f" in {gate.slice}" if gate.slice is not None else ""
+            reason = _PREFIXES[gate.outcome] + _clean(gate.reason)
+            result = "failure" if gate.counted == "fail" else "system-out"
+            _add_case(suite, classname or "gates", f"{gate.metric}{where} {gate.bound}", reason, result, "gate")
         ElementTree.SubElement(suite, "system-out").text = "\n".join(_summarize(evaluation))
         ElementTree.indent(root)
         buffer = BytesIO()
@@ -68,26 +72,12 @@ def _summarize(evaluation: Evaluation) -> Iterator[str]:
         yield _clean(f"{note.level}: {note}")
 
 
-def _add_error(suite: Element, error: str) -> None:
+def _add_case(suite: Element, classname: str, name: str, reason: str, result: str, kind: str) -> None:
     from xml.etree.ElementTree import SubElement
 
-    reason = _clean(error)
-    case = SubElement(suite, "testcase", {"classname": "evaluation", "name": reason, "time": "0"})
-    SubElement(case, "error", {"type": "evaluation", "message": reason}).text = reason
-
-
-def _add_case(suite: Element, gate: GateOutcome) -> None:
-    from xml.etree.ElementTree import SubElement
-
-    classname = ".".join(_clean(part) for part in (gate.dataset, gate.system) if part)
-    where = f" in {gate.slice}" if gate.slice is not None else ""
-    name = _clean(f"{gate.metric}{where} {gate.bound}")
-    case = SubElement(suite, "testcase", {"classname": classname or "gates", "name": name, "time": "0"})
-    reason = _PREFIXES[gate.outcome] + _clean(gate.reason)
-    if gate.counted == "fail":
-        SubElement(case, "failure", {"type": "gate", "message": reason}).text = reason
-    else:
-        SubElement(case, "system-out").text = reason
+    case = SubElement(suite, "testcase", {"classname": _clean(classname), "name": _clean(name), "time": "0"})
+    attributes = {} if result == "system-out" else {"type": kind, "message": _clean(reason)}
+    SubElement(case, result, attributes).text = _clean(reason)
 
 
 def _clean(text: str) -> str:

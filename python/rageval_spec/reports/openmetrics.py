@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from operator import attrgetter
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, get_args
+from typing import TYPE_CHECKING, ClassVar, TypeAlias, get_args
 
 from rageval_spec.data.evaluation import Evaluation, Overall
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.plugin import Report, ReportNode
 
 if TYPE_CHECKING:
-    from rageval_spec.data.outcomes import Cell, GateOutcome
+    from rageval_spec.data.outcomes import Cell
 
+_Sample: TypeAlias = tuple[Mapping[str, str], float | None]
+"""The labels of a number; None stands for a number that is not known."""
 _OUTCOMES = ("pass", "warn", "fail", "inconclusive")
 """Every outcome that a gate can have, so that a series does not end when the outcome changes."""
 
@@ -36,79 +37,67 @@ class OpenmetricsReport(Report[OpenmetricsNode]):
 
     def render(self, evaluation: Evaluation) -> bytes:
         """The exposition in UTF-8; a number that could not be computed has no line."""
-        lines = [line for family in _list_families(evaluation) if family.samples for line in family.render()]
+        lines = [line for family in _list_families(evaluation) for line in _write(*family)]
         return "".join(f"{line}\n" for line in (*lines, "# EOF")).encode("utf-8", "backslashreplace")
 
 
-class _Family(NamedTuple):
-    """A metric with its samples: pairs of labels and a number."""
-
-    name: str
-    help: str
-    samples: Sequence[tuple[Mapping[str, str], float]]
-
-    def render(self) -> Iterator[str]:
-        yield f"# HELP {self.name} {self.help}"
-        yield f"# TYPE {self.name} gauge"
-        for labels, number in self.samples:
-            told = ",".join(f'{name}="{_escape(value)}"' for name, value in labels.items())
-            yield f"{self.name}{{{told}}} {number!r}"
+def _write(name: str, told: str, samples: Sequence[_Sample]) -> Iterator[str]:
+    """The lines of a family; none without a number."""
+    numbers = [(labels, number) for labels, number in samples if number is not None]
+    if numbers:
+        yield f"# HELP {name} {told}"
+        yield f"# TYPE {name} gauge"
+    for labels, number in numbers:
+        shown = ",".join(f'{label}="{_escape(value)}"' for label, value in labels.items())
+        yield f"{name}{{{shown}}} {float(number)!r}"
 
 
-def _list_families(evaluation: Evaluation) -> Iterator[_Family]:
+def _list_families(evaluation: Evaluation) -> Iterator[tuple[str, str, Sequence[_Sample]]]:
+    """The metrics: the name and the help of each, and its samples."""
     spec = {"spec": evaluation.name}
-    verdicts: tuple[Overall, ...] = get_args(Overall)
-    states = [({**spec, "outcome": one}, float(one == evaluation.verdict)) for one in verdicts]
-    yield _Family("rageval_outcome", "The outcome of the evaluation: 1 for its outcome and 0 for the others.", states)
-    yield _Family("rageval_failures", "Systems and metrics that failed.", [(spec, float(len(evaluation.failures)))])
-    yield from _list_taken_over(evaluation, spec)
-    yield from _list_aggregates(evaluation, spec)
-    yield from _list_gates(evaluation, spec)
-
-
-def _list_taken_over(evaluation: Evaluation, spec: Mapping[str, str]) -> Iterator[_Family]:
-    cells = [({**spec, "dataset": one.dataset, "system": one.system}, one) for one in evaluation.provenance.taken_over]
-    counts = [(cell, float(one.answers)) for cell, one in cells]
-    yield _Family("rageval_answers_taken_over", "Answers that were not asked in this evaluation.", counts)
-    times = [(cell, datetime.fromisoformat(one.first).timestamp()) for cell, one in cells if one.first is not None]
+    states: list[_Sample] = [({**spec, "outcome": one}, one == evaluation.verdict) for one in get_args(Overall)]
+    yield "rageval_outcome", "The outcome of the evaluation: 1 for its outcome and 0 for the others.", states
+    yield "rageval_failures", "Systems and metrics that failed.", [(spec, len(evaluation.failures))]
+    taken = [({**spec, "dataset": one.dataset, "system": one.system}, one) for one in evaluation.provenance.taken_over]
+    counts = [(labels, one.answers) for labels, one in taken]
+    yield "rageval_answers_taken_over", "Answers that were not asked in this evaluation.", counts
     told = "When the first answer that was taken over was asked, in seconds since 1970."
-    yield _Family("rageval_answers_first_asked_seconds", told, times)
-    versions = [(cell, float(len(one.versions))) for cell, one in cells if one.versions]
-    yield _Family("rageval_answers_versions", "Versions of the code that the answers mix.", versions)
-
-
-def _list_aggregates(evaluation: Evaluation, spec: Mapping[str, str]) -> Iterator[_Family]:
+    times = [(labels, datetime.fromisoformat(one.first).timestamp()) for labels, one in taken if one.first is not None]
+    yield "rageval_answers_first_asked_seconds", told, times
+    versions = [(labels, len(one.versions) or None) for labels, one in taken]
+    yield "rageval_answers_versions", "Versions of the code that the answers mix.", versions
     sliced = (aggregate for one in evaluation.slices for aggregate in one.aggregates)
     cells = [({**spec, **_name_cell(one.cell)}, one) for one in (*evaluation.aggregates, *sliced)]
-    means = [({**cell, "statistic": one.statistic}, one.mean) for cell, one in cells if one.mean is not None]
-    yield _Family("rageval_value", "The mean of a metric, or the statistic that its label names.", means)
+    means = [({**labels, "statistic": one.statistic}, one.mean) for labels, one in cells]
+    yield "rageval_value", "The mean of a metric, or the statistic that its label names.", means
     ends = [
-        ({**cell, "confidence": repr(one.confidence)}, one) for cell, of in cells if (one := of.interval) is not None
+        ({**labels, "confidence": repr(one.interval.confidence)}, one.interval)
+        for labels, one in cells
+        if one.interval is not None
     ]
-    low, high = ([(cell, pick(one)) for cell, one in ends] for pick in (attrgetter("low"), attrgetter("high")))
-    yield _Family("rageval_interval_low", "The low end of the confidence interval of rageval_value.", low)
-    yield _Family("rageval_interval_high", "The high end of the confidence interval of rageval_value.", high)
-    scored = [(cell, float(one.scored)) for cell, one in cells]
-    yield _Family("rageval_queries_scored", "Queries that have a value of the metric.", scored)
-    totals = [(cell, float(one.total)) for cell, one in cells]
-    yield _Family("rageval_queries", "All queries that the metric was asked for.", totals)
-
-
-def _list_gates(evaluation: Evaluation, spec: Mapping[str, str]) -> Iterator[_Family]:
-    gates = [({**spec, **_name_gate(gate)}, gate) for gate in evaluation.gates]
-    states = [({**labels, "outcome": one}, float(one == gate.outcome)) for labels, gate in gates for one in _OUTCOMES]
-    yield _Family("rageval_gate_outcome", "The outcome of a gate: 1 for its outcome and 0 for the others.", states)
-    observed = [(labels, gate.observed) for labels, gate in gates if gate.observed is not None]
-    yield _Family("rageval_gate_observed", "The number that a gate looked at.", observed)
+    for side in ("low", "high"):
+        told = f"The {side} end of the confidence interval of rageval_value."
+        yield f"rageval_interval_{side}", told, [(labels, getattr(one, side)) for labels, one in ends]
+    scored = [(labels, one.scored) for labels, one in cells]
+    yield "rageval_queries_scored", "Queries that have a value of the metric.", scored
+    totals = [(labels, one.total) for labels, one in cells]
+    yield "rageval_queries", "All queries that the metric was asked for.", totals
+    gates = [
+        ({**spec, "gate": str(gate.gate + 1), **_name_cell(gate.cell), "bound": gate.bound}, gate)
+        for gate in evaluation.gates
+    ]
+    states = [({**labels, "outcome": one}, one == gate.outcome) for labels, gate in gates for one in _OUTCOMES]
+    yield "rageval_gate_outcome", "The outcome of a gate: 1 for its outcome and 0 for the others.", states
+    yield (
+        "rageval_gate_observed",
+        "The number that a gate looked at.",
+        [(labels, one.observed) for labels, one in gates],
+    )
 
 
 def _name_cell(cell: Cell) -> dict[str, str]:
     """The labels of a cell; `slice` is empty, and so absent to Prometheus, for all queries."""
     return {"dataset": cell.dataset, "system": cell.system, "metric": cell.metric, "slice": cell.slice or ""}
-
-
-def _name_gate(gate: GateOutcome) -> dict[str, str]:
-    return {"gate": str(gate.gate + 1), **_name_cell(gate.cell), "bound": gate.bound}
 
 
 def _escape(value: str) -> str:

@@ -6,18 +6,15 @@ struck through, and words that only the later one has are underlined; colours co
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from typing import Any
 
 from rageval_spec.commands.compare import comparison_text
 from rageval_spec.commands.compare.metric_changes import MetricChange
 from rageval_spec.commands.compare.question_changes import Compared, Kind, QuestionChange
 from rageval_spec.diagnostics import make_visible
-from rageval_spec.drawing.html_shell import read_asset
+from rageval_spec.drawing.html_shell import fill_page, join_styles, read_asset
 from rageval_spec.wording import ADJUSTED, find_format, tell_means_apart
 
-_STYLES = ("page.css", "overview.css", "texts.css", "questions.css", "compare.css")
 _HEADER = ("metric", "system", "dataset", "before", "after", "difference", "interval", f"{ADJUSTED} p")
 _TEXTS = 3
 """The columns of names, which come before those of numbers."""
@@ -26,16 +23,11 @@ _KINDS: dict[Kind, str] = {"broken": "bad", "worse": "bad", "fixed": "good", "be
 
 def write_page(found: Compared) -> bytes:
     """The page in UTF-8."""
-    import jinja2
-
-    style = "\n" + "".join(map(read_asset, _STYLES))
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
     changed = [one for one in found.metrics if not comparison_text.is_equal(one)]
     test = comparison_text.describe_test(changed, found.after.evaluation)
-    page = environment.from_string(read_asset("compare.html.jinja")).render(
-        policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'",
-        style=style,
+    return fill_page(
+        read_asset("compare.html.jinja"),
+        join_styles(("page.css", "overview.css", "texts.css", "questions.css", "compare.css")),
         before=make_visible(found.before.name),
         after=make_visible(found.after.name),
         differences=[make_visible(line) for line in found.differences],
@@ -47,7 +39,6 @@ def write_page(found: Compared) -> bytes:
         questions=[_describe_question(one, found) for one in found.questions.shown],
         rest=comparison_text.describe_rest(found.questions),
     )
-    return page.encode("utf-8", "replace")
 
 
 def _describe_metric(one: MetricChange, found: Compared) -> dict[str, Any]:
