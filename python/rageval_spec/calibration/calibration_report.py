@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 from rageval_spec import registry
 from rageval_spec.calibration import verdict_sentences
-from rageval_spec.calibration.bias import Bias
 from rageval_spec.calibration.calibration_records import freeze_anchors
 from rageval_spec.calibration.judge_quality import FEWEST, Calibration, Promise, SliceCalibration
 from rageval_spec.calibration.judge_reports import CalibrationValues, CriterionReport, JudgeReport
 from rageval_spec.calibration.label_choice import CalibrationSettings, explain_other
 from rageval_spec.calibration.labelled_items import Joined, explain_promise, explain_sampling
-from rageval_spec.calibration.measures import CalibrationMeasure, Learning
+from rageval_spec.calibration.measures import CalibrationMeasure
 from rageval_spec.calibration.reliability import MapChoice, MapTrial, Reliability
 from rageval_spec.data.judge_calibration import FORMAT_VERSION, CalibrationFile, JudgeCalibration
 from rageval_spec.diagnostics import dump_visible, make_visible
@@ -32,6 +31,7 @@ from rageval_spec.drawing.terminal import render_text, tabulate
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.kernels import version
 from rageval_spec.statistics.raters.reliability_curves import Bin
+from rageval_spec.statistics.raters.risk_control import RiskPoint
 from rageval_spec.store.disk import write_atomically
 from rageval_spec.wording import (
     count_noun,
@@ -73,7 +73,10 @@ def _dump_judge(one: JudgeReport) -> dict[str, Any]:
     content = asdict(one.calibration)
     chosen = one.calibration.map.chosen
     content["map"]["chosen"] = None if chosen is None else chosen.to_json()
-    content["biases"] = [_describe_bias(bias) for bias in one.biases.found]
+    content["biases"] = [
+        asdict(bias) | {"is_significant": bias.is_significant, "said": str(bias), "explained": bias.explain()}
+        for bias in one.biases.found
+    ]
     content["properties_left_out"] = [asdict(left) for left in one.biases.left_out]
     content["why_no_biases"] = one.biases.reason
     content["bounds"] = one.joined.bounds
@@ -81,10 +84,6 @@ def _dump_judge(one: JudgeReport) -> dict[str, Any]:
     if one.joined.together:
         content["clusters"] = len({*one.joined.clusters})
     return content | {"promise": None if one.promise is None else asdict(one.promise)}
-
-
-def _describe_bias(bias: Bias) -> dict[str, Any]:
-    return asdict(bias) | {"is_significant": bias.is_significant, "said": str(bias), "explained": bias.explain()}
 
 
 def write_anchors(path: Path, evaluation: Evaluation, measured: Sequence[tuple[Joined, Calibration]]) -> str:
@@ -109,11 +108,9 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def check_place(path: Path, key: str = "judges") -> None:
-    """Check that a calibration can be written there: in a folder that exists, over nothing but a calibration.
+    """Check that a file can be written: in a folder that exists, over nothing but a file that holds the same.
 
-    Args:
-        path: the file.
-        key: what such a file holds: `judges`, or `anchors`.
+    Such a file, of whatever version, holds `judges` or `anchors`, which is the key.
 
     Raises:
         UsageError: it cannot.
@@ -122,18 +119,13 @@ def check_place(path: Path, key: str = "judges") -> None:
         raise UsageError(f"there is no folder {path.parent} to write {path.name} to")
     if not path.exists():
         return
-    if not _holds(path, key):
-        what = "a calibration" if key == "judges" else "a set of anchors"
-        raise UsageError(f"{path} exists and is not {what}; choose another name")
-
-
-def _holds(path: Path, key: str) -> bool:
-    """Whether a file looks like one of ours, of whatever version."""
     try:
         content = json.loads(path.read_bytes())
     except (OSError, ValueError):
-        return False
-    return isinstance(content, dict) and {"format_version", key} <= content.keys()
+        content = None
+    if not isinstance(content, dict) or not {"format_version", key} <= content.keys():
+        what = "a calibration" if key == "judges" else "a set of anchors"
+        raise UsageError(f"{path} exists and is not {what}; choose another name")
 
 
 def write_calibrations(path: Path, evaluation: Evaluation, entries: Sequence[JudgeCalibration]) -> str:
@@ -198,39 +190,39 @@ def draw_group(group: CriterionReport, settings: CalibrationSettings) -> Iterato
     is_short = len(group.found) > 1 and not settings.details
     for found in group.found:
         yield from _draw_head(found.calibration, found.joined.bounds)
-        yield from _draw_clusters(found.joined)
-        if is_short:
-            yield from _draw_promise(found.promise, settings, found.calibration)
-        else:
-            yield from _draw_all(found, settings)
+        if found.joined.together:
+            questions, clusters = (len({*of}) for of in (found.joined.questions, found.joined.clusters))
+            told = f"{count_noun(questions, 'labelled question')} in {count_noun(clusters, 'cluster')}"
+            yield f"Intervals: {told}.", "dim"
+            yield ""
+        if not is_short:
+            yield from _draw_all(found, details=settings.details)
+        yield from _draw_promise(found.promise, settings, found.calibration)
     if group.found and not settings.details:
         yield "--details adds the reliability diagram, all measures, slices and the effects of biases.", "dim"
         yield ""
 
 
-def _draw_clusters(joined: Joined) -> Iterator[Block]:
-    """How many clusters the labelled questions are in, if the evaluation says which belong together."""
-    if joined.together:
-        questions, clusters = (len({*of}) for of in (joined.questions, joined.clusters))
-        told = f"Intervals: {count_noun(questions, 'labelled question')} in {count_noun(clusters, 'cluster')}."
-        yield told, "dim"
-        yield ""
-
-
-def _draw_all(found: JudgeReport, settings: CalibrationSettings) -> Iterator[Block]:
+def _draw_all(found: JudgeReport, *, details: bool) -> Iterator[Block]:
     """The tables of a judge on one metric."""
-    calibration, details = found.calibration, settings.details
-    yield from _draw_measures(calibration, details=details)
+    calibration = found.calibration
+    shown = (*calibration.discrimination, *calibration.association)
+    left_out = () if details else _DETAILS if calibration.discrimination else ("pearson", "kendall")
+    yield _tabulate("measure", [_measure_row(one) for one in shown if one.name not in left_out])
+    yield ""
     yield from _draw_decisions(calibration, details=details)
     if calibration.reliability is not None and details:
         yield from _draw_reliability(calibration.reliability, calibration.map)
     yield from _draw_means(calibration, is_weighted=bool(found.joined.shares))
     if calibration.learning is not None:
-        yield from _draw_learning(calibration.learning, calibration.items, details=details)
+        yield "Labels to buy", "bold"
+        yield from _separate([*verdict_sentences.say_needs(calibration.learning, calibration.items)])
+        if details:
+            yield verdict_sentences.draw_curve(calibration.learning)
+            yield ""
     yield from verdict_sentences.draw_biases(found.biases, details=details)
     if details or any(part.kind != "slice" for part in found.slices):
         yield from draw_slices(found.slices)
-    yield from _draw_promise(found.promise, settings, calibration)
 
 
 def _draw_head(found: Calibration, bounds: tuple[float, float]) -> Iterator[Block]:
@@ -240,25 +232,18 @@ def _draw_head(found: Calibration, bounds: tuple[float, float]) -> Iterator[Bloc
     yield ""
     if bounds != (0.0, 1.0):
         yield f"Shown from 0 (worst) to 1 (best); values of the metric go from {bounds[0]:g} to {bounds[1]:g}."
-    yield from _write_sentences(verdict_sentences.conclude_judge(found))
+    yield from _separate([*verdict_sentences.conclude_judge(found)])
 
 
-def _write_sentences(sentences: Iterable[verdict_sentences.Sentence]) -> Iterator[Block]:
+def _separate(sentences: Sequence[Block]) -> Iterator[Block]:
     """The sentences, one a line, and an empty line if there are any."""
-    from rich.text import Text
-
-    written = [Text(make_visible(sentence), style) for sentence, style in sentences]
-    yield from written
-    if written:
+    yield from sentences
+    if sentences:
         yield ""
 
 
-def _draw_measures(found: Calibration, *, details: bool) -> Iterator[Block]:
-    shown = (*found.discrimination, *found.association)
-    left_out = () if details else _DETAILS if found.discrimination else ("pearson", "kendall")
-    rows = [_measure_row(one) for one in shown if one.name not in left_out]
-    yield tabulate(("measure", "value", "95% interval"), rows, {1})
-    yield ""
+def _tabulate(what: str, rows: Sequence[Sequence[str]]) -> RenderableType:
+    return tabulate((what, "value", "95% interval"), rows, {1})
 
 
 def _measure_row(one: CalibrationMeasure) -> tuple[str, str, str]:
@@ -280,10 +265,9 @@ def _draw_decisions(found: Calibration, *, details: bool) -> Iterator[Block]:
             rows.append((_OWN[own.coefficient], format_number(own.value), format_interval(own.interval)))
         people = found.people.value
         if people is not None:
-            rows.append(
-                ("people with one another (alpha)", format_number(people), format_interval(found.people.interval))
-            )
-        yield tabulate(("on questions held out", "value", "95% interval"), rows, {1})
+            interval = format_interval(found.people.interval)
+            rows.append(("people with one another (alpha)", format_number(people), interval))
+        yield _tabulate("on questions held out", rows)
     else:
         yield (
             "There are too few questions, or too few good or bad answers, to hold some out, so it is not known how "
@@ -297,35 +281,23 @@ def _draw_reliability(found: Reliability, maps: MapChoice) -> Iterator[Block]:
     yield ""
     yield draw_diagram(found.bins)
     yield ""
+    widths, counts = found.error, found.error_by_mass
     rows = [
-        ("calibration error, equal widths", format_number(found.error.value), format_interval(found.error.interval)),
-        (
-            "calibration error, equal counts",
-            format_number(found.error_by_mass.value),
-            format_interval(found.error_by_mass.interval),
-        ),
+        ("calibration error, equal widths", format_number(widths.value), format_interval(widths.interval)),
+        ("calibration error, equal counts", format_number(counts.value), format_interval(counts.interval)),
         ("calibration error with chance", format_number(found.error.plain), ""),
         *map(_measure_row, found.losses),
         ("  miscalibration", format_number(found.brier_parts.miscalibration), ""),
         ("  less discrimination", format_number(found.brier_parts.discrimination), ""),
         ("  plus uncertainty", format_number(found.brier_parts.uncertainty), ""),
     ]
-    yield tabulate(("measure", "value", "95% interval"), rows, {1})
+    yield _tabulate("measure", rows)
     yield ""
-    yield from _draw_maps(maps)
-
-
-def _draw_maps(maps: MapChoice) -> Iterator[Block]:
     if maps.trials:
-        header = (
-            "map, on questions held out",
-            "calibration error",
-            "95% interval",
-            "Brier",
-            "log loss",
-            "gain (Brier)",
+        held_out = ("map, on questions held out", "calibration error", "95% interval")
+        yield tabulate(
+            (*held_out, "Brier", "log loss", "gain (Brier)"), [_describe_trial(one) for one in maps.trials], {1, 3, 4}
         )
-        yield tabulate(header, [_describe_trial(one) for one in maps.trials], {1, 3, 4})
     used = "none" if maps.chosen is None else maps.chosen.kind
     yield f"Use {used}" + (f": {maps.reason}." if maps.reason else ".")
     yield ""
@@ -354,32 +326,28 @@ def _draw_means(found: Calibration, *, is_weighted: bool) -> Iterator[Block]:
     yield ""
 
 
-def _draw_learning(found: Learning, items: int, *, details: bool) -> Iterator[Block]:
-    yield "Labels to buy", "bold"
-    yield from _write_sentences((sentence, "") for sentence in verdict_sentences.say_needs(found, items))
-    if details:
-        yield verdict_sentences.draw_curve(found)
-        yield ""
-
-
 def _draw_promise(found: Promise | None, settings: CalibrationSettings, of: Calibration) -> Iterator[Block]:
     if found is None or settings.limit is None:
         return
     warning = explain_promise(of.sampling)
     told = verdict_sentences.say_promise(found, settings.limit, settings.confidence, of.items)
-    yield from _write_sentences([*told, *([] if warning is None else [(f"! {warning}", "yellow")])])
-    rows = [
-        (
-            format_number(one.threshold),
-            format_percent(one.coverage),
-            format_percent(one.risk),
-            format_percent(one.upper),
-        )
-        for one in found.curve
-    ]
-    header = ("sent from", "answers sent", "wrong among them", f"upper bound ({format_percent(settings.confidence)})")
-    yield tabulate(header, rows, {0, 1, 2, 3})
-    yield "Each bound holds for a threshold that was chosen beforehand, not for the best of them.", "dim"
+    yield from _separate([*told, *([] if warning is None else [(f"! {warning}", "yellow")])])
+    thresholds = [format_number(one.threshold) for one in found.curve]
+    yield from draw_risks(found.curve, settings.confidence, "threshold", thresholds)
+
+
+def draw_risks(
+    curve: Sequence[RiskPoint], confidence: float, noun: str, thresholds: Sequence[str] | None = None
+) -> Iterator[Block]:
+    """What thresholds, or other rules, do: how many answers are sent, and how many of these are wrong."""
+    rows = [(format_percent(one.coverage), format_percent(one.risk), format_percent(one.upper)) for one in curve]
+    header = ("answers sent", "wrong among them", f"upper bound ({format_percent(confidence)})")
+    if thresholds is None:
+        yield tabulate(header, rows, {0, 1, 2})
+    else:
+        sent = [(one, *row) for one, row in zip(thresholds, rows, strict=True)]
+        yield tabulate(("sent from", *header), sent, {0, 1, 2, 3})
+    yield f"Each bound holds for a {noun} that was chosen beforehand, not for the best of them.", "dim"
     yield ""
 
 
@@ -390,17 +358,10 @@ _SAID, _EMPTY, _JUDGED = "█", "·", "│"
 def draw_diagram(bins: Sequence[Bin]) -> RenderableType:
     """A row for each bin: how many answers, what the judge and people say of them, and a bar."""
     rows = [
-        (
-            f"{one.low:.1f} to {one.high:.1f}",
-            str(one.count),
-            format_number(one.value),
-            format_number(one.label),
-            draw_bar(one),
-        )
+        (f"{one.low:.1f} to {one.high:.1f}", str(one.count), *map(format_number, (one.value, one.label)), draw_bar(one))
         for one in bins
     ]
-    header = ("judge's values", "items", "judge", "people", f"people {_SAID}, judge {_JUDGED}")
-    return tabulate(header, rows, {1, 2, 3})
+    return tabulate(("judge's values", "items", "judge", "people", f"people {_SAID}, judge {_JUDGED}"), rows, {1, 2, 3})
 
 
 def draw_bar(one: Bin) -> str:
@@ -418,9 +379,11 @@ def draw_slices(parts: Sequence[SliceCalibration]) -> Iterator[Block]:
     if enough:
         header = ("part", "items", "judge", "people", "bias", "95% interval", "AUROC", "95% interval")
         yield tabulate(header, [_slice_row(part) for part in enough], {1, 2, 3, 4, 6})
-    few = [part for part in parts if part.bias is None]
-    if few:
-        yield _list_few(few), "dim"
+    if few := [part for part in parts if part.bias is None]:
+        named = ", ".join(f"{part.kind} {part.name} ({part.items})" for part in few[:_MOST_NAMED])
+        more = f" and {len(few) - _MOST_NAMED} more" if len(few) > _MOST_NAMED else ""
+        are = "has" if len(few) == 1 else "have"
+        yield f"{count_noun(len(few), 'part')} {are} fewer than {FEWEST} labelled items: {named}{more}.", "dim"
     if parts:
         yield ""
 
@@ -435,10 +398,3 @@ def _measure_cells(measure: CalibrationMeasure | None, *, signed: bool) -> tuple
     if measure is None or measure.value is None:
         return "", ""
     return (format_signed if signed else format_number)(measure.value), format_interval(measure.interval)
-
-
-def _list_few(parts: Sequence[SliceCalibration]) -> str:
-    named = ", ".join(f"{part.kind} {part.name} ({part.items})" for part in parts[:_MOST_NAMED])
-    more = f" and {len(parts) - _MOST_NAMED} more" if len(parts) > _MOST_NAMED else ""
-    are = "has" if len(parts) == 1 else "have"
-    return f"{count_noun(len(parts), 'part')} {are} fewer than {FEWEST} labelled items: {named}{more}."

@@ -179,18 +179,19 @@ def say_promise(found: Promise, limit: float, confidence: float, items: int) -> 
             f"{format_percent(found.best.limit)}, from {format_number(found.best.threshold)} on, {sure}.",
             "red",
         )
-        yield _say_needed(found, limit, confidence), ""
+        yield say_needed(found.items, found.items, limit, confidence, "A stricter judge"), ""
     else:
         yield f"✗ Nothing can be promised with {found.items} labels.", "red"
     if found.items < items:
         yield f"{found.items} of {items} labelled items count: one of each question, or of each cluster.", ""
 
 
-def _say_needed(found: Promise, limit: float, confidence: float) -> str:
+def say_needed(used: int, labels: int, limit: float, confidence: float, judges: str) -> str:
+    """What would help to keep a promise; `used` of the labels tested it."""
     needed = count_needed(limit, 1 - confidence)
-    if found.items < needed:
-        return f"Even if no answer were wrong, {needed} labels would be needed."
-    return "A stricter judge, or more labels of answers with high values, would help."
+    if used < needed:
+        return f"Even if no answer were wrong, {math.ceil(needed * labels / used)} labels would be needed."
+    return f"{judges}, or more labels of answers with high values, would help."
 
 
 _NAMES: Mapping[Compared, str] = {"auroc": "AUROC", "kappa": "kappa", "mae": "mean absolute error"}

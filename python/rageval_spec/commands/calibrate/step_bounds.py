@@ -5,18 +5,18 @@ With `--guarantee`, it looks for bounds with which few of the answers that are s
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rageval_spec.calibration.calibration_records import count_labels
-from rageval_spec.calibration.calibration_report import check_place, write_calibrations
+from rageval_spec.calibration.calibration_report import check_place, draw_risks, write_calibrations
 from rageval_spec.calibration.judge_quality import ENOUGH_LABELS
 from rageval_spec.calibration.label_choice import read_guarantee, read_scale
 from rageval_spec.calibration.labelled_items import explain_promise
 from rageval_spec.calibration.thresholds import Bands, Control, StepsPromise, count_decisions, find_bands, promise_steps
+from rageval_spec.calibration.verdict_sentences import say_needed
 from rageval_spec.commands.calibrate.judge_runs import Gathered, Read, choose_metric, gather, list_bounds
 from rageval_spec.commands.results_argument import open_results_of
 from rageval_spec.data.judge_calibration import CalibrationLabels, Guaranteed, JudgeCalibration, StepBounds
@@ -29,7 +29,7 @@ from rageval_spec.progress import ProgressDisplay
 from rageval_spec.reading.label_files import read_columns, read_labels
 from rageval_spec.runner import STORE
 from rageval_spec.spec import load
-from rageval_spec.statistics.raters.risk_control import count_needed, send_through_stages, send_through_steps
+from rageval_spec.statistics.raters.risk_control import send_through_stages, send_through_steps
 from rageval_spec.wording import count_noun, format_interval, format_number, format_percent
 
 if TYPE_CHECKING:
@@ -290,12 +290,7 @@ def _draw_promises(
         rows = [(make_visible(name), format_number(min(one, _HIGHEST))) for name, one in pairs]
         yield tabulate(("step" if promised.lows else "stage", what), rows, {1})
         yield ""
-    curve = [(format_percent(one.coverage), format_percent(one.risk), format_percent(one.upper)) for one in found.curve]
-    yield tabulate(
-        ("answers sent", "wrong among them", f"upper bound ({format_percent(promised.confidence)})"), curve, {0, 1, 2}
-    )
-    yield "Each bound holds for a rule that was chosen beforehand, not for the best of them.", "dim"
-    yield ""
+    yield from draw_risks(found.curve, promised.confidence, "rule")
     if kept is not None:
         yield kept
     elif is_wanted:
@@ -321,7 +316,8 @@ def _conclude(promised: PromiseFound) -> Iterator[tuple[str, str]]:
             f"{format_percent(found.best.limit)}, {sure}.",
             "red",
         )
-        yield _say_needed(promised), ""
+        tested = found.labels - found.learnt
+        yield say_needed(tested, found.labels, promised.limit, promised.confidence, "Stricter judges"), ""
     else:
         yield f"✗ Nothing can be promised with {found.labels} labels.", "red"
     if kept is not None:
@@ -329,12 +325,3 @@ def _conclude(promised: PromiseFound) -> Iterator[tuple[str, str]]:
         yield f"Of {tested} labelled answers, {kept.sent} would be sent, {kept.wrong} of them wrong.", ""
     if found.learnt:
         yield f"{found.learnt} other labels decide which bounds to relax first.", ""
-
-
-def _say_needed(promised: PromiseFound) -> str:
-    found = promised.found
-    needed = count_needed(promised.limit, 1 - promised.confidence)
-    if found.labels - found.learnt < needed:
-        total = math.ceil(needed * found.labels / (found.labels - found.learnt))
-        return f"Even if no answer were wrong, {total} labels would be needed."
-    return "Stricter judges, or more labels of answers with high values, would help."
