@@ -156,12 +156,8 @@ def test_the_bounds_the_figures_and_what_the_last_step_is_spared() -> None:
     assert agreement.low == pytest.approx(0.927, abs=1e-3)
 
 
-def test_answers_that_the_last_step_has_no_score_for_are_left_out() -> None:
+def test_scores_of_some_answers_are_taken() -> None:
     asked = make(8)
-    scores = [asked.scores[0], [None, *asked.scores[1][1:]]]
-    places, decisions = StepScores(asked.items, scores).find_last()
-    assert places == [1, 2, 3, 4, 5, 6, 7]
-    assert decisions == [0.2, 0.2, 0.2, 0.7, 0.7, 0.7, 0.7]
     assert asked.take([1, 7]) == StepScores([asked.items[1], asked.items[7]], [[None, 1.0], [0.2, 0.7]])
 
 

@@ -20,11 +20,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rageval_spec import kernels
+from rageval_spec.calibration.judge_comparison import list_chat_models
 from rageval_spec.calibration.labelled_items import Item, Joined, read_item_samples
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.history.metric_definitions import find_kinships, read_recorded_spec
 from rageval_spec.judging.language import NAMES, find_language
-from rageval_spec.plugin import ChatModel
 from rageval_spec.statistics.regression import Effect, find_determined, regress
 from rageval_spec.wording import count_noun, format_interval, format_number, format_p_value, list_names
 
@@ -32,14 +32,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rageval_spec.data.chat import Kinship
     from rageval_spec.data.evaluation import Evaluation
 
     Floats: TypeAlias = NDArray[np.float64]
 
 
 OWN_MODEL = "own model"
-_THAN = " than answers of other models that people rate the same"
 
 
 def compare_own_model(evaluation: Evaluation, joined: Joined) -> Iterator[Property | LeftOut]:
@@ -59,7 +57,12 @@ def compare_own_model(evaluation: Evaluation, joined: Joined) -> Iterator[Proper
         if sum(which) < FEWEST:
             yield LeftOut(OWN_MODEL, f"only {count_noun(sum(which), 'labelled item')} of {whose}; {FEWEST} are needed")
             return
-    yield Property(OWN_MODEL, f"Answers of {_say_own(systems, kinships)} make", [float(one) for one in own], _THAN)
+    names = [name for name in dict.fromkeys(systems) if kinships.get(name) is not None]
+    model = "model" if all(kinships[name] == "same" for name in names) else "model or its family"
+    change = f"Answers of its own {model} ({list_names(names)}) make"
+    yield Property(
+        OWN_MODEL, change, [float(one) for one in own], " than answers of other models that people rate the same"
+    )
     unknown = [system not in kinships for system in systems]
     yield Property("unknown generator", "", [float(one) for one in unknown], is_shown=False)
 
@@ -67,12 +70,6 @@ def compare_own_model(evaluation: Evaluation, joined: Joined) -> Iterator[Proper
 def find_own_systems(evaluation: Evaluation, metric: str) -> frozenset[str]:
     """The systems whose answers the judge's own model wrote; not those of other models of its family."""
     return frozenset(name for name, kinship in find_kinships(evaluation, metric).items() if kinship == "same")
-
-
-def _say_own(systems: list[str], kinships: Mapping[str, Kinship | None]) -> str:
-    own = [name for name in dict.fromkeys(systems) if kinships.get(name) is not None]
-    model = "model" if all(kinships[name] == "same" for name in own) else "model or its family"
-    return f"its own {model} ({list_names(own)})"
 
 
 FEWEST = 10
@@ -134,12 +131,8 @@ def _measure_length(
     texts = [claims[item][0] for item in joined.items] if of_claims else [row.get("answer") or "" for row in rows]
     words = [len(text.split()) for text in texts]
     unit = next((unit for unit in _UNITS if max(words, default=0) >= 2 * unit), _UNITS[-1])
-    what = f"{count_noun(unit, 'more word')}{' in a claim' if of_claims else ''}"
-    return Property("length", f"{what} {_make(unit)}", [count / unit for count in words])
-
-
-def _make(count: int) -> str:
-    return "makes" if count == 1 else "make"
+    what = f"{count_noun(unit, 'more word')}{' in a claim' if of_claims else ''} {'makes' if unit == 1 else 'make'}"
+    return Property("length", what, [count / unit for count in words])
 
 
 def _compare_systems(evaluation: Evaluation, joined: Joined) -> Iterator[Property | LeftOut]:
@@ -329,7 +322,6 @@ def find_biases(evaluation: Evaluation, joined: Joined) -> Biases:
     there is one answer a question). Answers that were chosen for labelling with unequal probabilities count
     accordingly.
     """
-
     samples = read_item_samples(evaluation, joined)
     listed = [
         *list_properties(evaluation, joined, samples),
@@ -347,28 +339,23 @@ def find_biases(evaluation: Evaluation, joined: Joined) -> Biases:
     left_out += [LeftOut(name, f"{count_noun(questions, 'labelled question')} are too few for it") for name in crowd]
     chosen = [one for one in properties if one.name not in crowd]
     fits = [*_fit(joined, chosen), *_fit_own(joined, [one for one in own if isinstance(one, Property)], chosen)]
-    return Biases(_adjust(fits), tuple(left_out), None if fits else _explain(bool(shown), questions))
-
-
-def _explain(varies: bool, questions: int) -> str:
-    """Why there are no effects."""
-    if not varies:
-        return "the labelled answers are all alike"
-    return f"{count_noun(questions, 'labelled question')}; {QUESTIONS_EACH} are needed for each property"
+    if not fits:
+        few = f"{count_noun(questions, 'labelled question')}; {QUESTIONS_EACH} are needed for each property"
+        return Biases((), tuple(left_out), few if shown else "the labelled answers are all alike")
+    adjusted = kernels.holm([one.effect.p_value for one in fits])
+    found = (replace(one, p_adjusted=p_value) for one, p_value in zip(fits, adjusted, strict=True))
+    return Biases(tuple(found), tuple(left_out))
 
 
 def _tell_apart(properties: Sequence[Property]) -> tuple[list[Property], list[LeftOut]]:
     """The properties that tell something of their own, and those that do not vary or that others determine."""
     determined = find_determined(_tabulate(properties))
     hidden = {one.name for one in properties if not one.is_shown}
-    left_out = [
-        LeftOut(
-            name, f"cannot be distinguished from {list_names(others)}" if others else "all labelled items are alike"
-        )
-        for name, of in determined.items()
-        if name not in hidden
-        for others in [[other for other in of if other not in hidden]]
-    ]
+    left_out = []
+    for name in (name for name in determined if name not in hidden):
+        others = [other for other in determined[name] if other not in hidden]
+        alike = f"cannot be distinguished from {list_names(others)}" if others else "all labelled items are alike"
+        left_out.append(LeftOut(name, alike))
     return [one for one in properties if one.name not in determined], left_out
 
 
@@ -418,12 +405,6 @@ def _describe(joined: Joined, one: Property, effect: Effect, held: Effect | None
     return Bias(one.name, one.change, effect, standardized, effect.p_value, held, one.than)
 
 
-def _adjust(fits: Sequence[Bias]) -> tuple[Bias, ...]:
-    """The same with p-values that are Holm-adjusted for all of them."""
-    adjusted = kernels.holm([one.effect.p_value for one in fits]) if fits else []
-    return tuple(replace(one, p_adjusted=p_value) for one, p_value in zip(fits, adjusted, strict=True))
-
-
 Question: TypeAlias = tuple[str, str]
 """Dataset and query."""
 OWN_STYLE = "style"
@@ -440,11 +421,7 @@ def compare_style(
 ) -> Property | LeftOut:
     """How close each labelled answer is to the judge's own wording, in standard deviations.
 
-    Args:
-        evaluation: where the judge's reasons are.
-        joined: the labelled items.
-        samples: their answers.
-        own_systems: the systems whose answers the judge's own model wrote; they are its texts too.
+    Its texts are its reasons, and the answers of the systems that its own model wrote.
     """
     if not _asks_chat_model(evaluation, joined.metric):
         return LeftOut(OWN_STYLE, "no chat model is known behind the judge")
@@ -466,23 +443,20 @@ def compare_style(
 
 def _asks_chat_model(evaluation: Evaluation, metric: str) -> bool:
     recorded = read_recorded_spec(evaluation)
-    if recorded is None or metric not in recorded.metrics:
-        return False
-    used = recorded.list_used(recorded.metrics[metric].node)
-    return any(section == "models" and isinstance(recorded.models.get(name), ChatModel) for section, name in used)
+    return recorded is not None and metric in recorded.metrics and bool(list_chat_models(recorded, metric))
 
 
 def _collect_reasons(evaluation: Evaluation, metric: str) -> dict[Question, list[str]]:
     """What the judge wrote about each question: about claims, or about whole answers."""
     reasons: dict[Question, list[str]] = defaultdict(list)
-    for block in evaluation.iterate_findings():
-        rows = block.filter(metric=metric).select("dataset", "query_id", "reason").drop_nulls("reason")
-        for dataset, query_id, reason in rows.iter_rows():
-            reasons[dataset, query_id].append(reason)
-    if not reasons:
-        rows = evaluation.values.filter(metric=metric, status="scored").drop_nulls("reason")
-        for dataset, query_id, reason in rows.select("dataset", "query_id", "reason").iter_rows():
-            reasons[dataset, query_id].append(reason)
+    whole = evaluation.values.filter(metric=metric, status="scored")
+    for blocks in ((one.filter(metric=metric) for one in evaluation.iterate_findings()), [whole]):
+        for block in blocks:
+            rows = block.select("dataset", "query_id", "reason").drop_nulls("reason")
+            for dataset, query_id, reason in rows.iter_rows():
+                reasons[dataset, query_id].append(reason)
+        if reasons:
+            break
     return dict(reasons)
 
 
@@ -495,11 +469,11 @@ def measure_closeness(answers: Sequence[str], questions: Sequence[Question], wri
     total: Counter[str] = Counter()
     for one in (*counted, *own.values()):
         total.update(one)
-    places = {trigram: place for place, (trigram, _) in enumerate(total.most_common(_TRIGRAMS))}
-    profiles = np.stack([_share(_place(one, places)) for one in counted])
-    by_question = {question: _place(one, places) for question, one in own.items()}
+    trigrams = [trigram for trigram, _ in total.most_common(_TRIGRAMS)]
+    profiles = np.stack([_share(np.array([one[name] for name in trigrams], dtype=float)) for one in counted])
+    by_question = {question: np.array([one[name] for name in trigrams], dtype=float) for question, one in own.items()}
     everything = np.sum([*by_question.values()], axis=0)
-    nothing = np.zeros(len(places))
+    nothing = np.zeros(len(trigrams))
     others = np.stack([_share(everything - by_question.get(question, nothing)) for question in questions])
     mean, spread = profiles.mean(axis=0), profiles.std(axis=0)
     scale = np.where(spread > 0, spread, np.inf)
@@ -512,17 +486,6 @@ def measure_closeness(answers: Sequence[str], questions: Sequence[Question], wri
 def _count(text: str) -> Counter[str]:
     folded = f" {' '.join(text[:_BEGINNING].lower().split())} "
     return Counter([folded[place : place + 3] for place in range(len(folded) - 2)])
-
-
-def _place(counts: Mapping[str, int], places: Mapping[str, int]) -> Floats:
-    import numpy as np
-
-    row = np.zeros(len(places))
-    for trigram, count in counts.items():
-        place = places.get(trigram)
-        if place is not None:
-            row[place] = count
-    return row
 
 
 def _share(counts: Floats) -> Floats:

@@ -23,12 +23,10 @@ from rageval_spec.plugin.judge_identity import Surroundings, digest_criterion, d
 from rageval_spec.statistics.raters.reliability_curves import PlattMap, ValueMap
 
 if TYPE_CHECKING:
-    from rageval_spec.calibration import thresholds
     from rageval_spec.calibration.judge_quality import Calibration, Promise
     from rageval_spec.data.evaluation import Evaluation
     from rageval_spec.data.findings import Criterion
     from rageval_spec.plugin import AnswerMetric, Judge
-    from rageval_spec.statistics.raters.risk_control import Guarantee
 
 
 _YES = 0.5
@@ -55,6 +53,14 @@ def keep_calibration(
     choice = measured.map
     if (low, high) != (0.0, 1.0):
         choice = choose_map(replace(joined, judged=tuple((value - low) / (high - low) for value in joined.judged)))
+    threshold = guarantee = None
+    if measured.threshold is not None and measured.threshold.threshold is not None:
+        place = (measured.threshold.threshold - low) / (high - low)
+        threshold = judge_calibration.CalibratedThreshold(place, measured.threshold.criterion)
+    if promised is not None and (kept := promised.wanted) is not None:
+        place = (kept.threshold - low) / (high - low)
+        counts = (kept.limit, kept.sent, kept.wrong, kept.labels, kept.confidence)
+        guarantee = judge_calibration.Guaranteed(*counts, place)
     return judge_calibration.JudgeCalibration(
         judge=behind.judge.context.name,
         metric=joined.metric,
@@ -65,8 +71,8 @@ def keep_calibration(
         digest=digest_identity(behind.identity),
         labelled=count_labels(joined),
         map=None if choice.chosen is None else write_map(choice.chosen),
-        threshold=_keep_threshold(measured.threshold, low, high),
-        guarantee=_keep_promise(promised.wanted if promised else None, low, high),
+        threshold=threshold,
+        guarantee=guarantee,
         held_out=tuple(_list_figures(measured, choice)),
     )
 
@@ -76,8 +82,11 @@ def count_labels(joined: Joined) -> judge_calibration.CalibrationLabels:
     sides = [label for label in joined.labelled if label != _YES]
     yes = sum(label > _YES for label in sides)
     people = {label.annotator for label in joined.labels}
+    # The same digest whatever the order of the files is.
+    rows = sorted([*map(str, label.item), label.annotator, str(label.value)] for label in joined.labels)
+    digest = hashlib.sha256(json.dumps(rows).encode()).hexdigest()
     return judge_calibration.CalibrationLabels(
-        "people", _digest_labels(joined), len(joined.items), yes, len(sides) - yes, len({*joined.questions}),
+        "people", digest, len(joined.items), yes, len(sides) - yes, len({*joined.questions}),
         len(joined.labels), len(people),
     )  # fmt: skip
 
@@ -87,27 +96,6 @@ def write_map(found: ValueMap) -> judge_calibration.ScoreMap:
     if isinstance(found, PlattMap):
         return judge_calibration.ScoreMap("platt", found.slope, found.intercept)
     return judge_calibration.ScoreMap("isotonic", values=found.values, results=found.results)
-
-
-def _digest_labels(joined: Joined) -> str:
-    """The sha256 of what was labelled, by whom and how, whatever the order of the files."""
-    rows = sorted([*map(str, label.item), label.annotator, str(label.value)] for label in joined.labels)
-    return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
-
-
-def _keep_threshold(
-    found: thresholds.BestThreshold | None, low: float, high: float
-) -> judge_calibration.CalibratedThreshold | None:
-    if found is None or found.threshold is None:
-        return None
-    return judge_calibration.CalibratedThreshold((found.threshold - low) / (high - low), found.criterion)
-
-
-def _keep_promise(found: Guarantee | None, low: float, high: float) -> judge_calibration.Guaranteed | None:
-    if found is None:
-        return None
-    place = (found.threshold - low) / (high - low)
-    return judge_calibration.Guaranteed(found.limit, found.sent, found.wrong, found.labels, found.confidence, place)
 
 
 def _list_figures(measured: Calibration, choice: MapChoice) -> Iterator[judge_calibration.Figure]:
@@ -196,9 +184,6 @@ def _is_score(value: float, details: str | None) -> bool:
     return isinstance(score, (int, float)) and abs(value - score) <= _ROUNDING * max(1.0, abs(value))
 
 
-_BETWEEN = 0.5
-
-
 def freeze_anchors(evaluation: Evaluation, joined: Joined, measured: Calibration) -> AnchorSet:
     """The labelled answers of one metric as anchors.
 
@@ -239,6 +224,6 @@ def freeze_anchors(evaluation: Evaluation, joined: Joined, measured: Calibration
         digest_criterion(behind.criterion),
         dict(behind.identity),
         digest_identity(behind.identity),
-        _BETWEEN if chosen is None else (chosen - low) / (high - low),
+        _YES if chosen is None else (chosen - low) / (high - low),
         tuple(anchors),
     )

@@ -5,8 +5,9 @@ Each measure has its interval.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from rageval_spec.calibration import measures
@@ -90,12 +91,7 @@ def measure_judge(
 ) -> Calibration:
     """Measure a judge against people. Intervals draw whole questions, because answers to one are not independent.
 
-    Args:
-        joined: the judge's values and the labels.
-        criterion: what the threshold is the best by; by default Youden's index.
-        width: the width of the intervals for which labels are planned.
-        resamples: the number of bootstrap resamples.
-        seed: equal seeds give equal results.
+    The threshold is the best by `criterion`, and labels are planned for intervals of `width`.
     """
     import numpy as np
 
@@ -104,15 +100,14 @@ def measure_judge(
     how = measures.Measuring(joined.clusters, resamples, seed)
     sides = labelled != measures.BETWEEN
     values, is_yes = judged[sides], labelled[sides] > measures.BETWEEN
-    decided = measures.Measuring(
-        [one for one, counts in zip(joined.clusters, sides, strict=True) if counts], resamples, seed
-    )
+    decided = measures.Measuring([*compress(joined.clusters, sides)], resamples, seed)
     both = 0 < is_yes.sum() < len(is_yes)
     find_discrimination = discriminate(values, is_yes) if both else {}
     discrimination = tuple(decided.measure(name, find) for name, find in find_discrimination.items())
     threshold = find_threshold(values, is_yes, criterion)
     is_found = threshold is not None and threshold.threshold is not None
     decisions = rate_decisions(values, is_yes, criterion, decided) if is_found else ()
+    people, people_decisions = _compare_people(joined, resamples=resamples, seed=seed)
     mean, raw = measures.correct_judge(joined), measures.correct_with(joined, range(len(joined.items)))
     return Calibration(
         metric=joined.metric,
@@ -127,8 +122,8 @@ def measure_judge(
         decisions=decisions,
         reliability=rate_reliability(judged, labelled, how),
         map=choose_map(joined, resamples=resamples, seed=seed),
-        people=_compare_people(joined, resamples=resamples, seed=seed),
-        people_decisions=_compare_decisions(joined, resamples=resamples, seed=seed),
+        people=people,
+        people_decisions=people_decisions,
         mean=mean,
         learning=measures.plan_labels(joined, raw, (*discrimination, *decisions), width, seed),
         unused=tuple(joined.unused.items()),
@@ -176,44 +171,36 @@ def promise(joined: Joined, limit: float, confidence: float, seed: int = 42) -> 
     return Promise(wanted, best, risk_control.trace_risk(values, is_wrong, confidence), len(rows))
 
 
-def _compare_people(joined: Joined, *, resamples: int, seed: int) -> rater_agreement.AgreementCoefficient:
-    """Krippendorff's alpha of the labels of these items."""
+def _compare_people(
+    joined: Joined, *, resamples: int, seed: int
+) -> tuple[rater_agreement.AgreementCoefficient, rater_agreement.AgreementCoefficient]:
+    """The agreement of people's labels of these items (Krippendorff's alpha), and that of their yes and no.
+
+    Labels in the middle of the scale are neither yes nor no.
+    """
     labels = [label for label in joined.labels if not label.adjudicated]
-    items = [*dict.fromkeys(label.item for label in labels)]
-    people = [*dict.fromkeys(label.annotator for label in labels)]
-    ratings = rater_agreement.Ratings.of(
-        {(label.item, label.annotator): label.value for label in labels}, items, people
-    )
-    return rater_agreement.measure_agreement(
-        ratings,
-        "alpha-interval" if ratings.is_scale else "alpha-nominal",
-        clusters=[item[:2] for item in items],
-        resamples=resamples,
-        seed=seed,
-    )
-
-
-def _compare_decisions(joined: Joined, *, resamples: int, seed: int) -> rater_agreement.AgreementCoefficient:
-    """The agreement of people's yes and no on these items. Labels in the middle of the scale are neither."""
-    placed = {
-        (label.item, label.annotator): average_labels([label], joined.scale)
-        for label in joined.labels
-        if not label.adjudicated
+    given: _Said = {(label.item, label.annotator): label.value for label in labels}
+    placed = {(label.item, label.annotator): average_labels([label], joined.scale) for label in labels}
+    decided: _Said = {
+        key: float(value > measures.BETWEEN) for key, value in placed.items() if value != measures.BETWEEN
     }
-    decided = {key: float(value > measures.BETWEEN) for key, value in placed.items() if value != measures.BETWEEN}
-    items, people = [*dict.fromkeys(item for item, _ in decided)], [*dict.fromkeys(name for _, name in decided)]
-    ratings = rater_agreement.Ratings.of(
-        {(item, name): said for (item, name), said in decided.items()}, items, people, (0.0, 1.0)
-    )
+    ratings, clusters = _rate(given)
+    usual: rater_agreement.Coefficient = "alpha-interval" if ratings.is_scale else "alpha-nominal"
+    people = rater_agreement.measure_agreement(ratings, usual, clusters=clusters, resamples=resamples, seed=seed)
+    ratings, clusters = _rate(decided, (0.0, 1.0))
     counts = {sum(code != rater_agreement.MISSING for code in row) for row in ratings.codes.tolist()}
-    usual: rater_agreement.Coefficient = "fleiss" if len(counts) == 1 else "alpha-nominal"
-    return rater_agreement.measure_agreement(
-        ratings,
-        "kappa" if len(people) == 2 else usual,
-        clusters=[item[:2] for item in items],
-        resamples=resamples,
-        seed=seed,
-    )
+    usual = "kappa" if len({name for _, name in decided}) == 2 else "fleiss" if len(counts) == 1 else "alpha-nominal"
+    return people, rater_agreement.measure_agreement(ratings, usual, clusters=clusters, resamples=resamples, seed=seed)
+
+
+_Said: TypeAlias = "dict[tuple[Hashable, Hashable], float | str]"
+
+
+def _rate(said: _Said, scale: Sequence[float] | None = None) -> tuple[rater_agreement.Ratings, list[Hashable]]:
+    """What people said of items, and the question of each item."""
+    items: dict[Any, None] = dict.fromkeys(item for item, _ in said)
+    people = dict.fromkeys(name for _, name in said)
+    return rater_agreement.Ratings.of(said, [*items], [*people], scale), [item[:2] for item in items]
 
 
 Kind = Literal["dataset", "system", "slice"]
@@ -269,9 +256,7 @@ def _measure(
     is_yes = labelled[sides] > measures.BETWEEN
     if not 0 < is_yes.sum() < len(is_yes):
         return bias, None
-    decided = measures.Measuring(
-        [question for question, counts in zip(how.questions, sides, strict=True) if counts], how.resamples, how.seed
-    )
+    decided = measures.Measuring([*compress(how.questions, sides)], how.resamples, how.seed)
     return bias, decided.measure("auroc", discriminate(judged[sides], is_yes)["auroc"])
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,6 @@ from rageval_spec.wording import count_noun, list_choices
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
     from rageval_spec.history.metric_definitions import RecordedSpec
-    from rageval_spec.spec.blocks.gates import NamedMetric
     from rageval_spec.spec.blocks.spec_node import Spec
 
 
@@ -82,10 +81,8 @@ def read_guarantee(guarantee: str | None) -> float | None:
 def read_criterion(threshold: str) -> ThresholdCriterion:
     """What the threshold is the best by: `f1`, `youden`, `precision>=0.95` or `precision>=95%`."""
     text = threshold.strip().casefold()
-    if text == "f1":
-        return ThresholdCriterion("f1")
-    if text == "youden":
-        return ThresholdCriterion("youden")
+    if text in ("f1", "youden"):
+        return ThresholdCriterion(text)  # type: ignore[arg-type]  # mypy does not narrow it
     found = _PRECISION.fullmatch(text)
     wanted = float(found[1]) / (100 if found[2] else 1) if found else 0.0
     if not 0 < wanted <= 1:
@@ -167,11 +164,7 @@ def choose(
     about those that the command line names. Labels of criteria without a metric are left out (`count_others`), as long
     as some criterion has one.
 
-    Args:
-        known: the metrics of the results.
-        labels: all labels.
-        metrics: only these metrics; none for all that have labels.
-        judges: only metrics that ask one of these judges; none for all.
+    `metrics` are the only ones, none for all that have labels; only those that ask one of `judges`, none for all.
 
     Raises:
         UsageError: a metric or a judge is not there, or has no labels.
@@ -183,7 +176,10 @@ def choose(
     found = [one for one in found if one.shown]
     absent = [judge for judge in judges if judge not in {known.judges.get(name) for one in found for name in one.shown}]
     if absent:
-        raise UsageError(_explain_judge(absent[0], known))
+        there = [*dict.fromkeys(known.judges.values())]
+        hint = suggest(absent[0], there)
+        hint = hint or (f"they ask {list_choices(there)}" if there else "no metric asks a judge")
+        raise UsageError(f"no labelled metric of the results asks the judge '{absent[0]}'; {hint}")
     return found
 
 
@@ -235,26 +231,13 @@ def _choose(
         for name in known.list_labelled(criterion)
         if (not metrics or name in metrics) and (not judges or known.judges.get(name) in judges)
     ]
-    if not metrics:
-        about = _drop_repeated(known, about)
+    if not metrics:  # of those that ask the same judge, only the first
+        judged = [known.judges.get(name, name) for name in about]
+        about = [name for at, name in enumerate(about) if judged.index(judged[at]) == at]
     shown = [criterion] if criterion in about and not metrics and not judges else about
     return CalibratedCriterion(
         [label for label in labels if label.metric in ("", criterion)], shown, about if len(about) > 1 else ()
     )
-
-
-def _drop_repeated(known: Known, metrics: Iterable[str]) -> list[str]:
-    """The metrics, only the first of those that ask the same judge."""
-    by_judge: dict[str, str] = {}
-    for name in metrics:
-        by_judge.setdefault(known.judges.get(name, name), name)
-    return [*by_judge.values()]
-
-
-def _explain_judge(judge: str, known: Known) -> str:
-    there = [*dict.fromkeys(known.judges.values())]
-    hint = suggest(judge, there) or (f"they ask {list_choices(there)}" if there else "no metric asks a judge")
-    return f"no labelled metric of the results asks the judge '{judge}'; {hint}"
 
 
 def read_spec_labels(spec: Spec) -> list[Label]:
@@ -266,40 +249,18 @@ def read_spec_labels(spec: Spec) -> list[Label]:
         UsageError: the spec has no labels.
         DataError: they cannot be read.
     """
-    users = _list_users(spec.metrics)
-    if not spec.labels:
-        raise UsageError("the spec has no 'labels:'; add them, or name a file: --labels labels.csv")
-    blocks = [name for name in spec.labels if name in users] or [*spec.labels]
-    found: list[Label] = []
-    for name in blocks:
-        source = _build(spec, name)
-        of = users.get(name, [])
-        criterion = of[0] if len(of) == 1 else ""
-        found += [_name(label, criterion) for label in _place(source.read(), source)]
-    return found
-
-
-def _list_users(metrics: Iterable[NamedMetric]) -> dict[str, list[str]]:
-    """The metrics that name each block of labels."""
     users: dict[str, list[str]] = {}
-    for metric in metrics:
+    for metric in spec.metrics:
         if metric.node.labels is not None:
             users.setdefault(str(metric.node.labels), []).append(metric.name)
-    return users
-
-
-def _build(spec: Spec, name: str) -> Labels[Any]:
-    node = spec.labels[name]
-    built: Labels[Any] = registry.load("labels", node.use)(node, Context(name, spec.folder))
-    return built
-
-
-def _place(labels: Iterable[Label], source: Labels[Any]) -> Iterator[Label]:
-    """The labels with their numbers on the scale from 0 to 1."""
-    scale = source.scale
-    for label in (one.put_on(scale) for one in labels):
-        yield label if isinstance(label.value, str) else replace(label, value=scale.place(label.value))
-
-
-def _name(label: Label, criterion: str) -> Label:
-    return label if label.metric else replace(label, metric=criterion)
+    if not spec.labels:
+        raise UsageError("the spec has no 'labels:'; add them, or name a file: --labels labels.csv")
+    found: list[Label] = []
+    for name in [name for name in spec.labels if name in users] or spec.labels:
+        node = spec.labels[name]
+        source: Labels[Any] = registry.load("labels", node.use)(node, Context(name, spec.folder))
+        of = users.get(name, [])
+        for label in (one.put_on(source.scale) for one in source.read()):
+            value = label.value if isinstance(label.value, str) else source.scale.place(label.value)
+            found.append(replace(label, value=value, metric=label.metric or (of[0] if len(of) == 1 else "")))
+    return found

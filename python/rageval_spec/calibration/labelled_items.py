@@ -83,11 +83,10 @@ def read_samples(evaluation: Evaluation, wanted: Collection[Answered]) -> dict[A
 
 def _build(row: Mapping[str, Any]) -> Sample:
     values: dict[str, Any] = {name: row.get(name) for name in _PARTS}
-    for name in ("contexts", "context_ids", "scores", "reference_contexts"):
+    for name in ("contexts", "context_ids", "scores", "reference_contexts", "references"):
         values[name] = None if values[name] is None else tuple(values[name])
-    values["references"] = tuple(values["references"] or ())
-    values["columns"] = json.loads(values["columns"]) if values["columns"] else None
-    return Sample(**values)
+    columns = json.loads(values["columns"]) if values["columns"] else None
+    return Sample(**values | {"references": values["references"] or (), "columns": columns})
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,9 +282,7 @@ def join_labels(
     supported is 1, anything else 0, or the score if the judge gives one.
 
     Args:
-        evaluation: the evaluation.
-        labels: labels of this metric.
-        metric: the metric whose values they are compared with.
+        evaluation, labels, metric: the evaluation, the labels, and the metric whose values they are compared with.
         scale: what the labels' worst and best are; by default 0 and 1.
         bounds: the metric's lowest and highest value; they become 0 and 1. The scores of claims are so already.
 
@@ -317,7 +314,8 @@ def join_labels(
             told += "; name the spec instead of the results, or write 'samples: full' in it, without 'redact'"
         raise DataError(f"none of the {len(labels)} labels of {metric} belongs to a value of these results: {told}")
     # What is drawn later is drawn by place, so the order of the file must not decide it.
-    found = {item: sorted(of, key=order_label) for item, of in sorted(found.items(), key=lambda one: _order(one[0]))}
+    in_order = sorted(found, key=lambda item: (*item[:3], -1 if item[3] is None else item[3]))
+    found = {item: sorted(found[item], key=order_label) for item in in_order}
     means = {item: average_labels(of, scale) for item, of in found.items()}
     return Joined(
         metric=metric,
@@ -334,10 +332,6 @@ def join_labels(
         scale=scale or LabelScale(),
         shares=_share(evaluation, values, metric),
     )
-
-
-def _order(item: Item) -> tuple[str, str, str, int]:
-    return item[0], item[1], item[2], -1 if item[3] is None else item[3]
 
 
 def find_clusters(evaluation: Evaluation) -> dict[tuple[str, str], tuple[str, int]]:

@@ -10,7 +10,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from rageval_spec.calibration.labelled_items import Item, Joined
+from rageval_spec.calibration.labelled_items import Joined
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.errors import DataError
 from rageval_spec.statistics.intervals import RESAMPLES, bootstrap_interval
@@ -21,7 +21,6 @@ from rageval_spec.statistics.raters.reliability_curves import Loss
 from rageval_spec.statistics.regression import Association
 
 if TYPE_CHECKING:
-    from rageval_spec.libraries import Floats
     from rageval_spec.statistics.intervals import Statistic
 
 
@@ -109,6 +108,7 @@ def correct_with(joined: Joined, kept: Sequence[int]) -> CorrectedMean:
     others = [item for item in joined.others if item in counting]
     rest = [*others, *(joined.items[place] for place in dropped)]
     judged, labelled = np.array(joined.judged), np.array(joined.labelled)
+    shares = np.array([joined.shares[item] for item in (*items, *rest)]) if joined.shares else None
     return correct_mean(
         judged[kept],
         labelled[kept],
@@ -116,19 +116,8 @@ def correct_with(joined: Joined, kept: Sequence[int]) -> CorrectedMean:
         weights=None if joined.weights is None else np.array(joined.weights)[kept],
         clusters=[joined.cluster_of(item) for item in items],
         other_clusters=[joined.cluster_of(item) for item in rest],
-        shares=_share(joined, [*items, *rest]),
+        shares=shares if shares is None else shares / shares.sum(),
     )
-
-
-def _share(joined: Joined, items: Sequence[Item]) -> Floats | None:
-    """How much each item counts, adding up to 1; None if all count the same."""
-    import numpy as np
-
-    if not joined.shares:
-        return None
-    shares = np.array([joined.shares[item] for item in items])
-    found: Floats = shares / shares.sum()
-    return found
 
 
 def _clip(interval: Interval | None) -> Interval | None:
@@ -229,16 +218,24 @@ def plan_labels(
     if spread is None or spread.variance <= 0:
         return None
     widths: dict[str, float | None] = {one.name: _measure_width(one.interval) for one in measures}
+    questions = len(set(joined.clusters))
     needs = [
-        _find_need(spread, "corrected_mean", mean.interval, width, len(set(joined.clusters))),
-        _find_need(spread, "labels_alone", mean.labelled_interval, width, len(set(joined.clusters))),
+        _find_need(spread, "corrected_mean", mean.interval, width, questions),
+        _find_need(spread, "labels_alone", mean.labelled_interval, width, questions),
     ]
     needs += [
         Need(name, max(len(joined.items), math.ceil(len(joined.items) * (now / width) ** 2)), now)
         for name in _MEASURED
         if (now := widths.get(name)) is not None
     ]
-    return Learning(width, mean.rows, tuple(needs), _trace(joined, spread, needs, seed))
+    now = len(joined.items)
+    fewer = [now // part for part in _PARTS if now // part >= 10]
+    more = [now * times for times in _TIMES if now * times <= max(spread.rows, now)]
+    curve = tuple(
+        LearningPoint(labels, _find_widths(joined, spread, needs, labels, seed), labels <= now)
+        for labels in (*fewer, *more)
+    )
+    return Learning(width, mean.rows, tuple(needs), curve)
 
 
 def _find_need(spread: Spread, quantity: Quantity, interval: Interval | None, width: float, questions: int) -> Need:
@@ -252,17 +249,6 @@ def _find_need(spread: Spread, quantity: Quantity, interval: Interval | None, wi
 def _measure_width(interval: Interval | None) -> float | None:
     """How wide an interval is; None if there is none, or if it is a point, which says nothing about other labels."""
     return None if interval is None or interval.high <= interval.low else interval.high - interval.low
-
-
-def _trace(joined: Joined, spread: Spread, needs: Sequence[Need], seed: int) -> tuple[LearningPoint, ...]:
-    """The curve from a quarter of the labels to eight times as many, as far as there are answers to label."""
-    now = len(joined.items)
-    fewer = [now // part for part in _PARTS if now // part >= 10]
-    more = [now * times for times in _TIMES if now * times <= max(spread.rows, now)]
-    return tuple(
-        LearningPoint(labels, _find_widths(joined, spread, needs, labels, seed), labels <= now)
-        for labels in (*fewer, *more)
-    )
 
 
 def _find_widths(
@@ -287,17 +273,12 @@ def measure_part(joined: Joined, labels: int, seed: int) -> dict[Quantity, float
     import numpy as np
 
     random = np.random.Generator(np.random.PCG64(seed))
-    found: list[tuple[Interval | None, Interval | None]] = []
+    found: dict[Quantity, list[float]] = {"corrected_mean": [], "labels_alone": []}
     for _ in range(_DRAWS):
         kept = random.permutation(len(joined.items))[:labels].tolist()
         if joined.counts(kept):
             mean = correct_with(joined, kept)
-            found.append((mean.interval, mean.labelled_interval))
-    corrected, alone = (_average([_measure_width(one[side]) for one in found]) for side in (0, 1))
-    return {"corrected_mean": corrected, "labels_alone": alone}
-
-
-def _average(widths: Sequence[float | None]) -> float:
-    """The mean of the widths that there are; infinite without one."""
-    known = [width for width in widths if width is not None]
-    return sum(known) / len(known) if known else math.inf
+            for widths, interval in zip(found.values(), (mean.interval, mean.labelled_interval), strict=True):
+                width = _measure_width(interval)
+                widths += [] if width is None else [width]
+    return {name: sum(widths) / len(widths) if widths else math.inf for name, widths in found.items()}

@@ -6,8 +6,8 @@ The map goes from the judge's values to what people would say. It is chosen only
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 from rageval_spec.calibration.labelled_items import Joined
 from rageval_spec.calibration.measures import CalibrationMeasure, Measuring
@@ -126,25 +126,30 @@ def choose_map(joined: Joined, *, resamples: int = 2000, seed: int = 42) -> MapC
     folds = deal_folds(joined.clusters, seed)
     if folds is None:
         return MapChoice(None, (), "there are too few questions to hold some out")
-    before = _try("none", values, labels, joined.clusters, seed)
-    trials = [before]
+    trials = [_try("none", values, labels, joined.clusters, seed)]
     for kind, fit in _FITS.items():
         mapped = _map_outside(values, labels, folds, fit)
         if mapped is not None:
-            trial = _try(kind, mapped, labels, joined.clusters, seed)
             gains = (values - labels) ** 2 - (mapped - labels) ** 2
-            trials.append(_add_gain(trial, gains, joined.clusters, resamples, seed))
+
+            def average(weights: Floats, gains: Floats = gains) -> Floats:
+                found: Floats = weights @ gains / weights.sum(axis=1)
+                return found
+
+            drawn: dict[str, Any] = {"confidence": _CONFIDENCE, "resamples": resamples, "seed": seed}
+            interval = bootstrap_interval(average, len(gains), clusters=joined.clusters, **drawn)
+            trial = _try(kind, mapped, labels, joined.clusters, seed)
+            trials.append(replace(trial, gain=float(gains.mean()), gain_interval=interval))
     better = [trial for trial in trials if trial.is_better]
     if not better:
-        return MapChoice(None, tuple(trials), _explain(trials))
+        why = (
+            "the judge's values do not rise with the labels"
+            if len(trials) == 1
+            else ("no map is certain to bring the values closer to the labels")
+        )
+        return MapChoice(None, tuple(trials), why)
     best = min(better, key=lambda trial: trial.brier)
     return MapChoice(_FITS[best.kind](values, labels), tuple(trials))
-
-
-def _explain(trials: Sequence[MapTrial]) -> str:
-    if len(trials) == 1:
-        return "the judge's values do not rise with the labels"
-    return "no map is certain to bring the values closer to the labels"
 
 
 def _map_outside(
@@ -167,15 +172,3 @@ def _try(kind: Kind, values: Floats, labels: Floats, questions: Sequence[Hashabl
     losses = reliability_curves.list_losses(values, labels)
     error = reliability_curves.measure_error(values, labels, clusters=questions, seed=seed)
     return MapTrial(kind, error, float(losses["brier"].mean()), float(losses["log_loss"].mean()))
-
-
-def _add_gain(trial: MapTrial, gains: Floats, questions: Sequence[Hashable], resamples: int, seed: int) -> MapTrial:
-    interval = bootstrap_interval(
-        lambda weights: weights @ gains / weights.sum(axis=1),
-        len(gains),
-        clusters=questions,
-        confidence=_CONFIDENCE,
-        resamples=resamples,
-        seed=seed,
-    )
-    return MapTrial(trial.kind, trial.error, trial.brier, trial.log_loss, float(gains.mean()), interval)

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rageval_spec.data.outcomes import Interval
-
     Floats: TypeAlias = NDArray[np.float64]
     Bools: TypeAlias = NDArray[np.bool_]
 
@@ -80,12 +78,11 @@ def find_threshold(values: Floats, is_yes: Bools, criterion: ThresholdCriterion)
     if choice is not None:
         return BestThreshold(str(criterion), choice.threshold)
     best = discrimination.find_highest_precision(values, is_yes)
-    return BestThreshold(
-        str(criterion),
-        None,
+    reason = (
         f"no threshold reaches a precision of {criterion.wanted:g} on these labels; the highest is "
-        f"{format_number(best.value)}, from {format_number(best.threshold)} on",
+        f"{format_number(best.value)}, from {format_number(best.threshold)} on"
     )
+    return BestThreshold(str(criterion), None, reason)
 
 
 def rate_decisions(
@@ -137,9 +134,6 @@ def decide_outside(
     return taken
 
 
-_YES = 0.5
-
-
 @dataclass(frozen=True)
 class StepScores:
     """What all steps of a cascade said of the same answers.
@@ -157,17 +151,8 @@ class StepScores:
     @property
     def clusters(self) -> list[tuple[str, str | int]]:
         """What of each answer is independent of the others: its question, or the question's cluster."""
-        return [self.together.get(question, question) for question in self.questions]
-
-    @property
-    def questions(self) -> list[tuple[str, str]]:
-        """The question of each answer."""
-        return [(dataset, query_id) for dataset, _, query_id in self.items]
-
-    def find_last(self) -> tuple[list[int], list[float]]:
-        """The places of the answers that the last step has a score for, and these scores."""
-        known = [(place, score) for place, score in enumerate(self.scores[-1]) if score is not None]
-        return [place for place, _ in known], [score for _, score in known]
+        questions = ((dataset, query_id) for dataset, _, query_id in self.items)
+        return [self.together.get(question, question) for question in questions]
 
     def take(self, places: Sequence[int]) -> StepScores:
         """Only the answers at these places."""
@@ -198,7 +183,7 @@ class Bands:
     def list_figures(self, names: Sequence[str]) -> Iterator[Figure]:
         """What each step decides and how often it agrees, on questions held out."""
         for name, one in zip(names, self.steps, strict=False):
-            ends = _list_ends(one.interval)
+            ends = (None, None) if one.interval is None else (one.interval.low, one.interval.high)
             yield Figure(f"decided by {name}", one.decided / self.items)
             yield Figure(f"agreement of {name}", one.agreement, *ends)
 
@@ -223,7 +208,7 @@ def find_bands(asked: StepScores, labels: Sequence[float], wanted: float, seed: 
             f"{len(asked.items)} answers are too few to hold questions out; label at least {FOLDS} questions"
         )
     scores = np.array([[np.nan if one is None else one for one in step] for step in asked.scores[:-1]]).T
-    steps = discrimination.choose_bands(scores, np.array(labels) > _YES, wanted, folds, asked.clusters)
+    steps = discrimination.choose_bands(scores, np.array(labels) > BETWEEN, wanted, folds, asked.clusters)
     waiting = np.ones(len(labels), dtype=bool)
     for place, step in enumerate(steps):
         waiting &= step.band.decide(scores[:, place]) == 0
@@ -233,14 +218,10 @@ def find_bands(asked: StepScores, labels: Sequence[float], wanted: float, seed: 
 def count_decisions(asked: StepScores, decisions: Sequence[float]) -> CalibrationLabels:
     """The last step's own decisions, counted as labels."""
     rows = [[*item, decision] for item, decision in zip(asked.items, decisions, strict=True)]
-    yes = sum(decision > _YES for decision in decisions)
+    yes, count = sum(decision > BETWEEN for decision in decisions), len(rows)
     digest = hashlib.sha256(json.dumps(sorted(rows)).encode()).hexdigest()
-    count = len(rows)
-    return CalibrationLabels("last step", digest, count, yes, count - yes, len({*asked.questions}), count, 1)
-
-
-def _list_ends(interval: Interval | None) -> tuple[float, float] | tuple[None, None]:
-    return (None, None) if interval is None else (interval.low, interval.high)
+    questions = len({(dataset, query_id) for dataset, _, query_id in asked.items})
+    return CalibrationLabels("last step", digest, count, yes, count - yes, questions, count, 1)
 
 
 Control = Literal["ltt", "crc"]
@@ -310,7 +291,7 @@ def promise_steps(
     order = np.random.Generator(np.random.PCG64(seed)).permutation(len(labelled))
     rows = np.array([*{questions[place]: int(place) for place in order}.values()])
     table = np.array([[np.nan if one is None else one for one in row] for row in values])[rows]
-    is_wrong = np.array(labelled)[rows] <= 0.5
+    is_wrong = np.array(labelled)[rows] <= BETWEEN
     learnt = len(rows) // _PART if len(rows) >= ENOUGH_TO_LEARN else 0
     path = risk_control.level_path(table.shape[1], rule)
     if learnt:

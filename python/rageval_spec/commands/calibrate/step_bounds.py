@@ -137,8 +137,9 @@ def _read_labels(labels: Sequence[Path], columns: Sequence[str], scale: str | No
 def _choose(gathered: Gathered, agreement: float) -> StepsFound:
     asked, said = gathered.asked, gathered.ask_steps()
     if gathered.joined is None:
-        places, decisions = said.find_last()
+        places = [place for place, score in enumerate(said.scores[-1]) if score is not None]
         said = said.take(places)
+        decisions = [score for score in said.scores[-1] if score is not None]
         labelled = count_decisions(said, decisions)
     else:
         decisions, labelled = [*gathered.joined.labelled], count_labels(gathered.joined)

@@ -72,6 +72,8 @@ def init(
     rageval-spec init --answers answers.jsonl --golden golden.xlsx --column text=Frage evaluation
     rageval-spec init --from ragas testset.jsonl
     """
+    from rageval_spec.spec.json_schema import render_schema
+
     file, folder = _split_paths(paths)
     if file is not None and (answers is not None or source is not None):
         raise click.UsageError(f"'{file}' is a file; give it, --answers or --from, and a folder for the spec")
