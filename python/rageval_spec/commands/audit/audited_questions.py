@@ -1,4 +1,4 @@
-"""Finds what an audit works with: questions, earlier results, and a model that compares meanings.
+"""Makes an audit of what it finds: questions, earlier results, and a model that compares meanings.
 
 The questions are those that an evaluation would ask. The values of earlier evaluations of a spec show more about its
 questions.
@@ -8,21 +8,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec import registry
 from rageval_spec.audit import question_set
-from rageval_spec.audit.mix_and_size import Power
+from rageval_spec.audit.audit_findings import Audit
+from rageval_spec.audit.checks import Material, audit_dataset
+from rageval_spec.audit.cleaned_copy import clean, describe
+from rageval_spec.audit.mix_and_size import DIFFICULTY, TYPE, Power, WantedMix, read_values
+from rageval_spec.commands import console
 from rageval_spec.commands.console import PROGRAM
 from rageval_spec.commands.plan import measure_power
 from rageval_spec.commands.results_argument import NamedResults, is_results, open_results
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError, RagevalError, UsageError, expand_home
+from rageval_spec.generation.documents import read_documents
+from rageval_spec.generation.question_mix import read_shares
 from rageval_spec.history.evaluation_lookup import PREVIOUS, NoRecordYetError, SearchPlaces, find_record
 from rageval_spec.pipeline.planning.question_selection import queries_to_ask
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins, build_parts
+from rageval_spec.pipeline.results.provenance import find_dataset_origin
 from rageval_spec.plugin import AnswerMetric, Context, Dataset, EmbeddingModel, Metric
 from rageval_spec.plugin.report import RESULTS_FOLDER
 from rageval_spec.runner import STORE
@@ -32,11 +39,11 @@ from rageval_spec.wording import list_choices
 
 if TYPE_CHECKING:
     import numpy as np
-    import polars as pl
     from numpy.typing import NDArray
 
     from rageval_spec.audit.duplicates import Embed
-    from rageval_spec.data.tables import Collection
+    from rageval_spec.data.evaluation import Evaluation
+    from rageval_spec.progress import ProgressDisplay
     from rageval_spec.spec.blocks.spec_node import Spec
 
 
@@ -59,14 +66,19 @@ class Subject:
     spec: Spec | None = None
     parts: SpecPlugins | None = None
 
+    def choose(self, wanted: Sequence[str]) -> Mapping[str, Dataset[Any]]:
+        """The datasets that are wanted; all of them if none is named."""
+        for name in wanted:
+            if name not in self.datasets:
+                hint = suggest(name, [*self.datasets]) or f"the spec has {list_choices([*self.datasets])}"
+                raise UsageError(f"--dataset {name}: {hint}")
+        return {name: one for name, one in self.datasets.items() if not wanted or name in wanted}
+
 
 def open_subject(path: Path, overrides: Sequence[str], store: Path | None = None) -> Subject:
     """The datasets of a spec, or a dataset that is a file or a folder.
 
-    Args:
-        path: the spec, the file or the folder.
-        overrides: values that replace those of the spec.
-        store: the folder of the store, which has the questions that a model wrote; by default the one beside the spec.
+    `store` has the questions that a model wrote; by default it is the one beside the spec.
 
     Raises:
         SpecError: the spec is wrong.
@@ -107,17 +119,15 @@ def open_questions(dataset: Dataset[Any]) -> question_set.AuditedQuestions:
         DataError: the dataset cannot be read, or has neither questions nor judgements.
     """
     collection = dataset.open()
-    return question_set.read_questions(dataset, collection, _list_asked(collection))
-
-
-def _list_asked(collection: Collection) -> Sequence[str]:
     if collection.queries is not None and collection.queries.height:
-        asked = queries_to_ask(collection).queries
-        assert asked is not None, "queries_to_ask refuses a collection without queries"
-        return asked["query_id"].to_list()
-    if collection.qrels is None or not collection.qrels.height:
+        queries = queries_to_ask(collection).queries
+        assert queries is not None, "queries_to_ask refuses a collection without queries"
+        asked = queries["query_id"].to_list()
+    elif collection.qrels is not None and collection.qrels.height:
+        asked = collection.qrels["query_id"].unique(maintain_order=True).to_list()
+    else:
         raise DataError(f"dataset '{collection.name}' has neither questions nor judgements to audit")
-    return collection.qrels["query_id"].unique(maintain_order=True).to_list()
+    return question_set.read_questions(dataset, collection, asked)
 
 
 def open_train(path: Path) -> question_set.AuditedQuestions:
@@ -156,12 +166,7 @@ def _declare(called: str, word: str, **keys: str) -> Dataset[Any]:
 
 @dataclass(frozen=True)
 class EarlierResults:
-    """Results of earlier evaluations.
-
-    Attributes:
-        opened: the results, by the names that the user gave them.
-        why_none: if there are none, why, and what to do.
-    """
+    """Results of earlier evaluations, by the names that the user gave them; without any, why, and what to do."""
 
     opened: Sequence[NamedResults]
     why_none: str = ""
@@ -171,6 +176,12 @@ class EarlierResults:
         """The names of the results."""
         return [one.name for one in self.opened]
 
+    @property
+    def by_end(self) -> Iterator[tuple[str, Evaluation]]:
+        """The evaluations, and what tells their systems apart: nothing if there is one."""
+        for one in self.opened:
+            yield f" ({one.name})" if len(self.opened) > 1 else "", one.evaluation
+
 
 def find_results(spec: Spec, named: Sequence[str]) -> EarlierResults:
     """The results that are named; else the last results if they are of this spec, else its newest record.
@@ -179,8 +190,12 @@ def find_results(spec: Spec, named: Sequence[str]) -> EarlierResults:
         UsageError: there are no results of a name.
         DataError: results cannot be read.
     """
-    if named:
-        return EarlierResults([open_results(name) for name in _list_distinct(named)])
+    distinct: dict[str | Path, str] = {}  # without those that an earlier name names: their systems would count twice
+    for name in named:
+        path = expand_home(name).resolve() if is_results(name) else None
+        distinct.setdefault(name if path is None else path.parent if path.is_file() else path, name)
+    if distinct:
+        return EarlierResults([open_results(name) for name in distinct.values()])
     if is_results(RESULTS_FOLDER):
         opened = open_results()
         if opened.evaluation.name == spec.name:
@@ -191,18 +206,8 @@ def find_results(spec: Spec, named: Sequence[str]) -> EarlierResults:
         return EarlierResults([], f"'{spec.name}' has not been evaluated; evaluate it with: {PROGRAM} run {spec.path}")
     except RagevalError as error:
         return EarlierResults([], f"the history cannot be read: {error}")
-    return EarlierResults(
-        [NamedResults(f"record {record.id[:8]}" if record.id else "the newest record", record.evaluation)]
-    )
-
-
-def _list_distinct(names: Sequence[str]) -> list[str]:
-    """The names without those of results that an earlier one names: their systems would count twice."""
-    distinct: dict[str | Path, str] = {}
-    for name in names:
-        path = expand_home(name).resolve() if is_results(name) else None
-        distinct.setdefault(name if path is None else path.parent if path.is_file() else path, name)
-    return [*distinct.values()]
+    name = f"record {record.id[:8]}" if record.id else "the newest record"
+    return EarlierResults([NamedResults(name, record.evaluation)])
 
 
 def list_powers(spec: Spec, parts: SpecPlugins, found: EarlierResults, dataset: str) -> list[Power] | None:
@@ -219,74 +224,41 @@ def list_powers(spec: Spec, parts: SpecPlugins, found: EarlierResults, dataset: 
         rows = measure_power(spec, found.opened[0])
     except UsageError:
         return None
-    return [
-        Power(
-            row.system,
-            row.metric,
-            row.baseline,
-            row.queries,
-            row.sd,
-            _keep_possible(row.smallest_drop, parts.metrics[row.metric]),
-            row.max_drop,
-            row.needed,
-        )
-        for row in rows
-        if row.dataset == dataset
-    ]
-
-
-def _keep_possible(drop: float | None, metric: Metric[Any]) -> float | None:
-    low, high = metric.bounds
-    return None if drop is None or (high is not None and drop > high - low) else drop
+    powers = []
+    for row in (row for row in rows if row.dataset == dataset):
+        low, high = parts.metrics[row.metric].bounds
+        drop = row.smallest_drop
+        drop = None if drop is None or (high is not None and drop > high - low) else drop
+        powers.append(Power(row.system, row.metric, row.baseline, row.queries, row.sd, drop, row.max_drop, row.needed))
+    return powers
 
 
 def measure(
     spec: Spec, parts: SpecPlugins, found: EarlierResults, dataset: str, wanted: str | None
 ) -> question_set.MetricValues | None:
-    """The values of all systems on a dataset, of one metric.
+    """The values of all systems on a dataset, of one metric; None if no system has values of such a metric.
 
-    Args:
-        spec: the spec.
-        parts: its plugins.
-        found: the results.
-        dataset: the dataset's name.
-        wanted: the metric; None for the first of the spec whose values have a best and a worst.
-
-    Returns:
-        None if no system has values of such a metric.
+    It is the wanted one, or the first of the spec whose values have a best and a worst.
 
     Raises:
         UsageError: the spec has no such metric, or its values have no best and worst.
     """
-    if wanted is not None and (wanted not in parts.metrics or not _has_ends(parts.metrics[wanted])):
-        known = [name for name, metric in parts.metrics.items() if _has_ends(metric)]
+    known = [
+        name
+        for name, metric in parts.metrics.items()
+        if metric.higher_is_better is not None and metric.bounds[1] is not None
+    ]
+    if wanted is not None and wanted not in known:
         raise UsageError(f"--metric {wanted}: {suggest(wanted, known) or f'write one of {list_choices(known)}'}")
-    names = [wanted] if wanted is not None else [name for name, one in parts.metrics.items() if _has_ends(one)]
-    for name in names:
-        columns = dict(_read_columns(found, dataset, name))
+    for name in known if wanted is None else [wanted]:
+        columns: dict[str, dict[str, float]] = {}
+        for end, evaluation in found.by_end:
+            scored = evaluation.values.filter(dataset=dataset, metric=name, status="scored")
+            for (system,), part in scored.group_by(["system"], maintain_order=True):
+                columns[f"{system}{end}"] = dict(part.select("query_id", "value").iter_rows())
         if columns:
             return _orient(name, parts.metrics[name], columns, spec.diagnosis.wrong_below)
     return None
-
-
-def _has_ends(metric: Metric[Any]) -> bool:
-    return metric.higher_is_better is not None and metric.bounds[1] is not None
-
-
-def _read_columns(found: EarlierResults, dataset: str, metric: str) -> Iterator[tuple[str, dict[str, float]]]:
-    import polars as pl
-
-    for opened, end in zip(found.opened, _list_ends(found), strict=True):
-        values = opened.evaluation.values
-        wanted = (pl.col("dataset") == dataset) & (pl.col("metric") == metric) & (pl.col("status") == "scored")
-        rows = values.filter(wanted).select("system", "query_id", "value")
-        for (system,), part in rows.group_by(["system"], maintain_order=True):
-            yield f"{system}{end}", dict(part.select("query_id", "value").iter_rows())
-
-
-def _list_ends(found: EarlierResults) -> list[str]:
-    """What tells systems of several results apart: nothing if there is one."""
-    return [f" ({name})" if len(found.opened) > 1 else "" for name in found.names]
 
 
 def _orient(
@@ -312,16 +284,10 @@ def list_outputs(found: EarlierResults, dataset: str) -> question_set.Outputs | 
     """
     if not any(dataset in opened.evaluation.values["dataset"] for opened in found.opened):
         return None
-    return question_set.read_outputs(_read_samples(found, dataset))
-
-
-def _read_samples(found: EarlierResults, dataset: str) -> Iterator[tuple[str, pl.DataFrame]]:
-    import polars as pl
-
     columns = ("dataset", "system", "query_id", "answer", "context_ids", "relevant")
-    for opened, end in zip(found.opened, _list_ends(found), strict=True):
-        rows = opened.evaluation.select_samples(*columns)
-        yield end, rows.filter(pl.col("dataset") == dataset)
+    return question_set.read_outputs(
+        (end, evaluation.select_samples(*columns).filter(dataset=dataset)) for end, evaluation in found.by_end
+    )
 
 
 _LOCAL = ("onnx", "sentence_transformers")
@@ -366,3 +332,87 @@ def find_meaning(parts: SpecPlugins | None, wanted: str | None) -> Meaning:
         return model.embed(texts, "query").vectors
 
     return Meaning(embed, f"{_BY_WORDS} and, with the model '{name}', by their meaning.")
+
+
+def audit_subject(
+    path: Path,
+    subject: Subject,
+    opened: Mapping[str, question_set.AuditedQuestions],
+    display: ProgressDisplay,
+    *,
+    results: Sequence[str],
+    train: Path | None,
+    documents: Path | None,
+    metric: str | None,
+    model: str | None,
+    count: int,
+    types: str | None,
+    difficulties: str | None,
+) -> Audit:
+    """Make all checks of the opened datasets, as the command's options say."""
+    spec, parts, found = subject.spec, subject.parts, EarlierResults([])
+    if spec is not None:
+        found = find_results(spec, results)
+    for option, value in (("--metric", metric), ("--model", model)):
+        if spec is None and value is not None:
+            raise UsageError(f"{option} {value}: {path} is a dataset; {option} names a part of a spec")
+    if spec is None and results:
+        raise UsageError("--results needs a spec, which defines the metrics of the results")
+    trained = None if train is None else (open_train(train), str(train))
+    meaning = find_meaning(parts, model)
+    sources = None if documents is None else read_documents(documents)
+    audits = []
+    for name, questions in opened.items():
+        display.announce(f"audit {name}")
+        origin = find_dataset_origin(subject.datasets[name].node, questions.collection)
+        material = Material(
+            count=count,
+            types=_want(TYPE, types, questions),
+            difficulties=_want(DIFFICULTY, difficulties, questions),
+            train=trained,
+            documents=sources,
+            embed=meaning.embed,
+            compared=meaning.remark,
+            why_none=f"this needs results; audit a spec that has been evaluated with {PROGRAM} run",
+            origin="" if origin is None else origin.describe(),
+        )
+        if spec is not None and parts is not None:
+            powers = list_powers(spec, parts, found, name)
+            lacking = "the results know no clusters or weights of the questions, which the spec has; evaluate it again"
+            material = replace(
+                material,
+                powers=powers,
+                why_no_powers=lacking if powers is None and found.opened else "",
+                measured=measure(spec, parts, found, name, metric),
+                outputs=list_outputs(found, name),
+                why_none=found.why_none or f"the results have no values of questions of '{name}'",
+            )
+        audits.append(audit_dataset(questions, subject.datasets[name], material))
+    return Audit(subject.name, tuple(audits), tuple(found.names))
+
+
+def _want(wanted: WantedMix, text: str | None, questions: question_set.AuditedQuestions) -> WantedMix:
+    """The wanted shares that an option gives. A name that no question has is a gap, unless it looks mistyped."""
+    if text is None:
+        return wanted
+    known = dict.fromkeys([*wanted.shares, *read_values(questions, wanted.columns).values()])
+    named = (part.partition(":")[0].strip() for part in text.lower().split(","))
+    known |= {name: None for name in named if name and suggest(name, list(known)) is None}
+    return wanted._replace(shares=read_shares(text.lower(), known, wanted.option), is_default=False)
+
+
+def write_cleaned(
+    subject: Subject, opened: Mapping[str, question_set.AuditedQuestions], audited: Audit, *, force: bool
+) -> None:
+    """Write a cleaned copy of each dataset that has rows to remove, and tell where it is."""
+    copies = [clean(subject.datasets[one.name], opened[one.name], one) for one in audited.datasets]
+    found = [one for one in copies if one is not None]
+    there = next((path for one in found for path in one.files if path.exists() and not force), None)
+    if there is not None:
+        raise UsageError(f"{there} exists; move it away, or overwrite it with --force")
+    for one in found:
+        for path, content in one.files.items():
+            console.write_file(path, content)
+        console.tell(describe(one))
+    if not found:
+        console.tell("nothing to remove: no row is certainly too many")
