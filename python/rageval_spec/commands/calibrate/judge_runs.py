@@ -81,12 +81,15 @@ def evaluate(
         RagevalError: the spec cannot be run.
     """
     spec = replace(spec, samples="full", redact=())  # nothing is written, and labels are joined by the answers' texts
-    spec = _add_judges(_forget_labels(spec), labels, metrics, judges)
+    # Values do not depend on labels, and a mean that lacks some is no reason to stop.
+    plain = (NamedMetric(name, node.model_copy(update={"labels": None})) for name, node in spec.metrics)
+    spec = _add_judges(replace(spec, metrics=tuple(plain), labels={}), labels, metrics, judges)
     known = know_nodes({metric.name: metric.node for metric in spec.metrics})
     chosen = choose(known, labels, metrics, judges)
     names = {name for one in chosen for name in (*one.shown, *one.compared)}
     narrow = _keep_metrics(spec, names)
-    labelled = _list_questions(spec, labels)
+    # Labels that name no dataset can be of any.
+    labelled = {name: {one.query_id for one in labels if one.dataset in ("", name)} for name in spec.datasets}
     part = replace(running.options, queries=labelled)
     compared = [name for one in chosen for name in one.compared]
     planned = runner.plan(narrow, running.options)
@@ -102,12 +105,6 @@ def evaluate(
     return CalibrationValues(outcome, chosen, known, spending, count_others(known, labels, metrics))
 
 
-def _forget_labels(spec: Spec) -> Spec:
-    """The spec without labels: values do not depend on them, and a mean that lacks some is no reason to stop."""
-    plain = (NamedMetric(name, node.model_copy(update={"labels": None})) for name, node in spec.metrics)
-    return replace(spec, metrics=tuple(plain), labels={})
-
-
 def _add_judges(spec: Spec, labels: Sequence[Label], metrics: Sequence[str], judges: Sequence[str]) -> Spec:
     """The spec with a metric for each judge that no labelled metric asks: the first one, asked of this judge."""
     known = know_nodes({metric.name: metric.node for metric in spec.metrics})
@@ -118,14 +115,11 @@ def _add_judges(spec: Spec, labels: Sequence[Label], metrics: Sequence[str], jud
         asking = [name for name in about if name in known.judges]
         there = {known.judges[name] for name in asking}
         missing = [judge for judge in judges if judge not in there] if asking else []
-        added += [_ask(asking[0], nodes[asking[0]], judge) for judge in missing]
+        for judge in missing:
+            name = f"{asking[0]} ({judge})"
+            added.append(NamedMetric(name, nodes[asking[0]].model_copy(update={"judge": judge, "as_": name})))
     new = (metric for metric in added if metric.name not in nodes)
     return replace(_declare(spec, judges), metrics=(*spec.metrics, *new))
-
-
-def _ask(name: str, node: Any, judge: str) -> NamedMetric:
-    asked = f"{name} ({judge})"
-    return NamedMetric(asked, node.model_copy(update={"judge": judge, "as_": asked}))
 
 
 def _declare(spec: Spec, judges: Sequence[str]) -> Spec:
@@ -136,7 +130,13 @@ def _declare(spec: Spec, judges: Sequence[str]) -> Spec:
             continue
         block = default_block("judges", judge)
         if block is None:
-            raise UsageError(f"--judge {judge}: {_explain_absence(spec, judge)}")
+            known = [*spec.judges, *default_blocks("judges")]
+            why = (
+                f"the spec has no judge of this name; {suggest(judge, known) or f'write one of {list_choices(known)}'}"
+            )
+            if judge in registry.words("judges"):
+                why = "it needs more keys; declare it under 'judges:' in the spec"
+            raise UsageError(f"--judge {judge}: {why}")
         declared[judge] = registry.load("judges", judge).node_type.model_validate(block)
     models = {name for node in declared.values() for name in names_in(node, "models") if name not in spec.models}
     blocks = {name: default_block("models", name) or {} for name in sorted(models)}
@@ -146,22 +146,10 @@ def _declare(spec: Spec, judges: Sequence[str]) -> Spec:
     return replace(spec, judges={**spec.judges, **declared}, models={**spec.models, **nodes})
 
 
-def _explain_absence(spec: Spec, judge: str) -> str:
-    if judge in registry.words("judges"):
-        return "it needs more keys; declare it under 'judges:' in the spec"
-    known = [*spec.judges, *default_blocks("judges")]
-    return f"the spec has no judge of this name; {suggest(judge, known) or f'write one of {list_choices(known)}'}"
-
-
 def _keep_metrics(spec: Spec, names: set[str]) -> Spec:
     """The spec with only these metrics, without gates and reports."""
     kept = tuple(metric for metric in spec.metrics if metric.name in names)
     return replace(spec, metrics=kept, gates=(), reports=(), stopping=None)
-
-
-def _list_questions(spec: Spec, labels: Sequence[Label]) -> dict[str, set[str]]:
-    """The labelled questions of each dataset; those of labels that name no dataset can be of any."""
-    return {name: {label.query_id for label in labels if label.dataset in ("", name)} for name in spec.datasets}
 
 
 def _asks(planned: PlannedRun) -> bool:
@@ -256,41 +244,46 @@ class Gathered:
         """The word of the judge: `cascade` or `waterfall`."""
         return str(self.asked.judge.node.use)
 
-    def list_steps(self) -> Sequence[Judge[Any]]:
+    @property
+    def members(self) -> Sequence[Judge[Any]]:
         """The judges that it asks, in order."""
         judge: Any = self.asked.judge
         members: Sequence[Judge[Any]] = judge.members
         return members
 
-    def list_samples(self) -> list[Sample]:
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The names of the judges that it asks."""
+        return tuple(member.context.name for member in self.members)
+
+    @property
+    def texts(self) -> list[Sample]:
         """The texts, in the order of the answers."""
         return [self.samples[item] for item in self.items]
 
-    def tell_cost(self, judges: Sequence[Judge[Any]]) -> None:
-        """Say which calls these judges would make, if they make any."""
-        if calls := expect_calls(self.parts, judges, self.asked.criterion, self.list_samples()):
+    def _prepare(self, judges: Sequence[Judge[Any]]) -> None:
+        """Tell judges what they will be asked, and the user which calls they would make, if they make any."""
+        for judge in judges:
+            judge.expect([self.asked.criterion])
+        if calls := expect_calls(self.parts, judges, self.asked.criterion, self.texts):
             self.display.tell(ExpectedCalls(calls).render().rstrip())
 
     def ask_steps(self) -> StepScores:
         """What each step of a cascade says of all answers."""
-        members, criterion = self.list_steps(), self.asked.criterion
-        for member in members:
-            member.expect([criterion])
-        self.tell_cost(members)
+        self._prepare(self.members)
         scores = []
-        for member in members:
+        for member in self.members:
             self.display.announce(f"ask {member.context.name}")
-            findings, _ = assess_or_fail(member, criterion, self.list_samples())
-            scores.append(list_scores(findings, criterion))
+            findings, _ = assess_or_fail(member, self.asked.criterion, self.texts)
+            scores.append(list_scores(findings, self.asked.criterion))
         return StepScores(self.items, scores, self.together)
 
     def ask_stages(self) -> Mapping[str, Sequence[float | None]]:
         """The value of every answer at each stage of a waterfall."""
         judge: Any = self.asked.judge
-        judge.expect([self.asked.criterion])
-        self.tell_cost([judge])
+        self._prepare([judge])
         self.display.announce(f"ask {judge.context.name}")
-        values: Mapping[str, Sequence[float | None]] = judge.read_stages(self.asked.criterion, self.list_samples())
+        values: Mapping[str, Sequence[float | None]] = judge.read_stages(self.asked.criterion, self.texts)
         return values
 
     def keep(

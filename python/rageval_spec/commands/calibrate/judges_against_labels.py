@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rageval_spec.calibration import calibration_report, label_choice
 from rageval_spec.calibration.calibration_records import keep_calibration
-from rageval_spec.calibration.judge_reports import CalibrationValues, choose_values, list_judges, measure_judges
+from rageval_spec.calibration.judge_reports import choose_values, list_judges, measure_judges
 from rageval_spec.calibration.measures import WIDTH
 from rageval_spec.commands.calibrate.judge_runs import Running, evaluate
 from rageval_spec.commands.results_argument import is_spec, open_results
@@ -36,22 +36,8 @@ def calibrate_judges(
 ) -> bytes:
     """Compare a judge with people's labels, for each labelled metric, as text or JSON.
 
-    Args:
-        results: a results folder, a label or a record of the history, or a spec; None for the last results.
-        labels: the files of labels; for a spec, none for its own labels.
-        columns: names of columns as `part=name`.
-        metrics: only these metrics; none for all that have labels.
-        scale: the worst and the best label: `1..5`.
-        form: `text` or `json`.
-        judges: only metrics that ask one of these judges; none for all.
-        threshold: what the best threshold is: `youden`, `f1` or `precision>=0.95`.
-        width: the width of the intervals for which labels are planned.
-        guarantee: what to promise: `wrong answers sent <= 2%`; None for no promise.
-        confidence: the probability with which the promise must be kept.
-        details: show all tables.
-        output: the calibration to write; None to write none.
-        freeze: the file of anchors to write; None to write none.
-        running: how a spec is run.
+    `results` are a results folder, a label or a record of the history, or a spec; None for the last results. The other
+    arguments are the options of the command.
 
     Raises:
         DataError: a file cannot be read, or labels do not fit the results.
@@ -69,11 +55,18 @@ def calibrate_judges(
         confidence,
         details=details,
     )
-    evaluated = (
-        _run_spec(Path(results), labels, columns, metrics, judges, running or Running())
-        if results is not None and is_spec(results)
-        else _open(results, labels, columns, metrics, judges, running)
-    )
+    told = read_labels(labels, read_columns(columns)) if labels else None
+    if results is not None and is_spec(results):
+        running = running or Running()
+        spec = load(Path(results), overrides=running.overrides)
+        evaluated = evaluate(spec, told or label_choice.read_spec_labels(spec), metrics, judges, running)
+    elif running is not None and (running.overrides or running.everything):
+        raise UsageError("--set and --all need a spec: rageval-spec calibrate spec.yaml")
+    else:
+        opened = open_results(results)
+        if told is None:
+            raise UsageError("name the labels: --labels labels.csv; or a spec with 'labels:' instead of results")
+        evaluated = choose_values(opened.evaluation, told, metrics, judges)
     groups = measure_judges(evaluated, settings)
     evaluation, found = evaluated.evaluation, list_judges(groups)
     kept: list[str] = []
@@ -87,34 +80,3 @@ def calibrate_judges(
     if form == "json":
         return calibration_report.dump(groups, evaluated.others)
     return calibration_report.render(evaluated, groups, settings, kept)
-
-
-def _open(
-    results: str | None,
-    labels: Sequence[Path],
-    columns: Sequence[str],
-    metrics: Sequence[str],
-    judges: Sequence[str],
-    running: Running | None,
-) -> CalibrationValues:
-    """Results, and which of their metrics are calibrated."""
-    if running is not None and (running.overrides or running.everything):
-        raise UsageError("--set and --all need a spec: rageval-spec calibrate spec.yaml")
-    evaluation = open_results(results).evaluation
-    if not labels:
-        raise UsageError("name the labels: --labels labels.csv; or a spec with 'labels:' instead of results")
-    return choose_values(evaluation, read_labels(labels, read_columns(columns)), metrics, judges)
-
-
-def _run_spec(
-    path: Path,
-    labels: Sequence[Path],
-    columns: Sequence[str],
-    metrics: Sequence[str],
-    judges: Sequence[str],
-    running: Running,
-) -> CalibrationValues:
-    """Run a spec, with labels of its own or from files."""
-    spec = load(path, overrides=running.overrides)
-    told = read_labels(labels, read_columns(columns)) if labels else label_choice.read_spec_labels(spec)
-    return evaluate(spec, told, metrics, judges, running)

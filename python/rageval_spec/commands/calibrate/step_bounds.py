@@ -17,7 +17,7 @@ from rageval_spec.calibration.label_choice import read_guarantee, read_scale
 from rageval_spec.calibration.labelled_items import explain_promise
 from rageval_spec.calibration.thresholds import Bands, Control, StepsPromise, count_decisions, find_bands, promise_steps
 from rageval_spec.calibration.verdict_sentences import say_needed
-from rageval_spec.commands.calibrate.judge_runs import Gathered, Read, choose_metric, gather, list_bounds
+from rageval_spec.commands.calibrate.judge_runs import Gathered, choose_metric, gather, list_bounds
 from rageval_spec.commands.results_argument import open_results_of
 from rageval_spec.data.judge_calibration import CalibrationLabels, Guaranteed, JudgeCalibration, StepBounds
 from rageval_spec.diagnostics import dump_visible, make_visible
@@ -78,20 +78,8 @@ def calibrate_steps(
 ) -> bytes:
     """Choose where the steps of a cascade or a waterfall decide by themselves, as text or JSON.
 
-    Replies that the spec's store has are used; others are asked for, within the limits of the spec.
-
-    Args:
-        results, labels, columns, scale, form, output: as for `calibrate`.
-        metrics: the metric whose judge it is; if there is only one, none need be named.
-        spec: the spec with the judge.
-        agreement: the share of its decisions with which each step of a cascade must agree.
-        against: what to agree with: `people`, that is the labels, or `last`, the last step's decisions.
-        guarantee: what to promise instead: `wrong answers sent <= 2%`.
-        confidence: the probability with which the promise must be kept.
-        control: how the risk is controlled.
-        overrides: values that replace those of the spec.
-        store: where replies are kept; by default in the spec's store.
-        no_store: keep no replies, and use none.
+    Replies that the spec's store has are used; others are asked for, within the limits of the spec. The arguments are
+    the options of the command. If only one metric has such a judge, none need be named.
 
     Raises:
         DataError: a file cannot be read, or the results lack the answers' texts.
@@ -102,14 +90,19 @@ def calibrate_steps(
         raise UsageError("steps need one of the two: --agreement 0.95, or --guarantee 'wrong answers sent <= 2%'")
     if output is not None:
         check_place(output)
-    _check_labels(labels, against, promises=guarantee is not None)
+    if guarantee is not None and (against != "people" or not labels):
+        raise UsageError("a guarantee needs the labels of people: --labels labels.csv")
+    if (against == "people") != bool(labels):
+        needed = "--against people needs --labels"
+        raise UsageError(needed if not labels else "--against last takes no labels; leave out --labels")
     limit, loaded = read_guarantee(guarantee), load(spec, overrides=overrides)
     place = None if no_store else store or loaded.folder / STORE
     evaluation = open_results_of(loaded.name, results, f"rageval-spec calibrate RESULTS --spec {spec}")
     with ProgressDisplay() as display, open_parts(loaded, place, display) as parts:
         kinds = ("cascade",) if limit is None else ("cascade", "waterfall")
         asked = find_asked(parts, choose_metric(parts, metrics, kinds))
-        gathered = gather(evaluation, asked, parts, display, _read_labels(labels, columns, scale))
+        read = (read_labels(labels, read_columns(columns)), read_scale(scale)) if labels else None
+        gathered = gather(evaluation, asked, parts, display, read)
         if limit is not None:
             promised = find_promise(gathered, limit, confidence, control)
             return render_promise(promised, gathered, form, output, evaluation)
@@ -121,34 +114,18 @@ def calibrate_steps(
     return render_text(lambda _: _draw_steps(found, kept))
 
 
-def _check_labels(labels: Sequence[Path], against: str, *, promises: bool) -> None:
-    if promises and (against != "people" or not labels):
-        raise UsageError("a guarantee needs the labels of people: --labels labels.csv")
-    if (against == "people") != bool(labels):
-        raise UsageError(
-            "--against people needs --labels" if not labels else "--against last takes no labels; leave out --labels"
-        )
-
-
-def _read_labels(labels: Sequence[Path], columns: Sequence[str], scale: str | None) -> Read | None:
-    return (read_labels(labels, read_columns(columns)), read_scale(scale)) if labels else None
-
-
 def _choose(gathered: Gathered, agreement: float) -> StepsFound:
     asked, said = gathered.asked, gathered.ask_steps()
     if gathered.joined is None:
-        places = [place for place, score in enumerate(said.scores[-1]) if score is not None]
-        said = said.take(places)
+        said = said.take([place for place, score in enumerate(said.scores[-1]) if score is not None])
         decisions = [score for score in said.scores[-1] if score is not None]
         labelled = count_decisions(said, decisions)
     else:
         decisions, labelled = [*gathered.joined.labelled], count_labels(gathered.joined)
     bands = find_bands(said, decisions, agreement)
     spared = [gathered.samples[said.items[place]] for place in bands.spared]
-    members = gathered.list_steps()
-    saving = describe_saving(members[-1], asked.criterion, spared)
-    steps = tuple(member.context.name for member in members)
-    return StepsFound(asked.judge.context.name, asked.metric.context.name, steps, labelled, bands, saving)
+    saving = describe_saving(gathered.members[-1], asked.criterion, spared)
+    return StepsFound(asked.judge.context.name, asked.metric.context.name, gathered.steps, labelled, bands, saving)
 
 
 def _draw_steps(found: StepsFound, kept: str | None) -> Iterator[Block]:
@@ -216,6 +193,11 @@ class PromiseFound:
     confidence: float
     found: StepsPromise
 
+    @property
+    def bounded_lows(self) -> list[float | None]:
+        """`lows` that are no higher than the highest score."""
+        return [None if low is None else min(low, _HIGHEST) for low in self.lows]
+
 
 def find_promise(gathered: Gathered, limit: float, confidence: float, control: Control) -> PromiseFound:
     """Find the bounds of a cascade or a waterfall that keep a promise."""
@@ -227,7 +209,7 @@ def find_promise(gathered: Gathered, limit: float, confidence: float, control: C
         cascade: object = judge
         lows = tuple(cascade.find_lows(gathered.asked.criterion.kind))  # type: ignore[attr-defined]
         said = gathered.ask_steps()
-        steps, columns = tuple(member.context.name for member in gathered.list_steps()), said.scores
+        steps, columns = gathered.steps, said.scores
         rule = send_through_steps(lows)
     else:
         values = gathered.ask_stages()
@@ -244,14 +226,12 @@ def render_promise(
     promised: PromiseFound, gathered: Gathered, form: str, output: Path | None, evaluation: Evaluation
 ) -> bytes:
     """The promise as text or JSON; writes the calibration if there is one to write."""
-    entry = _keep(promised, gathered)
-    kept = None
+    entry, kept = _keep(promised, gathered), None
     if output is not None and entry is not None:
         kept = write_calibrations(output, evaluation, [entry])
     if form == "json":
         bounds = None if entry is None else list_bounds(entry)
-        lows = [None if low is None else min(low, _HIGHEST) for low in promised.lows]
-        return dump_visible(asdict(promised) | {"lows": lows, "bounds": bounds}).encode()
+        return dump_visible(asdict(promised) | {"lows": promised.bounded_lows, "bounds": bounds}).encode()
     warning = None if gathered.joined is None else explain_promise(gathered.joined.sampling)
     return render_text(lambda _: _draw_promises(promised, kept, warning, is_wanted=output is not None))
 
@@ -266,8 +246,8 @@ def _keep(promised: PromiseFound, gathered: Gathered) -> JudgeCalibration | None
     bounds = [min(bound, _HIGHEST) for bound in found.bounds]
     if promised.lows:
         steps = [
-            StepBounds(place, None if low is None else min(low, _HIGHEST), bound)
-            for place, (low, bound) in enumerate(zip(promised.lows, bounds, strict=True))
+            StepBounds(place, low, bound)
+            for place, (low, bound) in enumerate(zip(promised.bounded_lows, bounds, strict=True))
         ]
     else:
         steps = [StepBounds(name, person=bound) for name, bound in zip(promised.steps, bounds, strict=True)]
