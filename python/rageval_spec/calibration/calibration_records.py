@@ -35,17 +35,10 @@ _YES = 0.5
 def keep_calibration(
     evaluation: Evaluation, joined: Joined, measured: Calibration, promised: Promise | None = None
 ) -> judge_calibration.JudgeCalibration:
-    """The entry of one metric's judge.
-
-    Args:
-        evaluation: the results.
-        joined: its values beside the labels.
-        measured: what the labels showed.
-        promised: the guarantee that was asked for.
+    """The entry of one metric's judge, with the guarantee that was asked for; errors are those of `find_judge`.
 
     Raises:
-        UsageError: the values are not the scores of one judge, or the judge is calibrated already.
-        DataError: the results do not say how they were made.
+        UsageError: the values are not the scores of one judge.
     """
     behind = find_judge(evaluation, joined.metric)
     check_scores(evaluation, joined)
@@ -161,11 +154,7 @@ def find_judge(evaluation: Evaluation, metric: str) -> RecordedJudge:
 
 
 def check_scores(evaluation: Evaluation, joined: Joined) -> None:
-    """Check that the values of the labelled answers are the judge's scores, not something computed from them.
-
-    Raises:
-        UsageError: they are not.
-    """
+    """Check that the labelled values are the judge's own scores: a UsageError if they are computed from them."""
     if any(item[3] is not None for item in joined.items):
         return
     rows = evaluation.values.filter(metric=joined.metric).select("dataset", "system", "query_id", "value", "details")

@@ -110,10 +110,7 @@ def _write(path: Path, content: bytes) -> None:
 def check_place(path: Path, key: str = "judges") -> None:
     """Check that a file can be written: in a folder that exists, over nothing but a file that holds the same.
 
-    Such a file, of whatever version, holds `judges` or `anchors`, which is the key.
-
-    Raises:
-        UsageError: it cannot.
+    Such a file, of whatever version, holds `judges` or `anchors`, which is the key. Anything else is a UsageError.
     """
     if not path.parent.is_dir():
         raise UsageError(f"there is no folder {path.parent} to write {path.name} to")

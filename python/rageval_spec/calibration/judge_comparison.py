@@ -156,18 +156,10 @@ def compare_judges(
     resamples: int = 2000,
     seed: int = 42,
 ) -> JudgeComparison | None:
-    """Compare judges on the labelled items that all of them scored.
+    """Compare judges on the labelled items that all of them scored; None if there is no such item.
 
-    Differences are tested by bootstrap, which draws whole questions, the same for both judges.
-
-    Args:
-        contenders: the judges; the labels of an item are the same for all of them.
-        criterion: what each judge's threshold is the best by, for kappa.
-        resamples: the number of bootstrap resamples.
-        seed: the seed of folds and resamples.
-
-    Returns:
-        The comparison; None if there is no item that all of them scored.
+    Differences are tested by bootstrap, which draws whole questions, the same for both judges. Each judge's threshold,
+    which kappa needs, is the best by the criterion.
     """
     shared = _share([one.joined for one in contenders])
     if not shared:

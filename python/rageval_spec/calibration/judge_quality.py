@@ -149,16 +149,10 @@ class Promise:
 
 
 def promise(joined: Joined, limit: float, confidence: float, seed: int = 42) -> Promise:
-    """Find the threshold from which on at most a share of the answers is wrong.
+    """Find the threshold from which on at most a share of the answers is wrong, with a confidence.
 
     An answer is wrong unless most of its labels say that it is right. Answers to one question, or to questions of one
     cluster, are not independent, so one of them is drawn.
-
-    Args:
-        joined: the judge's values and the labels.
-        limit: the largest share of wrong answers among those that are sent, between 0 and 1.
-        confidence: the probability with which the promise must be kept.
-        seed: the seed of the draw.
     """
     import numpy as np
 

@@ -80,17 +80,7 @@ class CriterionReport:
 def choose_values(
     evaluation: Evaluation, labels: Sequence[Label], metrics: Sequence[str], judges: Sequence[str]
 ) -> CalibrationValues:
-    """What of finished results is calibrated.
-
-    Args:
-        evaluation: the results.
-        labels: all labels.
-        metrics: only these metrics; none for all that have labels.
-        judges: only metrics that ask one of these judges; none for all.
-
-    Raises:
-        UsageError: a metric or a judge is not there, or has no labels.
-    """
+    """What of finished results is calibrated; metrics, judges and errors are those of `label_choice.choose`."""
     recorded = read_recorded_spec(evaluation)
     known = know(evaluation, recorded)
     chosen = choose(known, labels, metrics, judges)
@@ -100,11 +90,7 @@ def choose_values(
 
 
 def measure_judges(values: CalibrationValues, settings: CalibrationSettings) -> list[CriterionReport]:
-    """Measure the judges of each criterion, and compare them.
-
-    Raises:
-        DataError: labels do not fit the results.
-    """
+    """Measure the judges of each criterion, and compare them; a DataError if labels do not fit the results."""
     bounds = {name: find_ends(*ends) for name, ends in read_ranges(values.evaluation).items()}
     return [_measure_criterion(values, chosen, settings, bounds) for chosen in values.chosen]
 

@@ -162,9 +162,8 @@ def choose(
 
     Labels are about the metric of this name, and those that ask another judge the same. Labels that name no metric are
     about those that the command line names. Labels of criteria without a metric are left out (`count_others`), as long
-    as some criterion has one.
-
-    `metrics` are the only ones, none for all that have labels; only those that ask one of `judges`, none for all.
+    as some criterion has one. `metrics` are the only ones, none for all that have labels; so are those that ask one
+    of `judges`.
 
     Raises:
         UsageError: a metric or a judge is not there, or has no labels.
@@ -244,10 +243,6 @@ def read_spec_labels(spec: Spec) -> list[Label]:
     """The labels that metrics of a spec name; all of its labels if no metric names any. Their scale is 0 to 1.
 
     Labels that name no metric get the name of the metric that names them, if it is the only one.
-
-    Raises:
-        UsageError: the spec has no labels.
-        DataError: they cannot be read.
     """
     users: dict[str, list[str]] = {}
     for metric in spec.metrics:

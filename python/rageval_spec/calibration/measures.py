@@ -199,20 +199,10 @@ class Learning:
 def plan_labels(
     joined: Joined, mean: CorrectedMean, measures: Sequence[CalibrationMeasure], width: float = WIDTH, seed: int = 42
 ) -> Learning | None:
-    """How many labels intervals of a wanted width need.
+    """How many labels intervals of a wanted width need; None if there is no interval to start from.
 
     The width of the corrected mean's interval follows from how well the judge's values go with the labels. Those of
-    other measures shrink with the square root of the number of labels.
-
-    Args:
-        joined: the judge's values and the labels.
-        mean: the corrected mean of these.
-        measures: the judge's AUROC and kappa, with their intervals.
-        width: the wanted width of the intervals, from end to end.
-        seed: the seed of the parts of the labels that are drawn.
-
-    Returns:
-        The plan; None if there is no interval to start from.
+    other measures, AUROC and kappa, shrink with the square root of the number of labels.
     """
     spread = find_spread(mean, len(set(joined.clusters)))
     if spread is None or spread.variance <= 0:

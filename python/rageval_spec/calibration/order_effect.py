@@ -66,13 +66,9 @@ def measure_order(
     anchors: Sequence[Anchor],
     threshold: float,
 ) -> OrderEffect:
-    """Compare a judge's values of the same answers in two orders.
+    """Compare a judge's values of the same answers in two orders; values are from 0 to 1, None where the judge failed.
 
-    Args:
-        part: what is reversed.
-        usual, reverse: the values, from 0 to 1; None where the judge failed.
-        anchors: the answers, with their questions and labels.
-        threshold: from which value on the judge says yes.
+    From `threshold` on, a value is a yes.
     """
     import numpy as np
 

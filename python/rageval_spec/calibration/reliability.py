@@ -112,11 +112,6 @@ def choose_map(joined: Joined, *, resamples: int = 2000, seed: int = 42) -> MapC
 
     Each fold's values are mapped by the map that is fitted to the other folds. A map is used only if the interval of
     what it takes off the Brier score lies above 0; of two such maps, the one with the lower Brier score.
-
-    Args:
-        joined: the judge's values and the labels.
-        resamples: the number of bootstrap resamples of the intervals of the gains.
-        seed: the seed of the folds and the resamples.
     """
     import numpy as np
 

@@ -189,13 +189,9 @@ class Bands:
 
 
 def find_bands(asked: StepScores, labels: Sequence[float], wanted: float, seed: int = 42) -> Bands:
-    """Choose the bands of a cascade's steps.
+    """Choose the bands in which the steps of a cascade decide with the wanted agreement, from 0.5 to 1.
 
-    Args:
-        asked: what the steps said.
-        labels: what people, or the last step, say of each answer, from 0 to 1; above 0.5 is yes.
-        wanted: the share of its decisions with which each step must agree, from 0.5 to 1.
-        seed: the seed of the folds.
+    `labels` are what people, or the last step, say of each answer, from 0 to 1; above 0.5 is yes.
 
     Raises:
         UsageError: there are fewer questions than folds.
@@ -276,8 +272,7 @@ def promise_steps(
 
     Args:
         values: the value of each answer at each step, from 0 to 1; None where it has none.
-        labelled: the mean of the labels of each answer, from 0 to 1.
-        questions: the question of each answer.
+        labelled, questions: the mean of the labels of each answer, from 0 to 1, and its question.
         rule: which answers are sent with which bounds.
         limit: the largest share of wrong answers among those that are sent (of all answers, for crc).
         confidence: the probability with which the promise must be kept; crc does not use it.

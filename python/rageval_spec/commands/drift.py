@@ -99,20 +99,6 @@ def show_drift(
     """Ask the judge of a spec about frozen answers, and compare with what it said before.
 
     Stored replies are not used, and nothing is stored. A judge with a chat model is asked twice, to know its own noise.
-
-    Args:
-        anchors: the frozen answers.
-        spec: the spec with the judge.
-        metric: the metric whose judge it is; by default the one that was frozen.
-        form: `text` or `json`.
-        alpha: the probability of calling drift what is chance.
-        overrides: values that replace those of the spec.
-
-    Raises:
-        SpecError: the spec is wrong.
-        DataError: the file of anchors cannot be read.
-        UsageError: the spec has no such metric, or its judge is asked something else.
-        LimitError: the limits of the spec allow no further call.
     """
     from rageval_spec.drawing.terminal import render_text
     from rageval_spec.judging.calibrated_judge import find_surroundings

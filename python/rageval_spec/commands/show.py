@@ -60,13 +60,6 @@ def show(
     """The questions that the filter chooses, as text, JSON or Markdown in UTF-8.
 
     `names` are a query id, a results folder, both or neither; with `results`, only a query id.
-
-    JSON is an object with `format_version`, `name` (of the evaluation), `results`, `baseline` (or null), `total`,
-    `matching`, `origins` (what each dataset says about itself) and `cards`; the keys of a card are the attributes of
-    `Card`.
-
-    Raises:
-        UsageError: the query id, or a name in the filter, is unknown, or there are no results.
     """
     shown = _choose(*_resolve(names, results), wanted, baseline)
     if form == "json":

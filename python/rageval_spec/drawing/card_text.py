@@ -41,10 +41,8 @@ _STATUS_STYLES = {"failed": "bold red", "unfinished": "yellow"}
 def draw_card(card: cards.Card, names: Sequence[str], *, full: bool = False) -> Iterator[RenderableType]:
     """One card: the question, the answer with its marks, the sources, the values.
 
-    Args:
-        card: the card.
-        names: what the heading says after the query id, usually the system and the dataset.
-        full: show texts in full; otherwise long ones are cut, and a note says how many characters are missing.
+    The heading has the names, usually the system and the dataset, after the query id. Unless `full`, long texts are
+    cut, and a note says how many characters are missing.
     """
     from rich.rule import Rule
     from rich.text import Text
@@ -329,13 +327,7 @@ def _draw_columns(card: cards.Card, *, full: bool) -> Text:
 
 
 def draw_entry(card: cards.Card, names: Sequence[str], deciding: cards.CardValue | None) -> Iterator[RenderableType]:
-    """A card in a few lines, for a list: query id and value, question, answer, and the worst claim.
-
-    Args:
-        card: the card.
-        names: what the first line says after the query id.
-        deciding: the value that gave the question its place in the list, if one did.
-    """
+    """A card in a few lines, for a list; `deciding` is the value that gave the question its place, if one did."""
     yield _draw_entry_heading(card, names, deciding)
     if card.question:
         yield _indent(draw_line(card.question))
@@ -380,13 +372,7 @@ def _indent(line: Text) -> RenderableType:
 
 
 def write_card(card: cards.Card, names: Sequence[str], *, full: bool = False) -> str:
-    """One card as a section: the question, the answer with its marks, the reference, values and contexts.
-
-    Args:
-        card: the card.
-        names: what the heading says after the query id, usually the system and the dataset.
-        full: show texts in full; otherwise long ones are cut, and a note says how many characters are missing.
-    """
+    """One card as a section in Markdown, with the parts of `draw_card`."""
     status = [] if card.status == "answered" else [card.status]
     heading = f"## {' · '.join([*map(quote_cell, (card.query_id, *names)), *status])}"
     return "\n\n".join([heading, *_list_blocks(card, full=full)]) + "\n"

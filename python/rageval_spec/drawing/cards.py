@@ -177,15 +177,10 @@ def _fold(text: str) -> str:
 def find_marks(
     values: Iterable[Mapping[str, Any]], sample: Mapping[str, Any], metrics: Sequence[str]
 ) -> tuple[Mark, ...]:
-    """The marks on one answer, in the order of their places, then of the metrics.
+    """The marks on one answer, by its rows of the values table and its sample, which may be empty.
 
-    Claims of other texts, such as the reference, are no marks, and neither is what a metric says about the use of a
-    statement instead of its truth.
-
-    Args:
-        values: the answer's rows of the values table.
-        sample: its row of the samples table, which may be empty.
-        metrics: the evaluation's metrics.
+    They are in the order of their places, then of the metrics. Claims of other texts, such as the reference, are no
+    marks, and neither is what a metric says about the use of a statement instead of its truth.
     """
     from rageval_spec.data.findings import list_findings
 
@@ -353,15 +348,8 @@ def build_card(
 ) -> Card:
     """The card of one question; a `KeyError` if the system has no such question.
 
-    For many questions, `build_cards` is much faster.
-
-    Args:
-        evaluation: the evaluation.
-        dataset: the question's dataset.
-        system: the system that was asked.
-        query_id: the question's id.
-        baseline: what the values are compared with; None stands for the baselines of gates, then for the first
-            system of `evaluation` that has the metric.
+    For many questions, `build_cards` is much faster. Values are compared with the baseline; None stands for the
+    baselines of gates, then for the first system of `evaluation` that has the metric.
     """
     cards = build_cards(evaluation, [(dataset, system, query_id)], baseline)
     if not cards:
@@ -372,11 +360,7 @@ def build_card(
 def select_cards(
     evaluation: Evaluation, wanted: Filter | None = None, baseline: BaselineValues | None = None
 ) -> tuple[Card, ...]:
-    """The cards that a filter chooses, worst first, one for each question of each system.
-
-    Raises:
-        UsageError: the filter names something that the evaluation does not have.
-    """
+    """The cards that a filter chooses, worst first; errors are those of `rank_questions`."""
     chosen = rank_questions(evaluation, wanted, baseline)
     return build_cards(evaluation, chosen.select(KEY).iter_rows(), baseline)
 
@@ -386,10 +370,7 @@ def build_cards(
 ) -> tuple[Card, ...]:
     """The cards of these questions, in this order; questions that the evaluation does not have are left out.
 
-    Args:
-        evaluation: the evaluation.
-        keys: dataset, system and query id of each question.
-        baseline: as for `build_card`.
+    A key is dataset, system and query id; the baseline is as for `build_card`.
     """
     import polars as pl
 

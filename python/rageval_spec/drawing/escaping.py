@@ -56,13 +56,7 @@ IN_ONE_LINE = rf"{_STARTS}|[{_HIDDEN}\n]"
 
 
 def escape_column(column: pl.Series, escape: Callable[[str], str], pattern: str = IN_ONE_LINE) -> pl.Series:
-    """A column of texts with those escaped that need it.
-
-    Args:
-        column: the texts; None stays None.
-        escape: what escapes a text. It must leave alone what does not match the pattern.
-        pattern: a regular expression of polars that matches at least the texts that need it.
-    """
+    """A column of texts, with those escaped that match a pattern of polars; `escape` must leave alone all others."""
     import polars as pl
 
     found = column.str.contains(pattern).fill_null(False)

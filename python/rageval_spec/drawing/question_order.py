@@ -77,11 +77,8 @@ def rank_questions(
 ) -> pl.DataFrame:
     """The questions that a filter chooses, worst first: one row for each question of each system.
 
-    Args:
-        evaluation: the evaluation; without a values table of a system, its samples still count as questions.
-        wanted: the filter; its `limit` is applied last.
-        baseline: what `regressed` compares with; None stands for the baselines of gates, then for the first system
-            that has the metric.
+    Without a values table of a system, its samples still count as questions. `regressed` compares with the baseline;
+    None stands for the baselines of gates, then for the first system that has the metric.
 
     Returns:
         Columns `dataset, system, query_id, is_failed: bool`, `metric, value` (the value that decided the place: the
@@ -89,7 +86,7 @@ def rank_questions(
         `regressed`, `fall: f64` (how much worse than the baseline, as a difference of badness).
 
     Raises:
-        UsageError: the evaluation has no such metric, system, dataset, slice or cause, or a bound has no metric.
+        UsageError: as for `complete_filter`.
         NoBaselineError: `regressed` has nothing to compare with.
     """
     import polars as pl
@@ -242,8 +239,7 @@ def _find_errors(evaluation: Evaluation, wanted: Filter) -> pl.LazyFrame:
 def rate_values(evaluation: Evaluation, metric: str | None = None) -> pl.DataFrame:
     """The scored values of one metric, or of all metrics that count, with how bad they are.
 
-    Returns:
-        Columns `dataset, system, metric, query_id, value, best, scale, badness`; `badness` is `(best - value) * scale`.
+    The columns are `dataset, system, metric, query_id, value, best, scale, badness`, the last `(best - value) * scale`.
     """
     import polars as pl
 

@@ -118,11 +118,7 @@ _CONTROLS = {code: "\N{REPLACEMENT CHARACTER}" for code in range(32) if chr(code
 
 
 def check_installed() -> None:
-    """Check that workbooks can be written.
-
-    Raises:
-        UsageError: XlsxWriter is not installed.
-    """
+    """Check that workbooks can be written: a UsageError if XlsxWriter is not installed."""
     if find_spec("xlsxwriter") is None:
         raise UsageError("an .xlsx file needs XlsxWriter; install it with: pip install 'rageval-spec[xlsx]'")
 

@@ -134,10 +134,8 @@ def fit_tables(
 ) -> list[Table]:
     """The tables of the first layout that is not wider than the console; else of the last one, as wide as they are.
 
-    Args:
-        layouts: the columns of each table, and whether cells have several lines.
-        console: where the tables are shown.
-        outer: the first column of each table, and perhaps its last.
+    A layout has the columns of each table, and says whether cells have several lines. `outer` is the first column of
+    each table, and perhaps its last.
     """
     for parts, is_stacked in layouts:
         tables = [_draw_columns(part, outer, is_stacked, is_whole=len(parts) == 1) for part in parts]

@@ -79,10 +79,6 @@ def open_subject(path: Path, overrides: Sequence[str], store: Path | None = None
     """The datasets of a spec, or a dataset that is a file or a folder.
 
     `store` has the questions that a model wrote; by default it is the one beside the spec.
-
-    Raises:
-        SpecError: the spec is wrong.
-        UsageError: there is no such file, or a dataset is given with overrides.
     """
     if not path.exists():
         raise UsageError(f"{path}: no such file")
@@ -98,11 +94,7 @@ def open_subject(path: Path, overrides: Sequence[str], store: Path | None = None
 
 
 def _is_spec(path: Path) -> bool:
-    """Whether a file is YAML with a section of specs. Sets of questions can be YAML, too.
-
-    Raises:
-        UsageError: it cannot be read.
-    """
+    """Whether a file is YAML with a section of specs. Sets of questions can be YAML, too."""
     if path.suffix not in (".yaml", ".yml") or path.is_dir():
         return False
     try:
@@ -113,11 +105,7 @@ def _is_spec(path: Path) -> bool:
 
 
 def open_questions(dataset: Dataset[Any]) -> question_set.AuditedQuestions:
-    """The questions of a dataset that an evaluation would ask: all of them, or the judged ones.
-
-    Raises:
-        DataError: the dataset cannot be read, or has neither questions nor judgements.
-    """
+    """The questions of a dataset that an evaluation would ask: all of them, or the judged ones."""
     collection = dataset.open()
     if collection.queries is not None and collection.queries.height:
         queries = queries_to_ask(collection).queries
@@ -131,12 +119,7 @@ def open_questions(dataset: Dataset[Any]) -> question_set.AuditedQuestions:
 
 
 def open_train(path: Path) -> question_set.AuditedQuestions:
-    """The questions of a file that no spec declares, of a BEIR folder, or of a split of one (`data/qrels/train.tsv`).
-
-    Raises:
-        UsageError: there is no such file.
-        DataError: it cannot be read, or has no questions.
-    """
+    """The questions of a file that no spec declares, of a BEIR folder, or of a split of one (`qrels/train.tsv`)."""
     if not path.exists():
         raise UsageError(f"--train {path}: no such file")
     return open_questions(_build(path, "train"))
@@ -184,12 +167,7 @@ class EarlierResults:
 
 
 def find_results(spec: Spec, named: Sequence[str]) -> EarlierResults:
-    """The results that are named; else the last results if they are of this spec, else its newest record.
-
-    Raises:
-        UsageError: there are no results of a name.
-        DataError: results cannot be read.
-    """
+    """The results that are named; else the last results if they are of this spec, else its newest record."""
     distinct: dict[str | Path, str] = {}  # without those that an earlier name names: their systems would count twice
     for name in named:
         path = expand_home(name).resolve() if is_results(name) else None
@@ -211,12 +189,9 @@ def find_results(spec: Spec, named: Sequence[str]) -> EarlierResults:
 
 
 def list_powers(spec: Spec, parts: SpecPlugins, found: EarlierResults, dataset: str) -> list[Power] | None:
-    """What the questions of a dataset can show, from the first results.
+    """What the questions of a dataset can show, from the first results; None without results of these questions.
 
     A drop that is larger than the range of the metric's values cannot be shown.
-
-    Returns:
-        None without results, or if the spec has clusters or weights of which the results know nothing.
     """
     if not found.opened:
         return None
@@ -239,9 +214,6 @@ def measure(
     """The values of all systems on a dataset, of one metric; None if no system has values of such a metric.
 
     It is the wanted one, or the first of the spec whose values have a best and a worst.
-
-    Raises:
-        UsageError: the spec has no such metric, or its values have no best and worst.
     """
     known = [
         name
@@ -277,11 +249,7 @@ def _orient(
 
 
 def list_outputs(found: EarlierResults, dataset: str) -> question_set.Outputs | None:
-    """What the systems made of each question of a dataset: none if the results hold no samples.
-
-    Returns:
-        None without results, or if they are of other datasets.
-    """
+    """What the systems made of each question of a dataset; None without results of this dataset."""
     if not any(dataset in opened.evaluation.values["dataset"] for opened in found.opened):
         return None
     columns = ("dataset", "system", "query_id", "answer", "context_ids", "relevant")
@@ -307,10 +275,6 @@ def find_meaning(parts: SpecPlugins | None, wanted: str | None) -> Meaning:
 
     A local model that cannot be opened is left out, with its reason; a model behind an endpoint is only asked if it
     is named.
-
-    Raises:
-        UsageError: the spec has no embedding model of this name.
-        RagevalError: the named model cannot be opened.
     """
     models = {} if parts is None else dict(parts.models)
     known = {name: model for name, model in models.items() if isinstance(model, EmbeddingModel)}

@@ -107,7 +107,6 @@ def run(spec: Spec, options: runner.Options) -> Benchmark:
 
     Raises:
         UsageError: questions belong together or are weighted, and there are several datasets to average.
-        RagevalError: as for `runner.run`.
     """
     if spec.designs and len(spec.datasets) > 1:
         raise UsageError(

@@ -54,11 +54,7 @@ def render(benchmark: Benchmark, form: Format) -> bytes:
 
 
 def save(benchmark: Benchmark, folder: Path) -> list[Path]:
-    """Write the benchmark to a folder in every format except text. Returns the files.
-
-    Raises:
-        RagevalError: a file cannot be written.
-    """
+    """Write the benchmark to a folder in every format except text. Returns the files."""
     forms: dict[str, Format] = {"benchmark.md": "markdown", "benchmark.json": "json", "benchmark.csv": "csv"}
     return [write_report(folder / name, render(benchmark, form)) for name, form in forms.items()]
 

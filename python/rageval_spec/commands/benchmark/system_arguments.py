@@ -42,20 +42,12 @@ _Blocks: TypeAlias = dict[str, yaml_tree.YamlEntry]
 
 
 def load_spec(tree: yaml_tree.YamlMapping, overrides: Sequence[str] = ()) -> Spec:
-    """The validated spec of a tree of `build_tree`.
-
-    Raises:
-        SpecError: the arguments are wrong; its diagnostics point into them.
-    """
+    """The validated spec of a tree of `build_tree`; what is wrong points into the arguments."""
     return load_tree(tree, path=NAME, overrides=overrides)
 
 
 def write_spec(tree: yaml_tree.YamlMapping, overrides: Sequence[str] = ()) -> str:
-    """The spec as YAML text. It has the same digest as the spec of `load_spec`.
-
-    Raises:
-        SpecError: as `load_spec`.
-    """
+    """The spec as YAML text. It has the same digest as the spec of `load_spec`, whose errors it raises."""
     load_spec(deepcopy(tree), overrides)
     return write_yaml(override(tree, overrides)[0])
 

@@ -74,11 +74,6 @@ def evaluate(
 
     All questions are scored if that makes no calls, because their replies are stored; else only those with labels,
     unless `running` wants everything. A judge that no labelled metric asks gets a metric of its own.
-
-    Raises:
-        SpecError: the spec is wrong.
-        UsageError: a metric or a judge is not there, or has no labels.
-        RagevalError: the spec cannot be run.
     """
     spec = replace(spec, samples="full", redact=())  # nothing is written, and labels are joined by the answers' texts
     # Values do not depend on labels, and a mean that lacks some is no reason to stop.
@@ -203,11 +198,7 @@ Read: TypeAlias = "tuple[Sequence[Label], LabelScale | None]"
 
 
 def choose_metric(parts: SpecPlugins, metrics: Sequence[str], kinds: Sequence[str]) -> str:
-    """The metric that is named, or the only one whose judge is of one of these kinds.
-
-    Raises:
-        UsageError: several are named, or none is and the spec does not have exactly one.
-    """
+    """The metric that is named, or the only one whose judge is of one of these kinds."""
     if metrics:
         if len(metrics) > 1:
             raise UsageError("the steps of one judge at a time: name one metric")
@@ -314,12 +305,7 @@ class Gathered:
 def gather(
     evaluation: Evaluation, asked: AskedJudge, parts: SpecPlugins, display: ProgressDisplay, read: Read | None
 ) -> Gathered:
-    """The labelled answers of the results; without labels, all answers with a value of the metric.
-
-    Raises:
-        UsageError: the judge has no steps, or claims are labelled; the results lack the metric.
-        DataError: the results lack the answers' texts.
-    """
+    """The labelled answers of the results; without labels, all answers with a value of the metric."""
     judge, name = asked.judge, asked.metric.context.name
     if judge.node.use not in ("cascade", "waterfall"):
         raise UsageError(

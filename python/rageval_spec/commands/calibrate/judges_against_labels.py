@@ -38,10 +38,6 @@ def calibrate_judges(
 
     `results` are a results folder, a label or a record of the history, or a spec; None for the last results. The other
     arguments are the options of the command.
-
-    Raises:
-        DataError: a file cannot be read, or labels do not fit the results.
-        UsageError: an option is wrong, or the results lack a labelled metric.
     """
     if output is not None:
         calibration_report.check_place(output)

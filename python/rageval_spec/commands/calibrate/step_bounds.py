@@ -80,11 +80,6 @@ def calibrate_steps(
 
     Replies that the spec's store has are used; others are asked for, within the limits of the spec. The arguments are
     the options of the command. If only one metric has such a judge, none need be named.
-
-    Raises:
-        DataError: a file cannot be read, or the results lack the answers' texts.
-        UsageError: an option is wrong, or the judge has no steps.
-        LimitError: the limits of the spec allow no further call.
     """
     if (agreement is None) == (guarantee is None):
         raise UsageError("steps need one of the two: --agreement 0.95, or --guarantee 'wrong answers sent <= 2%'")

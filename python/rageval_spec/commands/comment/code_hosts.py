@@ -94,9 +94,6 @@ def save_comment(host: CodeHost, text: str, marker: str) -> str:
 
     A comment of another user is never changed, whatever it begins with. The function can be called again after any
     failure: a comment that was made meanwhile is found and changed, and one that somebody deleted is made anew.
-
-    Raises:
-        ApiError: a request failed.
     """
     marked = [comment for comment in host.list_comments() if comment.text.startswith(marker)]
     user = host.find_user() if marked else None

@@ -35,14 +35,7 @@ def comment(
     clock: Clock | None = None,
     **destination: Any,
 ) -> int:
-    """Post the comment and print its address on the web, where the host tells it; or print the text for a dry run.
-
-    The rest of the options are those of `find_destination`.
-
-    Raises:
-        UsageError: there are no such results, or an option or a variable is missing or wrong.
-        RagevalError: the code host refuses the comment, or the summary cannot be written.
-    """
+    """Post the comment and print its address on the web, where the host tells it; or print the text for a dry run."""
     from rageval_spec.commands.comment.code_hosts import NoDestinationError, find_destination
     from rageval_spec.commands.comment.comment_text import mark
     from rageval_spec.commands.results_argument import open_results
@@ -85,11 +78,7 @@ def _append(path: Path, text: str) -> None:
 
 
 def post(destination: Destination, text: str, marker: str, clock: Clock) -> str:
-    """Save the comment, again after failures that can pass, and return its address on the web ("" if unknown).
-
-    Raises:
-        RagevalError: the code host refuses it, or cannot be reached.
-    """
+    """Save the comment, again after failures that can pass, and return its address on the web ("" if unknown)."""
     from rageval_spec.commands.comment.code_hosts import GitHub, GitLab, save_comment
     from rageval_spec.endpoints.tries import BrokenDownError, Limits, Tries, TryError
 

@@ -66,14 +66,10 @@ def write_body(
     commit: str | None = None,
     longest: int = LONGEST,
 ) -> str:
-    """The text of a comment, of at most `longest` characters.
+    """The text of a comment, of at most `longest` characters; what has no room is cut, details first.
 
-    Args:
-        evaluation: what was evaluated.
-        baseline: earlier results to compare with; without them, the table has the comparisons that gates made.
-        key: replaces the evaluation's name in the line by which the comment is found again.
-        commit: the commit that was evaluated.
-        longest: the most characters; what has no room is cut, details first.
+    Without a baseline, the table has the comparisons that gates made. `key` replaces the evaluation's name in the line
+    by which the comment is found again.
     """
     head = f"{mark(evaluation, key)}\n{_write_headline(evaluation)}"
     return join_parts(head, [*_list_parts(evaluation, baseline, commit)], longest)

@@ -61,15 +61,10 @@ class _Metric:
 
 
 def compare_metrics(evaluation: Evaluation, earlier: Evaluation, known: Comparability) -> list[MetricChange]:
-    """Every metric of every system that both evaluations have, in the order of the later one.
+    """Every metric of every system that both evaluations have, in the order of the later one, the first argument.
 
     The intervals, the tests and the families of Holm's correction are those of a spec's `baseline`: a comparison that a
     gate of the later evaluation made has the gate's p-value. Queries whose question changed are not compared.
-
-    Args:
-        evaluation: the later evaluation.
-        earlier: the earlier one.
-        known: what differs between the two besides the systems.
     """
     systems = match_systems(evaluation.systems, earlier.systems)
     statistics = {one.metric: one.statistic for one in evaluation.aggregates}
@@ -196,13 +191,7 @@ _PARTS = {"question": "question", "reference": "reference", "judgements": "relev
 
 
 def list_differences(evaluation: Evaluation, earlier: Evaluation, known: Comparability) -> list[str]:
-    """One sentence for each difference: other questions, what is not comparable, settings, models, prompts, versions.
-
-    Args:
-        evaluation: the later evaluation.
-        earlier: the earlier one.
-        known: what `find_comparability` found.
-    """
+    """One sentence for each difference: questions, what is not comparable, settings, models, prompts, versions."""
     now, before = evaluation.provenance, earlier.provenance
     return [
         *_list_data(evaluation, known),

@@ -82,15 +82,9 @@ class QuestionChanges:
 
 
 def find_changes(evaluation: Evaluation, earlier: Evaluation, wanted: question_order.Filter) -> QuestionChanges:
-    """The questions that changed since `earlier`.
+    """The questions that changed since `earlier`; the limit of the filter is for each kind.
 
-    Args:
-        evaluation: the later evaluation.
-        earlier: the earlier one; its systems are matched by name, or a single one with a single one.
-        wanted: the metric, system and dataset to look at; `limit` is for each kind.
-
-    Raises:
-        UsageError: the evaluation has no such metric, system or dataset.
+    Systems are matched by name, or a single one with a single one. Errors are those of `complete_filter`.
     """
     wanted = question_order.complete_filter(evaluation, wanted)
     questions = _list_shared(evaluation, earlier, wanted)

@@ -103,11 +103,7 @@ class Documents:
         return starts
 
     def split(self, blocks: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-        """The documents in parts of about a million characters: `document, doc_id, text`, in their order.
-
-        Args:
-            blocks: the samples that the documents were numbered from.
-        """
+        """The documents of the numbered samples, in parts of about a million characters: `document, doc_id, text`."""
         import polars as pl
 
         waiting: list[pl.DataFrame] = []
@@ -127,16 +123,11 @@ class Documents:
 
 
 def number_documents(blocks: Iterable[pl.DataFrame]) -> tuple[Documents, pl.DataFrame]:
-    """The distinct documents of the contexts, and the samples that refer to them.
+    """The distinct documents of the contexts of at least one block of samples, and the samples that refer to them.
 
-    Args:
-        blocks: the samples, at least one block.
-
-    Returns:
-        documents: the documents.
-        samples: the given ones, with `shown`, the numbers of the contexts, instead of `contexts` and `context_ids`.
-            A context without a text and an id has no number. In `relevant`, `document` is the number of the judged
-            document; None if no system retrieved it, because its text is then not known.
+    The samples have `shown`, the numbers of the contexts, instead of `contexts` and `context_ids`. A context without a
+    text and an id has no number. In `relevant`, `document` is the number of the judged document; None if no system
+    retrieved it, because its text is then not known.
     """
     import polars as pl
 
@@ -385,11 +376,7 @@ class _Places:
     """Finds the rows of a table that belong to some questions, in the order of the questions."""
 
     def __init__(self, rows: pl.DataFrame) -> None:
-        """Sort the places of the rows.
-
-        Args:
-            rows: `question`, perhaps columns to sort by after it, and `is_known`, whether a row is wanted at all.
-        """
+        """Sort the rows by `question`, then by their other columns; `is_known` says whether a row is wanted at all."""
         import polars as pl
 
         wanted = rows.with_row_index("row").filter("is_known").drop("is_known")
