@@ -9,7 +9,7 @@ In Markdown, no text of a user acts as Markdown or HTML, or mentions a person.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rageval_spec.data.tables import SAMPLE_COLUMNS
 from rageval_spec.data.traces import Step
@@ -200,11 +200,9 @@ def _draw_notes(notes: Sequence[cards.ClaimNote], card: cards.Card, *, full: boo
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
     for note in notes:
-        sign = cards.choose_sign(note.marks)
-        claim = "" if note.claim is None else f": “{note.claim}”"
-        lines = [Text(shorten(f"{note.decision}{claim}", full=full))]
+        lines = [Text(shorten(str(note), full=full))]
         lines += [Text(shorten(line, full=full), "dim") for line in list_grounds(note, card.contexts)]
-        grid.add_row(Text(f"{sign}{note.number or ''}", _STYLES[sign]), Text("\n").join(lines))
+        grid.add_row(Text(f"{note.sign}{note.number or ''}", _STYLES[note.sign]), Text("\n").join(lines))
     return grid
 
 
@@ -284,35 +282,43 @@ def _draw_contexts(card: cards.Card, *, full: bool) -> Table:
     table.add_column(justify="right", no_wrap=True)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    for context in card.contexts:
-        grade = "" if context.grade is None else f"grade {context.grade}"
-        style = "green" if context.grade else ""
-        content = _draw_document(context.doc_id, context.text, full=full)
-        if card.answer is None and not full:  # a list of ten documents reads better with a line each
+    for one in _list_documents(card, full=full):
+        style = "yellow" if one.place else "green" if one.grade else ""
+        head = [Text(shorten(one.doc_id or "")), Text(one.place, "yellow")]
+        text = "" if one.text is None else _make_harmless(one.text) if full else shorten(one.text, LONGEST_CONTEXT)
+        content = Text("\n").join(filter(None, (Text("  ").join(filter(None, head)), Text(text, "dim"))))
+        if card.answer is None and not full and not one.place:  # a list of ten documents reads better with a line each
             content.no_wrap, content.overflow = True, "ellipsis"
-        table.add_row(str(context.rank), Text(grade, style), content)
-    missing = card.missing if full else card.missing[:MOST_MISSING]
-    for one in missing:
-        place = "not retrieved" if one.rank is None else f"only at rank {one.rank}"
-        content = _draw_document(one.doc_id, one.text, place, full=full)
-        table.add_row(Text("–", "yellow"), Text(f"grade {one.grade}", "yellow"), content)
-    if more := len(card.missing) - len(missing):
-        table.add_row("", "", Text(describe_more_missing(more), "dim"))
+        grade = "" if one.grade is None else f"grade {one.grade}"
+        table.add_row(Text("–", "yellow") if one.place else one.rank, Text(grade, style), content)
+    if more := _count_missing(card, full=full):
+        table.add_row("", "", Text(more, "dim"))
     return table
 
 
-def describe_more_missing(more: int) -> str:
-    """A sentence on the relevant documents that a card leaves out."""
-    return f"and {count_noun(more, 'more relevant document')} that {'is' if more == 1 else 'are'} not here"
+class _Document(NamedTuple):
+    """A context, or a relevant document that is not among the contexts: `place` then says where it is."""
+
+    rank: str
+    grade: int | None
+    doc_id: str | None
+    text: str | None
+    place: str = ""
 
 
-def _draw_document(doc_id: str | None, text: str | None, place: str = "", *, full: bool) -> Text:
-    """The id, where a missing document is, and the beginning of the text on the lines below."""
-    from rich.text import Text
+def _list_documents(card: cards.Card, *, full: bool) -> Iterator[_Document]:
+    for context in card.contexts:
+        yield _Document(str(context.rank), context.grade, context.doc_id, context.text)
+    for one in card.missing if full else card.missing[:MOST_MISSING]:
+        place = "not retrieved" if one.rank is None else f"only at rank {one.rank}"
+        yield _Document("", one.grade, one.doc_id, one.text, place)
 
-    head = [Text(shorten(doc_id or "")), Text(place, "yellow")]
-    body = [] if text is None else [Text(_make_harmless(text) if full else shorten(text, LONGEST_CONTEXT), "dim")]
-    return Text("\n").join([part for part in (Text("  ").join(filter(None, head)), *body) if part])
+
+def _count_missing(card: cards.Card, *, full: bool) -> str:
+    """A sentence on the relevant documents that a card leaves out; "" if it leaves out none."""
+    more = 0 if full else len(card.missing) - MOST_MISSING
+    told = f"and {count_noun(more, 'more relevant document')} that {'is' if more == 1 else 'are'} not here"
+    return told if more > 0 else ""
 
 
 def _draw_columns(card: cards.Card, *, full: bool) -> Text:
@@ -320,32 +326,24 @@ def _draw_columns(card: cards.Card, *, full: bool) -> Text:
 
     items = list(card.columns.items())
     shown = items if full else items[:_COLUMNS_SHOWN]
-    lines = [draw_line(f"{key}: {value}") for key, value in shown]
-    if more := len(items) - len(shown):
-        lines.append(Text(f"{count_noun(more, 'more column')}; --full shows them", "dim"))
-    return Text("\n").join(lines)
+    more = len(items) - len(shown)
+    hidden = [Text(f"{count_noun(more, 'more column')}; --full shows them", "dim")] if more else []
+    return Text("\n").join([*(draw_line(f"{key}: {value}") for key, value in shown), *hidden])
 
 
 def draw_entry(card: cards.Card, names: Sequence[str], deciding: cards.CardValue | None) -> Iterator[RenderableType]:
     """A card in a few lines, for a list; `deciding` is the value that gave the question its place, if one did."""
     yield _draw_entry_heading(card, names, deciding)
     if card.question:
-        yield _indent(draw_line(card.question))
+        yield indent(draw_line(card.question))
     if card.error is not None:
-        yield _indent(draw_line(card.error, "red"))
+        yield indent(draw_line(card.error, "red"))
     elif card.answer is not None:
-        yield _indent(draw_line(f"→ {card.answer.strip() or '(empty)'}", "dim"))
+        yield indent(draw_line(f"→ {card.answer.strip() or '(empty)'}", "dim"))
     if notes := cards.list_notes(card.answer or "", card.marks):
-        yield _indent(_draw_worst_claim(notes))
-
-
-def _draw_worst_claim(notes: Sequence[cards.ClaimNote]) -> Text:
-    worst = min(
-        notes, key=lambda note: (cards.choose_sign(note.marks) != cards.CONTRADICTED, note.marks[0].score or 0.0)
-    )
-    sign = cards.choose_sign(worst.marks)
-    text = f": {worst.marks[0].text}" if worst.marks[0].text else ""
-    return draw_line(f"{sign} {worst.decision}{text}", _STYLES[sign])
+        worst = min(notes, key=lambda note: (note.sign != cards.CONTRADICTED, note.marks[0].score or 0.0))
+        text = f": {worst.marks[0].text}" if worst.marks[0].text else ""
+        yield indent(draw_line(f"{worst.sign} {worst.decision}{text}", _STYLES[worst.sign]))
 
 
 def _draw_entry_heading(card: cards.Card, names: Sequence[str], deciding: cards.CardValue | None) -> Text:
@@ -365,7 +363,8 @@ def _draw_entry_heading(card: cards.Card, names: Sequence[str], deciding: cards.
     return Text("  ").join([part for part in parts if part])
 
 
-def _indent(line: Text) -> RenderableType:
+def indent(line: Text) -> RenderableType:
+    """A line below a heading."""
     from rich.padding import Padding
 
     return Padding(line, (0, 0, 0, 2))
@@ -402,32 +401,36 @@ def _list_blocks(card: cards.Card, *, full: bool) -> Iterator[str]:
         kept = [at for at, name in enumerate(header) if name not in (base, "change") or any(row[at] for row in rows)]
         yield format_table([header[at] for at in kept], ([row[at] for at in kept] for row in rows))
     if card.contexts or card.missing:
-        yield format_table(["rank", "grade", "document", "text"], _list_documents(card, full=full))
+        rows = [
+            [
+                one.place or one.rank,
+                "" if one.grade is None else str(one.grade),
+                quote_cell(shorten(one.doc_id)) if one.doc_id else "",
+                _show(one.text or "", LONGEST_CONTEXT, full=full),
+            ]
+            for one in _list_documents(card, full=full)
+        ]
+        more = _count_missing(card, full=full)
+        yield format_table(["rank", "grade", "document", "text"], [*rows, *([["", "", "", more]] if more else [])])
     if card.slices:
         yield f"**Slices:** {', '.join(map(quote_cell, card.slices))}"
 
 
 def _list_answer_markdown(answer: str, card: cards.Card, *, full: bool) -> Iterator[str]:
     shown = answer if full else answer[:LONGEST_TEXT]
-    pieces = cards.split_answer(shown, card.marks)
     told = "".join(
         _show_lines(piece.text)
         if piece.number is None
         else f"**\\[{_show_lines(piece.text)} {cards.choose_sign(piece.marks)}{piece.number}\\]**"
-        for piece in pieces
+        for piece in cards.split_answer(shown, card.marks)
     )
     yield f"**Answer:** {told or '(empty)'}{_count_rest(answer, shown)}"
-    notes = cards.list_notes(shown, card.marks)
-    if notes:
+    if notes := cards.list_notes(shown, card.marks):
         yield "\n".join(_write_note(note, card, full=full) for note in notes)
 
 
 def _write_note(note: cards.ClaimNote, card: cards.Card, *, full: bool) -> str:
-    claim = "" if note.claim is None else f": “{note.claim}”"
-    told = [
-        f"{cards.choose_sign(note.marks)}{note.number or ''} {note.decision}{claim}",
-        *list_grounds(note, card.contexts),
-    ]
+    told = [f"{note.sign}{note.number or ''} {note}", *list_grounds(note, card.contexts)]
     return f"- {'; '.join(escape(shorten(line, full=full)) for line in told)}"
 
 
@@ -453,21 +456,3 @@ def _list_cells(one: cards.CardValue) -> list[str]:
     direction = "" if one.is_worse is None else " worse" if one.is_worse else " better"
     was = "" if one.baseline is None else escape(describe_base(one))
     return [quote_cell(one.metric), number, was, f"{change}{direction}", escape(shorten(told))]
-
-
-def _list_documents(card: cards.Card, *, full: bool) -> Iterator[list[str]]:
-    for context in card.contexts:
-        grade = "" if context.grade is None else str(context.grade)
-        text = _show(context.text or "", LONGEST_CONTEXT, full=full)
-        yield [str(context.rank), grade, quote_cell(shorten(context.doc_id)) if context.doc_id else "", text]
-    missing = card.missing if full else card.missing[:MOST_MISSING]
-    for one in missing:
-        place = "not retrieved" if one.rank is None else f"only at rank {one.rank}"
-        yield [
-            place,
-            str(one.grade),
-            quote_cell(shorten(one.doc_id)),
-            _show(one.text or "", LONGEST_CONTEXT, full=full),
-        ]
-    if more := len(card.missing) - len(missing):
-        yield ["", "", "", describe_more_missing(more)]

@@ -143,6 +143,15 @@ class ClaimNote:
     marks: tuple[Mark, ...]
 
     @property
+    def sign(self) -> str:
+        """The sign of the worst that was said."""
+        return choose_sign(self.marks)
+
+    def __str__(self) -> str:
+        """The decision, and the claim if it is not the marked text."""
+        return self.decision if self.claim is None else f"{self.decision}: “{self.claim}”"
+
+    @property
     def decision(self) -> str:
         """`contradicted (faithfulness)`, or `not enough info (faithfulness 0.32, grounding 0.49)`."""
         metrics: dict[str, list[str]] = {}
@@ -414,9 +423,13 @@ def _build(key: tuple[Any, ...], parts: _Parts, texts: Mapping[_Document, str]) 
     columns: dict[str, Any] = json.loads(sample.get("columns") or "{}")
     turns = list_until_question(read_turns(columns.get(MESSAGES)) or ())
     contexts = tuple(_list_contexts(sample))
+    shown = [*([MESSAGES] if turns else []), *([STEPS] if sample.get("steps") else [])]
     base = {row["metric"]: (row["base"], row["against"]) for row in parts.base.get(key, ())}
     valued = parts.values.get(key, ())
     values = tuple(_read_values(parts.evaluation, valued, base, parts.earlier))
+    reason, diagnosis = None, parts.evaluation.diagnosis
+    if sample.get("cause") is not None and diagnosis is not None:
+        reason = explain_cause(diagnosis, sample["cause"], {one.metric: one.value for one in values})
     return Card(
         dataset,
         system,
@@ -429,21 +442,16 @@ def _build(key: tuple[Any, ...], parts: _Parts, texts: Mapping[_Document, str]) 
         contexts=contexts,
         missing=tuple(_list_missing(sample, contexts, texts)),
         references=tuple(sample.get("references") or ()),
-        columns=_list_columns(columns, [*([MESSAGES] if turns else []), *([STEPS] if sample.get("steps") else [])]),
+        columns={name: value for name, value in columns.items() if name not in shown},
         slices=tuple(sample.get("slices") or ()),
         values=values,
         cause=sample.get("cause"),
-        cause_reason=_explain_cause(parts.evaluation, sample.get("cause"), values),
+        cause_reason=reason,
         history=turns[:-1],
         steps=load_steps(sample.get("steps")),
         **{name: sample.get(name) for name in ("seconds", "input_tokens", "output_tokens", "cost", TRUNCATED)},
         others={one.name: sample[one.name] for one in SAMPLE_COLUMNS if one.label and sample.get(one.name) is not None},
     )
-
-
-def _list_columns(columns: Mapping[str, Any], shown: Sequence[str]) -> dict[str, Any]:
-    """The other columns, without those that the card shows in another way."""
-    return {name: value for name, value in columns.items() if name not in shown}
 
 
 def _read_status(sample: _Row) -> str:
@@ -531,12 +539,6 @@ def _read_values(
         band = None if scale is None or value is None else scale.find(value).word
         told = (before, change, band, worse, against, row.get(LABEL), None if against is None else against in earlier)
         yield CardValue(metric, value, row["status"], row["reason"], *told, metric in evaluation.show_as)
-
-
-def _explain_cause(evaluation: Evaluation, cause: Cause | None, values: Sequence[CardValue]) -> str | None:
-    if cause is None or evaluation.diagnosis is None:
-        return None
-    return explain_cause(evaluation.diagnosis, cause, {one.metric: one.value for one in values})
 
 
 MOST = 3

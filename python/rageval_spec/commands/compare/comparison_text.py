@@ -17,8 +17,9 @@ from rageval_spec.commands.compare.metric_changes import MetricChange
 from rageval_spec.commands.compare.question_changes import Compared, Kind, QuestionChange, QuestionChanges
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing import legend
-from rageval_spec.drawing.card_text import draw_line, format_change, shorten
+from rageval_spec.drawing.card_text import draw_line, format_change, indent, shorten
 from rageval_spec.drawing.escaping import escape, format_table, quote_cell
+from rageval_spec.drawing.terminal import begin_table
 from rageval_spec.wording import (
     ADJUSTED,
     UNRESOLVABLE,
@@ -149,12 +150,10 @@ def _describe_corrected(tests: Sequence[Comparison]) -> str:
 
 
 def _draw_metrics(changes: Sequence[MetricChange], evaluation: Evaluation, *, is_narrow: bool) -> Table:
-    from rich import box
-    from rich.table import Table
     from rich.text import Text
 
     systems = {one.system for one in changes}
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
+    table = begin_table()
     for title in ("metric", *(["system"] if len(systems) > 1 else [])):
         table.add_column(title, overflow="fold", min_width=6)
     for title in ("before", "after", "difference"):
@@ -212,7 +211,6 @@ def describe_difference(one: MetricChange, shown: NumberFormat) -> str:
 
 
 def _draw_change(one: QuestionChange, found: Compared) -> Iterator[Block]:
-    from rich.padding import Padding
     from rich.text import Text
 
     parts = [Text(f"{SIGNS[one.kind]} {one.kind}", _STYLES[one.kind]), Text(shorten(one.query_id), "bold")]
@@ -222,11 +220,11 @@ def _draw_change(one: QuestionChange, found: Compared) -> Iterator[Block]:
         parts.append(Text(f"({' and '.join(one.edited)} edited)", "yellow"))
     yield Text("  ").join([part for part in parts if part])
     if one.question:
-        yield Padding(draw_line(one.question), (0, 0, 0, 2))
+        yield indent(draw_line(one.question))
     if one.error is not None:
-        yield Padding(draw_line(one.error, "red"), (0, 0, 0, 2))
+        yield indent(draw_line(one.error, "red"))
     if one.answer_before != one.answer:
-        yield Padding(_draw_diff(diff_words(one.answer_before or "", one.answer or "")), (0, 0, 0, 2))
+        yield indent(_draw_diff(diff_words(one.answer_before or "", one.answer or "")))
 
 
 def name_places(one: QuestionChange, found: Compared) -> list[str]:
