@@ -12,7 +12,6 @@ import pytest
 
 from rageval_spec.commands.comment.code_hosts import (
     ApiError,
-    CodeHostApi,
     GitHub,
     GitLab,
     Host,
@@ -110,9 +109,9 @@ PATH = "/repos/owner/app/issues/7/comments"
 
 
 def ask(server: CodeHostServer, token: str = TOKEN) -> ApiError:
-    api = CodeHostApi(server.url, {"authorization": Secret(f"Bearer {token}", "Bearer ${secret:TOKEN}")})
+    host = GitHub(replace(go_to(server, "github"), token=Secret(token, "${secret:TOKEN}")))
     with pytest.raises(ApiError) as caught:
-        api.request("GET", PATH, query="page=1")
+        host.request("GET", PATH, query="page=1")
     return caught.value
 
 

@@ -36,16 +36,36 @@ class Comment(NamedTuple):
 
 
 class CodeHost(ABC):
-    """The comments of one pull request."""
+    """The comments of one pull request.
+
+    Requests have a token; redirects are not followed, because they would send it to another host.
+    """
 
     update_method: ClassVar[str]
     order: ClassVar[str] = ""
     """What to add to the query of a list so that it begins with the oldest comment."""
 
-    def __init__(self, api: CodeHostApi, comments: str) -> None:
+    def __init__(self, api: str, headers: Mapping[str, Secret], comments: str = "") -> None:
         """Ask nothing yet; `comments` is the path of the list of comments."""
-        self._api = api
-        self._comments = comments
+        self._api, self._headers, self._comments = api, headers, comments
+
+    def request(self, method: str, path: str, body: Mapping[str, Any] | None = None, query: str = "") -> Page:
+        """The reply to one request.
+
+        Raises:
+            ApiError: the reply is not 200 or 201, is not JSON, or did not come.
+        """
+        endpoint = Endpoint(f"{self._api}{path}", WHERE, headers=self._headers, timeout=TIMEOUT)
+        content = None if body is None else json.dumps(body).encode("ascii")
+        try:
+            with endpoint.exchange(content, method=method, query=query) as reply:
+                return _read(reply)
+        except TryFailure as failure:
+            status = None if failure.reply is None else failure.reply.status
+            told = endpoint.explain(failure, 1)
+            raise ApiError(told, status, is_temporary=failure.is_temporary, wait=failure.wait) from failure
+        finally:
+            endpoint.close()
 
     @abstractmethod
     def name_comment(self, number: int) -> str:
@@ -62,7 +82,7 @@ class CodeHost(ABC):
     def list_comments(self) -> Iterator[Comment]:
         """All comments, page by page, oldest first."""
         for page in range(1, _MOST_PAGES + 1):
-            found = self._api.request("GET", self._comments, query=f"per_page={PER_PAGE}&page={page}{self.order}")
+            found = self.request("GET", self._comments, query=f"per_page={PER_PAGE}&page={page}{self.order}")
             yield from filter(None, map(self.read_comment, found.content))
             if not found.has_next:
                 return
@@ -70,7 +90,7 @@ class CodeHost(ABC):
     def find_user(self) -> Mapping[str, Any] | None:
         """The user of the token; None if it belongs to no user, as that of a GitHub job."""
         try:
-            user: Mapping[str, Any] = self._api.request("GET", "/user").content
+            user: Mapping[str, Any] = self.request("GET", "/user").content
         except ApiError as error:
             if error.status in _HAS_NO_USER:
                 return None
@@ -86,7 +106,7 @@ class CodeHost(ABC):
         return self._send("POST", self._comments, text)
 
     def _send(self, method: str, path: str, text: str) -> str:
-        return str(self._api.request(method, path, {"body": text}).content.get("html_url") or "")
+        return str(self.request(method, path, {"body": text}).content.get("html_url") or "")
 
 
 def save_comment(host: CodeHost, text: str, marker: str) -> str:
@@ -137,33 +157,6 @@ class Page(NamedTuple):
     has_next: bool
 
 
-class CodeHostApi:
-    """Sends requests with a token; redirects are not followed, because they would send it to another host."""
-
-    def __init__(self, base_url: str, headers: Mapping[str, Secret]) -> None:
-        """Open nothing yet."""
-        self._base_url = base_url
-        self._headers = headers
-
-    def request(self, method: str, path: str, body: Mapping[str, Any] | None = None, query: str = "") -> Page:
-        """The reply to one request.
-
-        Raises:
-            ApiError: the reply is not 200 or 201, is not JSON, or did not come.
-        """
-        endpoint = Endpoint(f"{self._base_url}{path}", WHERE, headers=self._headers, timeout=TIMEOUT)
-        content = None if body is None else json.dumps(body).encode("ascii")
-        try:
-            with endpoint.exchange(content, method=method, query=query) as reply:
-                return _read(reply)
-        except TryFailure as failure:
-            status = None if failure.reply is None else failure.reply.status
-            told = endpoint.explain(failure, 1)
-            raise ApiError(told, status, is_temporary=failure.is_temporary, wait=failure.wait) from failure
-        finally:
-            endpoint.close()
-
-
 def _read(reply: Reply) -> Page:
     if reply.status not in (200, 201):
         raise _judge(reply)
@@ -204,7 +197,6 @@ class GitHub(CodeHost):
     update_method: ClassVar[str] = "PATCH"
 
     def __init__(self, destination: Destination) -> None:
-        """Ask nothing yet."""
         token = destination.token
         headers = {
             "authorization": Secret(f"Bearer {token.reveal()}", f"Bearer {token}"),
@@ -212,10 +204,9 @@ class GitHub(CodeHost):
             "x-github-api-version": Secret(_VERSION, _VERSION),
         }
         self._issues = f"/repos/{quote(destination.repository)}/issues"
-        super().__init__(CodeHostApi(destination.api, headers), f"{self._issues}/{destination.number}/comments")
+        super().__init__(destination.api, headers, f"{self._issues}/{destination.number}/comments")
 
     def name_comment(self, number: int) -> str:
-        """The path of one comment, which does not have the number of the pull request."""
         return f"{self._issues}/comments/{number}"
 
     def read_comment(self, content: Mapping[str, Any]) -> Comment | None:
@@ -234,13 +225,11 @@ class GitLab(CodeHost):
     order: ClassVar[str] = "&sort=asc&order_by=created_at"
 
     def __init__(self, destination: Destination) -> None:
-        """Ask nothing yet."""
         project = quote(destination.repository, safe="")
         notes = f"/projects/{project}/merge_requests/{destination.number}/notes"
-        super().__init__(CodeHostApi(destination.api, {"private-token": destination.token}), notes)
+        super().__init__(destination.api, {"private-token": destination.token}, notes)
 
     def name_comment(self, number: int) -> str:
-        """The path of one note."""
         return f"{self._comments}/{number}"
 
     def read_comment(self, content: Mapping[str, Any]) -> Comment | None:
@@ -301,38 +290,28 @@ def find_destination(
         NoDestinationError: the job does not belong to a pull request, or to one from a fork, whose jobs must not write.
         UsageError: an option or a variable is missing or wrong; the message names it.
     """
-    host = host or _find_host(environment)
+    if host is None:
+        if environment.get("GITHUB_ACTIONS") == "true" or "GITHUB_REPOSITORY" in environment:
+            host = "github"
+        elif "GITLAB_CI" in environment:
+            host = "gitlab"
+        else:
+            raise UsageError("which code host? Write --host github or --host gitlab; this is neither's CI job")
     if number is None:
         number = _read_event(environment) if host == "github" else _read_merge_request(environment)
     variable, form = _REPOSITORIES[host]
     repository = repository or environment.get(variable)
     if not repository:
         raise UsageError(f"which repository? Write --repository ({form}), or set {variable}")
-    return Destination(host, _find_api(host, api, environment), repository, number, _find_token(host, environment))
-
-
-def _find_host(environment: Mapping[str, str]) -> Host:
-    if environment.get("GITHUB_ACTIONS") == "true" or "GITHUB_REPOSITORY" in environment:
-        return "github"
-    if "GITLAB_CI" in environment:
-        return "gitlab"
-    raise UsageError("which code host? Write --host github or --host gitlab; this is neither's CI job")
-
-
-def _find_api(host: Host, wanted: str | None, environment: Mapping[str, str]) -> str:
     variable, default = _APIS[host]
     try:
-        return check_base_url(wanted or environment.get(variable) or default).rstrip("/")
+        address = check_base_url(api or environment.get(variable) or default).rstrip("/")
     except ValueError as error:
-        raise UsageError(f"{'--api' if wanted else variable}: {error}") from None
-
-
-def _find_token(host: Host, environment: Mapping[str, str]) -> Secret:
-    names = _TOKENS[host]
-    for name in names:
+        raise UsageError(f"{'--api' if api else variable}: {error}") from None
+    for name in _TOKENS[host]:
         if token := environment.get(name, "").strip():
-            return Secret(token, f"${{secret:{name}}}")
-    raise UsageError(f"set {names[0]} to a token that may write comments; it is read from the environment only")
+            return Destination(host, address, repository, number, Secret(token, f"${{secret:{name}}}"))
+    raise UsageError(f"set {_TOKENS[host][0]} to a token that may write comments; it is read from the environment only")
 
 
 def _read_event(environment: Mapping[str, str]) -> int:
@@ -345,22 +324,14 @@ def _read_event(environment: Mapping[str, str]) -> int:
         request = event.get("pull_request") if isinstance(event, dict) else None
         if request is None:
             raise NoDestinationError("this job does not belong to a pull request")
-        number, head, base = (
-            int(request["number"]),
-            _name_repository(request["head"]),
-            _name_repository(request["base"]),
-        )
+        number = int(request["number"])
+        sides = [request[name].get("repo") for name in ("head", "base")]  # a fork that was deleted has no repository
+        head, base = (None if one is None else str(one["full_name"]) for one in sides)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"GITHUB_EVENT_PATH: {path} is not an event of GitHub: {error}") from None
     if head != base:
         raise NoDestinationError("the pull request comes from a fork, whose jobs must not write comments")
     return number
-
-
-def _name_repository(side: Mapping[str, Any]) -> str | None:
-    """The full name of a pull request's repository; None for a fork that was deleted."""
-    repository = side.get("repo")
-    return None if repository is None else str(repository["full_name"])
 
 
 def _read_merge_request(environment: Mapping[str, str]) -> int:

@@ -16,7 +16,6 @@ from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     from rageval_spec.commands.comment.code_hosts import CodeHost, Destination
-    from rageval_spec.commands.results_argument import NamedResults
     from rageval_spec.endpoints.pacing import Clock
 
 
@@ -37,15 +36,20 @@ def comment(
 ) -> int:
     """Post the comment and print its address on the web, where the host tells it; or print the text for a dry run."""
     from rageval_spec.commands.comment.code_hosts import NoDestinationError, find_destination
-    from rageval_spec.commands.comment.comment_text import mark
+    from rageval_spec.commands.comment.comment_text import mark, write_body
     from rageval_spec.commands.results_argument import open_results
     from rageval_spec.endpoints.pacing import Clock
 
     opened = open_results(results)
     against = None if baseline is None else open_results(baseline, opened.evaluation)
-    text = _write(opened, against, key, environment)
+    commit = environment.get("GITHUB_SHA") or environment.get("CI_COMMIT_SHA")
+    text = write_body(opened.evaluation, against, key=key, commit=commit)
     if summary is not None:
-        _append(summary, text)
+        try:
+            with summary.open("a", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(text)
+        except OSError as error:
+            raise RagevalError(f"{summary}: the summary could not be written: {error.strerror or error}") from error
     if dry_run:
         console.write(text)
     if dry_run or no_post:
@@ -60,21 +64,6 @@ def comment(
     if address:
         console.show(f"{address}\n")
     return PASSED
-
-
-def _write(opened: NamedResults, baseline: NamedResults | None, key: str | None, environment: Mapping[str, str]) -> str:
-    from rageval_spec.commands.comment.comment_text import write_body
-
-    commit = environment.get("GITHUB_SHA") or environment.get("CI_COMMIT_SHA")
-    return write_body(opened.evaluation, baseline, key=key, commit=commit)
-
-
-def _append(path: Path, text: str) -> None:
-    try:
-        with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(text)
-    except OSError as error:
-        raise RagevalError(f"{path}: the summary could not be written: {error.strerror or error}") from error
 
 
 def post(destination: Destination, text: str, marker: str, clock: Clock) -> str:

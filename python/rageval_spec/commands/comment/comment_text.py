@@ -153,18 +153,14 @@ def _list_costs(evaluation: Evaluation, baseline: NamedResults | None) -> Iterat
     if not evaluation.provenance.judging:
         return
     before = {} if baseline is None else baseline.evaluation.provenance.judging
-    rows = [
-        [quote_cell(shorten(name, _SHORT)), *_describe_cost(cost), _format_dollars(before.get(name))]
-        for name, cost in evaluation.provenance.judging.items()
-    ]
+    rows = []
+    for name, cost in evaluation.provenance.judging.items():
+        tokens = ("–" if count is None else f"{count:,}" for count in (cost.input_tokens, cost.output_tokens))
+        dollars = _format_dollars(cost), _format_dollars(before.get(name))
+        rows.append([quote_cell(shorten(name, _SHORT)), f"{cost.calls:,}", *tokens, *dollars])
     known = [cost.cost for cost in evaluation.provenance.judging.values() if cost.cost is not None]
     total = f": ${sum(known):.4g}" if known else ""
     yield Part(f"Cost of judging{total}", rows, ["model", "calls", "tokens in", "tokens out", "cost", "cost of base"])
-
-
-def _describe_cost(cost: JudgingCost) -> list[str]:
-    tokens = ("–" if count is None else f"{count:,}" for count in (cost.input_tokens, cost.output_tokens))
-    return [f"{cost.calls:,}", *tokens, _format_dollars(cost)]
 
 
 def _format_dollars(cost: JudgingCost | None) -> str:
@@ -172,11 +168,8 @@ def _format_dollars(cost: JudgingCost | None) -> str:
 
 
 def _describe_origin(evaluation: Evaluation, baseline: NamedResults | None, commit: str | None) -> Part:
-    lines = []
-    if commit:
-        lines.append(f"Commit {quote(shorten(commit, _SHORT))}.")
-    if baseline is not None:
-        lines.append(f"Base: {quote(shorten(baseline.name, _SHORT))}.")
+    lines = [f"Commit {quote(shorten(commit, _SHORT))}."] if commit else []
+    lines += [] if baseline is None else [f"Base: {quote(shorten(baseline.name, _SHORT))}."]
     return Part("Provenance", before=" ".join(lines), after=describe_provenance(evaluation))
 
 
@@ -223,9 +216,12 @@ def list_checks(evaluation: Evaluation, baseline: NamedResults | None) -> list[C
 class _Table:
     def __init__(self, evaluation: Evaluation, baseline: NamedResults | None) -> None:
         self.evaluation = evaluation
-        changes = [] if baseline is None else _compare_all(evaluation, baseline)
-        self.changes = {change.after.cell: change for change in changes}
         self.has_baseline = baseline is not None
+        self.changes: dict[Cell, MetricChange] = {}
+        if baseline is not None:
+            known = find_comparability(evaluation, baseline.evaluation, baseline.name)
+            changes = compare_metrics(evaluation, baseline.evaluation, known)
+            self.changes = {change.after.cell: change for change in changes}
 
     def list_rows(self) -> Iterator[CheckRow]:
         gates = worst_first(self.evaluation.gates)
@@ -236,14 +232,12 @@ class _Table:
                 yield self._describe(aggregate.cell, "")
 
     def _describe_gate(self, gate: GateOutcome) -> CheckRow:
-        row = self._describe(gate.cell, gate.bound, self._find_asked(gate))
+        # the comparison with another system of the spec that the gate asked for
+        asked = self.evaluation.find_asked(gate) if gate.baseline in self.evaluation.systems else None
+        row = self._describe(gate.cell, gate.bound, asked)
         reason = "" if gate.outcome == "pass" else f"{SIGNS[gate.outcome]} {gate.reason}"
         name = f"{SIGNS[gate.outcome]} {row.name}"
         return replace(row, name=name, reason=reason, is_gate=True)
-
-    def _find_asked(self, gate: GateOutcome) -> Comparison | None:
-        """The comparison with another system of the spec that the gate asked for."""
-        return self.evaluation.find_asked(gate) if gate.baseline in self.evaluation.systems else None
 
     def _describe(self, cell: Cell, bound: str, asked: Comparison | None = None) -> CheckRow:
         head = self.evaluation.aggregate(cell.dataset, cell.system, cell.metric, cell.slice)
@@ -252,7 +246,10 @@ class _Table:
         shown = find_format(self.evaluation, cell.metric)
         if change is not None and asked is None:
             return _compare(name, change, shown)
-        test = asked or (None if self.has_baseline else self._find_test(cell))
+        test = asked
+        if test is None and not self.has_baseline:  # the one that a gate asked for, or else that with the first system
+            asking = (one for one in self.evaluation.baselines if one.cell == cell)
+            test = next(asking, None) or self.evaluation.comparison(cell.dataset, cell.system, cell.metric, cell.slice)
         if head is None:
             return CheckRow(name, "–", "–", "", None)
         if test is None:
@@ -261,11 +258,6 @@ class _Table:
         now, before, questions = _describe_pair(head, base, test, shown)
         told = _describe_test(test, self.evaluation)
         return CheckRow(name, now, f"{before} ({test.baseline})", told, test, questions=questions)
-
-    def _find_test(self, cell: Cell) -> Comparison | None:
-        """The comparison that a gate asked for, or else the one with the first system."""
-        asked = next((one for one in self.evaluation.baselines if one.cell == cell), None)
-        return asked or self.evaluation.comparison(cell.dataset, cell.system, cell.metric, cell.slice)
 
     def _name(self, cell: Cell, bound: str) -> str:
         """The metric, then what tells its cell from others, then the bound."""
@@ -276,11 +268,6 @@ class _Table:
         )
         shown = [quote_cell(shorten(name, _LONGEST_NAME)) for name in (cell.metric, *filter(None, places))]
         return " · ".join(shown) + (f" {escape(shorten(bound, _LONGEST_NAME))}" if bound else "")
-
-
-def _compare_all(evaluation: Evaluation, baseline: NamedResults) -> list[MetricChange]:
-    known = find_comparability(evaluation, baseline.evaluation, baseline.name)
-    return compare_metrics(evaluation, baseline.evaluation, known)
 
 
 def _compare(name: str, change: MetricChange, shown: NumberFormat) -> CheckRow:
