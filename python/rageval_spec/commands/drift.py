@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from rageval_spec.calibration.order_effect import OrderEffect
     from rageval_spec.data.labels import AnchorSet
     from rageval_spec.drawing.terminal import Block
-    from rageval_spec.pipeline.cost_estimate import ModelCalls
     from rageval_spec.pipeline.execution.sample_judging import AskedJudge
     from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
     from rageval_spec.plugin import Judge
@@ -103,23 +102,25 @@ def show_drift(
     from rageval_spec.drawing.terminal import render_text
     from rageval_spec.judging.calibrated_judge import find_surroundings
     from rageval_spec.judging.composition import asks_chat
-    from rageval_spec.pipeline.execution.sample_judging import find_asked, open_parts
+    from rageval_spec.pipeline.execution.sample_judging import open_parts
     from rageval_spec.plugin.judge_identity import explain_difference, identify_judge
     from rageval_spec.spec import load
 
     frozen, loaded = _read(anchors), load(spec, overrides=overrides)
     budget = loaded.limits.budget()
     values: list[list[float | None]] = []
-    with ProgressDisplay() as display, open_parts(loaded, None, display, budget) as parts:
-        asked = _find_frozen(parts, metric, frozen)
-        times = 2 if asks_chat(asked.judge) else 1
-        _tell_cost(asked, parts, display, [_plan_usual(asked, frozen)], times)
-        values.append(_ask(asked, display, _plan_usual(asked, frozen)))
-        difference = explain_difference(identify_judge(asked.judge, find_surroundings(asked.judge)), frozen.identity)
-    if times > 1:
+    for time in (1, 2):
         with ProgressDisplay() as display, open_parts(loaded, None, display, budget) as parts:
-            again = find_asked(parts, asked.metric.context.name)
-            values.append(_ask(again, display, _plan_usual(again, frozen)))
+            asked = _find_frozen(parts, metric, frozen)
+            usual = _plan_usual(asked, frozen)
+            if time == 1:
+                times = 2 if asks_chat(asked.judge) else 1
+                _tell_cost(asked, parts, display, [usual], times)
+            values.append(_ask(asked, display, usual))
+            identity = identify_judge(asked.judge, find_surroundings(asked.judge))
+        if times == 1:
+            break
+    difference = explain_difference(identity, frozen.identity)
     if budget.stopped is not None:
         raise budget.stopped
     found = _compare(frozen, asked, values, difference, alpha)
@@ -135,7 +136,7 @@ def show_reversed(
 ) -> DriftOutput:
     """Ask the judge of a spec about frozen answers as they are and in the reverse order, and compare the two.
 
-    Arguments and errors are those of `show_drift`. A judge without anything to reverse is a UsageError.
+    A judge without anything to reverse is a UsageError.
     """
     from rageval_spec.calibration.order_effect import adjust, measure_order
     from rageval_spec.drawing.terminal import render_text
@@ -156,24 +157,17 @@ def show_reversed(
         before, *after = [_ask(asked, display, one) for one in (usual, *rounds)]
     if budget.stopped is not None:
         raise budget.stopped
-    effects = adjust(
-        [
-            measure_order(
-                one.part,
-                [before[place] for place in one.places],
-                values,
-                [frozen.anchors[place] for place in one.places],
-                frozen.threshold,
-            )
-            for one, values in zip(rounds, after, strict=True)
-        ]
-    )
-    found = OrderReport(asked.judge.context.name, asked.metric.context.name, effects)
+    effects = []
+    for one, values in zip(rounds, after, strict=True):
+        of = [frozen.anchors[place] for place in one.places]
+        effects.append(measure_order(one.part, [before[place] for place in one.places], values, of, frozen.threshold))
+    adjusted = adjust(effects)
+    found = OrderReport(asked.judge.context.name, asked.metric.context.name, adjusted)
     as_json = form == "json"
     content = dump_visible(asdict(found)).encode() if as_json else render_text(lambda _: _draw_orders(found, alpha))
-    if any(one.answers < one.failed for one in effects):
+    if any(one.answers < one.failed for one in adjusted):
         return DriftOutput(content, BROKEN)
-    return DriftOutput(content, GATE_FAILED if any(one.p_value < alpha for one in effects) else PASSED)
+    return DriftOutput(content, GATE_FAILED if any(one.p_value < alpha for one in adjusted) else PASSED)
 
 
 def _read(path: Path) -> AnchorSet:
@@ -226,8 +220,13 @@ def _tell_cost(
     for one in rounds:
         one.judge.expect([asked.criterion])
     estimate = reduce(or_, [one.judge.estimate(asked.criterion, one.samples) for one in rounds])
-    if calls := tuple(_multiply(one, times) for one in add_up(parts, estimate) if one.calls):
-        display.tell(ExpectedCalls(calls).render().rstrip())
+    calls = []
+    for of in (one for one in add_up(parts, estimate) if one.calls):
+        tokens = of.tokens._replace(input=of.tokens.input * times, output=of.tokens.output * times)
+        cost = None if of.cost is None else of.cost * times
+        calls.append(replace(of, calls=of.calls * times, tokens=tokens, cost=cost))
+    if calls:
+        display.tell(ExpectedCalls(tuple(calls)).render().rstrip())
 
 
 def _ask(asked: AskedJudge, display: ProgressDisplay, one: _Round) -> list[float | None]:
@@ -237,13 +236,6 @@ def _ask(asked: AskedJudge, display: ProgressDisplay, one: _Round) -> list[float
     one.judge.expect([asked.criterion])
     display.announce(f"ask {asked.judge.context.name}" + (f", {one.part} in the reverse order" if one.part else ""))
     return list_scores(one.judge.assess(asked.criterion, one.samples).findings, asked.criterion)
-
-
-def _multiply(calls: ModelCalls, times: int) -> ModelCalls:
-    from rageval_spec.pipeline.cost_estimate import ModelCalls
-
-    tokens = type(calls.tokens)(calls.tokens.input * times, calls.tokens.output * times)
-    return ModelCalls(calls.model, calls.calls * times, tokens, None if calls.cost is None else calls.cost * times)
 
 
 def _build(frozen: AnchorSet, place: int) -> Sample:
@@ -308,23 +300,22 @@ def _draw(found: Drift) -> Iterator[Block]:
     yield from _conclude(found)
     yield ""
     flips, shift = found.flips, found.shift
+    p_values = ["" if one is None else format_probability(one) for one in (flips.p_value, flips.p_moved, shift.p_value)]
+    changed, moved = (
+        f"{flips.up + flips.down} ({format_percent(flips.share)})",
+        format_percent(flips.moved / flips.rows),
+    )
+    agreed = f"{format_percent(shift.before)} → {format_percent(shift.now)}"
     rows = [
-        ("decisions that changed", f"{flips.up + flips.down} ({format_percent(flips.share)})",
-         format_interval(flips.interval), _tell(flips.p_value)),
+        ("decisions that changed", changed, format_interval(flips.interval), p_values[0]),
         ("  from no to yes", str(flips.up), "", ""),
         ("  from yes to no", str(flips.down), "", ""),
-        ("values that changed", f"{flips.moved} ({format_percent(flips.moved / flips.rows)})", "",
-         _tell(flips.p_moved)),
+        ("values that changed", f"{flips.moved} ({moved})", "", p_values[1]),
         ("mean of the values", format_signed(shift.difference), format_interval(shift.interval), ""),
-        ("agreement with people", f"{format_percent(shift.before)} → {format_percent(shift.now)}",
-         f"{shift.gained} gained, {shift.lost} lost", _tell(shift.p_value)),
-    ]  # fmt: skip
+        ("agreement with people", agreed, f"{shift.gained} gained, {shift.lost} lost", p_values[2]),
+    ]
     yield tabulate(("since the anchors were frozen", "", "95% interval", "p"), rows, {1, 3})
     yield ""
-
-
-def _tell(p_value: float | None) -> str:
-    return "" if p_value is None else format_probability(p_value)
 
 
 def _conclude(found: Drift) -> Iterator[tuple[str, str]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import click
@@ -18,8 +19,7 @@ from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     from rageval_spec.commands.results_argument import NamedResults
-    from rageval_spec.data.evaluation import Evaluation
-    from rageval_spec.drawing.cards import Card, CardValue
+    from rageval_spec.drawing.cards import Card
     from rageval_spec.drawing.question_order import BaselineValues, Filter
     from rageval_spec.drawing.terminal import Block
 
@@ -79,6 +79,8 @@ def show(
 
 
 def _choose(query_id: str | None, results: NamedResults, wanted: Filter, against: str | None) -> Shown:
+    import polars as pl
+
     from rageval_spec.commands.results_argument import open_baseline
     from rageval_spec.drawing.cards import build_cards
     from rageval_spec.drawing.question_order import KEY, NoBaselineError, rank_questions
@@ -95,23 +97,18 @@ def _choose(query_id: str | None, results: NamedResults, wanted: Filter, against
     limited = chosen if query_id is not None or wanted.limit is None else chosen.head(wanted.limit)
     deciding = {row[:3]: row[3] for row in limited.select(*KEY, "metric").iter_rows()}
     cards = build_cards(evaluation, deciding, baseline)
-    if query_id is not None:
-        cards = tuple(sorted(cards, key=_place(evaluation)))[: wanted.limit]
-    return Shown(results, baseline, query_id, cards, deciding, chosen.height, _count(evaluation))
-
-
-def _count(evaluation: Evaluation) -> int:
-    import polars as pl
-
-    from rageval_spec.drawing.question_order import KEY
-
-    tables = (evaluation.select_samples(*KEY), evaluation.values.select(KEY))
-    return int(pl.concat(tables).n_unique())
+    if query_id is not None:  # by dataset, and systems that answer before those that retrieve
+        datasets = {name: at for at, name in enumerate(evaluation.datasets)}
+        ordered = sorted(cards, key=lambda one: (datasets.get(one.dataset, len(datasets)), one.status == "retrieved"))
+        cards = tuple(ordered)[: wanted.limit]
+    total = int(pl.concat([evaluation.select_samples(*KEY), evaluation.values.select(KEY)]).n_unique())
+    return Shown(results, baseline, query_id, cards, deciding, chosen.height, total)
 
 
 def _resolve(arguments: Sequence[str], folder: str | None) -> tuple[str | None, NamedResults]:
     """The query id and the results, whichever order the arguments are in."""
     from rageval_spec.commands.results_argument import is_results, open_results
+    from rageval_spec.plugin.report import RESULTS_FOLDER
 
     names = list(arguments)
     if folder is not None:
@@ -126,19 +123,9 @@ def _resolve(arguments: Sequence[str], folder: str | None) -> tuple[str | None, 
     if len(names) == 2:
         names.remove(chosen := folders[0] if folders else names[1])
         return names[0], open_results(chosen)
-    return (names[0] if names else None), _open_last(names)
-
-
-def _open_last(names: Sequence[str]) -> NamedResults:
-    """The last results. If there are none, and the argument is a file or folder, the error is about that."""
-    from pathlib import Path
-
-    from rageval_spec.commands.results_argument import is_results, open_results
-    from rageval_spec.plugin.report import RESULTS_FOLDER
-
     if names and not is_results(RESULTS_FOLDER) and Path(names[0]).exists():
-        return open_results(names[0])
-    return open_results()
+        return names[0], open_results(names[0])  # the error is about this file or folder
+    return (names[0] if names else None), open_results()
 
 
 def _require_question(results: NamedResults, query_id: str) -> None:
@@ -160,13 +147,8 @@ def _require_question(results: NamedResults, query_id: str) -> None:
     )
 
 
-def _place(evaluation: Evaluation) -> Callable[[Card], tuple[int, bool]]:
-    """Puts the cards of one question in their order: by dataset, and systems that answer before those that retrieve."""
-    datasets = {name: at for at, name in enumerate(evaluation.datasets)}
-    return lambda card: (datasets.get(card.dataset, len(datasets)), card.status == "retrieved")
-
-
 def _to_json(shown: Shown) -> bytes:
+    """The keys of a card are the attributes of `Card`; `origins` is what each dataset says about itself."""
     content: dict[str, Any] = {
         "format_version": FORMAT_VERSION,
         "name": shown.results.evaluation.name,
@@ -199,15 +181,11 @@ def _draw(shown: Shown, *, full: bool) -> Iterator[Block]:
         if shown.query_id is not None or full:
             yield from draw_card(card, _name(card, shown), full=full)
         else:
-            yield from draw_entry(card, _name(card, shown), _find_deciding(card, shown))
+            metric = shown.deciding[card.key]
+            yield from draw_entry(card, _name(card, shown), None if metric is None else card.value(metric))
     if shown.cards and shown.query_id is None and not full:
         yield ""
         yield f"One question in full: {write_show(shown.cards[0].query_id, shown.results.name)}", "dim"
-
-
-def _find_deciding(card: Card, shown: Shown) -> CardValue | None:
-    metric = shown.deciding[card.key]
-    return None if metric is None else card.value(metric)
 
 
 def _name(card: Card, shown: Shown) -> list[str]:
@@ -218,25 +196,22 @@ def _name(card: Card, shown: Shown) -> list[str]:
 
 def _describe(shown: Shown) -> str:
     """`quickstart: the worst 10 of 160 questions, 4 systems`."""
-    evaluation = shown.results.evaluation
+    evaluation, matching, total = shown.results.evaluation, shown.matching, shown.total
+    noun = "card" if len(evaluation.systems) > 1 else "question"
     if shown.query_id is not None:
         noun = "card" if len(evaluation.datasets) > 1 else "system"
         what = f"question {shown.query_id}, {count_noun(len(shown.cards), noun)}"
         what = what if shown.cards else f"question {shown.query_id} does not match the filter"
+    elif not matching:
+        what = f"no {noun} of {total} matches"
+    elif matching == total:
+        each = ", one for each question and system" if noun == "card" else ""
+        what = f"the worst {len(shown.cards)} of {total} {noun}s{each}"
+    elif len(shown.cards) < matching:
+        what = f"the worst {len(shown.cards)} of {matching} {noun}s that match"
     else:
-        what = _describe_list(shown, "card" if len(evaluation.systems) > 1 else "question")
+        what = f"{count_noun(matching, noun)} of {total} {'matches' if matching == 1 else 'match'}"
     return f"{evaluation.name}: {what}"
-
-
-def _describe_list(shown: Shown, noun: str) -> str:
-    what = "s, one for each question and system" if noun == "card" else "s"
-    if not shown.matching:
-        return f"no {noun} of {shown.total} matches"
-    if shown.matching == shown.total:
-        return f"the worst {len(shown.cards)} of {shown.total} {noun}{what}"
-    if len(shown.cards) < shown.matching:
-        return f"the worst {len(shown.cards)} of {shown.matching} {noun}s that match"
-    return f"{count_noun(shown.matching, noun)} of {shown.total} {'matches' if shown.matching == 1 else 'match'}"
 
 
 @click.command("show", cls=OutputCommand)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -11,7 +10,7 @@ import click
 
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
-from rageval_spec.commands.compare.question_changes import Compared, QuestionChange
+from rageval_spec.commands.compare.question_changes import Compared
 from rageval_spec.commands.console import OutputCommand
 from rageval_spec.diagnostics import dump_visible
 from rageval_spec.errors import PASSED, UsageError
@@ -46,23 +45,20 @@ def _compare(before: NamedResults, after: NamedResults, wanted: Filter) -> Compa
     from rageval_spec.history.comparability import find_comparability
 
     now, earlier = after.evaluation, before.evaluation
-    for noun, here, there in (
-        ("system", match_systems(now.systems, earlier.systems), earlier.systems),
-        ("dataset", [name for name in now.datasets if name in earlier.datasets], earlier.datasets),
+    for noun, common, here, there in (
+        ("system", match_systems(now.systems, earlier.systems), now.systems, earlier.systems),
+        ("dataset", {*now.datasets} & {*earlier.datasets}, now.datasets, earlier.datasets),
     ):
-        if not here:
-            names = now.systems if noun == "system" else now.datasets
+        if not common:
             raise UsageError(
                 f"the results have no {noun} in common: {before.name} has {', '.join(there)}, "
-                f"{after.name} has {', '.join(names)}"
+                f"{after.name} has {', '.join(here)}"
             )
     known = find_comparability(now, earlier, before.name)
     metrics = [
         one
         for one in compare_metrics(now, earlier, known)
-        if wanted.metric in (None, one.metric)
-        and wanted.system in (None, one.system)
-        and wanted.dataset in (None, one.dataset)
+        if all(getattr(wanted, part) in (None, getattr(one, part)) for part in ("metric", "system", "dataset"))
     ]
     questions = find_changes(now, earlier, wanted)
     return Compared(before, after, tuple(list_differences(now, earlier, known)), tuple(metrics), questions)
@@ -75,6 +71,8 @@ def _to_json(found: Compared) -> dict[str, Any]:
     questions by kind, and `questions` the attributes of `QuestionChange`, with `diff`: pairs of "equal", "removed" or
     "added" and a text.
     """
+    from rageval_spec.commands.compare.comparison_text import diff_words
+
     return {
         "format_version": FORMAT_VERSION,
         "before": found.before.name,
@@ -82,15 +80,11 @@ def _to_json(found: Compared) -> dict[str, Any]:
         "differences": list(found.differences),
         "metrics": [asdict(one) for one in found.metrics],
         "counts": {**found.questions.counts, "shared": found.questions.shared},
-        "questions": [_list_question(one) for one in found.questions.shown],
+        "questions": [
+            {**asdict(one), "diff": [astuple(edit) for edit in diff_words(one.answer_before or "", one.answer or "")]}
+            for one in found.questions.shown
+        ],
     }
-
-
-def _list_question(one: QuestionChange) -> Mapping[str, Any]:
-    from rageval_spec.commands.compare.comparison_text import diff_words
-
-    edits = diff_words(one.answer_before or "", one.answer or "")
-    return {**asdict(one), "diff": [[edit.kind, edit.text] for edit in edits]}
 
 
 @click.command("compare", cls=OutputCommand)
