@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from rageval_spec import kernels, registry, runner
@@ -69,11 +68,12 @@ class Benchmark:
 
     def average(self, system: str, metric: str) -> Average | None:
         """The average of one system, or None."""
-        return self._averages.get((system, metric))
+        return next((one for one in self.averages if (one.system, one.metric) == (system, metric)), None)
 
     def timing(self, dataset: str, system: str) -> Timing | None:
         """How long one system took on one dataset, or None if it failed."""
-        return self._timings.get((dataset, system))
+        of = (dataset, system)
+        return next((one for one in self.outcome.timings if (one.dataset, one.system) == of), None)
 
     def documents_per_second(self, timing: Timing) -> float | None:
         """Documents in the corpus per second of ranking, including the systems that the ranking is made from.
@@ -92,14 +92,6 @@ class Benchmark:
         known = [mean for mean in means if mean is not None]
         higher = self.infos[metric].higher_is_better
         return None if not known or higher is None else max(known) if higher else min(known)
-
-    @cached_property
-    def _averages(self) -> dict[tuple[str, str], Average]:
-        return {(average.system, average.metric): average for average in self.averages}
-
-    @cached_property
-    def _timings(self) -> dict[tuple[str, str], Timing]:
-        return {(timing.dataset, timing.system): timing for timing in self.outcome.timings}
 
 
 def run(spec: Spec, options: runner.Options) -> Benchmark:
@@ -129,36 +121,19 @@ def average_datasets(
     """The averages over all datasets, ordered by metric and then by system."""
     if len(evaluation.datasets) < 2:
         return ()
-    cells = [
-        (system, metric)
-        for metric in evaluation.metrics
-        for system in evaluation.systems
-        if metrics[metric].statistic == "mean" and _is_whole(evaluation, system, metric)
-    ]
-    means = {cell: _mean(evaluation, *cell) for cell in cells}
-    tests = _compare(evaluation, cells, metrics, statistics, threads)
+    cells: dict[tuple[str, str], list[tuple[float, Interval | None]]] = {}
+    for metric in evaluation.metrics:
+        for system in evaluation.systems if metrics[metric].statistic == "mean" else ():
+            found = (evaluation.aggregate(dataset, system, metric) for dataset in evaluation.datasets)
+            means = [(one.mean, one.interval) for one in found if one is not None and one.mean is not None]
+            if len(means) == len(evaluation.datasets):
+                cells[system, metric] = means
+    tests = _compare(evaluation, [*cells], metrics, statistics, threads)
+    # The interval of an average is from those of the datasets' means: the queries of each are drawn on their own.
     return tuple(
-        Average(
-            system, metric, means[system, metric], _bound(evaluation, system, metric), *tests.get((system, metric), ())
-        )
-        for system, metric in cells
+        Average(*cell, arithmetic.average(mean for mean, _ in means), average_means(means), *tests.get(cell, ()))
+        for cell, means in cells.items()
     )
-
-
-def _is_whole(evaluation: Evaluation, system: str, metric: str) -> bool:
-    cells = (evaluation.aggregate(dataset, system, metric) for dataset in evaluation.datasets)
-    return all(cell is not None and cell.mean is not None for cell in cells)
-
-
-def _mean(evaluation: Evaluation, system: str, metric: str) -> float:
-    cells = [evaluation.aggregate(dataset, system, metric) for dataset in evaluation.datasets]
-    return arithmetic.average(cell.mean for cell in cells if cell is not None and cell.mean is not None)
-
-
-def _bound(evaluation: Evaluation, system: str, metric: str) -> Interval | None:
-    """The interval of an average, from those of the datasets' means: the queries of each are drawn on their own."""
-    cells = (evaluation.aggregate(dataset, system, metric) for dataset in evaluation.datasets)
-    return average_means([(cell.mean, cell.interval) for cell in cells if cell is not None and cell.mean is not None])
 
 
 def _compare(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from io import StringIO
 from pathlib import Path
@@ -44,12 +44,7 @@ _NOTES_SHOWN = 20
 
 def render(benchmark: Benchmark, form: Format) -> bytes:
     """The benchmark in one of the formats, encoded as UTF-8."""
-    writers: dict[Format, Callable[[Benchmark], bytes]] = {
-        "text": _to_text,
-        "markdown": _to_markdown,
-        "json": _to_json,
-        "csv": _to_csv,
-    }
+    writers = {"text": _to_text, "markdown": _to_markdown, "json": _to_json, "csv": _to_csv}
     return writers[form](benchmark)
 
 
@@ -100,8 +95,7 @@ def _metric_board(benchmark: Benchmark, metric: str) -> _Board:
     ]
     averages = [benchmark.average(system, metric) for system in evaluation.systems]
     if any(averages):
-        cells = [(_average_cell(average), average.mean if average else None) for average in averages]
-        columns.append(_Column(AVERAGE, _mark_best(benchmark, metric, cells)))
+        columns.append(_Column(AVERAGE, _mark_best(benchmark, metric, [_average_cell(one) for one in averages])))
     return _Board(metric, evaluation.systems, columns, list(_describe_marks(benchmark, metric)))
 
 
@@ -117,19 +111,17 @@ def _cell(benchmark: Benchmark, dataset: str, system: str, metric: str) -> tuple
         return _Cell(ERROR if failed else NOTHING, failed=failed), None
     comparison = benchmark.evaluation.comparison(dataset, system, metric)
     mark = significance_mark(comparison)
-    more = [format_interval(aggregate.interval, DIGITS), _count(aggregate)]
+    count = "" if aggregate.scored == aggregate.total else f"({aggregate.scored} of {aggregate.total})"
+    more = [format_interval(aggregate.interval, DIGITS), count]
     return _Cell(format_mean(aggregate, DIGITS), mark, " ".join(filter(None, more))), aggregate.mean
 
 
-def _count(aggregate: Aggregate) -> str:
-    return "" if aggregate.scored == aggregate.total else f"({aggregate.scored} of {aggregate.total})"
-
-
-def _average_cell(average: Average | None) -> _Cell:
+def _average_cell(average: Average | None) -> tuple[_Cell, float | None]:
     if average is None:
-        return _Cell(NOTHING)
+        return _Cell(NOTHING), None
     mark = _mark(average.difference, average.p_adjusted)
-    return _Cell(format_number(average.mean, DIGITS), mark, format_interval(average.interval, DIGITS))
+    number = format_number(average.mean, DIGITS)
+    return _Cell(number, mark, format_interval(average.interval, DIGITS)), average.mean
 
 
 def _mark(difference: float | None, p_adjusted: float | None) -> str:
@@ -160,12 +152,11 @@ def _describe_marks(benchmark: Benchmark, metric: str) -> Iterator[tuple[str, st
 
 
 def _timing_board(benchmark: Benchmark) -> _Board:
-    evaluation = benchmark.evaluation
+    evaluation, title = benchmark.evaluation, "seconds to retrieve, documents per second"
     columns = [
         _Column(dataset, [_timing_cell(benchmark, dataset, system) for system in evaluation.systems])
         for dataset in evaluation.datasets
     ]
-    title = "seconds to retrieve, documents per second"
     return _Board(title, evaluation.systems, columns, list(_describe_timings(benchmark)))
 
 
@@ -206,35 +197,27 @@ def _describe_timings(benchmark: Benchmark) -> Iterator[tuple[str, str]]:
 
 
 def _remarks(benchmark: Benchmark) -> Iterator[tuple[str, str, str]]:
-    """Failures, then notes, as (label, sentence, style)."""
-    for failure in _shared_failures(benchmark):
-        yield ERROR, make_visible(failure), "bold red"
-    notes = _shared_notes(benchmark)
-    for note in notes[:_NOTES_SHOWN]:
-        yield "note", make_visible(note), "cyan"
-    if (more := len(notes) - _NOTES_SHOWN) > 0:
-        yield "note", f"{count_noun(more, 'more note')}; see --format json", "cyan"
+    """Failures, then notes, as (label, sentence, style).
 
-
-def _shared_failures(benchmark: Benchmark) -> list[str]:
-    """The failures. One that is the same on several datasets appears once."""
-    datasets: dict[tuple[str, str | None, str], list[str]] = {}
+    A failure that is the same on several datasets appears once, and so does a note on several systems of a dataset.
+    Notes on failures are left out.
+    """
+    datasets: dict[tuple[str, str], list[str]] = {}
     for failure in benchmark.outcome.failures:
-        datasets.setdefault((failure.system, failure.metric, failure.message), []).append(failure.dataset)
-    return [
-        f"{f'{metric} of ' if metric else ''}{system} on {', '.join(names)}: {message}"
-        for (system, metric, message), names in datasets.items()
-    ]
-
-
-def _shared_notes(benchmark: Benchmark) -> list[str]:
-    """The notes, except those on failures. A note on several systems of a dataset appears once."""
+        place = f"{failure.metric} of {failure.system}" if failure.metric else failure.system
+        datasets.setdefault((place, failure.message), []).append(failure.dataset)
+    for (place, message), names in datasets.items():
+        yield ERROR, make_visible(f"{place} on {', '.join(names)}: {message}"), "bold red"
     failed = {(failure.dataset, failure.system) for failure in benchmark.outcome.failures}
     systems: dict[Note, list[str]] = {}
     for note in benchmark.evaluation.notes:
         if note.code not in ("failed", "too_few_pairs") or (note.dataset, note.system) not in failed:
             systems.setdefault(replace(note, system=None), []).extend([note.system] if note.system else [])
-    return [_describe_note(replace(note, system=", ".join(names) or None)) for note, names in systems.items()]
+    for note, names in [*systems.items()][:_NOTES_SHOWN]:
+        place = ", ".join(part for part in (note.dataset, ", ".join(names)) if part)
+        yield "note", make_visible(f"{place}: {note.message}" if place else note.message), "cyan"
+    if (more := len(systems) - _NOTES_SHOWN) > 0:
+        yield "note", f"{count_noun(more, 'more note')}; see --format json", "cyan"
 
 
 # Text
@@ -330,7 +313,7 @@ def _to_csv(benchmark: Benchmark) -> bytes:
             key = {"metric": metric, "system": system}
             for dataset in evaluation.datasets:
                 cell = Cell(dataset, system, metric)
-                row = {**key, "dataset": dataset, **_quality(benchmark, cell), **_speed(benchmark, cell)}
+                row = {**key, "dataset": dataset, **_quality(benchmark, cell)}
                 writer.writerow(row | {"error": protect_cell(str(row["error"])) if row["error"] else None})
             if average := benchmark.average(system, metric):
                 writer.writerow({**key, **_measured(average)})
@@ -344,6 +327,10 @@ def _quality(benchmark: Benchmark, cell: Cell) -> dict[str, object]:
         fields |= {"scored": aggregate.scored, "total": aggregate.total, **_measured(aggregate)}
     if comparison := benchmark.evaluation.comparison(*place):
         fields |= {"difference": comparison.difference, "p_adjusted": comparison.p_adjusted}
+    if timing := benchmark.timing(cell.dataset, cell.system):
+        rate = benchmark.documents_per_second(timing)
+        fields |= {"seconds": timing.total, "documents_per_second": rate}
+        fields |= {"stored": str(timing.stored).lower(), "reused": timing.reused}
     return fields
 
 
@@ -354,22 +341,3 @@ def _measured(summary: Aggregate | Average) -> dict[str, object]:
     if isinstance(summary, Average):
         fields |= {"difference": summary.difference, "p_adjusted": summary.p_adjusted}
     return fields
-
-
-def _speed(benchmark: Benchmark, cell: Cell) -> dict[str, object]:
-    timing = benchmark.timing(cell.dataset, cell.system)
-    if timing is None:
-        return {}
-    rate = benchmark.documents_per_second(timing)
-    return {
-        "seconds": timing.total,
-        "documents_per_second": rate,
-        "stored": str(timing.stored).lower(),
-        "reused": timing.reused,
-    }
-
-
-def _describe_note(note: Note) -> str:
-    """A note's message, after the dataset and system that it is about."""
-    place = ", ".join(part for part in (note.dataset, note.system) if part)
-    return f"{place}: {note.message}" if place else note.message

@@ -153,28 +153,29 @@ def _read_systems(arguments: Sequence[str], blocks: _Blocks, models: _Blocks) ->
             message = f"unknown system {quote(word)}" if word else "the name of a system is missing"
             yield place.diagnose(message, "command-line", hint)
             continue
-        takes = shape_of(registry.load("systems", word).node_type)
-        if separator and takes.model is None:
+        node_type = registry.load("systems", word).node_type
+        takes, reads = find_reference(node_type, "models"), find_reference(node_type, "systems")
+        if separator and takes is None:
             hint = f"for other settings, write --set systems.{word}.KEY=VALUE"
             yield target.diagnose(f"{word} takes no model", "command-line", hint)
             continue
-        model = model if separator or takes.model is None else takes.model.default or ""
-        if takes.model is not None and (fault := _find_model_fault(model)):
+        model = model if separator or takes is None else takes.default or ""
+        if takes is not None and (fault := _find_model_fault(model)):
             yield (target if separator else place).diagnose(fault[0], "command-line", fault[1])
             continue
         keys: dict[str, yaml_tree.YamlNode] = {"use": _write(place, word)}
-        if takes.model is not None:
-            keys[takes.model.key] = _write(target if separator else place, _name_model(model, target, models))
-        if takes.systems is not None:
-            others = [*blocks] if takes.systems.many else [*blocks][-1:]
-            if len(others) < (2 if takes.systems.many else 1):
-                what = "at least two systems" if takes.systems.many else "a system"
+        if takes is not None:
+            keys[takes.key] = _write(target if separator else place, _name_model(model, target, models))
+        if reads is not None:
+            others = [*blocks] if reads.many else [*blocks][-1:]
+            if len(others) < (2 if reads.many else 1):
+                what = "at least two systems" if reads.many else "a system"
                 hint = f"write {what} before it: --system bm25 --system dense:{_EMBEDDED} --system {argument.text}"
                 yield place.diagnose(f"{word} needs {what} that it reads", "command-line", hint)
                 continue
             named: list[yaml_tree.YamlNode] = [_write(place, name) for name in others]
-            keys[takes.systems.key] = yaml_tree.YamlSequence(place, named) if takes.systems.many else named[0]
-        name = f"{word}-{describe_model(model)}" if takes.model is not None else word
+            keys[reads.key] = yaml_tree.YamlSequence(place, named) if reads.many else named[0]
+        name = f"{word}-{describe_model(model)}" if takes is not None else word
         if name in blocks:
             hint = "remove one of them, or write a spec: --spec prints one to begin with"
             yield place.diagnose(f"the system {quote(name)} is listed twice", "command-line", hint)
@@ -202,11 +203,11 @@ def _name_model(model: str, place: TextPlace, models: _Blocks) -> str:
     own = describe_model(model)
     names = (own if number == 1 else f"{own}-{number}" for number in count(1))
     free = (name for name in names if name != _EMBEDDED)
-    return next(name for name in free if _is_same(models.setdefault(name, yaml_tree.YamlEntry(place, block)), block))
-
-
-def _is_same(entry: yaml_tree.YamlEntry, block: yaml_tree.YamlMapping) -> bool:
-    return bool(yaml_tree.to_data(entry.value) == yaml_tree.to_data(block))
+    for name in free:
+        known = models.setdefault(name, yaml_tree.YamlEntry(place, block)).value
+        if yaml_tree.to_data(known) == yaml_tree.to_data(block):
+            return name
+    raise AssertionError("there is always another name")
 
 
 def describe_model(text: str) -> str:
@@ -238,18 +239,7 @@ class SystemReference(NamedTuple):
     default: str | None
 
 
-class ArgumentShape(NamedTuple):
-    """What a system reads: a model, which stands after the colon, and other systems."""
-
-    model: SystemReference | None
-    systems: SystemReference | None
-
-
-def shape_of(node_type: type[Node]) -> ArgumentShape:
-    return ArgumentShape(_find_reference(node_type, "models"), _find_reference(node_type, "systems"))
-
-
-def _find_reference(node_type: type[Node], section: ReferredSection) -> SystemReference | None:
+def find_reference(node_type: type[Node], section: ReferredSection) -> SystemReference | None:
     """The first key of a node that takes the name of a block of a section, or a list of such names."""
     mark = Reference(section)
     for name, info in node_type.model_fields.items():
