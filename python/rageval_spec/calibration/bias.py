@@ -22,17 +22,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from rageval_spec import kernels
 from rageval_spec.calibration.judge_comparison import list_chat_models
 from rageval_spec.calibration.labelled_items import Item, Joined, read_item_samples
+from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.history.metric_definitions import find_kinships, read_recorded_spec
 from rageval_spec.judging.language import NAMES, find_language
+from rageval_spec.libraries import np
 from rageval_spec.statistics.regression import Effect, find_determined, regress
 from rageval_spec.wording import count_noun, format_interval, format_number, format_p_value, list_names
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
-
-    from rageval_spec.data.evaluation import Evaluation
 
     Floats: TypeAlias = NDArray[np.float64]
 
@@ -360,8 +359,6 @@ def _tell_apart(properties: Sequence[Property]) -> tuple[list[Property], list[Le
 
 
 def _tabulate(properties: Sequence[Property]) -> dict[str, Floats]:
-    import numpy as np
-
     return {one.name: np.array(one.numbers, dtype=float) for one in properties}
 
 
@@ -388,8 +385,6 @@ def _fit_own(joined: Joined, own: Sequence[Property], chosen: Sequence[Property]
 
 def _regress(joined: Joined, properties: Sequence[Property], *, hold_labels: bool = False) -> dict[str, Effect]:
     """The effects on the judge's error, by property."""
-    import numpy as np
-
     labels = np.array(joined.labelled)
     held = {_LABEL: labels} if hold_labels else {}
     weights = None if joined.weights is None else np.array(joined.weights)
@@ -398,8 +393,6 @@ def _regress(joined: Joined, properties: Sequence[Property], *, hold_labels: boo
 
 
 def _describe(joined: Joined, one: Property, effect: Effect, held: Effect | None) -> Bias:
-    import numpy as np
-
     spread = float((np.array(joined.judged) - np.array(joined.labelled)).std())
     standardized = effect.slope * float(np.std(one.numbers)) / spread if spread > 0 else 0.0
     return Bias(one.name, one.change, effect, standardized, effect.p_value, held, one.than)
@@ -462,8 +455,6 @@ def _collect_reasons(evaluation: Evaluation, metric: str) -> dict[Question, list
 
 def measure_closeness(answers: Sequence[str], questions: Sequence[Question], written: Mapping[Question, str]) -> Floats:
     """The cosine of each answer's profile and that of the texts that were written about other questions."""
-    import numpy as np
-
     counted = [_count(answer) for answer in answers]
     own = {question: _count(text) for question, text in written.items()}
     total: Counter[str] = Counter()

@@ -10,24 +10,21 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from rageval_spec.calibration.judge_quality import Calibration, Promise
 from rageval_spec.calibration.labelled_items import Joined, read_samples
 from rageval_spec.calibration.reliability import MapChoice, choose_map
 from rageval_spec.data import judge_calibration
+from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.data.findings import Criterion
 from rageval_spec.data.labels import FORMAT_VERSION, Anchor, AnchorSet
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.history.metric_definitions import read_recorded_spec
+from rageval_spec.plugin import AnswerMetric, Judge
 from rageval_spec.plugin.block_names import names_in
 from rageval_spec.plugin.judge_identity import Surroundings, digest_criterion, digest_identity, identify_judge
 from rageval_spec.statistics.raters.reliability_curves import PlattMap, ValueMap
-
-if TYPE_CHECKING:
-    from rageval_spec.calibration.judge_quality import Calibration, Promise
-    from rageval_spec.data.evaluation import Evaluation
-    from rageval_spec.data.findings import Criterion
-    from rageval_spec.plugin import AnswerMetric, Judge
-
 
 _YES = 0.5
 

@@ -24,10 +24,11 @@ from rageval_spec.calibration.label_choice import CalibrationSettings, explain_o
 from rageval_spec.calibration.labelled_items import Joined, explain_promise, explain_sampling
 from rageval_spec.calibration.measures import CalibrationMeasure
 from rageval_spec.calibration.reliability import MapChoice, MapTrial, Reliability
+from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.judge_calibration import FORMAT_VERSION, CalibrationFile, JudgeCalibration
 from rageval_spec.diagnostics import dump_visible, make_visible
 from rageval_spec.drawing.sections import describe_worth
-from rageval_spec.drawing.terminal import render_text, tabulate
+from rageval_spec.drawing.terminal import Block, render_text, tabulate
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.kernels import version
 from rageval_spec.statistics.raters.reliability_curves import Bin
@@ -45,9 +46,6 @@ from rageval_spec.wording import (
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-
-    from rageval_spec.data.evaluation import Evaluation
-    from rageval_spec.drawing.terminal import Block
 
 
 VERSION = 1

@@ -14,19 +14,20 @@ from rageval_spec import kernels
 from rageval_spec.calibration.labelled_items import Item, Joined
 from rageval_spec.calibration.measures import BETWEEN, CalibrationMeasure, Measuring
 from rageval_spec.calibration.thresholds import ThresholdCriterion, decide_outside
+from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.outcomes import Interval
+from rageval_spec.history.metric_definitions import RecordedSpec
+from rageval_spec.libraries import np
 from rageval_spec.plugin import ChatModel
 from rageval_spec.statistics.intervals import bootstrap_interval, find_p_value
 from rageval_spec.statistics.raters.discrimination import decide, discriminate
 from rageval_spec.statistics.regression import associate
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
-    from rageval_spec.data.evaluation import Evaluation
-    from rageval_spec.history.metric_definitions import RecordedSpec
     from rageval_spec.libraries import Floats
+
     from rageval_spec.statistics.intervals import Statistic
 
 
@@ -202,8 +203,6 @@ def _share(joined: Sequence[Joined]) -> list[Joined]:
 
 def _list_statistics(joined: Joined, criterion: ThresholdCriterion, seed: int) -> Mapping[str, Statistic]:
     """The measures of a judge as functions of weights of all items."""
-    import numpy as np
-
     judged, labelled = np.array(joined.judged), np.array(joined.labelled)
     association = associate(judged, labelled)
     sides = labelled != BETWEEN
@@ -226,8 +225,6 @@ def _narrow(statistic: Statistic, sides: NDArray[np.bool_]) -> Statistic:
 def _test_pairs(
     by_metric: Mapping[str, Mapping[str, Statistic]], measure: Compared, how: Measuring
 ) -> Sequence[JudgeDifference]:
-    import numpy as np
-
     rows, drawn = len(how.questions), {"resamples": how.resamples, "seed": how.seed}
     tested: list[tuple[str, str, float, Interval | None, float]] = []
     for first, second in itertools.combinations([name for name, found in by_metric.items() if measure in found], 2):

@@ -14,17 +14,16 @@ from rageval_spec.calibration import measures
 from rageval_spec.calibration.labelled_items import Item, Joined, Sampling, read_item_samples
 from rageval_spec.calibration.reliability import MapChoice, Reliability, choose_map, rate_reliability
 from rageval_spec.calibration.thresholds import BestThreshold, ThresholdCriterion, find_threshold, rate_decisions
+from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.labels import average_labels
+from rageval_spec.libraries import np
 from rageval_spec.statistics.raters import rater_agreement, risk_control
 from rageval_spec.statistics.raters.corrected_means import CorrectedMean
 from rageval_spec.statistics.raters.discrimination import discriminate
 from rageval_spec.statistics.regression import associate
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
-
-    from rageval_spec.data.evaluation import Evaluation
 
     Floats: TypeAlias = NDArray[np.float64]
 
@@ -93,8 +92,6 @@ def measure_judge(
 
     The threshold is the best by `criterion`, and labels are planned for intervals of `width`.
     """
-    import numpy as np
-
     criterion = criterion or ThresholdCriterion()
     judged, labelled = np.array(joined.judged), np.array(joined.labelled)
     how = measures.Measuring(joined.clusters, resamples, seed)
@@ -154,8 +151,6 @@ def promise(joined: Joined, limit: float, confidence: float, seed: int = 42) -> 
     An answer is wrong unless most of its labels say that it is right. Answers to one question, or to questions of one
     cluster, are not independent, so one of them is drawn.
     """
-    import numpy as np
-
     order = np.random.Generator(np.random.PCG64(seed)).permutation(len(joined.items))
     chosen = {joined.clusters[place]: int(place) for place in order}
     rows = sorted(chosen.values())
@@ -228,8 +223,6 @@ def measure_slices(
     evaluation: Evaluation, joined: Joined, *, resamples: int = 2000, seed: int = 42
 ) -> tuple[SliceCalibration, ...]:
     """Measure each dataset and system, if labels are of several, and each slice."""
-    import numpy as np
-
     judged, labelled = np.array(joined.judged), np.array(joined.labelled)
     samples = read_item_samples(evaluation, joined)
     found = []

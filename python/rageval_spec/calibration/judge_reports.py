@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from rageval_spec.calibration.bias import Biases, find_biases
 from rageval_spec.calibration.judge_comparison import (
@@ -31,12 +30,9 @@ from rageval_spec.calibration.label_choice import (
     know,
 )
 from rageval_spec.calibration.labelled_items import Joined, join_labels
-from rageval_spec.data.labels import find_ends
+from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.data.labels import Label, find_ends
 from rageval_spec.history.metric_definitions import read_ranges, read_recorded_spec
-
-if TYPE_CHECKING:
-    from rageval_spec.data.evaluation import Evaluation
-    from rageval_spec.data.labels import Label
 
 
 @dataclass(frozen=True, slots=True)

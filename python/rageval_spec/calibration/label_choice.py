@@ -9,22 +9,19 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rageval_spec import registry
 from rageval_spec.calibration.thresholds import ThresholdCriterion
+from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.labels import Label, LabelScale
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
+from rageval_spec.history.metric_definitions import RecordedSpec
 from rageval_spec.plugin import Context, Labels, Node
 from rageval_spec.plugin.block_names import names_in
+from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.wording import count_noun, list_choices
-
-if TYPE_CHECKING:
-    from rageval_spec.data.evaluation import Evaluation
-    from rageval_spec.history.metric_definitions import RecordedSpec
-    from rageval_spec.spec.blocks.spec_node import Spec
-
 
 _GUARANTEE = re.compile(r"(?:wrong(?: answers)?(?: sent)? *(?:<=|≤) *)?([0-9]+(?:\.[0-9]+)?) *%")
 _PRECISION = re.compile(r"precision *(?:>=|≥) *([0-9]*\.?[0-9]+)( *%)?")

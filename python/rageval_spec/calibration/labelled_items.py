@@ -10,8 +10,9 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.findings import is_supported
 from rageval_spec.data.labels import (
     RANDOM_REASONS,
@@ -25,12 +26,9 @@ from rageval_spec.data.labels import (
 )
 from rageval_spec.data.samples import Sample
 from rageval_spec.errors import DataError
+from rageval_spec.libraries import pl
 from rageval_spec.statistics.weighted_clusters import lay_out
 from rageval_spec.wording import count_noun
-
-if TYPE_CHECKING:
-    from rageval_spec.data.evaluation import Evaluation
-
 
 _COLUMNS = ("question", "answer", "contexts", "slices", "columns")
 
@@ -56,8 +54,6 @@ def find_rows(
 
     In the order of the results; empty for results without samples.
     """
-    import polars as pl
-
     keys = ("dataset", "system", "query_id")
     table = pl.DataFrame([*wanted], schema=dict.fromkeys(keys, pl.String), orient="row").unique()
     rows = evaluation.find_samples(table)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from rageval_spec.calibration.labelled_items import Joined
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.errors import DataError
+from rageval_spec.libraries import np
 from rageval_spec.statistics.intervals import RESAMPLES, bootstrap_interval
 from rageval_spec.statistics.raters.corrected_means import CorrectedMean, correct_mean, respect_bounds
 from rageval_spec.statistics.raters.discrimination import Decision, Discrimination
@@ -22,7 +23,6 @@ from rageval_spec.statistics.regression import Association
 
 if TYPE_CHECKING:
     from rageval_spec.statistics.intervals import Statistic
-
 
 Name = Association | Discrimination | Decision | Loss
 BETWEEN = 0.5
@@ -59,8 +59,6 @@ class Measuring:
         A perfect value has no interval: the resamples all have it, which does not make it certain. Nor has a bias that
         is the same for every item.
         """
-        import numpy as np
-
         rows = len(self.questions)
         value = float(statistic(np.ones((1, rows)))[0])
         if not np.isfinite(value):
@@ -75,8 +73,6 @@ class Measuring:
 
 def correct_judge(joined: Joined) -> CorrectedMean:
     """The corrected mean of all labels, with intervals that respect the bounds 0 and 1 (see `respect_bounds`)."""
-    import numpy as np
-
     if not joined.counts(range(len(joined.items))):
         raise DataError(
             f"by the spec's weights, none of the questions with labels of {joined.metric} counts; label others"
@@ -98,8 +94,6 @@ def correct_with(joined: Joined, kept: Sequence[int]) -> CorrectedMean:
     Questions count as the spec's weights say. Items that do not count at all are left out; one of those with labels
     must count.
     """
-    import numpy as np
-
     counting = {item for item, share in joined.shares.items() if share > 0} or {*joined.items, *joined.others}
     with_labels = {*kept}
     kept = [place for place in kept if joined.items[place] in counting]
@@ -260,8 +254,6 @@ def _find_widths(
 
 def measure_part(joined: Joined, labels: int, seed: int) -> dict[Quantity, float]:
     """The mean widths of the intervals of means with random parts of the labels; the other answers lose theirs."""
-    import numpy as np
-
     random = np.random.Generator(np.random.PCG64(seed))
     found: dict[Quantity, list[float]] = {"corrected_mean": [], "labels_alone": []}
     for _ in range(_DRAWS):

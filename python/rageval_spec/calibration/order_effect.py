@@ -8,16 +8,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rageval_spec import kernels
+from rageval_spec.data.labels import Anchor
+from rageval_spec.data.outcomes import Interval
+from rageval_spec.libraries import np
 from rageval_spec.statistics.intervals import Resampling, find_exact_interval, find_p_of_signs, number_clusters
 from rageval_spec.statistics.mean_intervals import MeanValues, find_difference_range, find_mean_interval
 from rageval_spec.statistics.weighted_clusters import lay_out_clusters
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
-
-    from rageval_spec.data.labels import Anchor
-    from rageval_spec.data.outcomes import Interval
 
     Floats = NDArray[np.float64]
 
@@ -70,8 +69,6 @@ def measure_order(
 
     From `threshold` on, a value is a yes.
     """
-    import numpy as np
-
     rows = [row for row, pair in enumerate(zip(usual, reverse, strict=True)) if None not in pair]
     one, two = (np.array([of[row] for row in rows], dtype=float) for of in (usual, reverse))
     is_yes, becomes_yes = one >= threshold, two >= threshold
@@ -109,8 +106,6 @@ def adjust(effects: Sequence[OrderEffect]) -> tuple[OrderEffect, ...]:
 
 def _average(differences: Floats, clusters: Sequence[Hashable]) -> tuple[float, Interval | None, float]:
     """The mean with its interval and p-value, by the sums of the clusters."""
-    import numpy as np
-
     if not len(differences):
         return 0.0, None, 1.0
     mean = float(differences.mean())

@@ -13,6 +13,7 @@ from rageval_spec.calibration.labelled_items import Joined
 from rageval_spec.calibration.measures import CalibrationMeasure, Measuring
 from rageval_spec.calibration.thresholds import deal_folds
 from rageval_spec.data.outcomes import Interval
+from rageval_spec.libraries import np
 from rageval_spec.statistics.intervals import bootstrap_interval
 from rageval_spec.statistics.raters import reliability_curves
 
@@ -113,8 +114,6 @@ def choose_map(joined: Joined, *, resamples: int = 2000, seed: int = 42) -> MapC
     Each fold's values are mapped by the map that is fitted to the other folds. A map is used only if the interval of
     what it takes off the Brier score lies above 0; of two such maps, the one with the lower Brier score.
     """
-    import numpy as np
-
     values, labels = np.array(joined.judged), np.array(joined.labelled)
     if values.min() < 0 or values.max() > 1:
         return MapChoice(None, (), "the judge's values are not all between 0 and 1")
@@ -151,8 +150,6 @@ def _map_outside(
     values: Floats, labels: Floats, folds: object, fit: Callable[[Floats, Floats], reliability_curves.ValueMap | None]
 ) -> Floats | None:
     """Each fold's values, mapped by the map of the other folds; None if there is a fold without one."""
-    import numpy as np
-
     mapped = np.empty_like(values)
     for fold in np.unique(folds):  # type: ignore[call-overload]
         inside = folds == fold

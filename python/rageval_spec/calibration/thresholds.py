@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from rageval_spec.calibration.measures import BETWEEN, CalibrationMeasure, Measuring
 from rageval_spec.data.judge_calibration import CalibrationLabels, Figure, StepBounds
 from rageval_spec.errors import UsageError
+from rageval_spec.libraries import np
 from rageval_spec.statistics.intervals import find_exact_interval, number_clusters
 from rageval_spec.statistics.raters import discrimination, risk_control
 from rageval_spec.wording import format_number
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Floats: TypeAlias = NDArray[np.float64]
@@ -118,8 +118,6 @@ def decide_outside(
     None of a fold is, if no threshold reaches the wanted precision on the others. None if there are fewer questions
     than folds, or a part without one of the classes.
     """
-    import numpy as np
-
     folds = deal_folds(questions, seed)
     if folds is None:
         return None
@@ -196,8 +194,6 @@ def find_bands(asked: StepScores, labels: Sequence[float], wanted: float, seed: 
     Raises:
         UsageError: there are fewer questions than folds.
     """
-    import numpy as np
-
     folds = deal_folds(asked.clusters, seed)
     if folds is None:
         raise UsageError(
@@ -281,8 +277,6 @@ def promise_steps(
         seed: the seed of the draws.
         find_best: whether to look for the best promise if the wanted one cannot be kept, which takes a while.
     """
-    import numpy as np
-
     order = np.random.Generator(np.random.PCG64(seed)).permutation(len(labelled))
     rows = np.array([*{questions[place]: int(place) for place in order}.values()])
     table = np.array([[np.nan if one is None else one for one in row] for row in values])[rows]
@@ -314,8 +308,6 @@ FOLDS = 5
 
 def deal_folds(questions: Sequence[Hashable], seed: int) -> NDArray[np.int64] | None:
     """The fold of each row, from 0: all rows of a question have the same one. None for fewer questions than folds."""
-    import numpy as np
-
     members = number_clusters(questions, len(questions))
     count = int(members.max()) + 1 if len(members) else 0
     if count < FOLDS:

@@ -16,7 +16,7 @@ from rageval_spec.calibration.judge_comparison import Compared, JudgeComparison,
 from rageval_spec.calibration.judge_quality import ENOUGH_LABELS, Calibration, Promise
 from rageval_spec.calibration.measures import CalibrationMeasure, Learning, LearningPoint, Need, Quantity
 from rageval_spec.calibration.reliability import Reliability
-from rageval_spec.drawing.terminal import tabulate
+from rageval_spec.drawing.terminal import Block, tabulate
 from rageval_spec.statistics.raters.label_counts import MOST_LABELS
 from rageval_spec.statistics.raters.reliability_curves import CalibrationError
 from rageval_spec.statistics.raters.risk_control import count_needed
@@ -33,8 +33,6 @@ from rageval_spec.wording import (
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-
-    from rageval_spec.drawing.terminal import Block
 
 
 _POOR = 0.7

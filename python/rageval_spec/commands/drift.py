@@ -16,6 +16,7 @@ from rageval_spec.commands import options as shared
 from rageval_spec.data.samples import Sample
 from rageval_spec.diagnostics import dump_visible, make_visible
 from rageval_spec.errors import BROKEN, GATE_FAILED, PASSED, DataError, UsageError
+from rageval_spec.libraries import np
 from rageval_spec.progress import ProgressDisplay
 from rageval_spec.wording import (
     count_noun,
@@ -256,8 +257,6 @@ def _compare(
     alpha: float,
 ) -> Drift | None:
     """The drift on the anchors that got a value each time; None if these are fewer than half."""
-    import numpy as np
-
     from rageval_spec.statistics.raters.judge_drift import compare_agreement, count_flips
 
     kept = [place for place in range(len(frozen.anchors)) if all(one[place] is not None for one in values)]

@@ -15,6 +15,7 @@ from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import OutputCommand
 from rageval_spec.diagnostics import dump_visible, suggest
 from rageval_spec.errors import PASSED, UsageError
+from rageval_spec.libraries import pl
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -79,8 +80,6 @@ def show(
 
 
 def _choose(query_id: str | None, results: NamedResults, wanted: Filter, against: str | None) -> Shown:
-    import polars as pl
-
     from rageval_spec.commands.results_argument import open_baseline
     from rageval_spec.drawing.cards import build_cards
     from rageval_spec.drawing.question_order import KEY, NoBaselineError, rank_questions
@@ -129,8 +128,6 @@ def _resolve(arguments: Sequence[str], folder: str | None) -> tuple[str | None, 
 
 
 def _require_question(results: NamedResults, query_id: str) -> None:
-    import polars as pl
-
     from rageval_spec.drawing.cards import write_show
 
     evaluation = results.evaluation

@@ -12,8 +12,9 @@ import json
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
+from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.findings import is_supported
 from rageval_spec.data.outcomes import LABEL, Cause, explain_cause
 from rageval_spec.data.tables import SAMPLE_COLUMNS, STEPS, TRUNCATED
@@ -27,15 +28,11 @@ from rageval_spec.drawing.question_order import (
     is_earlier,
     rank_questions,
 )
+from rageval_spec.libraries import pl
 from rageval_spec.plugin.report import RESULTS_FOLDER
 from rageval_spec.recorded.answers_and_steps import load_steps
 from rageval_spec.recorded.messages import MESSAGES, Turn, list_until_question, read_turns
 from rageval_spec.wording import PERCENT, PLAIN, NumberFormat
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from rageval_spec.data.evaluation import Evaluation
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,8 +378,6 @@ def build_cards(
 
     A key is dataset, system and query id; the baseline is as for `build_card`.
     """
-    import polars as pl
-
     wanted = pl.DataFrame(list(keys), schema=dict.fromkeys(KEY, pl.String), orient="row").unique(maintain_order=True)
     base = find_base_values(evaluation, baseline)
     parts = _Parts(
@@ -501,8 +496,6 @@ def _list_absent(groups: Iterable[Sequence[_Row]]) -> set[_Document]:
 
 def _find_texts(evaluation: Evaluation, documents: set[_Document]) -> dict[_Document, str]:
     """The texts of documents that are contexts of any question. Only ids are unfolded: texts would fill the memory."""
-    import polars as pl
-
     if not documents:
         return {}
     schema = dict.fromkeys(("dataset", "context_ids"), pl.String)
@@ -554,8 +547,6 @@ def find_first(evaluation: Evaluation, most: int = MOST) -> dict[Key, str | None
     An error that several questions of a system have is listed with the first of them. Empty for an evaluation of more
     than 200,000 values.
     """
-    import polars as pl
-
     if evaluation.values.height > _MOST_VALUES:
         return {}
     ranked = rank_questions(evaluation).filter(pl.col("is_failed") | (pl.col("badness") > 0))

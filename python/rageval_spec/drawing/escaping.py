@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from rageval_spec.diagnostics import make_visible
-
-if TYPE_CHECKING:
-    import polars as pl
+from rageval_spec.libraries import pl
 
 
 def format_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -57,8 +54,6 @@ IN_ONE_LINE = rf"{_STARTS}|[{_HIDDEN}\n]"
 
 def escape_column(column: pl.Series, escape: Callable[[str], str], pattern: str = IN_ONE_LINE) -> pl.Series:
     """A column of texts, with those escaped that match a pattern of polars; `escape` must leave alone all others."""
-    import polars as pl
-
     found = column.str.contains(pattern).fill_null(False)
     if not found.any():
         return column

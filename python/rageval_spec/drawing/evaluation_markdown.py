@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from rageval_spec import wording
+from rageval_spec.data.evaluation import Comparison, Evaluation, JudgingCost, Overall
+from rageval_spec.data.outcomes import CauseCount, Verdict
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing.cards import list_first
 from rageval_spec.drawing.escaping import escape, format_table, longest_tick_run, quote, quote_cell
@@ -21,10 +22,6 @@ from rageval_spec.drawing.legend import (
 )
 from rageval_spec.drawing.sections import CAUSES, Section, describe_share, list_sections, list_slice_counts
 from rageval_spec.drawing.verdict import describe_headline, share_failures, share_notes, worst_first, worst_outcome
-
-if TYPE_CHECKING:
-    from rageval_spec.data.evaluation import Comparison, Evaluation, JudgingCost, Overall
-    from rageval_spec.data.outcomes import CauseCount, Verdict
 
 SIGNS: dict[Overall | Verdict, str] = {"pass": "✅", "warn": "⚠️", "inconclusive": "❔", "fail": "❌", "error": "❌"}
 _VERDICTS: dict[Overall, str] = {

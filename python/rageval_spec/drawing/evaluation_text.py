@@ -13,7 +13,7 @@ from rageval_spec.drawing.cards import list_first, write_show
 from rageval_spec.drawing.legend import describe_bands, describe_legend, is_improvement, name_band, significance_mark
 from rageval_spec.drawing.question_order import got_no_answer
 from rageval_spec.drawing.sections import Section, list_sections
-from rageval_spec.drawing.terminal import Column, Part, begin_table, chop_name, fit_tables, list_lines
+from rageval_spec.drawing.terminal import Block, Column, Outer, Part, begin_table, chop_name, fit_tables, list_lines
 from rageval_spec.drawing.verdict import (
     MARKS,
     SharedNote,
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from rich.console import Console, JustifyMethod
     from rich.text import Text
-
-    from rageval_spec.drawing.terminal import Block, Outer
 
 _STYLES: dict[Verdict | None, str] = {
     "pass": "green",

@@ -10,8 +10,10 @@ For questions that belong together or count differently, the legend says so.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
+from rageval_spec.data.bands import BandScale
+from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation
+from rageval_spec.data.outcomes import AskedQuestions
 from rageval_spec.statistics.percentiles import ORDER_STATISTICS, read_percentile
 from rageval_spec.statistics.sequential_analysis import BETTING
 from rageval_spec.wording import (
@@ -27,12 +29,6 @@ from rageval_spec.wording import (
     list_choices,
     tell_apart,
 )
-
-if TYPE_CHECKING:
-    from rageval_spec.data.bands import BandScale
-    from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation
-    from rageval_spec.data.outcomes import AskedQuestions
-
 
 SIGNIFICANCE = 0.05
 """Reports mark comparisons whose adjusted p-value is below this."""

@@ -19,18 +19,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from unicodedata import normalize
 
+from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.outcomes import CELL
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from rageval_spec.data.evaluation import Evaluation
-
+from rageval_spec.libraries import pl
 
 KEY = ("dataset", "system", "query_id")
 """The columns that name one question of one system."""
@@ -89,8 +85,6 @@ def rank_questions(
         UsageError: as for `complete_filter`.
         NoBaselineError: `regressed` has nothing to compare with.
     """
-    import polars as pl
-
     wanted = complete_filter(evaluation, wanted or Filter())
     rated = rate_values(evaluation, wanted.metric)
     rows = _list_questions(evaluation, wanted)
@@ -189,8 +183,6 @@ def _list_causes(evaluation: Evaluation) -> list[str] | None:
 
 def _list_questions(evaluation: Evaluation, wanted: Filter) -> pl.LazyFrame:
     """One row for each question of each system: `KEY`, `is_failed`, `place`."""
-    import polars as pl
-
     samples = evaluation.select_samples(*KEY, "error", "status", "slices", "cause")
     columns: list[pl.Expr] = [is_failed(samples).alias("is_failed")]
     columns.append(pl.col("slices") if "slices" in samples.columns else pl.lit(None).alias("slices"))
@@ -213,8 +205,6 @@ def _list_questions(evaluation: Evaluation, wanted: Filter) -> pl.LazyFrame:
 
 def is_failed(samples: pl.DataFrame) -> pl.Expr:
     """Whether a system gave no answer, as an expression for this samples table."""
-    import polars as pl
-
     failed = pl.col("error").is_not_null()
     return failed | pl.col("status").is_in(_NOT_ANSWERED).fill_null(False) if "status" in samples.columns else failed
 
@@ -228,8 +218,6 @@ def got_no_answer(evaluation: Evaluation) -> bool:
 
 def _find_errors(evaluation: Evaluation, wanted: Filter) -> pl.LazyFrame:
     """The questions with a value that is an error: `KEY`, `has_error`."""
-    import polars as pl
-
     failed = evaluation.values.lazy().filter(pl.col("status") == "error")
     if wanted.metric is not None:
         failed = failed.filter(pl.col("metric") == wanted.metric)
@@ -241,8 +229,6 @@ def rate_values(evaluation: Evaluation, metric: str | None = None) -> pl.DataFra
 
     The columns are `dataset, system, metric, query_id, value, best, scale, badness`, the last `(best - value) * scale`.
     """
-    import polars as pl
-
     scored = evaluation.values.filter(pl.col("status") == "scored").select(*CELL, "query_id", "value")
     counted = [metric] if metric is not None else _list_counted(evaluation)
     scored = scored.filter(pl.col("metric").is_in(counted))
@@ -273,8 +259,6 @@ def _list_counted(evaluation: Evaluation) -> list[str]:
 
 def _find_worst(values: pl.DataFrame, wanted: Filter) -> pl.LazyFrame:
     """For each question its worst value: `KEY`, `metric`, `value`, `badness`, `mean_badness`."""
-    import polars as pl
-
     rated = values.lazy()
     if wanted.below is not None:
         rated = rated.filter(pl.col("value") < wanted.below)
@@ -287,8 +271,6 @@ def _find_worst(values: pl.DataFrame, wanted: Filter) -> pl.LazyFrame:
 
 def _keep_fallen(table: pl.DataFrame, rated: pl.DataFrame, base: pl.DataFrame) -> pl.DataFrame:
     """The questions with a value worse than the baseline's, or that failed and had a value, with the largest `fall`."""
-    import polars as pl
-
     both = rated.join(base, on=[*CELL, "query_id"])
     falls = both.with_columns(((pl.col("base") - pl.col("value")) * pl.col("scale")).alias("fall"))
     order = [pl.col("fall").round(_DIGITS_THAT_COUNT), pl.col("badness")]
@@ -303,8 +285,6 @@ def _keep_fallen(table: pl.DataFrame, rated: pl.DataFrame, base: pl.DataFrame) -
 
 
 def _order(evaluation: Evaluation, table: pl.DataFrame, wanted: Filter) -> pl.DataFrame:
-    import polars as pl
-
     datasets = {name: at for at, name in enumerate(evaluation.datasets)}
     place = pl.col("dataset").replace_strict(datasets, default=len(datasets), return_dtype=pl.Int64)
     of_query = pl.col("place").min().over("dataset", "query_id")
@@ -356,8 +336,6 @@ def find_base_values(evaluation: Evaluation, baseline: BaselineValues | None = N
     Without a baseline, each cell has the first of these that has values of it: the baseline of the first gate on its
     metric, the baselines of the other gates in their order, and the first system that has the metric.
     """
-    import polars as pl
-
     if baseline is not None:
         return _find_named(evaluation, baseline)
     found = [table for table in _list_usual(evaluation) if not table.is_empty()]
@@ -384,8 +362,6 @@ def list_baselines(evaluation: Evaluation) -> list[str]:
 
 
 def _find_named(evaluation: Evaluation, baseline: BaselineValues) -> pl.DataFrame:
-    import polars as pl
-
     if baseline.evaluation is None:
         return _find_of_gate(evaluation, baseline.name)
     pairs = match_systems(evaluation.systems, baseline.evaluation.systems)
@@ -398,8 +374,6 @@ def _find_named(evaluation: Evaluation, baseline: BaselineValues) -> pl.DataFram
 
 def _list_usual(evaluation: Evaluation) -> Iterator[pl.DataFrame]:
     """Base values of the baselines of gates and of the first systems, those that go before others first."""
-    import polars as pl
-
     tables = {name: _find_of_gate(evaluation, name) for name in list_baselines(evaluation)}
     first: dict[str, str] = {}
     for gate in evaluation.provenance.spec.get("gates", ()):
@@ -422,8 +396,6 @@ def _find_of_gate(evaluation: Evaluation, name: str) -> pl.DataFrame:
 
 def _find_first_systems(evaluation: Evaluation) -> pl.DataFrame:
     """The values of the first system with each metric on each dataset, once for every other system with the metric."""
-    import polars as pl
-
     place = {system: at for at, system in enumerate(evaluation.systems)}
     cells = _list_cells(evaluation)
     ordered = cells.sort(pl.col("system").replace_strict(place, default=len(place), return_dtype=pl.Int64))
@@ -432,8 +404,6 @@ def _find_first_systems(evaluation: Evaluation) -> pl.DataFrame:
 
 def _pair(evaluation: Evaluation, base: pl.DataFrame, cells: pl.DataFrame) -> pl.DataFrame:
     """The values of the base cells, once for every other cell of the same dataset and metric."""
-    import polars as pl
-
     others = cells.join(base, on=CELL, how="anti", maintain_order="left")
     scored = _list_scored(evaluation).join(base, on=CELL, how="semi", maintain_order="left")
     paired = scored.rename({"system": "against"}).join(others, on=["dataset", "metric"], maintain_order="left")
@@ -445,12 +415,8 @@ def _list_cells(evaluation: Evaluation) -> pl.DataFrame:
 
 
 def _list_scored(evaluation: Evaluation) -> pl.DataFrame:
-    import polars as pl
-
     return evaluation.values.filter(pl.col("status") == "scored").select(*CELL, "query_id", base="value")
 
 
 def _name(table: pl.DataFrame, name: str) -> pl.DataFrame:
-    import polars as pl
-
     return table.select(*CELL, "query_id", "base", pl.lit(name).alias("against"))

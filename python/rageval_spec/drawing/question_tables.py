@@ -8,21 +8,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from importlib.util import find_spec
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
-from rageval_spec.data.tables import ASKED, SAMPLE_COLUMNS, empty_samples
+from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.data.tables import ASKED, empty_samples
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing.escaping import IN_LINES, escape_column
 from rageval_spec.errors import UsageError
+from rageval_spec.libraries import pl
 from rageval_spec.wording import protect_cell
 
-if TYPE_CHECKING:
-    import polars as pl
-
-    from rageval_spec.data.evaluation import Evaluation
-
-
-COLUMNS = tuple(name for _, name in sorted((one.row, one.name) for one in SAMPLE_COLUMNS if one.row is not None))
+COLUMNS = (
+    "dataset",
+    "system",
+    "query_id",
+    "question",
+    "answer",
+    "references",
+    "contexts",
+    "context_ids",
+    "status",
+    "error",
+    "cause",
+    "slices",
+    "columns",
+)
 _KEYS = ("dataset", "system", "query_id")
 _BLOCK = 4096
 
@@ -41,8 +51,6 @@ def list_blocks(evaluation: Evaluation, system: str | None = None) -> Iterator[p
     A metric has a column with its name, and one with its reasons if there are any. Questions without a sample come
     last.
     """
-    import polars as pl
-
     names = (*COLUMNS, ASKED) if any(one.first for one in evaluation.provenance.taken_over) else COLUMNS
     values = _spread(evaluation, system, names)
     columns = empty_samples().select(names)
@@ -62,15 +70,11 @@ def list_blocks(evaluation: Evaluation, system: str | None = None) -> Iterator[p
 
 def gather(blocks: Iterable[pl.DataFrame]) -> pl.DataFrame:
     """One table of all blocks."""
-    import polars as pl
-
     return pl.concat(list(blocks))
 
 
 def flatten(block: pl.DataFrame) -> pl.DataFrame:
     """Rows for a spreadsheet: lists become texts with an item a paragraph, and no text can be a formula."""
-    import polars as pl
-
     texts = [name for name, kind in block.schema.items() if kind in (pl.String, pl.List(pl.String))]
     needing = block.select(_needs_escaping(block, name).alias(name) for name in texts)
     joined = block.with_columns(pl.col(pl.List(pl.String)).list.join("\n\n"))
@@ -80,8 +84,6 @@ def flatten(block: pl.DataFrame) -> pl.DataFrame:
 
 def _needs_escaping(block: pl.DataFrame, name: str) -> pl.Expr:
     """Whether a text of the column does. Texts of lists come again in other rows, so each is searched once."""
-    import polars as pl
-
     column = pl.col(name)
     column = column if block.schema[name] == pl.String else column.explode(empty_as_null=True).unique()
     return column.str.contains(IN_LINES).any()
@@ -95,8 +97,6 @@ def protect_lines(text: str) -> str:
 
 def _spread(evaluation: Evaluation, system: str | None, names: Sequence[str]) -> pl.DataFrame:
     """A row for each question with the values and reasons of all metrics, under names that are not in `names`."""
-    import polars as pl
-
     values = evaluation.values if system is None else evaluation.values.filter(pl.col("system") == system)
     spread = values.select(_KEYS).unique(maintain_order=True)
     for metric in evaluation.metrics:

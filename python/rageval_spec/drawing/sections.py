@@ -12,17 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from rageval_spec import wording
-from rageval_spec.data.evaluation import Comparison
+from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, SliceGap
 from rageval_spec.data.outcomes import Cause, CauseCount, Interval, RankCounts
 from rageval_spec.drawing.legend import WEIGHTED_TITLE
 from rageval_spec.statistics.raters.label_counts import bound_worth
-
-if TYPE_CHECKING:
-    from rageval_spec.data.evaluation import Aggregate, Evaluation, SliceGap
-
 
 _MOST_SLICES = 8
 _MEANINGS: dict[Cause, str] = {

@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    Block: TypeAlias = tuple[str, str] | RenderableType
-    """A line of text, one with its style, or what rich draws. Lines are made visible when they are shown."""
-
+Block: TypeAlias = "tuple[str, str] | RenderableType"
+"""A line of text, one with its style, or what rich draws. Lines are made visible when they are shown."""
 _WIDTH_IN_A_PIPE = 100
 _NARROWEST = 40
 _NAME_WIDTH = 28

@@ -11,19 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from io import BytesIO
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from rageval_spec.data.datasets import Design
+from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.diagnostics import make_json_visible
 from rageval_spec.drawing.escaping import escape_column, is_plain
+from rageval_spec.libraries import pl
 from rageval_spec.plugin import Report, ReportNode
 from rageval_spec.wording import protect_cell
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from rageval_spec.data.datasets import Design
-    from rageval_spec.data.evaluation import Evaluation
-
 
 _TEXTS: Mapping[str, Callable[[str], str]] = {
     **dict.fromkeys(("dataset", "system", "metric", "query_id", "cluster", "reason"), protect_cell),
@@ -57,8 +53,6 @@ class CsvReport(Report[CsvReportNode]):
 
 def _add_design(values: pl.DataFrame, designs: Mapping[str, Design]) -> pl.DataFrame:
     """The values with the columns `cluster` and `weight` of their questions, if any dataset has clusters or weights."""
-    import polars as pl
-
     if not designs:
         return values
     schema, frames = {"query_id": pl.String, "cluster": pl.String, "weight": pl.Float64}, []

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, ClassVar, TypeAlias, get_args
+from typing import ClassVar, TypeAlias, get_args
 
 from rageval_spec.data.evaluation import Evaluation, Overall
+from rageval_spec.data.outcomes import Cell
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.plugin import Report, ReportNode
-
-if TYPE_CHECKING:
-    from rageval_spec.data.outcomes import Cell
 
 _Sample: TypeAlias = tuple[Mapping[str, str], float | None]
 """The labels of a number; None stands for a number that is not known."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from rageval_spec.data.datasets import FINGERPRINTS_KEY
+from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.tables import dump_parquet
 from rageval_spec.plugin import Report, ReportNode
-
-if TYPE_CHECKING:
-    from rageval_spec.data.evaluation import Evaluation
 
 
 class ParquetReportNode(ReportNode):

@@ -17,34 +17,33 @@ from rageval_spec.audit import question_set
 from rageval_spec.audit.audit_findings import Audit
 from rageval_spec.audit.checks import Material, audit_dataset
 from rageval_spec.audit.cleaned_copy import clean, describe
+from rageval_spec.audit.duplicates import Embed
 from rageval_spec.audit.mix_and_size import DIFFICULTY, TYPE, Power, WantedMix, read_values
 from rageval_spec.commands import console
 from rageval_spec.commands.console import PROGRAM
 from rageval_spec.commands.plan import measure_power
 from rageval_spec.commands.results_argument import NamedResults, is_results, open_results
+from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError, RagevalError, UsageError, expand_home
 from rageval_spec.generation.documents import read_documents
 from rageval_spec.generation.question_mix import read_shares
 from rageval_spec.history.evaluation_lookup import PREVIOUS, NoRecordYetError, SearchPlaces, find_record
+from rageval_spec.libraries import np
 from rageval_spec.pipeline.planning.question_selection import queries_to_ask
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins, build_parts
 from rageval_spec.pipeline.results.provenance import find_dataset_origin
 from rageval_spec.plugin import AnswerMetric, Context, Dataset, EmbeddingModel, Metric
 from rageval_spec.plugin.report import RESULTS_FOLDER
+from rageval_spec.progress import ProgressDisplay
 from rageval_spec.runner import STORE
 from rageval_spec.spec import load
+from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.store.store import open_store
 from rageval_spec.wording import list_choices
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
-
-    from rageval_spec.audit.duplicates import Embed
-    from rageval_spec.data.evaluation import Evaluation
-    from rageval_spec.progress import ProgressDisplay
-    from rageval_spec.spec.blocks.spec_node import Spec
 
 
 _SET = "questions"

@@ -11,18 +11,17 @@ from rageval_spec.data import arithmetic
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.errors import UsageError
+from rageval_spec.libraries import np, pl
 from rageval_spec.pipeline.execution.runs import Timing
 from rageval_spec.plugin import Context
 from rageval_spec.plugin.block_names import names_in
 from rageval_spec.spec import Spec
+from rageval_spec.spec.blocks.spec_node import StatisticsNode
 from rageval_spec.statistics.mean_intervals import average_means
 from rageval_spec.statistics.percentiles import Summarized
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
-
-    from rageval_spec.spec.blocks.spec_node import StatisticsNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +165,6 @@ def _compare(
 
 def _weigh(evaluation: Evaluation, system: str, metric: str) -> NDArray[np.float64] | None:
     """The weighted differences from the first system; None if a dataset has no query that is scored for both."""
-    import numpy as np
-    import polars as pl
-
     scored = evaluation.values.filter((pl.col("status") == "scored") & (pl.col("metric") == metric))
     base = scored.filter(pl.col("system") == evaluation.systems[0]).select("dataset", "query_id", base="value")
     own = scored.filter(pl.col("system") == system).join(base, on=["dataset", "query_id"]).sort("query_id")

@@ -22,14 +22,12 @@ from rageval_spec.data.results import dump_results
 from rageval_spec.diagnostics import dump_visible, make_visible
 from rageval_spec.drawing.escaping import escape, format_table, quote_cell
 from rageval_spec.drawing.legend import HIGHER, LOWER, SIGNIFICANCE, describe_unresolved, significance_mark
-from rageval_spec.drawing.terminal import Column, Part, chop_name, fit_tables, list_lines, render_text
+from rageval_spec.drawing.terminal import Block, Column, Part, chop_name, fit_tables, list_lines, render_text
 from rageval_spec.runner import write_report
 from rageval_spec.wording import count_noun, format_interval, format_mean, format_number, format_percent, protect_cell
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from rageval_spec.drawing.terminal import Block
 
 Format = Literal["text", "markdown", "json", "csv"]
 

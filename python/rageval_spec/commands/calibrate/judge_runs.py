@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from rageval_spec import registry, runner
 from rageval_spec.calibration.judge_comparison import Spending, find_spending, list_chat_models
@@ -18,31 +18,28 @@ from rageval_spec.calibration.labelled_items import Answered, Joined, find_clust
 from rageval_spec.calibration.thresholds import StepScores
 from rageval_spec.commands import console
 from rageval_spec.commands.console import PROGRAM
+from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.judge_calibration import CalibrationLabels, Figure, Guaranteed, JudgeCalibration, StepBounds
+from rageval_spec.data.labels import Label, LabelScale
+from rageval_spec.data.samples import Sample
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
 from rageval_spec.history.metric_definitions import read_recorded_spec
 from rageval_spec.judging.calibrated_judge import find_surroundings
 from rageval_spec.judging.composition import assess_or_fail
 from rageval_spec.judging.grade_scores import list_scores
+from rageval_spec.libraries import pl
 from rageval_spec.pipeline.cost_estimate import ExpectedCalls
 from rageval_spec.pipeline.execution.sample_judging import AskedJudge, expect_calls
+from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
+from rageval_spec.plugin import Judge, Node
 from rageval_spec.plugin.block_names import names_in
 from rageval_spec.plugin.judge_identity import digest_criterion, digest_identity, identify_judge
+from rageval_spec.progress import ProgressDisplay
+from rageval_spec.runner import Options, PlannedRun
 from rageval_spec.spec.blocks.gates import NamedMetric
 from rageval_spec.spec.blocks.spec_node import Spec, default_block, default_blocks
 from rageval_spec.wording import count_noun, list_choices
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from rageval_spec.data.evaluation import Evaluation
-    from rageval_spec.data.labels import Label, LabelScale
-    from rageval_spec.data.samples import Sample
-    from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
-    from rageval_spec.plugin import Judge, Node
-    from rageval_spec.progress import ProgressDisplay
-    from rageval_spec.runner import Options, PlannedRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,8 +329,6 @@ def _list_values(evaluation: Evaluation, metric: str) -> pl.DataFrame:
 
     A metric decides some answers itself, such as empty ones; they have no details of a judge.
     """
-    import polars as pl
-
     asked = pl.col("value").is_not_null() | pl.col("details").is_not_null()
     known = asked & pl.col("status").is_in(["scored", "unscorable"])
     return evaluation.values.filter(known, metric=metric).with_columns(pl.col("value").fill_null(0.0))

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rageval_spec.calibration.calibration_records import count_labels
 from rageval_spec.calibration.calibration_report import check_place, draw_risks, write_calibrations
@@ -19,9 +18,10 @@ from rageval_spec.calibration.thresholds import Bands, Control, StepsPromise, co
 from rageval_spec.calibration.verdict_sentences import say_needed
 from rageval_spec.commands.calibrate.judge_runs import Gathered, choose_metric, gather, list_bounds
 from rageval_spec.commands.results_argument import open_results_of
+from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.judge_calibration import CalibrationLabels, Guaranteed, JudgeCalibration, StepBounds
 from rageval_spec.diagnostics import dump_visible, make_visible
-from rageval_spec.drawing.terminal import render_text, tabulate
+from rageval_spec.drawing.terminal import Block, render_text, tabulate
 from rageval_spec.errors import UsageError
 from rageval_spec.judging.composition import describe_saving
 from rageval_spec.pipeline.execution.sample_judging import find_asked, open_parts
@@ -31,10 +31,6 @@ from rageval_spec.runner import STORE
 from rageval_spec.spec import load
 from rageval_spec.statistics.raters.risk_control import send_through_stages, send_through_steps
 from rageval_spec.wording import count_noun, format_interval, format_number, format_percent
-
-if TYPE_CHECKING:
-    from rageval_spec.data.evaluation import Evaluation
-    from rageval_spec.drawing.terminal import Block
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from rageval_spec.commands.compare.comparison_text import describe_difference, describe_value, show_interval
 from rageval_spec.commands.compare.metric_changes import MetricChange, compare_metrics, list_differences
 from rageval_spec.commands.compare.question_changes import KINDS, QuestionChange, find_changes
+from rageval_spec.commands.results_argument import NamedResults
+from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, JudgingCost
+from rageval_spec.data.outcomes import Cell, GateOutcome
 from rageval_spec.drawing.card_text import format_change, shorten
 from rageval_spec.drawing.escaping import escape, format_table, quote, quote_cell
 from rageval_spec.drawing.evaluation_markdown import SIGNS, describe_provenance, tabulate_slices
@@ -36,12 +38,6 @@ from rageval_spec.wording import (
     tell_apart,
     tell_means_apart,
 )
-
-if TYPE_CHECKING:
-    from rageval_spec.commands.results_argument import NamedResults
-    from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, JudgingCost
-    from rageval_spec.data.outcomes import Cell, GateOutcome
-
 
 LONGEST = 60_000
 """Characters of a comment; GitHub refuses comments of more than 65,536."""

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Literal
 
 from rageval_spec.commands.compare.metric_changes import MetricChange
 from rageval_spec.commands.compare.question_changes import Compared, Kind, QuestionChange, QuestionChanges
+from rageval_spec.data.evaluation import Comparison, Evaluation
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing import legend
 from rageval_spec.drawing.card_text import draw_line, format_change, indent, shorten
 from rageval_spec.drawing.escaping import escape, format_table, quote_cell
-from rageval_spec.drawing.terminal import begin_table
+from rageval_spec.drawing.terminal import Block, begin_table
 from rageval_spec.wording import (
     ADJUSTED,
     UNRESOLVABLE,
@@ -37,9 +38,6 @@ from rageval_spec.wording import (
 if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
-
-    from rageval_spec.data.evaluation import Comparison, Evaluation
-    from rageval_spec.drawing.terminal import Block
 
 
 SIGNS: dict[Kind, str] = {"broken": "✗", "fixed": "✓", "worse": "−", "better": "+", "changed": "~"}

@@ -8,24 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from rageval_spec.data.datasets import Fingerprint
+from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation
 from rageval_spec.data.labels import find_ends
 from rageval_spec.data.outcomes import LABEL, has_unnamed
 from rageval_spec.drawing.question_order import match_systems
 from rageval_spec.history.comparability import Comparability, describe_changes, describe_overlap, describe_unknown
 from rageval_spec.history.metric_definitions import read_ranges
 from rageval_spec.history.saved_evaluations import list_setting_changes
+from rageval_spec.libraries import pl
 from rageval_spec.spec.blocks.spec_node import StatisticsNode
 from rageval_spec.statistics.aggregation import PairedTests, adjust_table, compare_evaluations, is_percentile
 from rageval_spec.statistics.mean_intervals import ValueRange
 from rageval_spec.wording import list_names
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +117,6 @@ def _list_gated(evaluation: Evaluation, found: Sequence[Comparison]) -> list[Com
 
 def _rename(values: pl.DataFrame, systems: dict[str, str]) -> pl.DataFrame:
     """The earlier values, with each system under the name of the later one; others are left out."""
-    import polars as pl
-
     names = {before: now for now, before in systems.items()}
     known = values.filter(pl.col("system").is_in(list(names)))
     return known.with_columns(pl.col("system").replace(names))

@@ -17,19 +17,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from rageval_spec.commands.compare.metric_changes import MetricChange, list_edited_parts
+from rageval_spec.commands.results_argument import NamedResults
+from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.outcomes import CELL
 from rageval_spec.drawing import question_order
 from rageval_spec.history.comparability import find_edits
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from rageval_spec.commands.results_argument import NamedResults
-    from rageval_spec.data.evaluation import Evaluation
-
+from rageval_spec.libraries import pl
 
 Kind: TypeAlias = Literal["broken", "fixed", "worse", "better", "changed"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -99,16 +95,12 @@ def find_changes(evaluation: Evaluation, earlier: Evaluation, wanted: question_o
 
 
 def _take(table: pl.DataFrame, kind: Kind, limit: int | None) -> Sequence[dict[str, Any]]:
-    import polars as pl
-
     rows = table.filter(pl.col("kind") == kind)
     return (rows if limit is None else rows.head(limit)).to_dicts()
 
 
 def _list_shared(evaluation: Evaluation, earlier: Evaluation, wanted: question_order.Filter) -> pl.DataFrame:
     """The questions that are the same in both: `KEY`, whether each side failed, and whether the answer is another."""
-    import polars as pl
-
     now = _list_answers(evaluation, {system: system for system in evaluation.systems})
     before = _list_answers(
         earlier, {old: new for new, old in question_order.match_systems(evaluation.systems, earlier.systems).items()}
@@ -125,8 +117,6 @@ def _list_shared(evaluation: Evaluation, earlier: Evaluation, wanted: question_o
 
 def _list_changed(evaluation: Evaluation, earlier: Evaluation) -> pl.DataFrame:
     """`dataset, query_id` of the questions with another text: their answers are answers to something else."""
-    import polars as pl
-
     edits = find_edits(evaluation, earlier)
     changed = [(dataset, query_id) for dataset, found in edits.items() for query_id in sorted(found.changed)]
     return pl.DataFrame(changed, schema=dict.fromkeys(("dataset", "query_id"), pl.String), orient="row")
@@ -134,8 +124,6 @@ def _list_changed(evaluation: Evaluation, earlier: Evaluation) -> pl.DataFrame:
 
 def _list_answers(evaluation: Evaluation, names: Mapping[str, str]) -> pl.DataFrame:
     """Every question of the named systems, under their new names: `KEY`, `failed`, `answer`."""
-    import polars as pl
-
     known = evaluation.select_samples(*question_order.KEY, "error", "status", "answer")
     samples = known.select(*question_order.KEY, question_order.is_failed(known).alias("failed"), "answer")
     valued = evaluation.values.select(question_order.KEY).unique(maintain_order=True)
@@ -147,8 +135,6 @@ def _list_answers(evaluation: Evaluation, names: Mapping[str, str]) -> pl.DataFr
 
 def _find_largest(evaluation: Evaluation, earlier: Evaluation, wanted: question_order.Filter) -> pl.DataFrame:
     """The change that decides for each question: `KEY`, `metric`, `before`, `after`, `fall`, `crosses`."""
-    import polars as pl
-
     both = question_order.rate_values(evaluation, wanted.metric).join(
         question_order.find_base_values(evaluation, question_order.BaselineValues("before", earlier)),
         on=[*CELL, "query_id"],
@@ -169,8 +155,6 @@ def _find_largest(evaluation: Evaluation, earlier: Evaluation, wanted: question_
 
 def _classify(table: pl.DataFrame) -> pl.DataFrame:
     """The table with `kind` (null for a question without a change) and `size`."""
-    import polars as pl
-
     failed, before = pl.col("failed"), pl.col("failed_before")
     worse = pl.col("fall") > 0
     kind = (
@@ -219,8 +203,6 @@ def _describe(
 
 
 def _find_texts(evaluation: Evaluation, keys: Sequence[tuple[str, str, str]]) -> dict[tuple[str, ...], dict[str, Any]]:
-    import polars as pl
-
     wanted = pl.DataFrame(keys, schema=dict.fromkeys(question_order.KEY, pl.String), orient="row")
     rows = evaluation.find_samples(wanted)
     rows = rows.select(

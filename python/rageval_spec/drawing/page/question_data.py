@@ -13,21 +13,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.outcomes import LABEL
-from rageval_spec.data.tables import SAMPLE_COLUMNS, STEPS, TRUNCATED, empty_samples, explode_contexts
+from rageval_spec.data.tables import STEPS, TRUNCATED, empty_samples, explode_contexts
+from rageval_spec.data.traces import Step
 from rageval_spec.drawing.cards import find_first
 from rageval_spec.drawing.html_shell import dump_json
 from rageval_spec.drawing.question_order import find_base_values, is_earlier, list_baselines
+from rageval_spec.libraries import pl
 from rageval_spec.recorded.answers_and_steps import load_steps
 from rageval_spec.recorded.messages import MESSAGES, list_until_question, read_turns, write_turn
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from rageval_spec.data.evaluation import Evaluation
-    from rageval_spec.data.traces import Step
 
 
 def separate_history(questions: pl.DataFrame) -> pl.DataFrame:
@@ -35,8 +32,6 @@ def separate_history(questions: pl.DataFrame) -> pl.DataFrame:
 
     The table stays as it is if no question has a conversation.
     """
-    import polars as pl
-
     columns = questions["columns"]
     if not columns.str.contains(f'"{MESSAGES}":', literal=True).any():
         return questions
@@ -47,8 +42,6 @@ def separate_history(questions: pl.DataFrame) -> pl.DataFrame:
 
 def summarize_steps(samples: pl.DataFrame) -> pl.DataFrame:
     """The samples with each step as its kind, its call and what it gave. No column if no sample has steps."""
-    import polars as pl
-
     if samples[STEPS].null_count() == samples.height:
         return samples.drop(STEPS)
     told = [None if text is None else json.dumps([_tell(step) for step in load_steps(text)]) for text in samples[STEPS]]
@@ -97,15 +90,11 @@ class Documents:
 
     def list_starts(self) -> list[int]:
         """The number of the first document of each part."""
-        import polars as pl
-
         starts: list[int] = self.known.filter(pl.col("part").is_first_distinct()).get_column("document").to_list()
         return starts
 
     def split(self, blocks: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
         """The documents of the numbered samples, in parts of about a million characters: `document, doc_id, text`."""
-        import polars as pl
-
         waiting: list[pl.DataFrame] = []
         place = number = 0
         for block in blocks:
@@ -129,8 +118,6 @@ def number_documents(blocks: Iterable[pl.DataFrame]) -> tuple[Documents, pl.Data
     text and an id has no number. In `relevant`, `document` is the number of the judged document; None if no system
     retrieved it, because its text is then not known.
     """
-    import polars as pl
-
     contexts, others, count = [], [], 0
     for block in blocks:
         rows = block.with_row_index("row", count)
@@ -161,16 +148,12 @@ def align_rows(lists: pl.DataFrame, height: int) -> pl.Series:
 
     The column can then stand beside those of a large table, which a join would copy.
     """
-    import polars as pl
-
     rows = pl.select(row=pl.int_range(height, dtype=pl.UInt32))
     return rows.join(lists, on="row", how="left", maintain_order="left").to_series(1)
 
 
 def _refer_to_judged(rows: pl.DataFrame, documents: pl.DataFrame) -> pl.DataFrame:
     """The rows with the number of each judged document in `relevant`, a list of `{doc_id, relevance, document}`."""
-    import polars as pl
-
     known = documents.filter(pl.col("doc_id").is_not_null()).unique("doc_id", keep="first").select("doc_id", "document")
     numbered = rows.select("relevant").with_row_index("row")
     judged = numbered.filter(pl.col("relevant").list.len() > 0).explode("relevant")
@@ -239,8 +222,6 @@ class QuestionData:
 
     def describe(self, evaluation: Evaluation) -> dict[str, Any]:
         """The columns that the list of questions needs: ids, texts, slices, causes, failures and values."""
-        import polars as pl
-
         datasets = {name: number for number, name in enumerate(evaluation.datasets)}
         names = list(dict.fromkeys(self.keys.get_column("slices").explode(empty_as_null=True).drop_nulls().to_list()))
         places = {name: number for number, name in enumerate(names)}
@@ -281,8 +262,6 @@ class QuestionData:
 
         Without a gate on a baseline no cell has a `base`, and the page compares with the first system.
         """
-        import polars as pl
-
         base = find_base_values(evaluation) if list_baselines(evaluation) else None
         shown = self.values.select("question", "value", "status", "cell", told=pl.col("details").is_not_null())
         rows = shown.partition_by("cell", include_key=False, as_dict=True)
@@ -297,8 +276,6 @@ class QuestionData:
 
     def _describe_base(self, rows: pl.DataFrame, evaluation: Evaluation) -> dict[str, Any] | None:
         """What one cell is compared with; an earlier evaluation, if it has values of only some of the datasets."""
-        import polars as pl
-
         if rows.is_empty():
             return None
         names = rows.get_column("against").unique(maintain_order=True).to_list()
@@ -333,8 +310,6 @@ class QuestionData:
 
     def blocks(self) -> Iterator[bytes]:
         """The cards of `BLOCK` questions each, as JSON: questions, samples and what judges told."""
-        import polars as pl
-
         samples = self.samples.select(_OF_SAMPLE)
         samples = samples.drop(name for name in _LATER if samples[name].is_null().all())
         rows = _Places(
@@ -357,8 +332,6 @@ class QuestionData:
 
         No columns without earlier answers.
         """
-        import polars as pl
-
         if self.earlier.is_empty():
             return samples
         known = samples.join(self.earlier, on=["question", "system"], how="left", maintain_order="left")
@@ -377,8 +350,6 @@ class _Places:
 
     def __init__(self, rows: pl.DataFrame) -> None:
         """Sort the rows by `question`, then by their other columns; `is_known` says whether a row is wanted at all."""
-        import polars as pl
-
         wanted = rows.with_row_index("row").filter("is_known").drop("is_known")
         ordered = wanted.sort(pl.exclude("row"), maintain_order=True)
         self._questions, self._rows = ordered.get_column("question"), ordered.get_column("row")
@@ -391,15 +362,11 @@ class _Places:
 
 def _take(table: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
     """Some rows of a table, by number; a row of nulls for null."""
-    import polars as pl
-
     return table.select(pl.all().gather(rows))
 
 
 def collect_questions(evaluation: Evaluation) -> QuestionData:
     """The questions of an evaluation, those of its samples and those that only have values."""
-    import polars as pl
-
     documents, samples = number_documents(list_samples(evaluation))
     values = _complete_values(evaluation.values)
     keys = _list_keys(evaluation.datasets, samples, values)
@@ -414,8 +381,6 @@ def collect_questions(evaluation: Evaluation) -> QuestionData:
 
 def _number_earlier(evaluation: Evaluation, number: pl.DataFrame) -> pl.DataFrame:
     """The earlier answer of each system to each question, of the first baseline of the gates that has one."""
-    import polars as pl
-
     systems = pl.DataFrame({"system": evaluation.systems}).with_row_index("of")
     answers = evaluation.base_answers.unique(["dataset", "system", "query_id"], keep="first", maintain_order=True)
     known = answers.join(number, on=_KEY).join(systems, on="system")
@@ -437,8 +402,6 @@ def list_samples(evaluation: Evaluation) -> Iterator[pl.DataFrame]:
 
 def _complete(samples: pl.DataFrame) -> pl.DataFrame:
     """The samples with all columns that the page reads; tables of earlier versions lack some."""
-    import polars as pl
-
     empty: dict[str, pl.Expr] = {
         "scores": pl.lit(None, pl.List(pl.Float64)),
         "columns": pl.lit(None, pl.String),
@@ -451,8 +414,6 @@ def _complete(samples: pl.DataFrame) -> pl.DataFrame:
 
 
 def _complete_values(values: pl.DataFrame) -> pl.DataFrame:
-    import polars as pl
-
     if "details" not in values.columns:
         values = values.with_columns(details=pl.lit(None, pl.String))
     if LABEL in values.columns:
@@ -464,8 +425,6 @@ def _complete_values(values: pl.DataFrame) -> pl.DataFrame:
 
 def _list_keys(datasets: Sequence[str], samples: pl.DataFrame, values: pl.DataFrame) -> pl.DataFrame:
     """Each question once, in the order of the datasets, then in that of the samples, then in that of the values."""
-    import polars as pl
-
     known = samples.select(_KEY).with_row_index("row").unique(_KEY, keep="first", maintain_order=True)
     others = values.select(_KEY).unique(maintain_order=True).join(known, on=_KEY, how="anti", maintain_order="left")
     places = {name: place for place, name in enumerate(datasets)}
@@ -479,8 +438,6 @@ def _number_cells(
     evaluation: Evaluation, values: pl.DataFrame, number: pl.DataFrame
 ) -> tuple[tuple[tuple[int, int], ...], pl.DataFrame]:
     """The cells that have values, and the values with the numbers of their question and cell."""
-    import polars as pl
-
     systems = {name: place for place, name in enumerate(evaluation.systems)}
     metrics = {name: place for place, name in enumerate(evaluation.metrics)}
     system, metric = (
@@ -503,8 +460,6 @@ def _drop_unknown(values: pl.DataFrame) -> pl.DataFrame:
 
 def _group_causes(samples: pl.DataFrame) -> dict[str, dict[str, list[int]]]:
     """By system, the questions of each cause."""
-    import polars as pl
-
     causes: dict[str, dict[str, list[int]]] = {}
     for (system, cause), rows in _split(samples.filter(pl.col("cause").is_not_null()), "system", "cause"):
         causes.setdefault(str(system), {})[cause] = rows.get_column("question").to_list()
