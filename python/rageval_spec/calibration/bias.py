@@ -298,13 +298,7 @@ def _size(effect: Effect) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Biases:
-    """What is known of a judge's biases.
-
-    Attributes:
-        found: one for each property that could be compared.
-        left_out: the other properties, and why.
-        reason: why nothing could be compared; None if something was.
-    """
+    """The biases that could be compared, the properties that could not, and why there are none."""
 
     found: tuple[Bias, ...] = ()
     left_out: tuple[LeftOut, ...] = field(default=())

@@ -78,14 +78,9 @@ _LOWER_IS_BETTER = frozenset({"mae"})
 
 @dataclass(frozen=True, slots=True)
 class JudgeRow:
-    """One judge beside the others, on the items that all of them scored.
+    """One judge beside the others, on the items that all of them scored, with what it took.
 
-    Attributes:
-        metric: the metric that asks the judge.
-        judge: the judge's name; None if it is not known.
-        measures: AUROC, kappa with people (on questions held out), mean absolute error and bias; those that are
-            defined.
-        spending: what it took.
+    The measures are AUROC, kappa with people (on questions held out), mean absolute error and bias, if defined.
     """
 
     metric: str
@@ -100,14 +95,9 @@ class JudgeRow:
 
 @dataclass(frozen=True, slots=True)
 class JudgeDifference:
-    """A paired test of two judges by one measure.
+    """A paired test of the judges of two metrics by one measure: that of the first less that of the second.
 
-    Attributes:
-        first, second: the metrics that ask them.
-        measure: what is compared.
-        difference: that of the first less that of the second.
-        interval: its interval.
-        p_value, p_adjusted: that it is 0; adjusted by Holm's correction for all pairs of judges by this measure.
+    The p-value is that it is 0, adjusted by Holm's correction for all pairs of judges by this measure.
     """
 
     first: str
@@ -128,13 +118,7 @@ class JudgeDifference:
 
 @dataclass(frozen=True, slots=True)
 class JudgeComparison:
-    """Several judges on the same labelled items.
-
-    Attributes:
-        items: the number of items that all of them scored.
-        rows: the judges.
-        differences: each pair of them by each measure.
-    """
+    """Several judges on the labelled items that all of them scored, with each pair of them by each measure."""
 
     items: int
     rows: tuple[JudgeRow, ...]

@@ -199,15 +199,9 @@ FEWEST = 10
 
 @dataclass(frozen=True, slots=True)
 class SliceCalibration:
-    """What a judge's values are worth on a part of the labelled items.
+    """What a judge's values are worth on a part of the labelled items: the means of values and labels, bias and AUROC.
 
-    Attributes:
-        kind: whether it is a dataset, a system or a slice.
-        name: its name: `topic=billing`.
-        items: its labelled items.
-        judged, labelled: the mean of the judge's values, and of the labels.
-        bias: how much more generous the judge is than people; None with fewer than ten items.
-        auroc: how well the values tell yes from no; None with fewer than ten items, or if only one of them is there.
+    Bias and AUROC are None with fewer than ten items, and AUROC if only yes or only no is there.
     """
 
     kind: Kind

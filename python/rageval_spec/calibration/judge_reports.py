@@ -37,14 +37,10 @@ from rageval_spec.history.metric_definitions import read_ranges, read_recorded_s
 
 @dataclass(frozen=True, slots=True)
 class CalibrationValues:
-    """Values for a calibration.
+    """Results, what of them is calibrated with which labels, and the metrics that are known.
 
-    Attributes:
-        evaluation: the results.
-        chosen: what is calibrated with which labels.
-        known: the metrics.
-        spending: what the judges that are compared took, by metric.
-        others: the criteria of labels that no metric is about, with the number of their labels.
+    `spending` is what the judges that are compared took, by metric; `others` the number of labels of each criterion
+    that no metric is about.
     """
 
     evaluation: Evaluation

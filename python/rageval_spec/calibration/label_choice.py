@@ -29,15 +29,9 @@ _PRECISION = re.compile(r"precision *(?:>=|≥) *([0-9]*\.?[0-9]+)( *%)?")
 
 @dataclass(frozen=True, slots=True)
 class CalibrationSettings:
-    """What a user wants to know.
+    """What a user wants to know: the labels' scale, what thresholds are the best by, and the width of intervals.
 
-    Attributes:
-        scale: the labels' worst and best.
-        criterion: what thresholds are the best by.
-        width: the width of the intervals for which labels are planned.
-        limit: the largest share of wrong answers to promise; None for no promise.
-        confidence: the probability with which the promise must be kept.
-        details: whether to show all tables.
+    `limit` is the largest share of wrong answers to promise with a confidence; None for no promise.
     """
 
     scale: LabelScale | None
@@ -117,13 +111,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class CalibratedCriterion:
-    """What is calibrated with the labels of one criterion.
-
-    Attributes:
-        labels: the labels.
-        shown: the metrics that are shown in full.
-        compared: the metrics that are compared with one another; none if there are not several.
-    """
+    """The labels of one criterion, the metrics that are shown in full, and those that are compared, if several are."""
 
     labels: Sequence[Label]
     shown: Sequence[str]

@@ -171,14 +171,7 @@ class LearningPoint:
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """What more labels would bring.
-
-    Attributes:
-        width: the wanted width.
-        rows: the number of judged answers, which is the most that can be labelled.
-        needs: the labels that each interval needs.
-        curve: how widths shrink with labels.
-    """
+    """What more labels would bring, of `rows` judged answers: what a wanted width needs, and how widths shrink."""
 
     width: float
     rows: int

@@ -95,12 +95,9 @@ class MapTrial:
 
 @dataclass(frozen=True, slots=True)
 class MapChoice:
-    """The map to use.
+    """The map to use, fitted to all labels; or why the values are best left as they are.
 
-    Attributes:
-        chosen: the map, fitted to all labels; None if the values are best left as they are.
-        trials: the values as they are, and each map, on questions held out; empty if that cannot be tried.
-        reason: why there is no map; None if there is one.
+    The trials are the values as they are, and each map, on questions held out; empty if that cannot be tried.
     """
 
     chosen: reliability_curves.ValueMap | None

@@ -57,13 +57,7 @@ class ThresholdCriterion:
 
 @dataclass(frozen=True, slots=True)
 class BestThreshold:
-    """Where to draw the line.
-
-    Attributes:
-        criterion: what it is the best by: `youden`, `f1`, `precision>=0.95`.
-        threshold: values from it on are taken as yes; None if no threshold reaches the wanted precision.
-        reason: why there is none.
-    """
+    """The value from which on an answer is a yes, and what it is the best by; or why no threshold is precise enough."""
 
     criterion: str
     threshold: float | None
@@ -160,13 +154,9 @@ class StepScores:
 
 @dataclass(frozen=True)
 class Bands:
-    """Where the steps of a cascade decide by themselves.
+    """Where the steps of a cascade but the last decide by themselves with the wanted agreement.
 
-    Attributes:
-        wanted: the agreement that was wanted.
-        items: the answers.
-        steps: one for each step but the last.
-        spared: the places of the answers about which the last step need not be asked.
+    `spared` are the places of the answers about which the last step need not be asked.
     """
 
     wanted: float

@@ -52,13 +52,7 @@ _OF_SPECS = ("datasets:", "systems:", "metrics:")
 
 @dataclass(frozen=True)
 class Subject:
-    """What is audited.
-
-    Attributes:
-        name: the name of the spec, or of the file.
-        datasets: the datasets by name.
-        spec, parts: the spec and its plugins; None for a dataset without a spec.
-    """
+    """What is audited: a spec with its plugins, or a dataset of a file, which has neither."""
 
     name: str
     datasets: Mapping[str, Dataset[Any]]

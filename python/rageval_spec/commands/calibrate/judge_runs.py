@@ -44,13 +44,9 @@ from rageval_spec.wording import count_noun, list_choices
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """How a spec is run for a calibration.
+    """How a spec is run for a calibration; without a store of its own, in the one next to the spec.
 
-    Attributes:
-        overrides: values that replace those of the spec: `limits.max_cost=2`.
-        store: the folder of the store; None for the one next to the spec.
-        no_store: store nothing, and use nothing that is stored.
-        everything: score all questions, even if that costs something; else only the labelled ones are then scored.
+    With `everything`, all questions are scored, even if that costs something; else only the labelled ones are then.
     """
 
     overrides: Sequence[str] = ()
@@ -209,15 +205,7 @@ def choose_metric(parts: SpecPlugins, metrics: Sequence[str], kinds: Sequence[st
 
 @dataclass(frozen=True)
 class Gathered:
-    """A judge of several steps, and the answers that they are asked about.
-
-    Attributes:
-        asked: the judge, and what its metric asks.
-        items: the answers, in the order of the labels if there are any.
-        samples: the texts of each answer.
-        joined: the labels; None if there are none.
-        together: the cluster of each question that belongs together with others, by dataset and query.
-    """
+    """A judge of several steps, and the answers that they are asked about, in the order of labels if there are any."""
 
     asked: AskedJudge
     parts: SpecPlugins

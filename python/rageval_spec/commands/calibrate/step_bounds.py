@@ -35,15 +35,7 @@ from rageval_spec.wording import count_noun, format_interval, format_number, for
 
 @dataclass(frozen=True)
 class StepsFound:
-    """The bounds of a cascade's steps.
-
-    Attributes:
-        judge, metric: their names.
-        steps: the names of the steps, in order.
-        labelled: the labels, which are people's or the last step's decisions.
-        bands: the bounds and how they do.
-        saving: the calls that the last step is spared, in words; "" if it makes none.
-    """
+    """The bounds of a cascade's steps, by labels or by its last step; `saving` is "" if that makes no calls."""
 
     judge: str
     metric: str
@@ -167,14 +159,7 @@ _HIGHEST = 1.0
 
 @dataclass(frozen=True)
 class PromiseFound:
-    """A promise of a judge of several steps.
-
-    Attributes:
-        steps: the names of the steps or stages, in order.
-        lows: up to which score each step of a cascade says no; empty for a waterfall.
-        limit, confidence: what was asked for.
-        found: what can be promised.
-    """
+    """A promise of a judge of several steps; up to `lows`, each step of a cascade says no. A waterfall has none."""
 
     judge: str
     metric: str

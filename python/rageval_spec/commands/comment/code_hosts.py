@@ -138,11 +138,7 @@ _HINTS = {
 
 
 class ApiError(TryError):
-    """A request that failed. Its text has the URL and the status, and no secret.
-
-    Attributes:
-        status: the status of the reply; None if none came.
-    """
+    """A request that failed. Its text has the URL and no secret; without a reply, the status is None."""
 
     def __init__(self, message: str, status: int | None, *, is_temporary: bool, wait: float | None) -> None:
         """Keep what is known about the failure."""
@@ -257,13 +253,7 @@ _REPOSITORIES: Mapping[Host, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """A pull request (a merge request on GitLab) and the token that may comment on it.
-
-    Attributes:
-        api: the base URL of the API.
-        repository: `owner/name`, or GitLab's number or path of a project.
-        number: the number of the pull request.
-    """
+    """A pull request (a merge request on GitLab) in a repository, and the token that may comment on it."""
 
     host: Host
     api: str

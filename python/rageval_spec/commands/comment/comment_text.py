@@ -320,11 +320,7 @@ _NEW_BLOCK = 2
 class Part:
     """A part of a comment; all texts are Markdown.
 
-    Attributes:
-        title: its heading, or the line that unfolds it; "" for neither.
-        rows: the rows of a table with `header`; lines if there is no header.
-        before, after: text above and below the rows.
-        is_folded: whether a reader must unfold it.
+    The title unfolds it, if it is folded. The rows are lines if there is no header.
     """
 
     title: str = ""

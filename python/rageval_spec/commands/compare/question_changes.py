@@ -64,12 +64,9 @@ class QuestionChange:
 
 @dataclass(frozen=True, slots=True)
 class QuestionChanges:
-    """The questions that changed.
+    """The questions that changed, the largest changes first, kind by kind, and how many there are of each kind.
 
-    Attributes:
-        shown: the largest changes first, kind by kind in the order of `KINDS`.
-        counts: the number of questions of each kind.
-        shared: the number of questions of each system that are the same in both evaluations.
+    `shared` is the number of questions of each system that are the same in both evaluations.
     """
 
     shown: tuple[QuestionChange, ...]
@@ -218,14 +215,7 @@ def _holds_answer(text: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True)
 class Compared:
-    """What changed from one evaluation to another.
-
-    Attributes:
-        before, after: the evaluations.
-        differences: what else differs, one sentence each.
-        metrics: the numbers of both.
-        questions: the questions that changed.
-    """
+    """What changed from one evaluation to another; `differences` says in sentences what else differs."""
 
     before: NamedResults
     after: NamedResults
