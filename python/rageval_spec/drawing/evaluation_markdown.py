@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rageval_spec import wording
-from rageval_spec.data.evaluation import Comparison, Evaluation, JudgingCost, Overall
+from rageval_spec.data.evaluation import Aggregate, Evaluation, JudgingCost, Overall
 from rageval_spec.data.outcomes import CauseCount, Verdict
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing.cards import list_first
@@ -43,7 +43,11 @@ _LONGEST = 60_000
 
 def draw_evaluation(evaluation: Evaluation, digits: int) -> str:
     """Markdown text. Its first line is an HTML comment by which a bot finds its earlier report."""
-    blocks = [_heading(evaluation), *_gate_table(evaluation), *_warnings(evaluation)]
+    gates = [gate for gate in worst_first(evaluation.gates) if gate.outcome != "pass"]
+    warnings = [note for note in share_notes(evaluation) if note.level == "warning"]
+    blocks = [_heading(evaluation)]
+    blocks += [_list(f"{SIGNS[gate.outcome]} {escape(gate.reason)}" for gate in gates)] if gates else []
+    blocks += [_list(f"{SIGNS['warn']} {escape(str(note))}" for note in warnings)] if warnings else []
     for dataset in evaluation.datasets:
         blocks += _results(evaluation, dataset, digits)
     blocks += [_section(section) for section in list_sections(evaluation, digits) if section.rows]
@@ -58,28 +62,11 @@ def draw_evaluation(evaluation: Evaluation, digits: int) -> str:
 def _heading(evaluation: Evaluation) -> str:
     marker = re.sub(r"[^\w.]+", "-", evaluation.name).strip("-")
     verdict = f"{SIGNS[evaluation.verdict]} {quote(evaluation.name)} {_VERDICTS[evaluation.verdict]}"
-    failures = "".join(f"\n- ❌ {escape(failure)}" for failure in share_failures(evaluation))
     headline = describe_headline(evaluation)
-    told = f"**{headline.title}:** {escape(f'{headline.summary}.')}" + (
-        f" {escape(headline.reason)}" if headline.reason else ""
-    )
-    told += "".join(f"\n\n{escape(sentence)}" for sentence in headline.taken_over)
-    told += f"\n{failures}" if failures else ""
-    return f"<!-- rageval-spec: {marker} -->\n## {verdict}\n\n{told}"
-
-
-def _gate_table(evaluation: Evaluation) -> Iterator[str]:
-    """The gates that did not pass; passed gates are in the details."""
-    gates = [gate for gate in worst_first(evaluation.gates) if gate.outcome != "pass"]
-    if gates:
-        yield "\n".join(f"- {SIGNS[gate.outcome]} {escape(gate.reason)}" for gate in gates)
-
-
-def _warnings(evaluation: Evaluation) -> Iterator[str]:
-    """The warnings; other notes are in the details."""
-    warnings = [note for note in share_notes(evaluation) if note.level == "warning"]
-    if warnings:
-        yield "\n".join(f"- {SIGNS['warn']} {escape(str(note))}" for note in warnings)
+    reason = f" {escape(headline.reason)}" if headline.reason else ""
+    failures = _list(f"{SIGNS['error']} {escape(failure)}" for failure in share_failures(evaluation))
+    told = (f"**{headline.title}:** {escape(f'{headline.summary}.')}{reason}", *map(escape, headline.taken_over))
+    return "\n\n".join(filter(None, (f"<!-- rageval-spec: {marker} -->\n## {verdict}", *told, failures)))
 
 
 def _results(evaluation: Evaluation, dataset: str, digits: int) -> Iterator[str]:
@@ -101,10 +88,10 @@ def _cell(evaluation: Evaluation, dataset: str, system: str, metric: str, digits
     if cell is None:
         return ""
     outcome = worst_outcome(evaluation.outcomes(dataset, system, metric))
-    shown = wording.find_format(evaluation, metric)
+    mean, interval = _describe_mean(evaluation, cell, digits)
     parts = [
-        f"**{wording.format_mean(cell, digits, shown)}**",
-        wording.format_interval(cell.interval, digits, shown.number).replace("[", "\\["),
+        f"**{mean}**",
+        interval,
         escape(name_band(evaluation, cell)),
         significance_mark(evaluation.comparison(dataset, system, metric)),
         SIGNS[outcome] if outcome else "",
@@ -133,24 +120,21 @@ def tabulate_slices(evaluation: Evaluation, digits: int) -> Iterator[tuple[str, 
         slices = [one for one in evaluation.slices if one.dataset == dataset]
         cells = {(a.system, a.metric): None for one in slices for a in one.aggregates}
         header = ["slice", "queries", *(f"{quote_cell(metric)} {quote_cell(system)}" for system, metric in cells)]
-        rows = [
-            [
-                quote_cell(one.name),
-                str(one.queries),
-                *(_slice_cell(evaluation, dataset, system, metric, one.name, digits) for system, metric in cells),
-            ]
-            for one in slices
-        ]
+        rows = []
+        for one in slices:
+            found = (evaluation.aggregate(dataset, *cell, one.name) for cell in cells)
+            told = (
+                " ".join(_describe_mean(evaluation, cell, digits)).strip() if cell is not None else "" for cell in found
+            )
+            rows.append([quote_cell(one.name), str(one.queries), *told])
         yield f"Slices of {escape(dataset)} ({len(slices)})", header, rows
 
 
-def _slice_cell(evaluation: Evaluation, dataset: str, system: str, metric: str, name: str, digits: int) -> str:
-    cell = evaluation.aggregate(dataset, system, metric, name)
-    if cell is None:
-        return ""
-    shown = wording.find_format(evaluation, metric)
+def _describe_mean(evaluation: Evaluation, cell: Aggregate, digits: int) -> tuple[str, str]:
+    """The number of a cell, and its interval."""
+    shown = wording.find_format(evaluation, cell.metric)
     interval = wording.format_interval(cell.interval, digits, shown.number)
-    return f"{wording.format_mean(cell, digits, shown)} {interval}".strip().replace("[", "\\[")
+    return wording.format_mean(cell, digits, shown), interval.replace("[", "\\[")
 
 
 def _cause_table(slices: Mapping[str, Sequence[CauseCount]]) -> str:
@@ -186,58 +170,34 @@ def _highlights(evaluation: Evaluation, digits: int) -> Iterator[tuple[str, str]
         return
     rows = []
     for card, metric in found:
-        value = None if metric is None else card.value(metric)
-        number = (
-            ""
-            if value is None or value.value is None
-            else f"{escape(value.metric)} {value.shown.number(value.value, digits)}"
-        )
+        value, number = None if metric is None else card.value(metric), ""
+        if value is not None and value.value is not None:
+            number = f"{escape(value.metric)} {value.shown.number(value.value, digits)}"
         claims = [f"“{mark.text}”" for mark in card.marks if not mark.is_supported][:2]
         reason = card.error or "; ".join(claims) or (value.reason if value is not None else None) or ""
         texts = (card.question, card.answer or "", reason)
-        names = (card.query_id, card.system)
-        rows.append([*map(quote_cell, names), number, card.cause or "", *(escape(_shorten(text)) for text in texts)])
+        cut = (text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}..." for text in texts)
+        rows.append([*map(quote_cell, (card.query_id, card.system)), number, card.cause or "", *map(escape, cut)])
     header = ["query", "system", "value", "cause", "question", "answer", "what is wrong"]
     yield f"Look at first ({len(rows)})", format_table(header, rows)
 
 
-def _shorten(text: str) -> str:
-    return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}..."
-
-
 def _comparison_table(evaluation: Evaluation, digits: int) -> str:
-    header = [
-        "dataset",
-        "metric",
-        "system",
-        "baseline",
-        "difference",
-        f"{wording.ADJUSTED} p",
-        "queries",
-        "better / worse",
-    ]
-    rows = [
-        [
-            *map(quote_cell, (c.dataset, c.metric, c.system, c.baseline)),
-            _describe_difference(c, digits, wording.find_format(evaluation, c.metric).change).replace("[", "\\["),
-            escape(_describe_p(c)),
-            str(c.queries),
-            f"{c.wins} / {c.losses}",
-        ]
-        for c in evaluation.every_comparison
-    ]
-    return format_table(header, rows)
-
-
-def _describe_p(one: Comparison) -> str:
-    is_resolvable = one.is_resolvable(SIGNIFICANCE)
-    return wording.format_probability(one.p_adjusted) if is_resolvable else wording.UNRESOLVABLE
-
-
-def _describe_difference(one: Comparison, digits: int, shown: wording.Formatter) -> str:
-    mark = "" if one.is_comparable else NOT_COMPARABLE
-    difference = wording.format_signed(one.difference, digits, shown)
-    return " ".join(filter(None, (difference, mark, wording.format_interval(one.interval, digits, shown))))
+    names = ["dataset", "metric", "system", "baseline"]
+    rows = []
+    for one in evaluation.every_comparison:
+        shown = wording.find_format(evaluation, one.metric).change
+        mark, difference = (
+            "" if one.is_comparable else NOT_COMPARABLE,
+            wording.format_signed(one.difference, digits, shown),
+        )
+        told = " ".join(filter(None, (difference, mark, wording.format_interval(one.interval, digits, shown))))
+        p_value = wording.format_probability(one.p_adjusted)
+        p_value = p_value if one.is_resolvable(SIGNIFICANCE) else wording.UNRESOLVABLE
+        cells = [quote_cell(getattr(one, name)) for name in names]
+        counts = str(one.queries), f"{one.wins} / {one.losses}"
+        rows.append([*cells, told.replace("[", "\\["), escape(p_value), *counts])
+    return format_table([*names, "difference", f"{wording.ADJUSTED} p", "queries", "better / worse"], rows)
 
 
 def describe_provenance(evaluation: Evaluation) -> str:

@@ -97,9 +97,11 @@ def rank_questions(
         rows = rows.filter(pl.col("value").is_not_null())
     table = rows.collect()
     table = _keep_fallen(table, rated, _require_base(evaluation, wanted, baseline)) if wanted.regressed else table
-    ordered = _order(evaluation, table, wanted)
-    ordered = ordered if wanted.limit is None else ordered.head(wanted.limit)
-    return ordered.select(*KEY, "is_failed", "metric", "value", "badness", *(["fall"] if wanted.regressed else []))
+    return (
+        _order(evaluation, table, wanted)
+        .head(table.height if wanted.limit is None else wanted.limit)
+        .select(*KEY, "is_failed", "metric", "value", "badness", *(["fall"] if wanted.regressed else []))
+    )
 
 
 def _require_base(evaluation: Evaluation, wanted: Filter, baseline: BaselineValues | None) -> pl.DataFrame:
@@ -184,21 +186,19 @@ def _list_causes(evaluation: Evaluation) -> list[str] | None:
 def _list_questions(evaluation: Evaluation, wanted: Filter) -> pl.LazyFrame:
     """One row for each question of each system: `KEY`, `is_failed`, `place`."""
     samples = evaluation.select_samples(*KEY, "error", "status", "slices", "cause")
-    columns: list[pl.Expr] = [is_failed(samples).alias("is_failed")]
-    columns.append(pl.col("slices") if "slices" in samples.columns else pl.lit(None).alias("slices"))
-    columns.append(pl.col("cause") if "cause" in samples.columns else pl.lit(None).alias("cause"))
-    told = samples.lazy().select(*KEY, *columns)
+    told = samples.lazy().with_columns(is_failed=is_failed(samples))
+    told = told.with_columns(pl.lit(None).alias(name) for name in ("slices", "cause") if name not in samples.columns)
+    told = told.select(*KEY, "is_failed", "slices", "cause")
     values = evaluation.values.lazy()
     valued = values.select(KEY).unique(maintain_order=True)
     valued = valued.join(told.select(KEY), on=KEY, how="anti", maintain_order="left")
     table = pl.concat([told, valued.with_columns(pl.lit(False).alias("is_failed"))], how="diagonal")
-    for name, value in (("dataset", wanted.dataset), ("system", wanted.system), ("cause", wanted.cause)):
-        if value is not None:
-            table = table.filter(pl.col(name) == value)
+    same = {"dataset": wanted.dataset, "system": wanted.system, "cause": wanted.cause}
+    table = table.filter(**{name: value for name, value in same.items() if value is not None})
     if wanted.slice is not None:
         table = table.filter(pl.col("slices").list.contains(wanted.slice))
     if wanted.metric is not None:
-        asked = values.filter(pl.col("metric") == wanted.metric).select(KEY)
+        asked = values.filter(metric=wanted.metric).select(KEY)
         table = table.join(asked, on=KEY, how="semi", maintain_order="left")
     return table.select(*KEY, "is_failed").with_row_index("place")
 
@@ -218,9 +218,8 @@ def got_no_answer(evaluation: Evaluation) -> bool:
 
 def _find_errors(evaluation: Evaluation, wanted: Filter) -> pl.LazyFrame:
     """The questions with a value that is an error: `KEY`, `has_error`."""
-    failed = evaluation.values.lazy().filter(pl.col("status") == "error")
-    if wanted.metric is not None:
-        failed = failed.filter(pl.col("metric") == wanted.metric)
+    metric = {} if wanted.metric is None else {"metric": wanted.metric}
+    failed = evaluation.values.lazy().filter(status="error", **metric)
     return failed.select(KEY).unique().with_columns(pl.lit(True).alias("has_error"))
 
 
@@ -229,7 +228,7 @@ def rate_values(evaluation: Evaluation, metric: str | None = None) -> pl.DataFra
 
     The columns are `dataset, system, metric, query_id, value, best, scale, badness`, the last `(best - value) * scale`.
     """
-    scored = evaluation.values.filter(pl.col("status") == "scored").select(*CELL, "query_id", "value")
+    scored = evaluation.values.filter(status="scored").select(*CELL, "query_id", "value")
     counted = [metric] if metric is not None else _list_counted(evaluation)
     scored = scored.filter(pl.col("metric").is_in(counted))
     ends = scored.group_by("metric").agg(pl.col("value").min().alias("low"), pl.col("value").max().alias("high"))
@@ -260,10 +259,10 @@ def _list_counted(evaluation: Evaluation) -> list[str]:
 def _find_worst(values: pl.DataFrame, wanted: Filter) -> pl.LazyFrame:
     """For each question its worst value: `KEY`, `metric`, `value`, `badness`, `mean_badness`."""
     rated = values.lazy()
-    if wanted.below is not None:
-        rated = rated.filter(pl.col("value") < wanted.below)
-    if wanted.above is not None:
-        rated = rated.filter(pl.col("value") > wanted.above)
+    rated = rated.filter(
+        *([] if wanted.below is None else [pl.col("value") < wanted.below]),
+        *([] if wanted.above is None else [pl.col("value") > wanted.above]),
+    )
     mean = rated.group_by(KEY).agg(pl.col("badness").mean().alias("mean_badness"))
     worst = rated.sort("badness", descending=True, maintain_order=True).unique(KEY, keep="first", maintain_order=True)
     return worst.select(*KEY, "metric", "value", "badness").join(mean, on=KEY, how="left")
@@ -390,14 +389,14 @@ def _find_of_gate(evaluation: Evaluation, name: str) -> pl.DataFrame:
     kept = evaluation.base_values.filter(baseline=name)
     if not kept.is_empty() or name not in evaluation.systems:
         return _name(kept.rename({"value": "base"}), name)
-    cells = _list_cells(evaluation)
+    cells = evaluation.values.select(CELL).unique(maintain_order=True)
     return _pair(evaluation, cells.filter(system=name), cells)
 
 
 def _find_first_systems(evaluation: Evaluation) -> pl.DataFrame:
     """The values of the first system with each metric on each dataset, once for every other system with the metric."""
     place = {system: at for at, system in enumerate(evaluation.systems)}
-    cells = _list_cells(evaluation)
+    cells = evaluation.values.select(CELL).unique(maintain_order=True)
     ordered = cells.sort(pl.col("system").replace_strict(place, default=len(place), return_dtype=pl.Int64))
     return _pair(evaluation, ordered.unique(["dataset", "metric"], keep="first", maintain_order=True), cells)
 
@@ -410,13 +409,9 @@ def _pair(evaluation: Evaluation, base: pl.DataFrame, cells: pl.DataFrame) -> pl
     return paired.select(*CELL, "query_id", "base", pl.col("against"))
 
 
-def _list_cells(evaluation: Evaluation) -> pl.DataFrame:
-    return evaluation.values.select(CELL).unique(maintain_order=True)
-
-
 def _list_scored(evaluation: Evaluation) -> pl.DataFrame:
-    return evaluation.values.filter(pl.col("status") == "scored").select(*CELL, "query_id", base="value")
+    return evaluation.values.filter(status="scored").select(*CELL, "query_id", base="value")
 
 
 def _name(table: pl.DataFrame, name: str) -> pl.DataFrame:
-    return table.select(*CELL, "query_id", "base", pl.lit(name).alias("against"))
+    return table.select(*CELL, "query_id", "base", against=pl.lit(name))

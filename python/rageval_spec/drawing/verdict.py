@@ -55,9 +55,8 @@ def describe_headline(evaluation: Evaluation, digits: int = DIGITS) -> Headline:
     title = _TITLES[verdict] if evaluation.gates or verdict != "pass" else "Complete"
     if verdict == "warn" and worst_first(evaluation.gates)[0].outcome == "inconclusive":
         title = "Undecided"
-    return Headline(
-        verdict, title, _summarize(evaluation), _explain(evaluation, digits), tuple(list_taken_over(evaluation))
-    )
+    taken_over = tuple(list_taken_over(evaluation))
+    return Headline(verdict, title, _summarize(evaluation), _explain(evaluation, digits), taken_over)
 
 
 def list_taken_over(evaluation: Evaluation) -> list[str]:
@@ -134,16 +133,12 @@ MARKS: dict[Verdict, str] = {"pass": "✓", "warn": "!", "fail": "✗", "inconcl
 
 def describe_verdict(evaluation: Evaluation) -> str:
     """`2 of 5 gates failed, 1 warned`; also says if there are no gates, or if the evaluation itself failed."""
-    gates = _describe_gates(evaluation)
+    gates = "no gates to check"
+    if evaluation.gates:
+        gates = describe_worse(evaluation.gates) or f"{count_noun(len(evaluation.gates), 'gate')} passed"
     if evaluation.failures:
         return f"{count_noun(len(evaluation.failures), 'evaluation')} of a system failed; {gates}"
     return f"nothing could be scored; {gates}" if evaluation.scored_nothing else gates
-
-
-def _describe_gates(evaluation: Evaluation) -> str:
-    if not evaluation.gates:
-        return "no gates to check"
-    return describe_worse(evaluation.gates) or f"{count_noun(len(evaluation.gates), 'gate')} passed"
 
 
 def describe_worse(gates: Sequence[GateOutcome]) -> str:
@@ -223,12 +218,22 @@ def share_failures(evaluation: Evaluation) -> list[str]:
 
 
 def share_notes(evaluation: Evaluation) -> list[SharedNote]:
-    """The grouped notes of an evaluation, warnings first, otherwise in their order."""
+    """The grouped notes of an evaluation, warnings first, otherwise in their order.
+
+    Many notes that differ only in their numbers and subjects are the one with the highest count.
+    """
     notes = [_read(note, evaluation.metrics) for note in evaluation.notes]
     for axis in ("metrics", "systems", "datasets"):
         notes = _join(notes, axis)
-    notes = _gather_alike(notes)
-    return sorted(notes, key=lambda note: note.level != "warning")
+    groups: dict[tuple[str, NoteLevel, str], list[SharedNote]] = {}
+    for note in notes:
+        groups.setdefault((note.code, note.level, re.sub(r"\d+(\.\d+)?", "#", note.message)), []).append(note)
+    shown: list[SharedNote] = []
+    for group in groups.values():
+        is_short = len({(note.datasets, note.systems, note.metrics) for note in group}) < _FEWEST_ALIKE
+        most = max(group, key=lambda note: note.highest)
+        shown += group if is_short else [most._replace(alike=len(group) - 1)]
+    return sorted(shown, key=lambda note: note.level != "warning")
 
 
 def _read(note: Note, metrics: Sequence[str]) -> SharedNote:
@@ -250,29 +255,9 @@ def _join(notes: Sequence[SharedNote], axis: str) -> list[SharedNote]:
     found: dict[SharedNote, list[str]] = {}
     for note in notes:
         names = getattr(note, axis)
-        alike = _rename(note, axis, ("",) if names else ())
-        found.setdefault(alike, []).extend(names)
-    return [_rename(note, axis, tuple(dict.fromkeys(names))) for note, names in found.items()]
-
-
-def _rename(note: SharedNote, axis: str, names: _Names) -> SharedNote:
-    changes: dict[str, Any] = {axis: names}
-    return note._replace(**changes)
-
-
-def _gather_alike(notes: Sequence[SharedNote]) -> list[SharedNote]:
-    """Reduce many notes that differ only in their numbers and subjects to the one with the highest count."""
-    groups: dict[tuple[str, NoteLevel, str], list[SharedNote]] = {}
-    for note in notes:
-        groups.setdefault((note.code, note.level, re.sub(r"\d+(\.\d+)?", "#", note.message)), []).append(note)
-    return [shown for group in groups.values() for shown in _shorten(group)]
-
-
-def _shorten(group: Sequence[SharedNote]) -> Iterable[SharedNote]:
-    if len({(note.datasets, note.systems, note.metrics) for note in group}) < _FEWEST_ALIKE:
-        return group
-    most = max(group, key=lambda note: note.highest)
-    return [most._replace(alike=len(group) - 1)]
+        changes: dict[str, Any] = {axis: ("",) if names else ()}
+        found.setdefault(note._replace(**changes), []).extend(names)
+    return [note._replace(**{axis: tuple(dict.fromkeys(names))}) for note, names in found.items()]  # type: ignore[arg-type]
 
 
 def _list_names(names: Sequence[str]) -> str:

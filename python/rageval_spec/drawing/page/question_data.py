@@ -228,7 +228,10 @@ class QuestionData:
         listed = self.keys.get_column("slices").to_list() if names else []
         slices = [[places[name] for name in one or ()] for one in listed]
         samples = self.samples.select("question", "system", "status", "error", "cause").drop_nulls("system")
-        failed = samples.filter(pl.col("error").is_not_null())
+        failed = samples.drop_nulls("error")
+        causes: dict[str, dict[str, list[int]]] = {}
+        for (system, cause), rows in _split(samples.drop_nulls("cause"), "system", "cause"):
+            causes.setdefault(str(system), {})[cause] = rows["question"].to_list()
         return {
             "first": self._describe_first(evaluation),
             "dataset": [datasets[name] for name in self.keys.get_column("dataset").to_list()],
@@ -236,7 +239,7 @@ class QuestionData:
             "text": self.keys.get_column("text").to_list(),
             "sliceNames": names,
             "slices": slices,
-            "causes": _group_causes(samples),
+            "causes": causes,
             "failed": {str(key[0]): rows.get_column("question").to_list() for key, rows in _split(failed, "system")},
             "answering": samples.filter(pl.col("status") != "retrieved").get_column("system").unique().sort().to_list(),
             "cells": self._describe_cells(evaluation),
@@ -248,12 +251,9 @@ class QuestionData:
         first = find_first(evaluation)
         keys = [(dataset, query_id) for dataset, _, query_id in first]
         found = {row[1:]: row[0] for row in self.keys.select("number", *_KEY).iter_rows() if row[1:] in keys}
+        systems, metrics = evaluation.systems.index, evaluation.metrics.index
         return [
-            (
-                found[dataset, query_id],
-                evaluation.systems.index(system),
-                evaluation.metrics.index(metric) if metric else -1,
-            )
+            (found[dataset, query_id], systems(system), metrics(metric) if metric else -1)
             for (dataset, system, query_id), metric in first.items()
         ]
 
@@ -267,7 +267,10 @@ class QuestionData:
         rows = shown.partition_by("cell", include_key=False, as_dict=True)
         cells = []
         for number, (system, metric) in enumerate(self.cells):
-            cell = self._describe_cell(number, rows[(number,)])
+            of = rows[(number,)]
+            cell: dict[str, Any] = {"system": system, "metric": metric, "values": self._list_by_question(of)}
+            cell["errors"] = of.filter(status="error")["question"].to_list()  # the questions that failed
+            cell["told"] = bool(of["told"].any())
             if base is not None:
                 of_cell = base.filter(system=evaluation.systems[system], metric=evaluation.metrics[metric])
                 cell["base"] = self._describe_base(of_cell, evaluation)
@@ -283,10 +286,8 @@ class QuestionData:
         if earlier.is_empty():
             return {"system": evaluation.systems.index(names[0])}
         known = earlier.join(self.keys.select(*_KEY, question="number"), on=_KEY, maintain_order="left")
-        return {
-            "name": earlier.item(0, "against"),
-            "values": self._list_by_question(known.select("question", value="base")),
-        }
+        values = self._list_by_question(known.select("question", value="base"))
+        return {"name": earlier.item(0, "against"), "values": values}
 
     def _list_by_question(self, rows: pl.DataFrame) -> list[float | None]:
         """The values of all questions in their order, null where `rows` has none."""
@@ -296,17 +297,6 @@ class QuestionData:
             if question is not None:
                 values[question] = value
         return values
-
-    def _describe_cell(self, number: int, rows: pl.DataFrame) -> dict[str, Any]:
-        """The values of one cell by question, null where there is none; `errors` lists the questions that failed."""
-        system, metric = self.cells[number]
-        return {
-            "system": system,
-            "metric": metric,
-            "values": self._list_by_question(rows),
-            "errors": rows.filter(status="error").get_column("question").to_list(),
-            "told": bool(rows.get_column("told").any()),
-        }
 
     def blocks(self) -> Iterator[bytes]:
         """The cards of `BLOCK` questions each, as JSON: questions, samples and what judges told."""
@@ -324,7 +314,7 @@ class QuestionData:
                 "samples": self._add_earlier(summarize_steps(_take(samples, rows.within(start, start + BLOCK)))),
                 "told": _take(told, told_rows.within(start, start + BLOCK)),
             }
-            texts = (f'"{name}":{_write_rows(table)}' for name, table in tables.items())
+            texts = (f'"{name}":{table.write_json() if table.height else "[]"}' for name, table in tables.items())
             yield ("{" + ",".join(texts) + "}").encode()
 
     def _add_earlier(self, samples: pl.DataFrame) -> pl.DataFrame:
@@ -418,8 +408,8 @@ def _complete_values(values: pl.DataFrame) -> pl.DataFrame:
         values = values.with_columns(details=pl.lit(None, pl.String))
     if LABEL in values.columns:
         people = pl.format("people say {}", pl.col(LABEL).round(3))
-        values = values.with_columns(reason=pl.concat_str(people, "reason", separator="; ", ignore_nulls=True))
-        values = values.with_columns(reason=pl.when(pl.col("reason") != "").then("reason"))
+        told = pl.concat_str(people, "reason", separator="; ", ignore_nulls=True)
+        values = values.with_columns(reason=pl.when(told != "").then(told))
     return values.select("dataset", "system", "metric", "query_id", "value", "status", "reason", "details")
 
 
@@ -450,29 +440,13 @@ def _number_cells(
     dense = cell.replace_strict(used, range(len(used)), default=None, return_dtype=pl.UInt32)
     numbered = values.select(question, dense, "value", "status", "reason", "details")
     pairs = [divmod(code, len(systems)) for code in used]
-    return tuple((system, metric) for metric, system in pairs), _drop_unknown(numbered)
-
-
-def _drop_unknown(values: pl.DataFrame) -> pl.DataFrame:
-    """The values of known questions. Without unknown ones, the table itself, because a filter would copy it."""
-    return values.drop_nulls("question") if values.get_column("question").has_nulls() else values
-
-
-def _group_causes(samples: pl.DataFrame) -> dict[str, dict[str, list[int]]]:
-    """By system, the questions of each cause."""
-    causes: dict[str, dict[str, list[int]]] = {}
-    for (system, cause), rows in _split(samples.filter(pl.col("cause").is_not_null()), "system", "cause"):
-        causes.setdefault(str(system), {})[cause] = rows.get_column("question").to_list()
-    return causes
+    # Without unknown questions, the table itself, because a filter would copy it.
+    known = numbered.drop_nulls("question") if numbered["question"].has_nulls() else numbered
+    return tuple((system, metric) for metric, system in pairs), known
 
 
 def _split(table: pl.DataFrame, *keys: str) -> Iterator[tuple[tuple[Any, ...], pl.DataFrame]]:
     return iter(table.partition_by(keys, as_dict=True, maintain_order=True).items())
-
-
-def _write_rows(table: pl.DataFrame) -> str:
-    """The rows as a JSON list of objects, written by polars."""
-    return table.write_json() if table.height else "[]"
 
 
 def dump_documents(documents: pl.DataFrame) -> bytes:
