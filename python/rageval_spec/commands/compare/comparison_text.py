@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from rageval_spec.commands.compare.metric_changes import MetricChange
 from rageval_spec.commands.compare.question_changes import Compared, Kind, QuestionChange, QuestionChanges
-from rageval_spec.data.evaluation import Comparison, Evaluation
+from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing import legend
 from rageval_spec.drawing.card_text import draw_line, format_change, indent, shorten
@@ -104,14 +104,13 @@ def describe_equal(found: Compared) -> str:
 
 def describe_counts(found: Compared) -> str:
     """`40 questions in both: 3 broken, 2 fixed, 5 worse, 1 better, 4 with another answer, 25 as before`."""
-    questions, systems = found.questions, len(found.after.evaluation.systems)
-    words = {**dict.fromkeys(SIGNS, ""), "changed": "with another answer"}
-    told = [f"{count} {words[kind] or kind}" for kind, count in questions.counts.items() if count]
+    questions, several = found.questions, len(found.after.evaluation.systems) > 1
+    counts = questions.counts.items()
+    told = [f"{count} {'with another answer' if kind == 'changed' else kind}" for kind, count in counts if count]
     same = questions.shared - sum(questions.counts.values())
     told += [f"{same} as before"] if same or not told else []
-    noun = "question in both" if systems == 1 else "pair of question and system in both"
-    plural = "questions in both" if systems == 1 else "pairs of question and system in both"
-    return f"{count_noun(questions.shared, noun, plural)}: {', '.join(told)}"
+    noun, rest = ("pair", " of question and system in both") if several else ("question", " in both")
+    return f"{count_noun(questions.shared, f'{noun}{rest}', f'{noun}s{rest}')}: {', '.join(told)}"
 
 
 def describe_rest(questions: QuestionChanges) -> str:
@@ -132,19 +131,13 @@ def describe_test(changes: Sequence[MetricChange], evaluation: Evaluation) -> st
     which = f"of the questions with a value in both{weighted}{clusters}"
     tests = [one.comparison for one in changes if one.comparison is not None]
     kind = "" if all(one.correction is not None for one in tests) else "paired permutation test, "
-    lacking = "".join(f" {mark} {told}." for mark, told in legend.describe_unresolved(tests))
-    points = " pp: percentage points." if any(one.metric in evaluation.show_as for one in changes) else ""
-    return f"Difference: {which}; {level}{kind}{ADJUSTED} p.{points}{lacking}{_describe_corrected(tests)}"
-
-
-def _describe_corrected(tests: Sequence[Comparison]) -> str:
-    corrected = [*dict.fromkeys(one.metric for one in tests if one.correction is not None)]
-    if not corrected:
-        return ""
-    return (
-        f" The numbers of {list_names(corrected)} are corrected by people's labels; the test is a t test of the "
-        "corrected difference."
-    )
+    told = [f"Difference: {which}; {level}{kind}{ADJUSTED} p."]
+    told += ["pp: percentage points."] if any(one.metric in evaluation.show_as for one in changes) else []
+    told += [f"{mark} {lacking}." for mark, lacking in legend.describe_unresolved(tests)]
+    if corrected := [*dict.fromkeys(one.metric for one in tests if one.correction is not None)]:
+        by = f"The numbers of {list_names(corrected)} are corrected by people's labels"
+        told.append(f"{by}; the test is a t test of the corrected difference.")
+    return " ".join(told)
 
 
 def _draw_metrics(changes: Sequence[MetricChange], evaluation: Evaluation, *, is_narrow: bool) -> Table:
@@ -197,15 +190,12 @@ def mark_change(one: MetricChange) -> str:
 
 def describe_difference(one: MetricChange, shown: NumberFormat) -> str:
     """`−0.1000 ▼ worse`: the direction in words where the difference is significant; ≠ where it is not comparable."""
-    if one.difference is None:
-        return "–"
     if not one.difference:
-        return "="
+        return "–" if one.difference is None else "="
     mark = mark_change(one)
-    if mark in (legend.NOT_COMPARABLE, legend.UNRESOLVED):
-        return f"{format_change(one.difference, shown)} {mark}"
-    told = f" {mark} {'worse' if one.is_worse else 'better'}" if mark else ""
-    return f"{format_change(one.difference, shown)}{told}"
+    is_clear = mark not in (legend.NOT_COMPARABLE, legend.UNRESOLVED, "")
+    words = [mark, ("worse" if one.is_worse else "better") if is_clear else ""]
+    return " ".join(filter(None, (format_change(one.difference, shown), *words)))
 
 
 def _draw_change(one: QuestionChange, found: Compared) -> Iterator[Block]:
@@ -348,14 +338,11 @@ def diff_words(before: str, after: str) -> list[Edit]:
     end = _count_shared(old[start:][::-1], new[start:][::-1])
     middle = old[start : len(old) - end], new[start : len(new) - end]
     edits = [Edit("equal", "".join(old[:start]))]
-    if max(map(len, middle)) > _MOST_WORDS:
-        edits += [Edit("removed", "".join(middle[0])), Edit("added", "".join(middle[1]))]
-    else:
-        for kind, low, high, first, last in SequenceMatcher(None, *middle).get_opcodes():
-            if kind == "equal":
-                edits.append(Edit("equal", "".join(middle[0][low:high])))
-            else:
-                edits += [Edit("removed", "".join(middle[0][low:high])), Edit("added", "".join(middle[1][first:last]))]
+    is_long = max(map(len, middle)) > _MOST_WORDS
+    whole = [("replace", 0, len(middle[0]), 0, len(middle[1]))]
+    for kind, low, high, first, last in whole if is_long else SequenceMatcher(None, *middle).get_opcodes():
+        before, after = "".join(middle[0][low:high]), "".join(middle[1][first:last])
+        edits += [Edit("equal", before)] if kind == "equal" else [Edit("removed", before), Edit("added", after)]
     edits.append(Edit("equal", "".join(old[len(old) - end :])))
     return list(_join([edit for edit in edits if edit.text]))
 
@@ -370,42 +357,26 @@ def _join(edits: Sequence[Edit]) -> Iterator[Edit]:
     """Join neighbouring changes, and those that only a comma or a space keeps apart: `a, b` -> `c, d` is one change."""
     removed = added = ""
     for at, edit in enumerate(edits):
+        is_kept = edit.kind == "equal"
         between = bool(removed or added) and at + 1 < len(edits)
-        if edit.kind == "equal" and not (between and not re.search(r"\w", edit.text)):
-            yield from _list_change(removed, added)
+        if is_kept and not (between and not re.search(r"\w", edit.text)):
+            yield from (one for one in (Edit("removed", removed), Edit("added", added), edit) if one.text)
             removed = added = ""
-            yield edit
         else:
             removed += edit.text if edit.kind != "added" else ""
             added += edit.text if edit.kind != "removed" else ""
-    yield from _list_change(removed, added)
-
-
-def _list_change(removed: str, added: str) -> Iterator[Edit]:
-    if removed:
-        yield Edit("removed", removed)
-    if added:
-        yield Edit("added", added)
+    yield from (one for one in (Edit("removed", removed), Edit("added", added)) if one.text)
 
 
 def shorten_edits(edits: Sequence[Edit]) -> list[Edit]:
     """The edits with `…` in place of what is far from a change, and of the rest of a very long change."""
-    last = len(edits) - 1
-    return [
-        Edit(
-            edit.kind, _shorten(edit.text, is_first=at == 0, is_last=at == last) if edit.kind == "equal" else _cut(edit)
-        )
-        for at, edit in enumerate(edits)
-    ]
-
-
-def _shorten(text: str, *, is_first: bool, is_last: bool) -> str:
-    head = 0 if is_first and not is_last else _KEPT
-    tail = 0 if is_last and not is_first else _KEPT
-    if len(text) <= head + tail + 10:
-        return text
-    return f"{text[:head].rstrip()} … {text[len(text) - tail :].lstrip() if tail else ''}"
-
-
-def _cut(edit: Edit) -> str:
-    return edit.text if len(edit.text) <= _LONGEST else f"{edit.text[:_LONGEST]}…"
+    last, found = len(edits) - 1, []
+    for at, (kind, text) in enumerate((edit.kind, edit.text) for edit in edits):
+        head = 0 if at == 0 and last else _KEPT
+        tail = 0 if at == last and last else _KEPT
+        if kind != "equal":
+            text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+        elif len(text) > head + tail + 10:
+            text = f"{text[:head].rstrip()} … {text[len(text) - tail :].lstrip() if tail else ''}"
+        found.append(Edit(kind, text))
+    return found

@@ -86,14 +86,10 @@ def find_changes(evaluation: Evaluation, earlier: Evaluation, wanted: question_o
     )
     table = _classify(table).sort("size", descending=True, maintain_order=True)
     found = Counter(table["kind"].to_list())
-    shown = [row for kind in KINDS for row in _take(table, kind, wanted.limit)]
+    kinds = (table.filter(kind=kind) for kind in KINDS)
+    shown = [row for of in kinds for row in of.head(of.height if wanted.limit is None else wanted.limit).to_dicts()]
     changes = tuple(_describe(shown, evaluation, earlier))
     return QuestionChanges(changes, {kind: found[kind] for kind in KINDS}, questions.height)
-
-
-def _take(table: pl.DataFrame, kind: Kind, limit: int | None) -> Sequence[dict[str, Any]]:
-    rows = table.filter(pl.col("kind") == kind)
-    return (rows if limit is None else rows.head(limit)).to_dicts()
 
 
 def _list_shared(evaluation: Evaluation, earlier: Evaluation, wanted: question_order.Filter) -> pl.DataFrame:
@@ -106,8 +102,8 @@ def _list_shared(evaluation: Evaluation, earlier: Evaluation, wanted: question_o
     table = table.join(
         _list_changed(evaluation, earlier), on=["dataset", "query_id"], how="anti", maintain_order="left"
     )
-    for name, value in (("dataset", wanted.dataset), ("system", wanted.system)):
-        table = table if value is None else table.filter(pl.col(name) == value)
+    same = {"dataset": wanted.dataset, "system": wanted.system}
+    table = table.filter(**{name: value for name, value in same.items() if value is not None})
     another = (pl.col("answer") != pl.col("answer_before")).fill_null(False)
     return table.select(*question_order.KEY, "failed", "failed_before", another.alias("is_another"))
 
