@@ -172,16 +172,10 @@ def _share(joined: Sequence[Joined]) -> list[Joined]:
     order: list[Item] = [item for item in joined[0].items if item in common] if common else []
     found = []
     for one in joined if order else ():
-        judged, labelled = (
-            dict(zip(one.items, one.judged, strict=True)),
-            dict(zip(one.items, one.labelled, strict=True)),
-        )
-        values = tuple(judged[item] for item in order)
-        found.append(
-            replace(
-                one, items=tuple(order), judged=values, labelled=tuple(labelled[item] for item in order), weights=None
-            )
-        )
+        at = {item: place for place, item in enumerate(one.items)}
+        places = [at[item] for item in order]
+        judged, labelled = (tuple(of[place] for place in places) for of in (one.judged, one.labelled))
+        found.append(replace(one, items=tuple(order), judged=judged, labelled=labelled, weights=None))
     return found
 
 
@@ -210,18 +204,16 @@ def _test_pairs(
     by_metric: Mapping[str, Mapping[str, Statistic]], measure: Compared, how: Measuring
 ) -> Sequence[JudgeDifference]:
     rows, drawn = len(how.questions), {"resamples": how.resamples, "seed": how.seed}
-    tested: list[tuple[str, str, float, Interval | None, float]] = []
+    tested: list[JudgeDifference] = []
     for first, second in itertools.combinations([name for name, found in by_metric.items() if measure in found], 2):
         differ = _subtract(by_metric[first][measure], by_metric[second][measure])
         p_value = find_p_value(differ, rows, clusters=how.questions, **drawn)
         if p_value is not None:
             interval = bootstrap_interval(differ, rows, clusters=how.questions, **drawn)
-            tested.append((first, second, float(differ(np.ones((1, rows)))[0]), interval, p_value))
-    adjusted = kernels.holm([one[-1] for one in tested]) if tested else []
-    return [
-        JudgeDifference(first, second, measure, difference, interval, p_value, p_adjusted)
-        for (first, second, difference, interval, p_value), p_adjusted in zip(tested, adjusted, strict=True)
-    ]
+            difference = float(differ(np.ones((1, rows)))[0])
+            tested.append(JudgeDifference(first, second, measure, difference, interval, p_value, p_value))
+    adjusted = kernels.holm([one.p_value for one in tested]) if tested else []
+    return [replace(one, p_adjusted=p_adjusted) for one, p_adjusted in zip(tested, adjusted, strict=True)]
 
 
 def _subtract(first: Statistic, second: Statistic) -> Callable[[Floats], Floats]:

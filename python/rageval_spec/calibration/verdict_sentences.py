@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rageval_spec.calibration.bias import Bias, Biases
-from rageval_spec.calibration.judge_comparison import Compared, JudgeComparison, JudgeDifference, JudgeRow, Spending
+from rageval_spec.calibration.judge_comparison import Compared, JudgeComparison, JudgeRow, Spending
 from rageval_spec.calibration.judge_quality import ENOUGH_LABELS, Calibration, Promise
-from rageval_spec.calibration.measures import CalibrationMeasure, Learning, LearningPoint, Need, Quantity
+from rageval_spec.calibration.measures import CalibrationMeasure, Learning, Need, Quantity
 from rageval_spec.calibration.reliability import Reliability
 from rageval_spec.drawing.terminal import Block, tabulate
 from rageval_spec.statistics.raters.label_counts import MOST_LABELS
@@ -138,7 +139,8 @@ def _say_threshold(found: Calibration) -> Iterator[Sentence]:
     if chosen is None:
         return
     if chosen.threshold is None:
-        yield f"! {_capitalize(chosen.reason or '')}.", "yellow"
+        reason = chosen.reason or ""
+        yield f"! {reason[:1].upper()}{reason[1:]}.", "yellow"
         return
     if not found.decisions:
         return
@@ -155,10 +157,6 @@ def _say_threshold(found: Calibration) -> Iterator[Sentence]:
 
 def _find(measures: tuple[CalibrationMeasure, ...], name: str) -> CalibrationMeasure | None:
     return next((one for one in measures if one.name == name), None)
-
-
-def _capitalize(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def say_promise(found: Promise, limit: float, confidence: float, items: int) -> Iterator[Sentence]:
@@ -212,15 +210,20 @@ def draw_comparison(found: JudgeComparison, *, details: bool) -> Iterator[Block]
     yield from conclude_comparison(found)
     yield ""
     if details:
-        yield from _draw_pairs(found)
-
-
-def _draw_pairs(found: JudgeComparison) -> Iterator[Block]:
-    errors = [(row.metric, *_write(row, "mae"), *_write(row, "bias")) for row in found.rows]
-    yield tabulate(("metric", "mean absolute error", "95% interval", "bias", "95% interval"), errors, {1, 3})
-    yield ""
-    if found.differences:
-        rows = [_describe_difference(one) for one in found.differences]
+        errors = [(row.metric, *_write(row, "mae"), *_write(row, "bias")) for row in found.rows]
+        yield tabulate(("metric", "mean absolute error", "95% interval", "bias", "95% interval"), errors, {1, 3})
+        yield ""
+    if details and found.differences:
+        rows = [
+            (
+                f"{one.first} less {one.second}",
+                _NAMES[one.measure],
+                format_signed(one.difference),
+                format_interval(one.interval),
+                format_probability(one.p_adjusted),
+            )
+            for one in found.differences
+        ]
         yield tabulate(("judges", "measure", "difference", "95% interval", "adjusted p"), rows, {2, 4})
         yield ""
 
@@ -229,25 +232,19 @@ def conclude_comparison(found: JudgeComparison) -> Iterator[str]:
     """Which judges are certainly better, and by what."""
     certain = [one for one in found.differences if one.better is not None and one.measure in _BETTER]
     for one in certain[:_MOST_SAID]:
-        first_is_better = one.better == one.first
-        worse = one.second if first_is_better else one.first
-        change = format_signed(one.difference if first_is_better else -one.difference)
-        interval = format_interval(one.interval) if first_is_better else _turn(one)
+        sign, worse = (1, one.second) if one.better == one.first else (-1, one.first)
+        ends = one.interval
+        if ends is not None and sign < 0:
+            ends = replace(ends, low=-ends.high, high=-ends.low)
+        change = f"{format_signed(sign * one.difference)} {format_interval(ends)}"
         yield (
-            f"{one.better} {_BETTER[one.measure]} than {worse}: {_NAMES[one.measure]} {change} {interval}, {ADJUSTED} "
+            f"{one.better} {_BETTER[one.measure]} than {worse}: {_NAMES[one.measure]} {change}, {ADJUSTED} "
             f"{format_p_value(one.p_adjusted)}."
         )
     if len(certain) > _MOST_SAID:
         yield f"{count_noun(len(certain) - _MOST_SAID, 'more difference')} of this kind: see --details."
     if not certain:
         yield "These labels do not show that one judge is better than another."
-
-
-def _turn(one: JudgeDifference) -> str:
-    """The interval of the difference the other way round."""
-    if one.interval is None:
-        return ""
-    return f"[{format_number(-one.interval.high)}, {format_number(-one.interval.low)}]"
 
 
 def _tabulate(rows: Sequence[JudgeRow]) -> RenderableType:
@@ -279,22 +276,12 @@ def _write(row: JudgeRow, name: str) -> tuple[str, str]:
 
 
 def _describe_spending(spending: Spending) -> tuple[str, str]:
-    cost = "" if spending.cost is None else format_number(spending.cost, 4) if spending.cost else "0"
-    return cost, "" if spending.seconds is None else _format_seconds(spending.seconds)
-
-
-def _format_seconds(seconds: float) -> str:
-    return "< 0.001" if seconds < 0.001 else format_number(seconds)
-
-
-def _describe_difference(one: JudgeDifference) -> tuple[str, ...]:
-    return (
-        f"{one.first} less {one.second}",
-        _NAMES[one.measure],
-        format_signed(one.difference),
-        format_interval(one.interval),
-        format_probability(one.p_adjusted),
-    )
+    cost, seconds = "", ""
+    if spending.cost is not None:
+        cost = format_number(spending.cost, 4) if spending.cost else "0"
+    if spending.seconds is not None:
+        seconds = "< 0.001" if spending.seconds < 0.001 else format_number(spending.seconds)
+    return cost, seconds
 
 
 def draw_biases(biases: Biases, *, details: bool) -> Iterator[Block]:
@@ -310,17 +297,12 @@ def draw_biases(biases: Biases, *, details: bool) -> Iterator[Block]:
     elif not certain:
         yield "Nothing that these labels can show."
     yield ""
-    if details:
-        yield from _draw_effects(biases)
-
-
-def _draw_effects(biases: Biases) -> Iterator[Block]:
-    if biases.found:
+    if details and biases.found:
         header = ("property", "effect on the error", "95% interval", "at equal labels", "standardized", "adjusted p")
         yield tabulate(header, [_bias_row(one) for one in biases.found], {1, 4, 5})
-    for left in biases.left_out:
-        yield f"Left out: {left.name} ({left.reason}).", "dim"
-    if biases.found or biases.left_out:
+    if details:
+        yield from ((f"Left out: {left.name} ({left.reason}).", "dim") for left in biases.left_out)
+    if details and (biases.found or biases.left_out):
         yield ""
 
 
@@ -362,7 +344,8 @@ def say_needs(learning: Learning, items: int) -> Iterator[str]:
 
 def _say_mean(corrected: Need, alone: Need, learning: Learning, items: int) -> str:
     half = f"±{learning.width / 2:g}"
-    without = f"Without the judge, it takes {_count(alone)}."
+    needed = f"more than {MOST_LABELS:,}" if alone.labels is None else f"{alone.labels:,}"
+    without = f"Without the judge, it takes {needed}."
     if corrected.is_met(learning.width):
         now = format_number((corrected.now or 0.0) / 2)
         return f"The corrected mean is known to ±{now}, so that ±{learning.width / 2:g} needs no more labels. {without}"
@@ -371,29 +354,16 @@ def _say_mean(corrected: Need, alone: Need, learning: Learning, items: int) -> s
             f"Labels of all {learning.rows:,} answers would not show the mean to {half}: have the judge score more "
             f"answers. {without}"
         )
-    more = max(corrected.labels - items, 1)
-    return (
-        f"The mean to {half} takes {corrected.labels:,} labels{_describe_bounds(corrected)} with this judge: {more:,} "
-        f"more. {without}"
-    )
-
-
-def _count(need: Need) -> str:
-    return f"more than {MOST_LABELS:,}" if need.labels is None else f"{need.labels:,}"
-
-
-def _describe_bounds(need: Need) -> str:
-    bounds = need.labels_interval
-    return "" if bounds is None else f" [{math.floor(bounds.low):,}, {math.ceil(bounds.high):,}]"
+    more, bounds = max(corrected.labels - items, 1), corrected.labels_interval
+    ends = "" if bounds is None else f" [{math.floor(bounds.low):,}, {math.ceil(bounds.high):,}]"
+    return f"The mean to {half} takes {corrected.labels:,} labels{ends} with this judge: {more:,} more. {without}"
 
 
 def draw_curve(learning: Learning) -> RenderableType:
     """How the half widths of intervals shrink with labels."""
     columns = [name for name in _COLUMNS if any(name in point.widths for point in learning.curve)]
-    rows = [_labels_row(point, columns) for point in learning.curve]
+    rows = []
+    for point in learning.curve:
+        widths = (f"±{format_number(point.widths[name] / 2)}" if name in point.widths else "" for name in columns)
+        rows.append((f"{point.labels:,}", *widths, "" if point.is_measured else "expected"))
     return tabulate(("labels", *(_COLUMNS[name] for name in columns), ""), rows, range(len(columns) + 1))
-
-
-def _labels_row(point: LearningPoint, columns: list[Quantity]) -> tuple[str, ...]:
-    cells = (f"±{format_number(point.widths[name] / 2)}" if name in point.widths else "" for name in columns)
-    return f"{point.labels:,}", *cells, "" if point.is_measured else "expected"
