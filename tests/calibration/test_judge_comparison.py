@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rageval_spec.calibration.judge_comparison import (
+from rageval_spec.calibration.judge_quality import (
     ComparedJudge,
     JudgeComparison,
     JudgeDifference,

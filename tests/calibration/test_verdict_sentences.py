@@ -20,8 +20,7 @@ import pytest
 from click.testing import CliRunner
 from numpy.typing import NDArray
 
-from rageval_spec.calibration.judge_comparison import JudgeComparison, JudgeDifference, JudgeRow, Spending
-from rageval_spec.calibration.judge_quality import measure_judge
+from rageval_spec.calibration.judge_quality import JudgeComparison, JudgeDifference, JudgeRow, Spending, measure_judge
 from rageval_spec.calibration.labelled_items import Item, Joined
 from rageval_spec.calibration.measures import CalibrationMeasure, Learning, LearningPoint, Need
 from rageval_spec.calibration.thresholds import ThresholdCriterion

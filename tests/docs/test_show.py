@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rageval_spec.commands.compare.metric_changes import MetricChange
-from rageval_spec.commands.compare.question_changes import KINDS, QuestionChange
+from rageval_spec.commands.compare.changes import KINDS, MetricChange, QuestionChange
 from rageval_spec.drawing.cards import Card, CardValue, Mark, Missing, ShownContext
 
 TEXT = (Path(__file__).parents[2] / "docs" / "show.md").read_text()

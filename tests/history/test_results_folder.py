@@ -271,7 +271,7 @@ def test_a_broken_file_is_named(tmp_path: Path) -> None:
 
 
 def test_a_list_and_a_card_never_hold_the_whole_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from rageval_spec.commands.compare.question_changes import find_changes
+    from rageval_spec.commands.compare.changes import find_changes
     from rageval_spec.drawing.cards import select_cards
     from rageval_spec.drawing.question_order import Filter
 

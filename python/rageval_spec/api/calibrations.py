@@ -36,7 +36,7 @@ from rageval_spec.statistics.raters.label_counts import bound_worth
 from rageval_spec.wording import format_interval, format_number, format_signed
 
 if TYPE_CHECKING:
-    from rageval_spec.calibration.judge_comparison import JudgeComparison
+    from rageval_spec.calibration.judge_quality import JudgeComparison
     from rageval_spec.data.evaluation import Evaluation
     from rageval_spec.data.labels import Label, LabelScale
     from rageval_spec.statistics.raters.corrected_means import CorrectedMean

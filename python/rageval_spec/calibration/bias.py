@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rageval_spec import kernels
-from rageval_spec.calibration.judge_comparison import list_chat_models
+from rageval_spec.calibration.judge_quality import list_chat_models
 from rageval_spec.calibration.labelled_items import Item, Joined, read_item_samples
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.outcomes import Interval

@@ -6,17 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rageval_spec.calibration.bias import Biases, find_biases
-from rageval_spec.calibration.judge_comparison import (
+from rageval_spec.calibration.judge_quality import (
+    Calibration,
     ComparedJudge,
     JudgeComparison,
+    Promise,
+    SliceCalibration,
     Spending,
     compare_judges,
     find_spending,
-)
-from rageval_spec.calibration.judge_quality import (
-    Calibration,
-    Promise,
-    SliceCalibration,
     measure_judge,
     measure_slices,
     promise,

@@ -13,8 +13,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rageval_spec.calibration.bias import Bias, Biases
-from rageval_spec.calibration.judge_comparison import Compared, JudgeComparison, JudgeRow, Spending
-from rageval_spec.calibration.judge_quality import ENOUGH_LABELS, Calibration, Promise
+from rageval_spec.calibration.judge_quality import (
+    ENOUGH_LABELS,
+    Calibration,
+    Compared,
+    JudgeComparison,
+    JudgeRow,
+    Promise,
+    Spending,
+)
 from rageval_spec.calibration.measures import CalibrationMeasure, Learning, Need, Quantity
 from rageval_spec.calibration.reliability import Reliability
 from rageval_spec.drawing.terminal import Block, tabulate

@@ -23,7 +23,7 @@ from rageval_spec.wording import (
 
 if TYPE_CHECKING:
     from rageval_spec.api.finished_evaluation import FinishedEvaluation
-    from rageval_spec.commands.compare.metric_changes import MetricChange
+    from rageval_spec.commands.compare.changes import MetricChange
 
 
 class Rageval:
@@ -74,7 +74,7 @@ class Rageval:
             UsageError: there are no such results, or a metric that is not in both.
         """
         __tracebackhide__ = True
-        from rageval_spec.commands.compare.metric_changes import compare_metrics
+        from rageval_spec.commands.compare.changes import compare_metrics
         from rageval_spec.history.comparability import find_comparability
 
         name, earlier = _open(baseline, evaluation)

@@ -1,3 +1,5 @@
+"""The averages over datasets, their intervals and tests."""
+
 from __future__ import annotations
 
 import itertools
@@ -12,8 +14,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from rageval_spec.commands.benchmark import averages as benchmark
-from rageval_spec.commands.benchmark.averages import Average, Benchmark, average_datasets
+from rageval_spec.commands.benchmark import benchmark_tables as benchmark
+from rageval_spec.commands.benchmark.benchmark_tables import Average, Benchmark, average_datasets
 from rageval_spec.commands.benchmark.system_arguments import build_tree, load_spec
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.errors import UsageError

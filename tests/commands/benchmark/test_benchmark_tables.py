@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.commands.benchmark.averages import Average, Benchmark
-from rageval_spec.commands.benchmark.benchmark_tables import Format, render
+from rageval_spec.commands.benchmark.benchmark_tables import Average, Benchmark, Format, render
 from rageval_spec.data.evaluation import Aggregate
 from rageval_spec.data.outcomes import Interval, Note
 from rageval_spec.pipeline.execution.runs import Timing

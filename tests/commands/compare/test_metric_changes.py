@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.commands.compare.metric_changes import MetricChange, list_edited_parts
-from rageval_spec.commands.compare.metric_changes import compare_metrics as compare_known
-from rageval_spec.commands.compare.metric_changes import list_differences as list_known
+from rageval_spec.commands.compare.changes import MetricChange, list_edited_parts
+from rageval_spec.commands.compare.changes import compare_metrics as compare_known
+from rageval_spec.commands.compare.changes import list_differences as list_known
 from rageval_spec.data.datasets import DatasetOrigin, Design, DesignSummary, Fingerprint, Fingerprints
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.outcomes import Interval

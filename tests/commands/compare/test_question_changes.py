@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rageval_spec.commands.compare.question_changes import find_changes
+from rageval_spec.commands.compare.changes import find_changes
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.outcomes import Diagnosis
 from rageval_spec.drawing.question_order import Filter

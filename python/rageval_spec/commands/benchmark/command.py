@@ -84,8 +84,7 @@ def benchmark(
 
 def _run(spec: Spec, form: Format, output: Path | None, **options: Any) -> int:
     """Evaluate, print the tables and write the files."""
-    from rageval_spec.commands.benchmark.averages import run
-    from rageval_spec.commands.benchmark.benchmark_tables import render, save
+    from rageval_spec.commands.benchmark.benchmark_tables import render, run, save
     from rageval_spec.runner import Options
 
     console.complain(spec.warnings)

@@ -13,9 +13,15 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from rageval_spec.commands.compare.changes import (
+    KINDS,
+    MetricChange,
+    QuestionChange,
+    compare_metrics,
+    find_changes,
+    list_differences,
+)
 from rageval_spec.commands.compare.comparison_text import describe_difference, describe_value, show_interval
-from rageval_spec.commands.compare.metric_changes import MetricChange, compare_metrics, list_differences
-from rageval_spec.commands.compare.question_changes import KINDS, QuestionChange, find_changes
 from rageval_spec.commands.results_argument import NamedResults
 from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, JudgingCost
 from rageval_spec.data.outcomes import Cell, GateOutcome

@@ -10,7 +10,7 @@ import click
 
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
-from rageval_spec.commands.compare.question_changes import Compared
+from rageval_spec.commands.compare.changes import Compared
 from rageval_spec.commands.console import OutputCommand
 from rageval_spec.diagnostics import dump_visible
 from rageval_spec.errors import PASSED, UsageError
@@ -39,8 +39,7 @@ def _render(found: Compared, form: Form) -> bytes:
 
 
 def _compare(before: NamedResults, after: NamedResults, wanted: Filter) -> Compared:
-    from rageval_spec.commands.compare.metric_changes import compare_metrics, list_differences
-    from rageval_spec.commands.compare.question_changes import find_changes
+    from rageval_spec.commands.compare.changes import compare_metrics, find_changes, list_differences
     from rageval_spec.drawing.question_order import match_systems
     from rageval_spec.history.comparability import find_comparability
 
@@ -116,7 +115,7 @@ def compare_results(before: str, after: str, form: Any, html: Path | None, **wan
     if html is None:
         console.write(_render(found, form))
         return PASSED
-    from rageval_spec.commands.compare.comparison_page import write_page
+    from rageval_spec.commands.compare.comparison_text import write_page
 
     console.tell(console.write_page(html, write_page(found)))
     return PASSED

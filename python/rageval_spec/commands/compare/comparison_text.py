@@ -1,7 +1,8 @@
-"""Writes a comparison as text or Markdown, with the words of answers that changed.
+"""Writes a comparison as text, Markdown or an HTML page, with the words of answers that changed.
 
-In text, removed words are in `[-...-]` and added ones in `{+...+}`, whatever the colours. In Markdown, removed words
-are struck through and added ones are bold.
+In text, removed words are in `[-...-]` and added ones in `{+...+}`, whatever the colours. In Markdown and on the page,
+removed words are struck through; added ones are bold, or underlined. The page makes no request and runs no script, and
+shows all texts as texts.
 
 The work is bounded: where two long texts have little in common, all of one is removed and all of the other added.
 """
@@ -11,15 +12,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from rageval_spec.commands.compare.metric_changes import MetricChange
-from rageval_spec.commands.compare.question_changes import Compared, Kind, QuestionChange, QuestionChanges
+from rageval_spec.commands.compare.changes import Compared, Kind, MetricChange, QuestionChange, QuestionChanges
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing import legend
 from rageval_spec.drawing.card_text import draw_line, format_change, indent, shorten
 from rageval_spec.drawing.escaping import escape, format_table, quote_cell
+from rageval_spec.drawing.html_shell import fill_page, join_styles, read_asset
 from rageval_spec.drawing.terminal import Block, begin_table
 from rageval_spec.wording import (
     ADJUSTED,
@@ -380,3 +381,64 @@ def shorten_edits(edits: Sequence[Edit]) -> list[Edit]:
             text = f"{text[:head].rstrip()} … {text[len(text) - tail :].lstrip() if tail else ''}"
         found.append(Edit(kind, text))
     return found
+
+
+_HEADER = ("metric", "system", "dataset", "before", "after", "difference", "interval", f"{ADJUSTED} p")
+_TEXTS = 3
+"""The columns of names, which come before those of numbers."""
+_KINDS: dict[Kind, str] = {"broken": "bad", "worse": "bad", "fixed": "good", "better": "good", "changed": ""}
+
+
+def write_page(found: Compared) -> bytes:
+    """The page in UTF-8."""
+    changed = [one for one in found.metrics if not is_equal(one)]
+    test = describe_test(changed, found.after.evaluation)
+    return fill_page(
+        read_asset("compare.html.jinja"),
+        join_styles(("page.css", "overview.css", "texts.css", "questions.css", "compare.css")),
+        before=make_visible(found.before.name),
+        after=make_visible(found.after.name),
+        differences=[make_visible(line) for line in found.differences],
+        header=_HEADER,
+        texts=_TEXTS,
+        rows=[_describe_metric(one, found) for one in changed],
+        notes=[*filter(None, (test, describe_equal(found)))],
+        counts=describe_counts(found),
+        questions=[_describe_question(one, found) for one in found.questions.shown],
+        rest=describe_rest(found.questions),
+    )
+
+
+def _describe_metric(one: MetricChange, found: Compared) -> dict[str, Any]:
+    names = map(make_visible, (one.metric, one.system, one.dataset))
+    shown = find_format(found.after.evaluation, one.metric)
+    difference = describe_difference(one, shown), show_interval(one, shown)
+    numbers = (*tell_means_apart(one.before, one.after, shown), *difference)
+    is_clear = one.is_worse is not None and mark_change(one)
+    kind = ("bad" if one.is_worse else "good") if is_clear else ""
+    return {"cells": [*names, *numbers, describe_p_value(one)], "kind": kind}
+
+
+def _describe_question(one: QuestionChange, found: Compared) -> dict[str, Any]:
+    """What the template shows of one question; `before` and `after` are the passages of the two answers."""
+    edits = diff_words(one.answer_before or "", one.answer or "")
+    return {
+        "kind": one.kind,
+        "style": _KINDS[one.kind],
+        "sign": SIGNS[one.kind],
+        "query_id": make_visible(one.query_id),
+        "places": [make_visible(name) for name in name_places(one, found)],
+        "value": make_visible(describe_value(one, found.after.evaluation)),
+        "edited": " and ".join(one.edited),
+        "question": make_visible(one.question, keep="\n"),
+        "error": make_visible(one.error or "", keep="\n"),
+        "has_answers": any(text is not None for text in (one.answer_before, one.answer, one.error)),
+        "has_before": one.answer_before is not None,
+        "has_after": one.answer is not None,
+        **{side: _keep(edits, lost) for side, lost in (("before", "added"), ("after", "removed"))},
+    }
+
+
+def _keep(edits: list[Edit], lost: str) -> list[dict[str, str]]:
+    kept = (edit for edit in edits if edit.kind != lost)
+    return [{"kind": edit.kind, "text": make_visible(edit.text.replace("\r\n", "\n"), keep="\n\t")} for edit in kept]
