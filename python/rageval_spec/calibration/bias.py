@@ -410,7 +410,8 @@ def compare_style(
 
     Its texts are its reasons, and the answers of the systems that its own model wrote.
     """
-    if not _asks_chat_model(evaluation, joined.metric):
+    recorded = read_recorded_spec(evaluation)
+    if recorded is None or joined.metric not in recorded.metrics or not list_chat_models(recorded, joined.metric):
         return LeftOut(OWN_STYLE, "no chat model is known behind the judge")
     texts = _collect_reasons(evaluation, joined.metric)
     for item in joined.items:
@@ -426,11 +427,6 @@ def compare_style(
     return Property(
         OWN_STYLE, "Wording closer to its own by one standard deviation makes", numbers, tells_models_apart=True
     )
-
-
-def _asks_chat_model(evaluation: Evaluation, metric: str) -> bool:
-    recorded = read_recorded_spec(evaluation)
-    return recorded is not None and metric in recorded.metrics and bool(list_chat_models(recorded, metric))
 
 
 def _collect_reasons(evaluation: Evaluation, metric: str) -> dict[Question, list[str]]:

@@ -23,7 +23,7 @@ from rageval_spec.calibration.judge_reports import CalibrationValues, CriterionR
 from rageval_spec.calibration.label_choice import CalibrationSettings, explain_other
 from rageval_spec.calibration.labelled_items import Joined, explain_promise, explain_sampling
 from rageval_spec.calibration.measures import CalibrationMeasure
-from rageval_spec.calibration.reliability import MapChoice, MapTrial, Reliability
+from rageval_spec.calibration.reliability import MapChoice, Reliability
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.judge_calibration import FORMAT_VERSION, CalibrationFile, JudgeCalibration
 from rageval_spec.diagnostics import dump_visible, make_visible
@@ -290,18 +290,15 @@ def _draw_reliability(found: Reliability, maps: MapChoice) -> Iterator[Block]:
     yield ""
     if maps.trials:
         held_out = ("map, on questions held out", "calibration error", "95% interval")
-        yield tabulate(
-            (*held_out, "Brier", "log loss", "gain (Brier)"), [_describe_trial(one) for one in maps.trials], {1, 3, 4}
-        )
+        trials = []
+        for one in maps.trials:
+            gain = "" if one.gain is None else f"{format_signed(one.gain)} {format_interval(one.gain_interval)}"
+            error = format_number(one.error.value), format_interval(one.error.interval)
+            trials.append((one.kind, *error, format_number(one.brier), format_number(one.log_loss), gain))
+        yield tabulate((*held_out, "Brier", "log loss", "gain (Brier)"), trials, {1, 3, 4})
     used = "none" if maps.chosen is None else maps.chosen.kind
     yield f"Use {used}" + (f": {maps.reason}." if maps.reason else ".")
     yield ""
-
-
-def _describe_trial(one: MapTrial) -> tuple[str, ...]:
-    gain = "" if one.gain is None else f"{format_signed(one.gain)} {format_interval(one.gain_interval)}"
-    error = format_number(one.error.value), format_interval(one.error.interval)
-    return one.kind, *error, format_number(one.brier), format_number(one.log_loss), gain
 
 
 def _draw_means(found: Calibration, *, is_weighted: bool) -> Iterator[Block]:
@@ -373,7 +370,12 @@ def draw_slices(parts: Sequence[SliceCalibration]) -> Iterator[Block]:
     enough = [part for part in parts if part.bias is not None]
     if enough:
         header = ("part", "items", "judge", "people", "bias", "95% interval", "AUROC", "95% interval")
-        yield tabulate(header, [_slice_row(part) for part in enough], {1, 2, 3, 4, 6})
+        rows = []
+        for part in enough:
+            means = format_number(part.judged), format_number(part.labelled)
+            bias, auroc = _measure_cells(part.bias, signed=True), _measure_cells(part.auroc, signed=False)
+            rows.append((f"{part.kind} {part.name}", str(part.items), *means, *bias, *auroc))
+        yield tabulate(header, rows, {1, 2, 3, 4, 6})
     if few := [part for part in parts if part.bias is None]:
         named = ", ".join(f"{part.kind} {part.name} ({part.items})" for part in few[:_MOST_NAMED])
         more = f" and {len(few) - _MOST_NAMED} more" if len(few) > _MOST_NAMED else ""
@@ -381,12 +383,6 @@ def draw_slices(parts: Sequence[SliceCalibration]) -> Iterator[Block]:
         yield f"{count_noun(len(few), 'part')} {are} fewer than {FEWEST} labelled items: {named}{more}.", "dim"
     if parts:
         yield ""
-
-
-def _slice_row(part: SliceCalibration) -> tuple[str, ...]:
-    means = format_number(part.judged), format_number(part.labelled)
-    bias, auroc = _measure_cells(part.bias, signed=True), _measure_cells(part.auroc, signed=False)
-    return f"{part.kind} {part.name}", str(part.items), *means, *bias, *auroc
 
 
 def _measure_cells(measure: CalibrationMeasure | None, *, signed: bool) -> tuple[str, str]:

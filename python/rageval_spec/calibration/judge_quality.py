@@ -7,7 +7,7 @@ seconds a sample.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -444,7 +444,11 @@ def _test_pairs(
     rows, drawn = len(how.questions), {"resamples": how.resamples, "seed": how.seed}
     tested: list[JudgeDifference] = []
     for first, second in itertools.combinations([name for name, found in by_metric.items() if measure in found], 2):
-        differ = _subtract(by_metric[first][measure], by_metric[second][measure])
+        one, other = by_metric[first][measure], by_metric[second][measure]
+
+        def differ(weights: Floats, one: Statistic = one, other: Statistic = other) -> Floats:
+            return one(weights) - other(weights)
+
         p_value = find_p_value(differ, rows, clusters=how.questions, **drawn)
         if p_value is not None:
             interval = bootstrap_interval(differ, rows, clusters=how.questions, **drawn)
@@ -452,7 +456,3 @@ def _test_pairs(
             tested.append(JudgeDifference(first, second, measure, difference, interval, p_value, p_value))
     adjusted = kernels.holm([one.p_value for one in tested]) if tested else []
     return [replace(one, p_adjusted=p_adjusted) for one, p_adjusted in zip(tested, adjusted, strict=True)]
-
-
-def _subtract(first: Statistic, second: Statistic) -> Callable[[Floats], Floats]:
-    return lambda weights: first(weights) - second(weights)

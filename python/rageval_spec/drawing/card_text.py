@@ -426,12 +426,8 @@ def _list_answer_markdown(answer: str, card: cards.Card, *, full: bool) -> Itera
     )
     yield f"**Answer:** {told or '(empty)'}{_count_rest(answer, shown)}"
     if notes := cards.list_notes(shown, card.marks):
-        yield "\n".join(_write_note(note, card, full=full) for note in notes)
-
-
-def _write_note(note: cards.ClaimNote, card: cards.Card, *, full: bool) -> str:
-    told = [f"{note.sign}{note.number or ''} {note}", *list_grounds(note, card.contexts)]
-    return f"- {'; '.join(escape(shorten(line, full=full)) for line in told)}"
+        lines = ([f"{one.sign}{one.number or ''} {one}", *list_grounds(one, card.contexts)] for one in notes)
+        yield "\n".join(f"- {'; '.join(escape(shorten(line, full=full)) for line in told)}" for told in lines)
 
 
 def _show(text: str, longest: int, *, full: bool) -> str:

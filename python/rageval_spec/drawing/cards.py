@@ -192,13 +192,10 @@ def find_marks(
 
     places = {metric: place for place, metric in enumerate(metrics)}
     ordered = sorted(values, key=lambda row: places.get(row["metric"], len(places)))
+    names = [field.name for field in fields(Mark)]
     found = (finding for row in ordered for finding in list_findings(row, sample) if finding["part"] == "answer")
-    return tuple(sorted(map(_read_mark, found), key=_place))
-
-
-def _read_mark(finding: Mapping[str, Any]) -> Mark:
-    known = {field.name: finding[field.name] for field in fields(Mark)}
-    return Mark(**known | {"text": known["text"] or ""})
+    read = (Mark(**{name: one[name] for name in names} | {"text": one["text"] or ""}) for one in found)
+    return tuple(sorted(read, key=_place))
 
 
 def _place(mark: Mark) -> tuple[bool, int, int]:

@@ -20,7 +20,7 @@ from rageval_spec.drawing.legend import (
     name_band,
     significance_mark,
 )
-from rageval_spec.drawing.sections import CAUSES, Section, describe_share, list_sections, list_slice_counts
+from rageval_spec.drawing.sections import CAUSES, describe_share, list_sections, list_slice_counts
 from rageval_spec.drawing.verdict import describe_headline, share_failures, share_notes, worst_first, worst_outcome
 
 SIGNS: dict[Overall | Verdict, str] = {"pass": "✅", "warn": "⚠️", "inconclusive": "❔", "fail": "❌", "error": "❌"}
@@ -50,7 +50,10 @@ def draw_evaluation(evaluation: Evaluation, digits: int) -> str:
     blocks += [_list(f"{SIGNS['warn']} {escape(str(note))}" for note in warnings)] if warnings else []
     for dataset in evaluation.datasets:
         blocks += _results(evaluation, dataset, digits)
-    blocks += [_section(section) for section in list_sections(evaluation, digits) if section.rows]
+    for section in (one for one in list_sections(evaluation, digits) if one.rows):
+        rows = [[quote_cell(name), *map(escape, cells)] for name, *cells in section.rows]
+        table = format_table([*map(escape, section.header)], rows)
+        blocks.append("\n\n".join((f"**{escape(section.title)}**", table, *map(escape, section.remarks))))
     for summary, body in _details(evaluation, digits):
         block = f"<details><summary>{summary}</summary>\n\n{body}\n\n</details>"
         if sum(map(len, blocks)) + len(block) > _LONGEST:
@@ -106,12 +109,6 @@ def _describe_scored(evaluation: Evaluation, dataset: str) -> str:
     queries = " or ".join(map(str, totals)) + " queries"
     complete = all(cell.scored == cell.total for cell in cells)
     return f"{queries}, all scored" if complete else f"{queries}; (n of N): only n of them could be scored"
-
-
-def _section(section: Section) -> str:
-    rows = [[quote_cell(cell) if not place else escape(cell) for place, cell in enumerate(row)] for row in section.rows]
-    parts = [f"**{escape(section.title)}**", format_table([*map(escape, section.header)], rows)]
-    return "\n\n".join([*parts, *map(escape, section.remarks)])
 
 
 def tabulate_slices(evaluation: Evaluation, digits: int) -> Iterator[tuple[str, list[str], list[list[str]]]]:

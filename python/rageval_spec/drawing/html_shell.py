@@ -13,7 +13,6 @@ import html
 import json
 import re
 from collections.abc import Iterable
-from functools import cache
 from io import BytesIO
 from pathlib import Path
 from string import Template
@@ -56,7 +55,7 @@ def build_shell(title: str, parts: Iterable[tuple[str, str]], has_files: bool) -
         parts: the names and the base64 texts of the parts that the page itself holds.
         has_files: whether further parts are scripts in files beside the page, which the policy must then allow.
     """
-    return build_page(title, parts, join_styles(_STYLES), _read_script(), has_files)
+    return build_page(title, parts, join_styles(_STYLES), join_scripts(map(read_asset, _SCRIPTS)), has_files)
 
 
 def build_page(title: str, parts: Iterable[tuple[str, str]], style: str, script: str, has_files: bool = False) -> bytes:
@@ -96,11 +95,6 @@ def _hash(text: str) -> str:
 def join_styles(names: Iterable[str]) -> str:
     """The text of several styles."""
     return "\n" + "".join(map(read_asset, names))
-
-
-@cache
-def _read_script() -> str:
-    return join_scripts(map(read_asset, _SCRIPTS))
 
 
 def join_scripts(scripts: Iterable[str]) -> str:

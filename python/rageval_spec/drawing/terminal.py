@@ -36,11 +36,14 @@ def render_text(draw: Callable[[Console], Iterable[Block]], width: int | None = 
     from rich.console import Console
     from rich.text import Text
 
-    colour = _wants_colour()
+    is_terminal = sys.stdout.isatty()
+    colour = (bool(os.environ.get("FORCE_COLOR")) or is_terminal) and os.environ.get("TERM") != "dumb"
+    colour = colour and not os.environ.get("NO_COLOR")
+    columns = shutil.get_terminal_size((80 if is_terminal else _WIDTH_IN_A_PIPE, 24)).columns
     text = StringIO()
     console = Console(
         file=text,
-        width=width or _terminal_width(),
+        width=width or max(_NARROWEST, columns),
         force_terminal=colour,
         color_system="standard" if colour else None,
         legacy_windows=False,
@@ -57,17 +60,6 @@ def render_text(draw: Callable[[Console], Iterable[Block]], width: int | None = 
         console.print(block, crop=False, no_wrap=told.no_wrap, overflow=told.overflow)
     lines = (line.rstrip() for line in text.getvalue().splitlines())
     return "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
-
-
-def _wants_colour() -> bool:
-    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
-        return False
-    return bool(os.environ.get("FORCE_COLOR")) or sys.stdout.isatty()
-
-
-def _terminal_width() -> int:
-    fallback = 80 if sys.stdout.isatty() else _WIDTH_IN_A_PIPE
-    return max(_NARROWEST, shutil.get_terminal_size((fallback, 24)).columns)
 
 
 def list_lines(lines: Iterable[tuple[str, str, str]]) -> Iterator[RenderableType]:

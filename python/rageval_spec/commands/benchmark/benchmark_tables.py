@@ -386,19 +386,18 @@ def _remarks(benchmark: Benchmark) -> Iterator[tuple[str, str, str]]:
 
 
 def _to_text(benchmark: Benchmark) -> bytes:
-    return render_text(lambda console: _blocks(benchmark, console)).rstrip(b"\n") + b"\n"
-
-
-def _blocks(benchmark: Benchmark, console: Console) -> Iterator[Block]:
-    for board in _boards(benchmark):
-        yield board.title, "bold"
-        yield ""
-        systems = [chop_name(system) for system in board.systems]
-        for table in fit_tables(_list_layouts(board), console, ("system", systems)):
-            yield table
+    def draw(console: Console) -> Iterator[Block]:
+        for board in _boards(benchmark):
+            yield board.title, "bold"
             yield ""
-        yield from list_lines((sign, make_visible(sentence), "dim") for sign, sentence in board.legend)
-    yield from list_lines(_remarks(benchmark))
+            systems = [chop_name(system) for system in board.systems]
+            for table in fit_tables(_list_layouts(board), console, ("system", systems)):
+                yield table
+                yield ""
+            yield from list_lines((sign, make_visible(sentence), "dim") for sign, sentence in board.legend)
+        yield from list_lines(_remarks(benchmark))
+
+    return render_text(draw).rstrip(b"\n") + b"\n"
 
 
 def _list_layouts(board: _Board) -> Iterator[tuple[list[list[Column]], bool]]:

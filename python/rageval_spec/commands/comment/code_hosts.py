@@ -167,20 +167,14 @@ def _judge(reply: Reply) -> TryFailure:
     status = f"answered {reply.status} {reply.reason}".rstrip()
     wait = read_retry_after(reply.headers)
     if wait is None and reply.headers.get("x-ratelimit-remaining") == "0":
-        wait = _read_reset(reply)
+        with suppress(ValueError):  # the moment at which GitHub counts anew
+            wait = max(0.0, float(reply.headers.get("x-ratelimit-reset", "")) - time.time())
     is_limited = reply.status == 429 or (reply.status == 403 and wait is not None)
     if wait is not None and wait > MOST_PATIENCE:
         return TryFailure(f"{status} and asks to wait {wait:.0f} s, which is too long", shorten(reply))
     is_temporary = is_limited or reply.status in WORTH_ANOTHER_TRY or reply.status >= 500
     hint = "too many requests" if is_limited else _HINTS.get(reply.status)
     return TryFailure(f"{status} ({hint})" if hint else status, shorten(reply), is_temporary=is_temporary, wait=wait)
-
-
-def _read_reset(reply: Reply) -> float | None:
-    """Seconds until the moment at which GitHub counts anew."""
-    with suppress(ValueError):
-        return max(0.0, float(reply.headers.get("x-ratelimit-reset", "")) - time.time())
-    return None
 
 
 _FORM = "application/vnd.github+json"

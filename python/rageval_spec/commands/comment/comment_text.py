@@ -102,7 +102,9 @@ def _list_parts(evaluation: Evaluation, baseline: NamedResults | None, commit: s
     for title, header, rows in tabulate_slices(evaluation, DIGITS):
         yield Part(title, rows, header)
     yield from _list_costs(evaluation, baseline)
-    yield _describe_origin(evaluation, baseline, commit)
+    origin = [f"Commit {quote(shorten(commit, _SHORT))}."] if commit else []
+    origin += [] if baseline is None else [f"Base: {quote(shorten(baseline.name, _SHORT))}."]
+    yield Part("Provenance", before=" ".join(origin), after=describe_provenance(evaluation))
 
 
 def _tabulate(title: str, checks: list[CheckRow], *, is_folded: bool) -> Part:
@@ -167,12 +169,6 @@ def _list_costs(evaluation: Evaluation, baseline: NamedResults | None) -> Iterat
 
 def _format_dollars(cost: JudgingCost | None) -> str:
     return "–" if cost is None or cost.cost is None else f"${cost.cost:.4g}"
-
-
-def _describe_origin(evaluation: Evaluation, baseline: NamedResults | None, commit: str | None) -> Part:
-    lines = [f"Commit {quote(shorten(commit, _SHORT))}."] if commit else []
-    lines += [] if baseline is None else [f"Base: {quote(shorten(baseline.name, _SHORT))}."]
-    return Part("Provenance", before=" ".join(lines), after=describe_provenance(evaluation))
 
 
 HEADER = ("Check", "Head", "Base", "Difference [interval]", "Questions", "Improved", "Regressed")

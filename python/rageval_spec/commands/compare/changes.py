@@ -95,7 +95,9 @@ def compare_metrics(evaluation: Evaluation, earlier: Evaluation, known: Comparab
         for metric in evaluation.metrics
     }
     settings = StatisticsNode.model_validate(evaluation.provenance.settings.get("statistics") or {})
-    values = _rename(known.keep_same(earlier.values), systems)
+    names = {before: now for now, before in systems.items()}  # systems of one side only are left out
+    same = known.keep_same(earlier.values).filter(pl.col("system").is_in([*names]))
+    values = same.with_columns(pl.col("system").replace(names))
     asked = {one.metric for one in evaluation.baselines}
     unlike = find_unlike(evaluation, earlier)
     compared = {
@@ -134,13 +136,6 @@ def _list_gated(evaluation: Evaluation, found: Sequence[Comparison]) -> list[Com
         for gated in evaluation.baselines
         if (gated.cell, gated.difference, gated.p_value, gated.queries) == own
     ]
-
-
-def _rename(values: pl.DataFrame, systems: dict[str, str]) -> pl.DataFrame:
-    """The earlier values, with each system under the name of the later one; others are left out."""
-    names = {before: now for now, before in systems.items()}
-    known = values.filter(pl.col("system").is_in(list(names)))
-    return known.with_columns(pl.col("system").replace(names))
 
 
 def _describe_metric(
@@ -252,7 +247,10 @@ def _list_versions(evaluation: Evaluation, earlier: Evaluation) -> Iterator[str]
         now, before = _find_version(evaluation, dataset), _find_version(earlier, dataset)
         if now is None and before is None:
             continue
-        parts = [*_find_edited(evaluation, earlier, dataset)]
+        # The same questions are needed, because digests are of the evaluated ones.
+        old = earlier.provenance.digests.get(dataset, {})
+        new = evaluation.provenance.digests.get(dataset, {})
+        parts = [part for part, digest in new.items() if old.get(part, digest) != digest]
         if now != before:
             same = "" if parts or not evaluation.provenance.digests.get(dataset) else "; its content is the same"
             yield f"the dataset {dataset} had version {before or 'unknown'} before and has {now or 'unknown'} now{same}"
@@ -263,12 +261,6 @@ def _list_versions(evaluation: Evaluation, earlier: Evaluation) -> Iterator[str]
 def _find_version(evaluation: Evaluation, dataset: str) -> str | None:
     origin = evaluation.provenance.origins.get(dataset)
     return None if origin is None else origin.version
-
-
-def _find_edited(evaluation: Evaluation, earlier: Evaluation, dataset: str) -> Iterator[str]:
-    """The parts whose digests differ; the same questions are needed, because digests are of the evaluated ones."""
-    now, before = evaluation.provenance.digests.get(dataset, {}), earlier.provenance.digests.get(dataset, {})
-    yield from (part for part, digest in now.items() if before.get(part, digest) != digest)
 
 
 def _list_systems(evaluation: Evaluation, earlier: Evaluation) -> Iterator[str]:
