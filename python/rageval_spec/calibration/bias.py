@@ -266,7 +266,6 @@ class Bias:
 
     @property
     def is_significant(self) -> bool:
-        """Whether the adjusted p-value is below 0.05."""
         return self.p_adjusted < SIGNIFICANT
 
     def __str__(self) -> str:
@@ -378,7 +377,6 @@ def _fit_own(joined: Joined, own: Sequence[Property], chosen: Sequence[Property]
 
 
 def _regress(joined: Joined, properties: Sequence[Property], *, hold_labels: bool = False) -> dict[str, Effect]:
-    """The effects on the judge's error, by property."""
     labels = np.array(joined.labelled)
     held = {_LABEL: labels} if hold_labels else {}
     weights = None if joined.weights is None else np.array(joined.weights)

@@ -68,7 +68,6 @@ def keep_calibration(
 
 
 def count_labels(joined: Joined) -> judge_calibration.CalibrationLabels:
-    """The labels by people."""
     sides = [label for label in joined.labelled if label != _YES]
     yes = sum(label > _YES for label in sides)
     people = {label.annotator for label in joined.labels}
@@ -82,7 +81,6 @@ def count_labels(joined: Joined) -> judge_calibration.CalibrationLabels:
 
 
 def write_map(found: ValueMap) -> judge_calibration.ScoreMap:
-    """A map as the file has it."""
     if isinstance(found, PlattMap):
         return judge_calibration.ScoreMap("platt", found.slope, found.intercept)
     return judge_calibration.ScoreMap("isotonic", values=found.values, results=found.results)
@@ -113,7 +111,6 @@ class RecordedJudge(NamedTuple):
 
     @property
     def scale(self) -> tuple[float, float]:
-        """The lowest and the highest score."""
         is_grade = self.criterion.kind == "grade" and self.criterion.scale is not None
         return self.criterion.scale if is_grade and self.criterion.scale else (0.0, 1.0)
 

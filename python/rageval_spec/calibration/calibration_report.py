@@ -199,7 +199,6 @@ def draw_group(group: CriterionReport, settings: CalibrationSettings) -> Iterato
 
 
 def _draw_all(found: JudgeReport, *, details: bool) -> Iterator[Block]:
-    """The tables of a judge on one metric."""
     calibration = found.calibration
     shown = (*calibration.discrimination, *calibration.association)
     left_out = () if details else _DETAILS if calibration.discrimination else ("pearson", "kendall")

@@ -90,7 +90,6 @@ class Calibration:
 
     @property
     def is_few(self) -> bool:
-        """Whether there are fewer than 50 labelled items."""
         return self.items < ENOUGH_LABELS
 
 
@@ -327,7 +326,6 @@ class JudgeRow:
     spending: Spending
 
     def find(self, name: str) -> CalibrationMeasure | None:
-        """A measure by its name; None if it is not defined."""
         return next((one for one in self.measures if one.name == name), None)
 
 

@@ -119,14 +119,12 @@ class CalibratedCriterion:
 
 
 def know(evaluation: Evaluation, recorded: RecordedSpec | None) -> Known:
-    """The metrics of results."""
     if recorded is None:
         return Known(evaluation.metrics)
     return replace(know_nodes({name: one.node for name, one in recorded.metrics.items()}), metrics=evaluation.metrics)
 
 
 def know_nodes(nodes: Mapping[str, Node]) -> Known:
-    """What the nodes of metrics, by name, say of them."""
     judges = {name: names_in(node, "judges") for name, node in nodes.items()}
     return Known(
         [*nodes],
@@ -175,7 +173,6 @@ def count_others(known: Known, labels: Iterable[Label], metrics: Sequence[str]) 
 
 
 def explain_other(criterion: str, count: int, known: Known) -> str:
-    """Why the labels of a criterion are not used."""
     why = f"left out {count_noun(count, 'label')} of '{criterion}', because no metric has this name"
     return "; ".join(filter(None, (why, suggest(criterion, known.metrics))))
 

@@ -124,7 +124,6 @@ class Sampling:
 
 
 def describe_sampling(items: Sequence[Sequence[Label]]) -> Sampling:
-    """How items were chosen, from the labels of each."""
     known = [found for labels in items if (found := find_probability(labels)) is not None]
     words = (word for labels in items for label in labels for word in label.reasons)
     labels = [label for of in items for label in of]
@@ -260,7 +259,6 @@ class Joined:
 
     @cached_property
     def questions(self) -> tuple[tuple[str, str], ...]:
-        """The question of each item."""
         return tuple(map(question_of, self.items))
 
 

@@ -149,7 +149,6 @@ class Need:
     labels_interval: Interval | None = None
 
     def is_met(self, width: float) -> bool:
-        """Whether the interval is as narrow already."""
         return self.now is not None and self.now <= width
 
 
@@ -179,7 +178,6 @@ class Learning:
     curve: tuple[LearningPoint, ...]
 
     def find(self, quantity: Quantity) -> Need | None:
-        """The need of one interval; None if it is not known."""
         return next((need for need in self.needs if need.quantity == quantity), None)
 
 

@@ -147,7 +147,6 @@ class StepScores:
         return [self.together.get(question, question) for question in questions]
 
     def take(self, places: Sequence[int]) -> StepScores:
-        """Only the answers at these places."""
         scores = [[one[place] for place in places] for one in self.scores]
         return StepScores([self.items[place] for place in places], scores, self.together)
 
@@ -165,7 +164,6 @@ class Bands:
     spared: tuple[int, ...]
 
     def list_bounds(self) -> tuple[StepBounds, ...]:
-        """The bounds, as a calibration has them."""
         return tuple(StepBounds(place, one.band.low, one.band.high) for place, one in enumerate(self.steps))
 
     def list_figures(self, names: Sequence[str]) -> Iterator[Figure]:

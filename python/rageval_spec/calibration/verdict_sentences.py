@@ -236,7 +236,6 @@ def draw_comparison(found: JudgeComparison, *, details: bool) -> Iterator[Block]
 
 
 def conclude_comparison(found: JudgeComparison) -> Iterator[str]:
-    """Which judges are certainly better, and by what."""
     certain = [one for one in found.differences if one.better is not None and one.measure in _BETTER]
     for one in certain[:_MOST_SAID]:
         sign, worse = (1, one.second) if one.better == one.first else (-1, one.first)
@@ -334,7 +333,6 @@ _COLUMNS: Mapping[Quantity, str] = {
 
 
 def say_needs(learning: Learning, items: int) -> Iterator[str]:
-    """How many labels to buy, with this judge and without it."""
     half = f"±{learning.width / 2:g}"
     corrected, alone = learning.find("corrected_mean"), learning.find("labels_alone")
     if corrected is not None and alone is not None:
@@ -367,7 +365,6 @@ def _say_mean(corrected: Need, alone: Need, learning: Learning, items: int) -> s
 
 
 def draw_curve(learning: Learning) -> RenderableType:
-    """How the half widths of intervals shrink with labels."""
     columns = [name for name in _COLUMNS if any(name in point.widths for point in learning.curve)]
     rows = []
     for point in learning.curve:

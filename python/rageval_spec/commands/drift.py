@@ -208,7 +208,6 @@ def _plan_reversed(asked: AskedJudge, frozen: AnchorSet) -> Iterator[_Round]:
 
 
 def _reverse(sample: Sample) -> Sample:
-    """The sample with its contexts in the reverse order."""
     contexts, ids = sample.contexts, sample.context_ids
     return replace(sample, contexts=contexts and contexts[::-1], context_ids=ids and ids[::-1], columns=sample.columns)
 

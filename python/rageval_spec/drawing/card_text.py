@@ -364,7 +364,6 @@ def _draw_entry_heading(card: cards.Card, names: Sequence[str], deciding: cards.
 
 
 def indent(line: Text) -> RenderableType:
-    """A line below a heading."""
     from rich.padding import Padding
 
     return Padding(line, (0, 0, 0, 2))

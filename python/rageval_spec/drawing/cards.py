@@ -141,7 +141,6 @@ class ClaimNote:
 
     @property
     def sign(self) -> str:
-        """The sign of the worst that was said."""
         return choose_sign(self.marks)
 
     def __str__(self) -> str:
@@ -280,7 +279,6 @@ class CardValue:
 
     @property
     def shown(self) -> NumberFormat:
-        """How the values are written."""
         return PERCENT if self.is_percent else PLAIN
 
 
@@ -338,7 +336,6 @@ class Card:
 
     @property
     def key(self) -> Key:
-        """Dataset, system and query id."""
         return self.dataset, self.system, self.query_id
 
     def value(self, metric: str) -> CardValue | None:
@@ -401,7 +398,6 @@ class _Parts:
 
 
 def _group(table: pl.DataFrame, wanted: pl.DataFrame) -> dict[tuple[Any, ...], list[_Row]]:
-    """The rows of `table` that belong to each wanted question."""
     chosen = table.join(wanted, on=KEY, how="semi", maintain_order="left")
     found: dict[tuple[Any, ...], list[_Row]] = {}
     for row in chosen.iter_rows(named=True):

@@ -128,7 +128,6 @@ def tabulate_slices(evaluation: Evaluation, digits: int) -> Iterator[tuple[str, 
 
 
 def _describe_mean(evaluation: Evaluation, cell: Aggregate, digits: int) -> tuple[str, str]:
-    """The number of a cell, and its interval."""
     shown = wording.find_format(evaluation, cell.metric)
     interval = wording.format_interval(cell.interval, digits, shown.number)
     return wording.format_mean(cell, digits, shown), interval.replace("[", "\\[")

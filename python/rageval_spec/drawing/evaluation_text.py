@@ -139,7 +139,6 @@ def _section(section: Section) -> Iterator[Block]:
 
 
 def _look_first(evaluation: Evaluation, folder: Path | None) -> Iterator[Block]:
-    """The questions to look at first, each once."""
     found = list_first(evaluation)
     if not found:
         return

@@ -88,12 +88,10 @@ def fill_page(template: str, style: str, **values: Any) -> bytes:
 
 
 def _hash(text: str) -> str:
-    """A hash source of a Content Security Policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def join_styles(names: Iterable[str]) -> str:
-    """The text of several styles."""
     return "\n" + "".join(map(read_asset, names))
 
 
@@ -106,7 +104,6 @@ def join_scripts(scripts: Iterable[str]) -> str:
 
 
 def read_asset(name: str) -> str:
-    """A file of the page, as text."""
     return (_ASSETS / name).read_text(encoding="utf-8")
 
 

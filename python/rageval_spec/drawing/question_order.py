@@ -105,7 +105,6 @@ def rank_questions(
 
 
 def _require_base(evaluation: Evaluation, wanted: Filter, baseline: BaselineValues | None) -> pl.DataFrame:
-    """The values that `regressed` compares with."""
     base = find_base_values(evaluation, baseline)
     if not (base if wanted.metric is None else base.filter(metric=wanted.metric)).is_empty():
         return base

@@ -69,7 +69,6 @@ def list_blocks(evaluation: Evaluation, system: str | None = None) -> Iterator[p
 
 
 def gather(blocks: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    """One table of all blocks."""
     return pl.concat(list(blocks))
 
 

@@ -177,7 +177,6 @@ def _stack(cells: Sequence[Sequence[Part]]) -> list[Text]:
 
 
 def _join(parts: Sequence[Part]) -> Text:
-    """Join the non-empty parts with spaces."""
     from rich.text import Text
 
     text = Text(" ").join([Text(part.text, part.style) for part in parts if part.text])

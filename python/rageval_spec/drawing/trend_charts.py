@@ -99,10 +99,7 @@ def _draw_chart(series: Series) -> Iterator[str]:
 def _list_columns(series: Series) -> list[int | None]:
     """The index of the point in each column; None for a break."""
     broken = {one.index for one in series.breaks}
-    columns: list[int | None] = []
-    for index in range(len(series.points)):
-        columns += [None, index] if index in broken else [index]
-    return columns
+    return [at for index in range(len(series.points)) for at in ([None, index] if index in broken else [index])]
 
 
 def _find_row(value: float, low: float, span: float, height: int) -> int:

@@ -45,7 +45,6 @@ class Headline:
     taken_over: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """All sentences."""
         return " ".join([f"{self.title}: {self.summary}.", *filter(None, [self.reason]), *self.taken_over])
 
 

@@ -60,7 +60,6 @@ class Subject:
     parts: SpecPlugins | None = None
 
     def choose(self, wanted: Sequence[str]) -> Mapping[str, Dataset[Any]]:
-        """The datasets that are wanted; all of them if none is named."""
         for name in wanted:
             if name not in self.datasets:
                 hint = suggest(name, [*self.datasets]) or f"the spec has {list_choices([*self.datasets])}"
@@ -149,7 +148,6 @@ class EarlierResults:
 
     @property
     def names(self) -> list[str]:
-        """The names of the results."""
         return [one.name for one in self.opened]
 
     @property

@@ -122,7 +122,6 @@ def _render(audited: Audit, form: str) -> bytes:
 
 
 def _find_form(output: Path | None) -> str:
-    """The form that a file's name ends in."""
     form = "text" if output is None else _SUFFIXES.get(output.suffix.lower())
     if form is None:
         raise UsageError(

@@ -84,7 +84,6 @@ class Benchmark:
         return self.outcome.evaluation
 
     def average(self, system: str, metric: str) -> Average | None:
-        """The average of one system, or None."""
         return next((one for one in self.averages if (one.system, one.metric) == (system, metric)), None)
 
     def timing(self, dataset: str, system: str) -> Timing | None:
@@ -205,7 +204,6 @@ _NOTES_SHOWN = 20
 
 
 def render(benchmark: Benchmark, form: Format) -> bytes:
-    """The benchmark in one of the formats, encoded as UTF-8."""
     writers = {"text": _to_text, "markdown": _to_markdown, "json": _to_json, "csv": _to_csv}
     return writers[form](benchmark)
 

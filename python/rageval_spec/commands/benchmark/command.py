@@ -83,7 +83,6 @@ def benchmark(
 
 
 def _run(spec: Spec, form: Format, output: Path | None, **options: Any) -> int:
-    """Evaluate, print the tables and write the files."""
     from rageval_spec.commands.benchmark.benchmark_tables import render, run, save
     from rageval_spec.runner import Options
 

@@ -118,7 +118,6 @@ def calibrate(results: str | None, labels: tuple[Path, ...], **options: Any) -> 
 
 
 def _require_spec(results: str | None) -> Path:
-    """The spec that is named in place of results."""
     from rageval_spec.commands.results_argument import is_spec
 
     if results is None or not is_spec(results):

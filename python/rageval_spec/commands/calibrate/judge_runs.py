@@ -135,7 +135,6 @@ def _declare(spec: Spec, judges: Sequence[str]) -> Spec:
 
 
 def _keep_metrics(spec: Spec, names: set[str]) -> Spec:
-    """The spec with only these metrics, without gates and reports."""
     kept = tuple(metric for metric in spec.metrics if metric.name in names)
     return replace(spec, metrics=kept, gates=(), reports=(), stopping=None)
 
@@ -222,14 +221,12 @@ class Gathered:
 
     @property
     def members(self) -> Sequence[Judge[Any]]:
-        """The judges that it asks, in order."""
         judge: Any = self.asked.judge
         members: Sequence[Judge[Any]] = judge.members
         return members
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """The names of the judges that it asks."""
         return tuple(member.context.name for member in self.members)
 
     @property
@@ -269,7 +266,6 @@ class Gathered:
         held_out: tuple[Figure, ...] = (),
         guarantee: Guaranteed | None = None,
     ) -> JudgeCalibration:
-        """The entry of the judge, as a calibration has it."""
         judge, criterion = self.asked.judge, self.asked.criterion
         identity = identify_judge(judge, find_surroundings(judge))
         return JudgeCalibration(

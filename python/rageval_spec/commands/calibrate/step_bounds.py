@@ -176,7 +176,6 @@ class PromiseFound:
 
 
 def find_promise(gathered: Gathered, limit: float, confidence: float, control: Control) -> PromiseFound:
-    """Find the bounds of a cascade or a waterfall that keep a promise."""
     joined, judge = gathered.joined, gathered.asked.judge
     if joined is None:
         raise UsageError("a guarantee needs the labels of people: --labels labels.csv")

@@ -46,7 +46,6 @@ class CodeHost(ABC):
     """What to add to the query of a list so that it begins with the oldest comment."""
 
     def __init__(self, api: str, headers: Mapping[str, Secret], comments: str = "") -> None:
-        """Ask nothing yet; `comments` is the path of the list of comments."""
         self._api, self._headers, self._comments = api, headers, comments
 
     def request(self, method: str, path: str, body: Mapping[str, Any] | None = None, query: str = "") -> Page:
@@ -141,7 +140,6 @@ class ApiError(TryError):
     """A request that failed. Its text has the URL and no secret; without a reply, the status is None."""
 
     def __init__(self, message: str, status: int | None, *, is_temporary: bool, wait: float | None) -> None:
-        """Keep what is known about the failure."""
         super().__init__(message, is_temporary=is_temporary, wait=wait)
         self.status = status
 

@@ -201,7 +201,6 @@ class CheckRow:
     questions: str = ""
 
     def list_cells(self) -> list[str]:
-        """The cells of the row, as Markdown."""
         counts = ("", "") if self.test is None else (str(self.test.wins), str(self.test.losses))
         return [self.name, *map(escape, (self.head, self.base, self.difference, self.questions)), *counts]
 
@@ -383,5 +382,4 @@ def _fit(part: Part, room: int) -> str:
 
 
 def list_lines(lines: Iterable[str]) -> list[list[str]]:
-    """The rows of a part without a table."""
     return [[f"- {line}"] for line in lines]

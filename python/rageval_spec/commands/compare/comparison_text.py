@@ -349,7 +349,6 @@ def diff_words(before: str, after: str) -> list[Edit]:
 
 
 def _count_shared(old: Sequence[str], new: Sequence[str]) -> int:
-    """The number of words that both begin with."""
     pairs = enumerate(zip(old, new, strict=False))
     return next((at for at, (one, other) in pairs if one != other), min(len(old), len(new)))
 
@@ -390,7 +389,6 @@ _KINDS: dict[Kind, str] = {"broken": "bad", "worse": "bad", "fixed": "good", "be
 
 
 def write_page(found: Compared) -> bytes:
-    """The page in UTF-8."""
     changed = [one for one in found.metrics if not is_equal(one)]
     test = describe_test(changed, found.after.evaluation)
     return fill_page(

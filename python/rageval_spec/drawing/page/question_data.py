@@ -85,7 +85,6 @@ class Documents:
 
     @property
     def count(self) -> int:
-        """The number of documents."""
         return self.known.height
 
     def list_starts(self) -> list[int]:
@@ -217,7 +216,6 @@ class QuestionData:
 
     @property
     def count(self) -> int:
-        """The number of questions."""
         return self.keys.height
 
     def describe(self, evaluation: Evaluation) -> dict[str, Any]:
@@ -351,7 +349,6 @@ class _Places:
 
 
 def _take(table: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
-    """Some rows of a table, by number; a row of nulls for null."""
     return table.select(pl.all().gather(rows))
 
 
