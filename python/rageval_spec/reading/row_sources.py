@@ -186,8 +186,8 @@ class RowFile:
         """The names of all columns, with the paths in `columns` that lead to something; None if that takes long."""
         if self.is_long:
             next(self.read())
-            known = self.find_originals(columns)
-            return None if self.form == "json" else [*self.first_names, *known, *_list_paths(columns)]
+            paths = (name for name in _list_named(columns) if name.startswith("$"))
+            return None if self.form == "json" else [*self.first_names, *self.find_originals(columns), *paths]
         if self.form == "parquet" and self.unfolding(columns).is_empty:
             return self.first_names
         return list(dict.fromkeys([*self.first_names, *(name for _, row in self.rows(columns) for name in row)]))
@@ -374,10 +374,6 @@ def _find_at(place: Place, row: Mapping[str, Any]) -> Any:
 def _list_named(columns: BaseModel | None) -> list[str]:
     values = [] if columns is None else [getattr(columns, field) for field in type(columns).model_fields]
     return [value for value in values if isinstance(value, str)]
-
-
-def _list_paths(columns: BaseModel) -> list[str]:
-    return [name for name in _list_named(columns) if name.startswith("$")]
 
 
 def _quote(key: str) -> str:

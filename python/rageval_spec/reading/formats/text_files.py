@@ -248,7 +248,8 @@ def refuse_header(path: Path, line: int, text: str, separator: str) -> None:
     other = None if separator in text else find_separator(first)
     if other is not None:
         names = ", ".join(repr(name.strip().strip('"')) for name in first.split(other)[:_MOST_NAMES])
-        message = f"the columns {names} are separated by {SEPARATORS[other]}, not by {_name_separator(separator)}"
+        expected = SEPARATORS.get(separator, repr(separator))
+        message = f"the columns {names} are separated by {SEPARATORS[other]}, not by {expected}"
         raise ForeignFileError(path, line, message, f"write separator: {json.dumps(other)}")
 
 
@@ -278,10 +279,6 @@ def find_separator(header: str) -> str | None:
     names = [name.strip().strip('"') for name in header.split(best)]
     is_header = counts[best] > 0 and all(0 < len(name) <= 60 for name in names) and len(set(names)) == len(names)
     return best if is_header and "\n" not in header else None
-
-
-def _name_separator(separator: str) -> str:
-    return SEPARATORS.get(separator, repr(separator))
 
 
 def _name_archive(start: bytes) -> tuple[str, str]:
