@@ -27,7 +27,7 @@ import numpy as np
 
 import rageval_spec
 from rageval_spec.generation.documents import read_documents
-from rageval_spec.generation.offline_set import make_offline_set
+from rageval_spec.generation.offline_questions import make_offline_set
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

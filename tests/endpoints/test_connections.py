@@ -13,9 +13,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from rageval_spec.endpoints import connections
-from rageval_spec.endpoints.connections import Connections, HttpRequest, hold_body
-from rageval_spec.endpoints.endpoint import Endpoint
+from rageval_spec.endpoints import endpoint as connections
+from rageval_spec.endpoints.endpoint import Connections, Endpoint, HttpRequest, hold_body
 from rageval_spec.endpoints.tries import Reply, TryFailure
 from tests.models.chat_endpoint import ChatServer, say_yes
 from tests.models.endpoint import Answer, Hangup, Trickle

@@ -193,7 +193,7 @@ def test_every_document_has_its_turn_before_one_has_a_second() -> None:
 
 
 def test_headings_are_held_out_and_take_the_title_along_if_they_are_vague(tmp_path: Path) -> None:
-    from rageval_spec.generation.offline_set import make_offline_set
+    from rageval_spec.generation.offline_questions import make_offline_set
 
     documents = read_documents(write_manual(tmp_path / "manual"))
     made = make_offline_set(documents, 8, shares={"heading": 1}, size=60)

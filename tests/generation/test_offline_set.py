@@ -1,3 +1,5 @@
+"""The rows of a test set that is made without a model."""
+
 from __future__ import annotations
 
 import json
@@ -8,7 +10,7 @@ import pytest
 import rageval_spec
 from rageval_spec.errors import UsageError
 from rageval_spec.generation.documents import DocumentSet, read_documents
-from rageval_spec.generation.offline_set import make_offline_set
+from rageval_spec.generation.offline_questions import make_offline_set
 from tests.generation.manual import write_manual
 
 

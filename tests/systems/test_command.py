@@ -262,7 +262,7 @@ def test_a_last_line_that_is_not_an_answer_retracts_nothing(tmp_path: Path) -> N
 
 
 def test_a_program_that_answers_once_says_what_to_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rageval_spec.systems.shared.program._PATIENCE", 0.2)
+    monkeypatch.setattr("rageval_spec.systems.command._PATIENCE", 0.2)
     body = "asked = next(said()); say({'answer': 'x'}); os.close(1); time.sleep(30)"
     rows = ask(tmp_path, body, "a", "b", timeout=10)
     assert rows[0] == {"answer": "x"}
@@ -408,7 +408,7 @@ def test_the_program_ends_with_the_questions(tmp_path: Path) -> None:
 
 
 def test_a_program_that_does_not_exit_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rageval_spec.systems.shared.program._PATIENCE", 0.2)
+    monkeypatch.setattr("rageval_spec.systems.command._PATIENCE", 0.2)
     body = ECHO + "time.sleep(300)\n"
     (row,) = ask(tmp_path, body)
     assert wait_until(lambda: not is_alive(int(row["contexts"][0])))

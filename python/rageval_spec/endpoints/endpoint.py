@@ -1,25 +1,313 @@
 """An endpoint: one URL that is called over HTTP, with headers that authenticate the caller.
 
+Connections to the URL are kept alive and shared by threads; each exchange has its own deadline. The bodies of replies
+are read in bounded memory: decompressed in pieces, one large body at a time.
+
 The message about a failed call has the URL without credentials, the status and the beginning of the reply. Secrets are
 masked in every reply. Redirects are not followed, because they would send a key to another host.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import re
+import socket
+import ssl
+import threading
+import time
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, TypeVar
-from urllib.parse import parse_qsl, urlsplit
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
+from threading import Lock
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.endpoints.addresses import authorize, find_proxy, hide_credentials, join_path, list_credentials
-from rageval_spec.endpoints.connections import MOST_BYTES, Connections, HttpRequest, hold_body
-from rageval_spec.endpoints.tries import Reply, TryFailure, WrongReplyError, classify_status
+from rageval_spec.endpoints.tries import (
+    LateError,
+    Reply,
+    TooLargeError,
+    TryFailure,
+    WrongReplyError,
+    classify_status,
+    describe_error,
+)
 from rageval_spec.errors import UsageError
 from rageval_spec.plugin.secrets import Redactor, Secret
 from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer, WriteableBuffer
+
+
+class HttpRequest(NamedTuple):
+    """A request to send; `path` and `query` are appended to the URL's own, and `headers` replace the usual ones."""
+
+    method: str
+    body: bytes | None
+    query: str = ""
+    path: str = ""
+    headers: Mapping[str, str] = MappingProxyType({})
+
+
+class Connections:
+    """Sends requests to a URL until it is closed. Safe to use from several threads. Does not follow redirects."""
+
+    def __init__(self, url: SplitResult, proxy: SplitResult | None, headers: Mapping[str, str], timeout: float) -> None:
+        self._url = url
+        self._proxy = proxy
+        self._headers = {**headers, **(authorize(proxy) if proxy is not None and self._is_relayed else {})}
+        self._timeout = timeout
+        self._idle: list[HTTPConnection] = []
+        self._busy: set[socket.socket] = set()
+        self._closed = False
+        self._lock = threading.Lock()
+
+    @property
+    def is_closed(self) -> bool:
+        return self._closed
+
+    def exchange(self, request: HttpRequest, body: Body) -> Reply:
+        """Send a request once and read the reply into `body`, whatever its status; raises `TryFailure` if none came."""
+        connection = self._take_idle()
+        if connection is not None:
+            try:
+                return self._ask(connection, request, body, time.monotonic() + self._timeout)
+            except TimeoutError as error:
+                raise self._time_out() from error
+            except (HTTPException, OSError):
+                connection.close()  # most likely the server closed it because it was idle too long: try a new one
+        if self._closed:
+            raise self._end()
+        deadline = time.monotonic() + self._timeout
+        try:
+            return self._ask(self._connect(deadline), request, body, deadline)
+        except TimeoutError as error:
+            raise self._time_out() from error
+        except ssl.SSLCertVerificationError as error:
+            message = f"has a certificate that cannot be trusted: {error.verify_message}"
+            raise TryFailure(
+                f"{message}; to trust its authority, set SSL_CERT_FILE to a file with its certificate"
+            ) from error
+        except (HTTPException, OSError) as error:
+            raise TryFailure(describe_error(error), is_temporary=True) from error
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            for busy in self._busy:
+                with suppress(OSError):
+                    # Not SSLSocket's own shutdown: after it, the thread that uses the socket would continue
+                    # unencrypted.
+                    socket.socket.shutdown(busy, socket.SHUT_RDWR)
+        while (connection := self._take_idle()) is not None:
+            with suppress(OSError):
+                connection.close()
+
+    def _time_out(self) -> TryFailure:
+        return LateError(f"gave no complete reply within {self._timeout:g} s", is_temporary=True)
+
+    def _end(self) -> TryFailure:
+        return TryFailure("is no longer asked")
+
+    def _ask(self, connection: HTTPConnection, request: HttpRequest, body: Body, deadline: float) -> Reply:
+        timed = cast("_TimedSocket", connection.sock)
+        timed.deadline = deadline
+        try:
+            with self._lock:
+                if self._closed:
+                    raise self._end()
+                self._busy.add(timed.untimed)
+            headers = {**self._headers, **request.headers}
+            connection.request(request.method, self._target(request), request.body, headers)
+            timed.flush()
+            response = connection.getresponse()
+            content = body.read(response, timed.extend)
+        except BaseException:
+            connection.close()
+            raise
+        finally:
+            with self._lock:
+                self._busy.discard(timed.untimed)
+        with self._lock:
+            if keeps := not (response.will_close or self._closed):
+                self._idle.append(connection)
+        if not keeps:
+            connection.close()
+        return Reply(response.status, response.reason, response.headers, content)
+
+    @property
+    def _is_relayed(self) -> bool:
+        """Whether a proxy reads the requests itself, not only passes on encrypted bytes."""
+        return self._proxy is not None and self._url.scheme == "http"
+
+    def _target(self, request: HttpRequest) -> str:
+        queries = "&".join(text for text in (self._url.query, request.query) if text)
+        path = join_path(self._url.path, request.path)
+        target = (path or "/") + (f"?{queries}" if queries else "")
+        return f"http://{self._url.netloc}{target}" if self._is_relayed else target
+
+    def _take_idle(self) -> HTTPConnection | None:
+        with self._lock:
+            return self._idle.pop() if self._idle else None
+
+    def _connect(self, deadline: float) -> HTTPConnection:
+        host, port, proxy = self._url.hostname or "", self._url.port, self._proxy
+        kind = HTTPSConnection if self._url.scheme == "https" else HTTPConnection
+        where = (host, port) if proxy is None else (proxy.hostname or "", proxy.port or 80)
+        connection = kind(*where, timeout=self._timeout)
+        if proxy is not None and not self._is_relayed:
+            connection.set_tunnel(host, port or HTTPSConnection.default_port, authorize(proxy))
+        connection.connect()
+        connection.sock = _TimedSocket(connection.sock, deadline)
+        return connection
+
+
+@dataclass
+class _TimedSocket:
+    """A socket whose operations raise `TimeoutError` after a deadline (of `time.monotonic`) for all of them together.
+
+    A socket's own timeout starts again with each byte that arrives. This class implements the methods of a socket that
+    `http.client` uses.
+    """
+
+    untimed: socket.socket
+    deadline: float
+    unsent: bytearray = field(default_factory=bytearray)
+
+    def limit(self) -> None:
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("timed out")
+        self.untimed.settimeout(left)
+
+    def extend(self, seconds: float) -> None:
+        """Postpone the deadline by seconds in which nothing was read through no fault of the endpoint."""
+        self.deadline += seconds
+
+    def sendall(self, data: ReadableBuffer) -> None:
+        """Collect data for `flush`: headers and body sent separately would be two packets and wake the server twice."""
+        self.unsent += data
+
+    def flush(self) -> None:
+        view = memoryview(bytes(self.unsent))
+        self.unsent.clear()
+        while view:
+            self.limit()
+            view = view[self.untimed.send(view) :]
+
+    def makefile(self, mode: str) -> io.BufferedReader:  # noqa: ARG002 - as a socket's
+        return io.BufferedReader(_TimedReader(self))
+
+    def close(self) -> None:
+        self.untimed.close()
+
+
+class _TimedReader(io.RawIOBase):
+    def __init__(self, timed: _TimedSocket) -> None:
+        self._timed = timed
+        self._stream = timed.untimed.makefile("rb", buffering=0)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int | None:
+        self._timed.limit()
+        return self._stream.readinto(buffer)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+MOST_BYTES = 64 * 2**20
+"""The most bytes of a decompressed body, unless a caller sets a lower limit."""
+LARGE = 2**20
+"""A body of more bytes waits until no other large body is in memory."""
+_PIECE = 2**16
+_PAUSE = 0.05
+_ZLIB_OR_GZIP = 47
+_ENCODINGS = frozenset({"", "identity"})
+_COMPRESSED = frozenset({"gzip", "x-gzip", "deflate"})
+_gate = Lock()
+
+
+class Body:
+    """The body of one call. Only one body at a time may be read beyond `LARGE` bytes."""
+
+    def __init__(self, most: int, is_closed: Callable[[], bool]) -> None:
+        self._most = most
+        self._is_closed = is_closed
+        self._is_large = False
+        self.waited = 0.0
+
+    def read(self, response: HTTPResponse, extend: Callable[[float], None]) -> bytes:
+        """The whole body, decompressed; `extend` gets the seconds that were spent waiting for other large bodies."""
+        pieces: list[bytes] = []
+        total = 0
+        for piece in _decompress(
+            iter(partial(response.read, _PIECE), b""), response.headers.get("Content-Encoding", "")
+        ):
+            total += len(piece)
+            if total > self._most:
+                limit = f"{self._most // 2**20} MiB" if self._most >= 2**20 else f"{self._most} bytes"
+                raise TooLargeError(f"replied with more than {limit}, which is the limit for a reply")
+            if total > LARGE and not self._is_large:
+                extend(self._wait_for_gate())
+            pieces.append(piece)
+        if response.length:
+            raise IncompleteRead(b"", response.length)
+        return b"".join(pieces)
+
+    def release(self) -> None:
+        if self._is_large:
+            self._is_large = False
+            _gate.release()
+
+    def _wait_for_gate(self) -> float:
+        began = time.monotonic()
+        while not _gate.acquire(timeout=_PAUSE):
+            if self._is_closed():
+                raise TryFailure("is no longer asked")
+        self._is_large = True
+        return time.monotonic() - began
+
+
+@contextmanager
+def hold_body(most: int, is_closed: Callable[[], bool]) -> Iterator[Body]:
+    body = Body(most, is_closed)
+    try:
+        yield body
+    finally:
+        body.release()
+
+
+def _decompress(pieces: Iterator[bytes], encoding: str) -> Iterator[bytes]:
+    """Decompress the pieces, because some servers compress unasked. No decompressed piece is large."""
+    encoding = encoding.strip().lower()
+    if encoding in _ENCODINGS:
+        yield from pieces
+        return
+    if encoding not in _COMPRESSED:
+        raise TryFailure(f"replied in the encoding {encoding[:20]!r}, which was not asked for")
+    stream = zlib.decompressobj(_ZLIB_OR_GZIP)
+    try:
+        for piece in pieces:
+            rest = piece
+            while rest:
+                yield stream.decompress(rest, _PIECE)
+                rest = stream.unconsumed_tail
+    except zlib.error as error:
+        raise TryFailure(f"replied with damaged {encoding}: {error}", is_temporary=True) from None
+    if not stream.eof:
+        raise IncompleteRead(b"")
+
 
 R = TypeVar("R")
 

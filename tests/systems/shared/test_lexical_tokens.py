@@ -1,3 +1,5 @@
+"""Texts in any script are split into words."""
+
 from __future__ import annotations
 
 import re
@@ -6,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_spec.systems.shared.lexical_tokens import WORDS, choose_tokenizer, split_unicode
+from rageval_spec.systems.bm25 import WORDS, choose_tokenizer, split_unicode
 
 
 @pytest.mark.parametrize(

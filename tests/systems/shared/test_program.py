@@ -1,3 +1,5 @@
+"""A program is started, read and ended, whatever it does."""
+
 from __future__ import annotations
 
 import sys
@@ -6,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rageval_spec.systems.shared.program import Program, is_path
+from rageval_spec.systems.command import Program, is_path
 from rageval_spec.systems.shared.question_templates import AskError
 
 HANG = 60

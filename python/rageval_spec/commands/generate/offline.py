@@ -20,7 +20,7 @@ from rageval_spec.wording import count_noun
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from rageval_spec.generation.offline_set import OfflineSet
+    from rageval_spec.generation.offline_questions import OfflineSet
     from rageval_spec.reading.column_names import CorpusColumns
 
 
@@ -45,7 +45,7 @@ def generate_offline(
     """Make questions without a model, write them, and print what came out; 3 if no question could be made."""
     check_output(output, force=force)
     from rageval_spec.generation.documents import describe_unread, read_documents
-    from rageval_spec.generation.offline_set import make_offline_set
+    from rageval_spec.generation.offline_questions import make_offline_set
 
     with ProgressDisplay() as display:
         display.announce("read the documents")
