@@ -87,27 +87,20 @@ def check_gates(
     return tuple(outcome for index, gate in enumerate(gates) for outcome in checker.check(index, gate))
 
 
+@dataclass(frozen=True)
 class _Checker:
-    def __init__(
-        self,
-        aggregates: Sequence[Aggregate],
-        metrics: Mapping[str, gate_bounds.Directed],
-        comparisons: Mapping[str, Sequence[Comparison]],
-        overlaps: Sequence[Overlap],
-        bands: Mapping[str, BandScale],
-        slices: Sequence[SliceResult],
-        missing: Collection[str],
-        earlier: Mapping[str, EvaluatedParts],
-    ) -> None:
-        self.aggregates = aggregates
-        self.metrics = metrics
-        self.comparisons = comparisons
-        self.overlaps = overlaps
-        self.bands = bands
-        self.slices = slices
-        self.missing = missing
-        self.earlier = earlier
-        self.many_datasets = len({aggregate.dataset for aggregate in aggregates}) > 1
+    aggregates: Sequence[Aggregate]
+    metrics: Mapping[str, gate_bounds.Directed]
+    comparisons: Mapping[str, Sequence[Comparison]]
+    overlaps: Sequence[Overlap]
+    bands: Mapping[str, BandScale]
+    slices: Sequence[SliceResult]
+    missing: Collection[str]
+    earlier: Mapping[str, EvaluatedParts]
+
+    @cached_property
+    def many_datasets(self) -> bool:
+        return len({aggregate.dataset for aggregate in self.aggregates}) > 1
 
     def check(self, index: int, gate: GateNode) -> Iterable[GateOutcome]:
         cells = [aggregate for aggregate in self._list_aggregates(gate) if _concerns(gate, aggregate)]
@@ -152,17 +145,15 @@ class _Checker:
         )
 
     def _outcome(self, index: int, gate: GateNode, cell: Aggregate) -> GateOutcome:
-        metric = self.metrics[cell.metric]
-        findings = list(self._findings(gate, cell))
-        findings = findings or [
-            gate_bounds.BoundResult("pass", f"{gate_bounds.describe_scored(cell)} for {self._cell_name(cell)}")
-        ]
+        check = gate_bounds.CellCheck(gate, cell, self._cell_name(cell), self.metrics[cell.metric])
+        scored = gate_bounds.BoundResult("pass", f"{gate_bounds.describe_scored(cell)} for {check.name}")
+        findings = [*self._findings(check)] or [scored]
         worst = min(findings, key=lambda finding: rank_outcome(finding.outcome, finding.counts_as))
         reason = _join(finding for finding in findings if finding.outcome == worst.outcome)
-        reason += gate_bounds.describe_weights(gate, cell, metric) + self._describe_overlap(gate, cell)
+        reason += check.describe_weights() + self._describe_overlap(gate, cell)
         observed = next((finding.observed for finding in findings if finding.observed is not None), None)
         where = (cell.dataset, cell.system, cell.metric)
-        bound = describe_bound(gate, is_percent=metric.is_percent)
+        bound = describe_bound(gate, is_percent=check.metric.is_percent)
         outcome = GateOutcome(index, *where, worst.outcome, bound, observed, reason, cell.slice, worst.counts_as)
         drop = next((finding for finding in findings if finding.max_drop is not None), None)
         return replace(
@@ -172,30 +163,28 @@ class _Checker:
             severity=None if drop is None else drop.severity,
         )
 
-    def _findings(self, gate: GateNode, cell: Aggregate) -> Iterable[gate_bounds.BoundResult]:
-        cell_name = self._cell_name(cell)
+    def _findings(self, check: gate_bounds.CellCheck) -> Iterable[gate_bounds.BoundResult]:
+        gate, cell = check.gate, check.cell
         if cell.mean is None:
-            yield gate_bounds.BoundResult("fail", f"{cell_name} has no value: {_explain_absence(cell)}")
+            yield gate_bounds.BoundResult("fail", f"{check.name} has no value: {_explain_absence(cell)}")
             return
-        metric = self.metrics[cell.metric]
-        yield from gate_bounds.check_scored(gate, cell, cell_name)
-        yield from gate_bounds.check_covered(cell, cell_name)
-        if not metric.is_partial:
-            yield from gate_bounds.check_half(gate, cell, cell_name, metric)
-        if (gate.min, gate.max, gate.target) != (None, None, None):
-            yield from gate_bounds.check_bounds(gate, cell, cell_name, metric)
+        yield from check.check_scored()
+        yield from check.check_covered()
+        yield from check.check_half()
+        yield from check.check_bounds()
         if gate.at_least is not None:
-            yield gate_bounds.check_level(gate.at_least, self.bands[cell.metric], gate, cell, cell_name, metric)
+            yield check.check_level(gate.at_least, self.bands[cell.metric])
         if gate.baseline in self.missing:
-            yield gate_bounds.wait_for_baseline(gate, cell_name)
+            yield check.wait_for_baseline()
         elif gate.baseline is not None:
-            comparison = self._find_comparison(gate, cell)
+            found = self.comparisons.get(gate.baseline, ())
+            comparison = next((one for one in found if one.cell == cell.cell), None)
             if new := self._find_new_part(gate, cell):
-                yield gate_bounds.lack_part(gate, cell_name, new)
+                yield check.lack_part(new)
             elif comparison is None and cell.statistic != "sum" and self._has_other_questions(gate, cell):
-                yield gate_bounds.lack_shared_questions(gate, cell_name)
+                yield check.lack_shared_questions()
             else:
-                yield gate_bounds.check_drop(gate, comparison, cell, cell_name, metric)
+                yield check.check_drop(comparison)
 
     def _find_new_part(self, gate: GateNode, cell: Aggregate) -> str | None:
         """What of a cell the earlier evaluation does not have: `dataset 'second'`; None if it has all of it."""
@@ -226,10 +215,6 @@ class _Checker:
         if cell.correction is not None and cell.mean is not None:
             where += f" (corrected by {count_noun(cell.correction.labels, 'label')})"
         return f"{cell.metric} of {cell.system}{where}"
-
-    def _find_comparison(self, gate: GateNode, cell: Aggregate) -> Comparison | None:
-        found = self.comparisons.get(gate.baseline or "", ())
-        return next((comparison for comparison in found if comparison.cell == cell.cell), None)
 
 
 def _explain_absence(cell: Aggregate) -> str:
