@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rageval_spec.exchange.langfuse.connection import normalise
 
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.tables import SampleTable
@@ -20,6 +19,7 @@ from rageval_spec.exchange.braintrust.target import BraintrustTarget, Braintrust
 from rageval_spec.exchange.deepeval import DeepEvalSource, DeepEvalTarget
 from rageval_spec.exchange.huggingface import HuggingFaceNode, HuggingFaceSource, HuggingFaceTarget
 from rageval_spec.exchange.langfuse.source import make_trace as read_observations
+from rageval_spec.exchange.langfuse.source import normalise
 from rageval_spec.exchange.langfuse.target import LangfuseTarget, LangfuseTargetNode
 from rageval_spec.exchange.langsmith.source import make_trace as read_runs
 from rageval_spec.exchange.langsmith.target import LangSmithTarget, LangSmithTargetNode

@@ -39,7 +39,8 @@ from rageval_spec.statistics.regression import associate
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rageval_spec.statistics.intervals import Floats, Statistic
+    from rageval_spec.libraries import Floats
+    from rageval_spec.statistics.intervals import Statistic
 
 
 ENOUGH_LABELS = 50

@@ -180,9 +180,7 @@ def test_without_pairs_no_model_is_needed() -> None:
 def test_cosines_equal_numpys(rows: list[list[int]]) -> None:
     vectors = {str(place): [float(number) for number in row] for place, row in enumerate(rows)}
     pairs = [(first, second) for first in vectors for second in vectors]
-    for (first, second), cosine in zip(
-        pairs, compare_meanings(TableModel(vectors), pairs, "document")[0], strict=True
-    ):
+    for (first, second), cosine in zip(pairs, compare_meanings(TableModel(vectors), pairs, "document")[0], strict=True):
         a, b = np.array(vectors[first]), np.array(vectors[second])
         if not a.any() or not b.any():
             assert isinstance(cosine, Failed)

@@ -247,7 +247,7 @@ class Gathered:
         scores = []
         for member in self.members:
             self.display.announce(f"ask {member.context.name}")
-            findings, _ = assess_or_fail(member, self.asked.criterion, self.texts)
+            findings = assess_or_fail(member, self.asked.criterion, self.texts).findings
             scores.append(list_scores(findings, self.asked.criterion))
         return StepScores(self.items, scores, self.together)
 

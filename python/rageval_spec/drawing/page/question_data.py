@@ -17,7 +17,7 @@ from typing import Any
 
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.outcomes import LABEL
-from rageval_spec.data.tables import STEPS, TRUNCATED, empty_samples, explode_contexts
+from rageval_spec.data.tables import SAMPLE_COLUMNS, STEPS, TRUNCATED, empty_samples, explode_contexts
 from rageval_spec.data.traces import Step
 from rageval_spec.drawing.cards import find_first
 from rageval_spec.drawing.html_shell import dump_json
