@@ -15,10 +15,12 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.errors import DataError
+from rageval_spec.errors import DataError, UsageError
 from rageval_spec.reading.label_files import (
+    LABEL_COLUMNS,
     flatten_review,
     flatten_tasks,
+    read_columns,
     read_label_file,
     read_labels,
 )
@@ -274,3 +276,32 @@ def test_a_faulty_file_is_refused_with_its_place(tmp_path: Path, changes: dict[s
 def test_other_objects_are_refused() -> None:
     with pytest.raises(DataError, match=r"x\.json:1: this is not a file that a review page saved"):
         [*flatten_review([("x.json:1", {"labels": []})])]
+
+
+def test_columns_are_named_by_part() -> None:
+    assert read_columns(["value=my rating", "query_id=a=b"]) == {
+        "value": "my rating",
+        "query_id": "a=b",
+    }
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ("rating", "--column rating: write PART=NAME, such as value=rating"),
+        ("value=", "--column value=: write PART=NAME, such as value=rating"),
+        ("valeu=x", "--column valeu=x: a label has no 'valeu'; did you mean 'value'?"),
+        ("zzz=x", f"--column zzz=x: a label has no 'zzz'; write one of {', '.join(LABEL_COLUMNS)}"),
+    ],
+)
+def test_what_names_no_part_says_what_to_write(column: str, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        read_columns([column])
+    assert str(caught.value) == message
+
+
+def test_a_named_column_must_be_there(tmp_path: Path) -> None:
+    (tmp_path / "labels.csv").write_text("rating,id\n1,a\n")
+    assert [label.value for label in read_labels([tmp_path / "labels.csv"], {"value": "rating"})] == [1]
+    with pytest.raises(DataError, match=r"labels\.csv: there is no column 'grade' for value; the columns are"):
+        read_labels([tmp_path / "labels.csv"], {"value": "grade"})

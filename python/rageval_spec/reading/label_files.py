@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from rageval_spec.data.labels import Label
-from rageval_spec.errors import DataError
+from rageval_spec.diagnostics import suggest
+from rageval_spec.errors import DataError, UsageError
 from rageval_spec.reading.formats.text_files import format_of
 from rageval_spec.reading.formats.workbooks import SUFFIXES, read_sheet
-from rageval_spec.reading.missing_columns import guess_names, read_parts, require_columns
+from rageval_spec.reading.missing_columns import guess_names
 from rageval_spec.reading.rows import read_rows
 from rageval_spec.recorded.json_path import list_keys
 from rageval_spec.wording import list_choices
@@ -49,7 +50,16 @@ _YES_NO: Mapping[str, float] = {"yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0
 
 def read_columns(columns: Sequence[str]) -> dict[str, str]:
     """The columns that a command line names as `part=name`. Raises UsageError: there is no such part, or no name."""
-    return read_parts(columns, LABEL_COLUMNS, "a label", "value=rating")
+    named: dict[str, str] = {}
+    for column in columns:
+        part, equals, name = column.partition("=")
+        if not equals or not name:
+            raise UsageError(f"--column {column}: write PART=NAME, such as value=rating")
+        if part not in LABEL_COLUMNS:
+            hint = suggest(part, [*LABEL_COLUMNS]) or f"write one of {', '.join(LABEL_COLUMNS)}"
+            raise UsageError(f"--column {column}: a label has no '{part}'; {hint}")
+        named[part] = name
+    return named
 
 
 def read_labels(paths: Sequence[Path], columns: Mapping[str, str] | None = None) -> list[Label]:
@@ -117,7 +127,9 @@ def _read_rows(path: Path, form: Form | None, sheet: str | None, separator: str 
 
 
 def _find_label_columns(path: Path, present: Sequence[str], columns: Mapping[str, str], setting: str) -> dict[str, str]:
-    require_columns(path, columns, present)
+    for part, name in columns.items():
+        if name not in present:
+            raise DataError(f"{path}: there is no column '{name}' for {part}; the columns are {list_keys(present)}")
     known = {
         part: next(name for name in names if name in present)
         for part, names in LABEL_COLUMNS.items()

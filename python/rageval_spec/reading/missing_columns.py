@@ -1,7 +1,6 @@
 """What is said where a file lacks columns: which are missing, which there are, and what to write instead.
 
-A `columns:` block that a spec needs for a file is written ready to copy. Users name columns for parts of rows as
-`value=rating`.
+A `columns:` block that a spec needs for a file is written ready to copy.
 """
 
 from __future__ import annotations
@@ -11,8 +10,8 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from rageval_spec.diagnostics import FileFault, suggest
-from rageval_spec.errors import DataError, UsageError
+from rageval_spec.diagnostics import FileFault
+from rageval_spec.errors import DataError
 from rageval_spec.reading.column_meanings import answers_in, find_rivals
 from rageval_spec.reading.column_names import (
     QUESTION_IDS,
@@ -112,30 +111,6 @@ def _list_nearest(name: str, present: Sequence[str]) -> str:
         return f"the only column is {present[0]!r}"
     shown = ", ".join(map(repr, sorted(present, key=unlikeness)[:MOST_SHOWN]))
     return f"the columns are {shown}{', ...' if len(present) > MOST_SHOWN else ''}"
-
-
-def require_columns(path: Path, columns: Mapping[str, str], present: Sequence[str]) -> None:
-    """Check that a file has the columns that are named for parts. Raises DataError: it lacks one."""
-    for part, name in columns.items():
-        if name not in present:
-            raise DataError(f"{path}: there is no column '{name}' for {part}; the columns are {list_keys(present)}")
-
-
-def read_parts(columns: Sequence[str], parts: Collection[str], noun: str, example: str) -> dict[str, str]:
-    """The columns that a command line names as `part=name`, by part.
-
-    Messages call a row `noun`, and show `example`. Raises UsageError: there is no such part, or no name.
-    """
-    named: dict[str, str] = {}
-    for column in columns:
-        part, equals, name = column.partition("=")
-        if not equals or not name:
-            raise UsageError(f"--column {column}: write PART=NAME, such as {example}")
-        if part not in parts:
-            hint = suggest(part, [*parts]) or f"write one of {', '.join(parts)}"
-            raise UsageError(f"--column {column}: {noun} has no '{part}'; {hint}")
-        named[part] = name
-    return named
 
 
 def write_mapping(setting: Sequence[str], names: Mapping[str, str]) -> str:

@@ -109,8 +109,8 @@ def _known(row: QuestionRow, names: Mapping[str, tuple[str, ...]]) -> tuple[Any,
         _read(row, names["reference"], _read_references) or [],
         _read(row, names["reference_contexts"], _read_contexts),
         _read_answerable(row, names),
-        _read(row, names["group"], _read_label),
-        _read(row, names["condition"], _read_label),
+        _read(row, names["group"], read_text),
+        _read(row, names["condition"], read_text),
     )
 
 
@@ -164,10 +164,6 @@ def _read_truth(value: Any, what: str) -> bool:
     if text in _YES or text in _NO:
         return text in _YES
     raise UnusableReplyError(f"{what} must be true or false, not {str(value)[:60]!r}")
-
-
-def _read_label(value: Any, what: str) -> str:
-    return read_text(value, what)
 
 
 _ROWS_AT_ONCE = 4096
