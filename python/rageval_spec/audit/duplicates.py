@@ -216,16 +216,12 @@ def check_leaks(questions: AuditedQuestions) -> AuditCheck:
 
 def find_leak(question: AuditedQuestion) -> str | None:
     """The gold answer that stands in its question; None if there is none, or if the question offers answers."""
-    if _offers_answers(question.text):
+    text = question.text
+    if _CHOICE.search(text) or (_DUTCH_CHOICE.search(text) and _DUTCH.search(text)):
         return None
     asked = drop_fillers(split_compared_words(question.text))
     leaks = (one for one in question.references if _stands_in(asked, one) and not _is_listed(question, one))
     return next(leaks, None)
-
-
-def _offers_answers(text: str) -> bool:
-    """Whether the question asks to choose: "A or B?"."""
-    return bool(_CHOICE.search(text)) or (bool(_DUTCH_CHOICE.search(text)) and bool(_DUTCH.search(text)))
 
 
 def _is_listed(question: AuditedQuestion, reference: str) -> bool:

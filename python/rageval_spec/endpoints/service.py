@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -24,6 +25,7 @@ _LATE_RETRIES = 1
 """Retries of a call whose reply did not come in time: a tool that hangs would cost minutes."""
 
 
+@dataclass(eq=False)
 class ServiceError(RagevalError):
     """A call that failed for good; the message has the URL, the reason and the beginning of the reply.
 
@@ -31,13 +33,13 @@ class ServiceError(RagevalError):
     reply is larger than the limit, so that asking for less can help.
     """
 
-    def __init__(
-        self, message: str, status: int | None = None, content: bytes = b"", *, is_too_large: bool = False
-    ) -> None:
-        super().__init__(message)
-        self.status = status
-        self.content = content
-        self.is_too_large = is_too_large
+    message: str
+    status: int | None = None
+    content: bytes = b""
+    is_too_large: bool = field(default=False, kw_only=True)
+
+    def __str__(self) -> str:
+        return self.message
 
 
 class Service:

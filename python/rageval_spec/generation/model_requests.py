@@ -117,7 +117,8 @@ def ask_whether_answered(question: str, passages: Sequence[str]) -> ChatQuestion
 def ask_closed_book(question: str) -> ChatQuestion[str]:
     """The model's own answer to a question; "" if it knows none."""
     asked = render("closed_book", question=fence("question", question))
-    return ChatQuestion(_request(None, asked, _CLOSED_BOOK), _read_own)
+    request = _request(None, asked, _CLOSED_BOOK)
+    return ChatQuestion(request, lambda value, _: _say(value["answer"]) if value["known"] == "yes" else "")
 
 
 def ask_whether_same(question: str, reference: str, answer: str) -> ChatQuestion[bool]:
@@ -155,10 +156,6 @@ def _read_draft(value: Mapping[str, Any], _: ChatReply) -> Draft | Unsuitable:
 def _read_opinion(value: Mapping[str, Any], _: ChatReply) -> QuestionOpinion:
     answerable, stands_alone = (value[name] == "yes" for name in ("answerable", "stands_alone"))
     return QuestionOpinion(_say(value["answer"]), answerable, stands_alone, _say(value["reason"]))
-
-
-def _read_own(value: Mapping[str, Any], _: ChatReply) -> str:
-    return _say(value["answer"]) if value["known"] == "yes" else ""
 
 
 def _require(value: Mapping[str, Any], name: str) -> str:

@@ -315,7 +315,9 @@ class _Maker:
                 continue
             fault = self._find_fault(question)
             if fault is None:
-                overlap = self._weigh_overlap(question.text, self._list_rest(question))
+                rest = self._list_rest(question)
+                weights = {term: self._vocabulary.weigh(term) for term in self._list_telling(question.text)}
+                overlap = sum(weight for term, weight in weights.items() if term in rest) / sum(weights.values())
                 self._accept(question._replace(overlap=overlap))
                 return
             self._dropped.append(Dropped(question, *fault))
@@ -444,10 +446,6 @@ class _Maker:
         if any(len(telling & other) >= _ALIKE * len(telling | other) for other in seen):
             return "duplicate", ""
         return None
-
-    def _weigh_overlap(self, text: str, rest: set[str]) -> float:
-        weights = {term: self._vocabulary.weigh(term) for term in self._list_telling(text)}
-        return sum(weight for term, weight in weights.items() if term in rest) / sum(weights.values())
 
     def _list_telling(self, text: str) -> frozenset[str]:
         return frozenset(word.term for word in find_words(text) if self._vocabulary.weigh(word.term) > 0)

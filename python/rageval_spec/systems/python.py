@@ -239,18 +239,17 @@ def _is_temporary(error: BaseException) -> bool:
 
 def _as_content(result: Any) -> Any:
     """A result as JSON's types: objects become dicts of the attributes that an answer or a context may have."""
-    if result is None or isinstance(result, (str, bool, int, float, list, tuple)):
+    plain = (str, bool, int, float, list, tuple)
+    if result is None or isinstance(result, plain):
         return result
     content = dict(result) if isinstance(result, Mapping) else _attributes(result, _ATTRIBUTES)
     for key in _CONTEXTS & content.keys():
         if isinstance(content[key], (list, tuple)):
-            content[key] = [_as_context(item) for item in content[key]]
+            content[key] = [
+                item if item is None or isinstance(item, (*plain, Mapping)) else _attributes(item, _CONTEXT_ATTRIBUTES)
+                for item in content[key]
+            ]
     return content
-
-
-def _as_context(item: Any) -> Any:
-    is_plain = item is None or isinstance(item, (str, bool, int, float, list, tuple, Mapping))
-    return item if is_plain else _attributes(item, _CONTEXT_ATTRIBUTES)
 
 
 _Retrieved = tuple[str, str | None, float | None]
