@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from rageval_spec.errors import DataError, UsageError
+from rageval_spec.exchange.shared.connections import read_object
 from rageval_spec.exchange.shared.contracts import FileTarget, TargetNode
 from rageval_spec.exchange.shared.row_files import RowFileSource, RowsNode, translate_known
 from rageval_spec.exchange.shared.scores import list_rows
@@ -111,7 +112,7 @@ def _read_json(path: Path) -> Mapping[str, Any]:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path}: cannot be read: {error}") from error
-    return found if isinstance(found, Mapping) else {}
+    return read_object(found)
 
 
 def _read_arrow(file: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:

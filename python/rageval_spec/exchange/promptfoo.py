@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data.traces import Feedback, TraceLink
+from rageval_spec.exchange.shared.connections import read_object
 from rageval_spec.exchange.shared.contracts import FileTarget, TargetNode
 from rageval_spec.exchange.shared.row_files import RowFileSource
 from rageval_spec.exchange.shared.scores import drop_unknown, list_rows
@@ -34,8 +35,7 @@ class PromptfooSource(RowFileSource):
             raise UnusableReplyError("the row has no 'vars'; name the file that promptfoo eval -o results.json wrote")
         response = row.get("response")
         reply = response if isinstance(response, Mapping) else {"output": response}
-        usage = reply.get("tokenUsage")
-        tokens = usage if isinstance(usage, Mapping) else {}
+        tokens = read_object(reply.get("tokenUsage"))
         milliseconds = row.get("latencyMs")
         others = {"question", *QUESTIONS, *REFERENCES, *_CONTEXTS}
         provider = row.get("provider")
@@ -77,8 +77,7 @@ def _raw_prompt(row: Mapping[str, Any]) -> str | None:
 
 def _find_gold(row: Mapping[str, Any]) -> str | None:
     """The value of the first assertion that compares with a gold answer."""
-    test = row.get("testCase")
-    asserts = test.get("assert") if isinstance(test, Mapping) else None
+    asserts = read_object(row.get("testCase")).get("assert")
     for one in asserts if isinstance(asserts, list) else ():
         if isinstance(one, Mapping) and one.get("type") in _GOLD and isinstance(one.get("value"), str):
             return str(one["value"])
@@ -86,12 +85,11 @@ def _find_gold(row: Mapping[str, Any]) -> str | None:
 
 
 def _list_grades(found: Any) -> Iterator[Feedback]:
-    parts = found.get("componentResults") if isinstance(found, Mapping) else None
+    parts = read_object(found).get("componentResults")
     for part in parts if isinstance(parts, list) else ():
         if not isinstance(part, Mapping):
             continue
-        asked = part.get("assertion")
-        asked = asked if isinstance(asked, Mapping) else {}
+        asked = read_object(part.get("assertion"))
         score = part.get("score")
         yield Feedback(
             str(asked.get("metric") or asked.get("type") or "assert"),

@@ -17,7 +17,6 @@ from rageval_spec.errors import RagevalError
 from rageval_spec.exchange.langsmith.source import (
     LangSmithSource,
     LangSmithSourceNode,
-    has_root,
     make_trace,
     read_example,
 )
@@ -181,8 +180,9 @@ def test_what_both_sides_know_arrives_unchanged(
 
 def test_a_trace_without_its_first_run_is_none() -> None:
     rows = rag_trace(1)
-    assert has_root(rows)
-    assert not has_root(rows[1:])
+    source = LangSmithSource(LangSmithSourceNode(path="runs.jsonl"), Context("langsmith"))
+    assert not source.is_cut(rows)
+    assert source.is_cut(rows[1:])
     assert make_trace(rows[1:], RecordedPaths(), None) is None
 
 

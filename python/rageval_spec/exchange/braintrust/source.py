@@ -18,6 +18,7 @@ from rageval_spec.exchange.shared.connections import (
     choose_url,
     list_row_pages,
     read_key,
+    read_object,
     require_key,
     require_url,
 )
@@ -264,8 +265,7 @@ def is_root(row: Row) -> bool:
 
 def _open(row: Row, part: str) -> Mapping[str, Any]:
     """A part of a row that is an object, also one that is written as JSON."""
-    found = values.open_text(row.get(part))
-    return found if isinstance(found, Mapping) else {}
+    return read_object(values.open_text(row.get(part)))
 
 
 def _kind(row: Row) -> str:

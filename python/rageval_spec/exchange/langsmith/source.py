@@ -21,6 +21,7 @@ from rageval_spec.exchange.shared.connections import (
     choose_url,
     list_row_pages,
     read_key,
+    read_object,
     require_key,
     require_url,
 )
@@ -260,12 +261,14 @@ class LangSmithSource(SpooledSource[LangSmithSourceNode]):
         return not is_feedback(row)
 
     def is_cut(self, rows: Rows) -> bool:
-        return not has_root(rows)
+        return not any(_is_root(row) for row in rows if not is_feedback(row))
 
 
 Row = Mapping[str, Any]
 _KINDS: Mapping[str, StepKind] = {"retriever": "retrieval", "llm": "model", "tool": "tool"}
 _PROJECT = ("session_id", "project_id")
+_CONVERSATION = ("thread_id", "session_id", "conversation_id")
+"""LangSmith's names for a conversation in the metadata of a run."""
 
 
 def is_feedback(row: Row) -> bool:
@@ -281,10 +284,11 @@ def make_trace(rows: Sequence[Row], places: RecordedPaths, project: str | None) 
     question = None if root is None else places.question(root.get("inputs"), *(row.get("inputs") for row in models))
     if root is None or not question:
         return None
+    about = _metadata(root)
     spoken = () if root.get("error") else (row.get("outputs") for row in reversed(models))
     answer = places.answer(root.get("outputs") or None, *spoken)
     return Trace(
-        make_link(root, project),
+        _make_link(root, project),
         question,
         answer=answer,
         documents=_list_documents(runs, root),
@@ -293,12 +297,12 @@ def make_trace(rows: Sequence[Row], places: RecordedPaths, project: str | None) 
         input_tokens=_add(models, root, "prompt_tokens", values.read_count),
         output_tokens=_add(models, root, "completion_tokens", values.read_count),
         cost=_add(models, root, "total_cost", values.read_number),
-        session=values.read_text(root.get("thread_id")) or _find_thread(root),
-        user=values.read_text(_metadata(root).get("user_id")),
-        model=_find_model(models),
+        session=_first((root.get("thread_id"), *(about.get(key) for key in _CONVERSATION))),
+        user=values.read_text(about.get("user_id")),
+        model=_first(_metadata(row).get(key) for row in reversed(models) for key in ("ls_model_name", "model")),
         finish_reason=find_end(root.get("outputs"), *[row.get("outputs") for row in models[-1:]]),
         started=values.write_time(values.read_time(root.get("start_time"))),
-        version=values.find_version(_metadata(root)),
+        version=values.find_version(about),
         messages=questions_and_answers.find_messages(root.get("inputs")),
         steps=tuple(_make_step(row) for row in runs if row is not root or len(runs) == 1),
         feedback=tuple(_read_feedback(row) for row in rows if is_feedback(row)),
@@ -306,14 +310,9 @@ def make_trace(rows: Sequence[Row], places: RecordedPaths, project: str | None) 
     )
 
 
-def has_root(rows: Sequence[Row]) -> bool:
-    """Whether the run that all others of a trace belong to is among the rows."""
-    return any(_is_root(row) for row in rows if not is_feedback(row))
-
-
-def make_link(root: Row, project: str | None) -> TraceLink:
+def _make_link(root: Row, project: str | None) -> TraceLink:
     """Where a run is: feedback names the project, LangSmith's `session_id`, as well."""
-    session = next((found for key in _PROJECT if (found := values.read_text(root.get(key)))), None)
+    session = _first(root.get(key) for key in _PROJECT)
     told = {"session_id": session, "started": values.write_time(values.read_time(root.get("start_time")))}
     others = {key: text for key, text in told.items() if text is not None}
     return TraceLink(TOOL, str(root["id"]), project=project, others=others)
@@ -345,18 +344,10 @@ def _is_root(row: Row) -> bool:
 
 def _metadata(row: Row) -> Mapping[str, Any]:
     extra = values.open_text(row.get("extra"))
-    found = extra.get("metadata") if isinstance(extra, Mapping) else row.get("metadata")
-    return found if isinstance(found, Mapping) else {}
+    return read_object(extra.get("metadata") if isinstance(extra, Mapping) else row.get("metadata"))
 
 
-def _find_thread(root: Row) -> str | None:
-    """LangSmith's names for a conversation in the metadata of a run."""
-    metadata, keys = _metadata(root), ("thread_id", "session_id", "conversation_id")
-    return next((found for key in keys if (found := values.read_text(metadata.get(key)))), None)
-
-
-def _find_model(models: Sequence[Row]) -> str | None:
-    named = (_metadata(row).get(key) for row in reversed(models) for key in ("ls_model_name", "model"))
+def _first(named: Iterable[Any]) -> str | None:
     return next((found for one in named if (found := values.read_text(one))), None)
 
 
@@ -367,8 +358,8 @@ def _kind(row: Row) -> str:
 def _list_documents(runs: Sequence[Row], root: Row) -> tuple[Document, ...] | None:
     """The documents that the answer names, else those of the outermost retrievals, each once, in their order."""
     parents = {str(row.get("id")): values.read_text(row.get("parent_run_id")) for row in runs}
-    found = {str(row.get("id")): questions_and_answers.find_documents(row.get("outputs"))
-             for row in runs if _kind(row) == "retriever"}  # fmt: skip
+    searches = [row for row in runs if _kind(row) == "retriever"]
+    found = {str(row.get("id")): questions_and_answers.find_documents(row.get("outputs")) for row in searches}
     return questions_and_answers.gather_documents(root.get("outputs"), found, parents, root.get("inputs"))
 
 
@@ -410,7 +401,7 @@ def _read_feedback(row: Row) -> Feedback:
     number = float(score) if isinstance(score, bool) else values.read_number(score)
     if number is None and not isinstance(value, str):
         number = values.read_number(value)
-    source = found if isinstance(found := row.get("feedback_source"), Mapping) else {}
+    source = read_object(row.get("feedback_source"))
     said_by = {"app": "annotator", "model": "program", "auto_eval": "program"}.get(str(source.get("type")), "unknown")
     return Feedback(
         values.read_text(row.get("key")) or "feedback",

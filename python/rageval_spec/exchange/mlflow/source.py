@@ -19,7 +19,14 @@ from rageval_spec.data.traces import Document, Feedback, Trace, TraceLink
 from rageval_spec.diagnostics import suggest
 from rageval_spec.endpoints.service import Service, ServiceError, quote_part
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.exchange.shared.connections import ToolApi, check_url, list_cursor_pages, read_key, validate_url
+from rageval_spec.exchange.shared.connections import (
+    ToolApi,
+    check_url,
+    list_cursor_pages,
+    read_key,
+    read_object,
+    validate_url,
+)
 from rageval_spec.exchange.shared.contracts import WindowNode
 from rageval_spec.exchange.shared.delivery import split
 from rageval_spec.exchange.shared.span_sources import SpanSource, describe_known
@@ -248,7 +255,7 @@ class MlflowSource(SpanSource[MlflowSourceNode]):
 
         def fetch(cursor: dict[str, str]) -> tuple[list[Any], Any]:
             content = self.api.service.get(path, [("max_results", str(_RECORDS_A_PAGE)), *cursor.items()])
-            found = content if isinstance(content, dict) else {}
+            found = read_object(content)
             return load_records(found.get("records"), place), found.get("next_page_token")
 
         place = f"{self.context.name}: dataset {name}"
@@ -281,7 +288,7 @@ class MlflowSource(SpanSource[MlflowSourceNode]):
             content = self.api.service.get(f"{V2}/artifacts/list", [("run_id", run)])
         except ServiceError:
             return f"there is no run {run!r}"
-        files = [str(file.get("path")) for file in content.get("files", [])] if isinstance(content, dict) else []
+        files = [str(file.get("path")) for file in read_object(content).get("files", [])]
         return f"the run {run} has no file {path!r}; it has {', '.join(files) or 'none'}"
 
 
@@ -389,7 +396,7 @@ def _rename(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read_summary(info: Mapping[str, Any], trace_id: str) -> Span:
-    metadata = _read_metadata(info)
+    metadata = read_object(info.get("trace_metadata"))
     ends = {
         "mlflow.spanInputs": metadata.get("mlflow.traceInputs") or info.get("request_preview"),
         "mlflow.spanOutputs": metadata.get("mlflow.traceOutputs") or info.get("response_preview"),
@@ -400,14 +407,15 @@ def _read_summary(info: Mapping[str, Any], trace_id: str) -> Span:
 
 def _complete(trace: Trace, info: Mapping[str, Any]) -> Trace:
     """The trace with what its information adds: whose it is, what it took, and its feedback."""
-    metadata, tags = _read_metadata(info), info.get("tags")
+    metadata, tags = read_object(info.get("trace_metadata")), info.get("tags")
     own = _list_own(tags) | _list_own(metadata)
-    tokens, cost = (load_json(metadata.get(f"mlflow.trace.{name}")) for name in ("tokenUsage", "cost"))
-    tokens, cost = (found if isinstance(found, Mapping) else {} for found in (tokens, cost))
+    tokens, cost = (read_object(load_json(metadata.get(f"mlflow.trace.{name}"))) for name in ("tokenUsage", "cost"))
     said = [one for one in info.get("assessments") or () if isinstance(one, Mapping) and one.get("valid", True)]
+    duration = info.get("execution_duration")  # such as `0.026s`
+    measured = read_number(duration.removesuffix("s")) if isinstance(duration, str) else None
     completed = replace(
         trace,
-        seconds=_read_seconds(info.get("execution_duration")) if trace.seconds is None else trace.seconds,
+        seconds=measured if trace.seconds is None else trace.seconds,
         started=trace.started or dump_text(info.get("request_time")),
         input_tokens=read_count(tokens.get("input_tokens")) if trace.input_tokens is None else trace.input_tokens,
         output_tokens=read_count(tokens.get("output_tokens")) if trace.output_tokens is None else trace.output_tokens,
@@ -428,19 +436,12 @@ def add_expectations(trace: Trace, expected: Mapping[str, Any]) -> Trace:
     documents = next((name for name in _RELEVANT if isinstance(expected.get(name), list)), None)
     relevant = trace.relevant if documents is None else tuple(_list_ids(expected[documents]))
     others = {f"expectation.{key}": value for key, value in expected.items() if key not in (name, documents)}
-    return replace(
-        trace,
-        references=trace.references if name is None else _list_references(expected[name]),
-        relevant=relevant,
-        metadata={**trace.metadata, **others},
-    )
-
-
-def _list_references(value: Any) -> tuple[str, ...]:
-    """One reference: facts that an answer must have are joined."""
-    if isinstance(value, list) and all(isinstance(item, str) for item in value):
-        return (" ".join(value),)
-    return (str(dump_text(value)),)
+    trace = replace(trace, relevant=relevant, metadata={**trace.metadata, **others})
+    if name is None:
+        return trace
+    facts = expected[name]  # those that an answer must have are joined to one reference
+    is_list = isinstance(facts, list) and all(isinstance(item, str) for item in facts)
+    return replace(trace, references=(" ".join(facts) if is_list else str(dump_text(facts)),))
 
 
 def _list_ids(documents: Sequence[Any]) -> Iterator[str]:
@@ -454,8 +455,7 @@ def _list_ids(documents: Sequence[Any]) -> Iterator[str]:
 def _read_feedback(assessment: Mapping[str, Any]) -> Feedback:
     """A number as value, yes and no as 1 and 0; any other value is the label."""
     value = _value_of(assessment["feedback"])
-    source = assessment.get("source")
-    source = source if isinstance(source, Mapping) else {}
+    source = read_object(assessment.get("source"))
     number = float(value) if isinstance(value, bool) else None if isinstance(value, str) else read_number(value)
     return Feedback(
         str(assessment.get("assessment_name") or "feedback"),
@@ -468,34 +468,18 @@ def _read_feedback(assessment: Mapping[str, Any]) -> Feedback:
 
 
 def _is_ours(assessment: Mapping[str, Any]) -> bool:
-    source = assessment.get("source")
-    return isinstance(source, Mapping) and str(source.get("source_id") or "").startswith(OURS)
+    return str(read_object(assessment.get("source")).get("source_id") or "").startswith(OURS)
 
 
 def _value_of(found: Any) -> Any:
     """The value of a feedback or an expectation; structured values are JSON in a text."""
-    if not isinstance(found, Mapping):
-        return None
-    serialized = found.get("serialized_value")
-    if isinstance(serialized, Mapping):
-        return load_json(serialized.get("value"))
-    return found.get("value")
-
-
-def _read_metadata(info: Mapping[str, Any]) -> Mapping[str, Any]:
-    metadata = info.get("trace_metadata")
-    return metadata if isinstance(metadata, Mapping) else {}
+    serialized = read_object(found).get("serialized_value")
+    return load_json(serialized.get("value")) if isinstance(serialized, Mapping) else read_object(found).get("value")
 
 
 def _list_own(found: Any) -> dict[str, Any]:
     """What programs and people wrote among tags or metadata, without what MLflow did."""
-    listed = found if isinstance(found, Mapping) else {}
-    return {key: value for key, value in listed.items() if not key.startswith("mlflow.")}
-
-
-def _read_seconds(text: Any) -> float | None:
-    """Seconds of `0.026s`."""
-    return read_number(text.removesuffix("s")) if isinstance(text, str) else None
+    return {key: value for key, value in read_object(found).items() if not key.startswith("mlflow.")}
 
 
 def read_record(found: Mapping[str, Any], dataset: str, place: str) -> Trace:
@@ -505,13 +489,13 @@ def read_record(found: Mapping[str, Any], dataset: str, place: str) -> Trace:
     if not isinstance(record_id, str) or question is None:
         raise DataError(f"{place}: {'it has no inputs' if isinstance(record_id, str) else 'it has no id'}")
     answer = find_answer(found.get("outputs"))
-    inputs, tags = found.get("inputs"), found.get("tags")
-    given = inputs if isinstance(inputs, dict) else {}
-    others = {f"input.{key}": value for key, value in given.items() if value != question}
+    inputs = read_object(found.get("inputs")).items()
+    others = {f"input.{key}": value for key, value in inputs if value != question}
     link = TraceLink(TOOL, record_id, others={"dataset": dataset})
-    trace = Trace(link, question, query_id=record_id, answer=answer, metadata={**others, **_list_own(tags)})
-    expectations = found.get("expectations")
-    return add_expectations(trace, expectations if isinstance(expectations, Mapping) else {})
+    trace = Trace(
+        link, question, query_id=record_id, answer=answer, metadata={**others, **_list_own(found.get("tags"))}
+    )
+    return add_expectations(trace, read_object(found.get("expectations")))
 
 
 def load_records(text: Any, place: str) -> list[dict[str, Any]]:

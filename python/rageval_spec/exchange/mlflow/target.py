@@ -24,7 +24,7 @@ from pydantic import Field
 from rageval_spec.endpoints.service import ServiceError, quote_part
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.exchange.mlflow.source import OURS, TOKEN, TOOL, URL, V2, V3, MlflowServer, find_url
-from rageval_spec.exchange.shared.connections import validate_url
+from rageval_spec.exchange.shared.connections import read_object, validate_url
 from rageval_spec.exchange.shared.contracts import Parcel, TargetNode
 from rageval_spec.exchange.shared.delivery import split
 from rageval_spec.exchange.shared.scores import EvaluationScores, Judgements, Score, ValueTarget
@@ -127,7 +127,7 @@ class MlflowTarget(ValueTarget[MlflowTargetNode]):
     def _read_known(self, trace_ids: Sequence[str]) -> dict[str, dict[str, Mapping[str, Any]]]:
         """The feedback that each trace has, by its id, for the traces that are there."""
         content = self.api.service.post(f"{V3}/traces/batchGetInfos", {"trace_ids": list(trace_ids)})
-        infos = content.get("trace_infos", []) if isinstance(content, Mapping) else []
+        infos = read_object(content).get("trace_infos", [])
         return {
             str(info.get("trace_id")): {str(one.get("assessment_id")): one for one in info.get("assessments") or ()}
             for info in infos
@@ -226,13 +226,13 @@ class MlflowRuns:
         name, digest = body["run_name"], body["digest"]
         if digest not in self._open:
             self._experiment_id = self._experiment_id or self._mlflow.open_experiment(self._experiment)
-            search = {
-                "experiment_ids": [self._experiment_id],
-                "filter": f"tags.`{DIGEST}` = '{digest}'",
-                "max_results": 1,
-            }
+            same = f"tags.`{DIGEST}` = '{digest}'"
+            search = {"experiment_ids": [self._experiment_id], "filter": same, "max_results": 1}
             found = next(iter(self._mlflow.search(f"{V2}/runs/search", search, "runs")), None)
-            self._open[digest] = self._read_info(self._create_run(name, digest) if found is None else {"run": found})
+            content = self._create_run(name, digest) if found is None else {"run": found}
+            info = self._mlflow.read(self._mlflow.read(content, "run", dict, "run"), "info", dict, "run")
+            self._mlflow.read(info, "run_id", str, "run")
+            self._open[digest] = info
         return self._open[digest]
 
     def _create_run(self, name: str, digest: str) -> Any:
@@ -243,12 +243,6 @@ class MlflowRuns:
             "tags": [{"key": DIGEST, "value": digest}, {"key": "mlflow.source.name", "value": "rageval-spec"}],
         }
         return self._mlflow.service.post(f"{V2}/runs/create", content, repeatable=False)
-
-    def _read_info(self, content: Any) -> Mapping[str, Any]:
-        run = self._mlflow.read(content, "run", dict, "run")
-        info = self._mlflow.read(run, "info", dict, "run")
-        self._mlflow.read(info, "run_id", str, "run")
-        return dict(info)
 
     def _write_run(self, run: Mapping[str, Any], body: Mapping[str, Any]) -> None:
         """Log metrics, parameters and tags. The time of the values is the run's, so that logging again adds none."""

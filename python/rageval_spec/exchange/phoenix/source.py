@@ -17,7 +17,14 @@ from rageval_spec.data.traces import Trace, TraceLink
 from rageval_spec.diagnostics import suggest
 from rageval_spec.endpoints.service import Service, ServiceError, quote_part
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.exchange.shared.connections import ToolApi, check_url, list_cursor_pages, read_key, validate_url
+from rageval_spec.exchange.shared.connections import (
+    ToolApi,
+    check_url,
+    list_cursor_pages,
+    read_key,
+    read_object,
+    validate_url,
+)
 from rageval_spec.exchange.shared.contracts import WindowNode
 from rageval_spec.exchange.shared.delivery import split
 from rageval_spec.exchange.shared.span_sources import SpanSource
@@ -89,20 +96,12 @@ class PhoenixServer(ToolApi):
         for number, example in enumerate(read_key(data, "examples", list, message), 1):
             yield read_example(example, dataset, version, f"{self.where}: dataset {dataset}, example {number}")
 
-    def project_path(self, project: str, rest: str) -> str:
-        """The path of something in a project, named by name or id."""
-        return f"/v1/projects/{quote_part(project)}/{rest}"
-
     def find_dataset(self, name: str) -> str:
         """The id of the dataset of that name."""
         for found in self.list_items("/v1/datasets", [("name", name), ("limit", "100")]):
             if found.get("name") == name and isinstance(found.get("id"), str):
                 return str(found["id"])
         raise UsageError(f"{self.where}: there is no dataset {name!r}")
-
-    def list_projects(self) -> list[str]:
-        """The names of all projects."""
-        return [str(one.get("name")) for one in self.list_items("/v1/projects", [("limit", "100")])]
 
 
 PROJECT = "openinference.project.name"
@@ -177,14 +176,12 @@ def read_time(text: Any) -> int:
 def _read_event(found: Any) -> SpanEvent:
     if not isinstance(found, Mapping):
         return SpanEvent("")
-    attributes = found.get("attributes")
-    known = attributes if isinstance(attributes, Mapping) else {}
-    return SpanEvent(str(found.get("name") or ""), read_time(found.get("timestamp")), known)
+    attributes = read_object(found.get("attributes"))
+    return SpanEvent(str(found.get("name") or ""), read_time(found.get("timestamp")), attributes)
 
 
 def _read_annotation(annotation: Mapping[str, Any]) -> dict[str, Any]:
-    result = annotation.get("result")
-    found = result if isinstance(result, Mapping) else {}
+    found = read_object(annotation.get("result"))
     said = {name: found.get(name) for name in ("score", "label", "explanation")}
     names = ("name", "annotator_kind", "identifier")
     return {**said, **{name: annotation.get(name) or None for name in names}}
@@ -198,8 +195,7 @@ def read_example(found: Any, dataset: str, version: str, place: str) -> Trace:
     question = find_question(found.get("input")) or dump_text(found.get("input"))
     if question is None:
         raise DataError(f"{place}: it has no input")
-    metadata, given = found.get("metadata"), found.get("input")
-    listed = given.items() if isinstance(given, Mapping) else ()
+    listed = read_object(found.get("input")).items()
     inner = {f"input.{key}": value for key, value in listed if value != question and dump_text(value) is not None}
     others = {key: value for key, value in {"dataset": dataset, "version": version}.items() if value}
     return Trace(
@@ -207,7 +203,7 @@ def read_example(found: Any, dataset: str, version: str, place: str) -> Trace:
         question,
         query_id=str(found.get("id") or node_id),
         references=RecordedPaths().references(found.get("output")),
-        metadata={**inner, **(metadata if isinstance(metadata, dict) else {})},
+        metadata={**inner, **read_object(found.get("metadata"))},
     )
 
 
@@ -307,27 +303,29 @@ class PhoenixSource(SpanSource[PhoenixSourceNode]):
 
     def _read_annotations(self, kind: str, ids: Sequence[str]) -> dict[str, list[Mapping[str, Any]]]:
         found: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-        path = self.api.project_path(str(self.node.project), f"{kind}_annotations")
+        path = f"{self._project_path}/{kind}_annotations"
         for some in split(ids, _TRACES_AT_ONCE):
-            wanted = [(f"{kind}_ids", one) for one in some]
-            limit = ("limit", str(_ANNOTATIONS_A_PAGE))
-            for annotation in self.api.list_items(path, [*wanted, limit]):
+            wanted = [*((f"{kind}_ids", one) for one in some), ("limit", str(_ANNOTATIONS_A_PAGE))]
+            for annotation in self.api.list_items(path, wanted):
                 found[str(annotation.get(f"{kind}_id"))].append(annotation)
         return found
 
+    @property
+    def _project_path(self) -> str:
+        return f"/v1/projects/{quote_part(str(self.node.project))}"
+
     def _ask_project(self, what: str, parameters: Pairs) -> Iterator[dict[str, Any]]:
-        project = str(self.node.project)
         try:
-            yield from self.api.list_items(self.api.project_path(project, what), parameters)
+            yield from self.api.list_items(f"{self._project_path}/{what}", parameters)
         except ServiceError as error:
             if error.status != _NOT_THERE:
                 raise
-            raise self._explain_missing(project, error) from None
+            raise self._explain_missing(str(self.node.project), error) from None
 
     def _explain_missing(self, project: str, error: ServiceError) -> UsageError | ServiceError:
         """The error about a project that is not there, with the names of those that are."""
         try:
-            names = self.api.list_projects()
+            names = [str(one.get("name")) for one in self.api.list_items("/v1/projects", [("limit", "100")])]
         except ServiceError:
             return error
         if project in names:

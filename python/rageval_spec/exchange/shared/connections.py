@@ -83,6 +83,11 @@ def read_key(content: Any, key: str, kind: type[Any], message: str) -> Any:
     return value
 
 
+def read_object(found: Any) -> Mapping[str, Any]:
+    """The object; {} if it is none."""
+    return found if isinstance(found, Mapping) else {}
+
+
 Fetch = Callable[[dict[str, str]], tuple[list[Any], Any]]
 """Gives a page and the next cursor for the parameter with a cursor; for the first page, for no parameter."""
 

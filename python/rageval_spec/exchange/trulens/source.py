@@ -21,6 +21,7 @@ from pydantic import Field, model_validator
 
 from rageval_spec.data.traces import Feedback, Trace, TraceLink
 from rageval_spec.errors import DataError, RagevalError, UsageError
+from rageval_spec.exchange.shared.connections import read_object
 from rageval_spec.exchange.shared.contracts import WindowNode
 from rageval_spec.exchange.shared.span_sources import SpanSource, describe_known
 from rageval_spec.exchange.shared.spans.span_traces import SpanReader
@@ -411,7 +412,7 @@ def _read_record(row: tuple[Any, ...], feedback: tuple[Feedback, ...], path: Pat
     question = find_question(asked) or dump_text(asked)
     if question is None:
         raise DataError(f"{path}: the record {record_id} has no input")
-    cost, perf = (found if isinstance(found, dict) else {} for found in (load_json(cost_text), load_json(perf_text)))
+    cost, perf = read_object(load_json(cost_text)), read_object(load_json(perf_text))
     others = {"app_version": str(version)} if version else {}
     known = {"tags": tags} if tags and tags != "-" else {}
     return Trace(
@@ -446,31 +447,29 @@ def _read_feedback(connection: sqlite3.Connection, record_ids: list[str]) -> dic
 
 def _find_reason(calls: Any) -> str | None:
     """The first reason in the calls of a feedback function."""
-    listed = calls.get("calls") if isinstance(calls, Mapping) else None
-    for call in listed if isinstance(listed, list) else ():
-        meta = call.get("meta") if isinstance(call, Mapping) else None
-        if isinstance(meta, Mapping) and (reason := dump_text(meta.get("reason") or meta.get("explanation"))):
-            return reason
-    return None
+    listed = read_object(calls).get("calls")
+    said = (read_object(read_object(call).get("meta")) for call in (listed if isinstance(listed, list) else ()))
+    reasons = (dump_text(meta.get("reason") or meta.get("explanation")) for meta in said)
+    return next(filter(None, reasons), None)
 
 
 def _read_truth(truth_id: str, found: Any, dataset: str, path: Path) -> Trace:
-    query = found.get("query") if isinstance(found, Mapping) else None
+    query = read_object(found).get("query")
     if not isinstance(query, str) or not query:
         raise DataError(f"{path}: the ground truth {truth_id} has no query")
     expected = dump_text(found.get("expected_response"))
     chunks = found.get("expected_chunks")
     ids = [one.get("doc_id", one.get("id")) for one in chunks if isinstance(one, Mapping)] if chunks else []
-    meta = found.get("meta")
+    is_named = bool(ids) and None not in ids
     return Trace(
         TraceLink(TOOL, str(truth_id), others={"dataset": dataset}),
         query,
         query_id=str(found.get("query_id") or truth_id),
         references=() if expected is None else (expected,),
-        relevant=tuple(str(one) for one in ids) if ids and None not in ids else None,
+        relevant=tuple(map(str, ids)) if is_named else None,
         metadata={
-            **(meta if isinstance(meta, Mapping) else {}),
-            **({"expected_chunks": chunks} if chunks and (not ids or None in ids) else {}),
+            **read_object(found.get("meta")),
+            **({"expected_chunks": chunks} if chunks and not is_named else {}),
         },
     )
 
