@@ -388,6 +388,8 @@ def make_trace(rows: Sequence[Row], places: RecordedPaths) -> Trace | None:
         return None
     answer = _first_answer(own, root, observations, places)
     started = values.read_time(root.get("starttime")) or values.read_time(own.get("timestamp"))
+    corrected = [row for row in scores if is_correction(row)]
+    corrections = (values.read_text(row.get("stringvalue")) or values.read_text(row.get("value")) for row in corrected)
     used = _list_used(observations)
     tokens = [_tokens_of(row) for row in used]
     retrieved = _find_retrieved(observations, root)
@@ -401,7 +403,7 @@ def make_trace(rows: Sequence[Row], places: RecordedPaths) -> Trace | None:
         documents=questions_and_answers.gather_documents(
             own.get("output", root.get("output")), retrieved, _list_parents(observations), given
         ),
-        references=tuple(text for row in scores if is_correction(row) and (text := _corrected(row))),
+        references=tuple(filter(None, corrections)),
         error=_find_error(root, observations) if answer is None else None,
         seconds=_read_seconds(own, root),
         input_tokens=add_known(one["input"] for one in tokens),
@@ -477,10 +479,6 @@ def _first_answer(own: Row, root: Row, observations: Sequence[Row], places: Reco
     ]
     found = [row["output"] for row in (own, root, *reversed(spoken)) if row.get("output") is not None]
     return places.answer(*found) if found else None
-
-
-def _corrected(row: Row) -> str | None:
-    return values.read_text(row.get("stringvalue")) or values.read_text(row.get("value"))
 
 
 def _list_feedback(scores: Sequence[Row], observations: Sequence[Row], root: Row) -> Iterator[Feedback]:

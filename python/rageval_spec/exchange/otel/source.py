@@ -164,7 +164,8 @@ class OtelSource(SpanFileSource[OtelSourceNode]):
         from rageval_spec.exchange.otel.receiver import Receiver, RequestSpool
 
         tell = self.context.tell
-        spool = RequestSpool(self._choose_spool(host, port))
+        usual = SPOOL_FOLDER / f"{host.replace(':', '-')}-{port}.otlp"
+        spool = RequestSpool(self.context.resolve(usual if self.node.spool is None else self.node.spool))
         try:
             if spool.found:
                 before = count_noun(spool.found, "request")
@@ -182,11 +183,6 @@ class OtelSource(SpanFileSource[OtelSourceNode]):
             spool.retire()
         finally:
             spool.close()
-
-    def _choose_spool(self, host: str, port: int) -> Path:
-        if self.node.spool is not None:
-            return self.context.resolve(self.node.spool)
-        return self.context.resolve(SPOOL_FOLDER / f"{host.replace(':', '-')}-{port}.otlp")
 
     def _wait(self, receiver: Any) -> None:
         """Return after the first signal, or once the time is over."""

@@ -23,7 +23,7 @@ from pydantic import Field, model_validator
 from rageval_spec.endpoints.service import ServiceError
 from rageval_spec.errors import UsageError
 from rageval_spec.exchange.phoenix.source import API_KEY, OURS, RETRIEVER, TOOL, URL, PhoenixServer, find_url
-from rageval_spec.exchange.shared.connections import read_key, validate_url
+from rageval_spec.exchange.shared.connections import read_key, read_object, validate_url
 from rageval_spec.exchange.shared.contracts import Parcel, TargetNode
 from rageval_spec.exchange.shared.scores import EvaluationScores, Judgements, Names, Score, ValueTarget
 from rageval_spec.exchange.shared.spans.spans import format_moment
@@ -242,7 +242,8 @@ class Experiments:
             name = self._name or evaluation.name
             parts = [name, *([dataset] if len(evaluation.datasets) > 1 else ())]
             parts += [system] if len(evaluation.systems) > 1 else []
-            digest = _digest(answers)
+            said = [(example, one[0].sample["answer"], one[0].sample["error"]) for example, one in answers.items()]
+            digest = hashlib.sha256(json.dumps(sorted(said, key=str)).encode()).hexdigest()[:32]
             for example, scores in answers.items():
                 yield _make_run("/".join(parts), digest, example, scores, judgements)
 
@@ -277,7 +278,8 @@ class Experiments:
         if (name, digest) not in self._runs:
             path = f"/v1/datasets/{self._dataset_id}/experiments"
             known = self._phoenix.list_items(path, [("limit", "100")])
-            found = next((one for one in known if _is_ours(one, name, digest)), None)
+            named = (one for one in known if one.get("name") == name)
+            found = next((one for one in named if read_object(one.get("metadata")).get(DIGEST) == digest), None)
             if found is None:
                 content = {"name": name, "metadata": {DIGEST: digest}}
                 created = self._phoenix.service.post(path, content, repeatable=False)
@@ -312,18 +314,8 @@ class Experiments:
         return str(read_key(read_key(content, "data", Mapping, message), "id", str, message))
 
 
-def _is_ours(experiment: Mapping[str, Any], name: str, digest: str) -> bool:
-    metadata = experiment.get("metadata")
-    return experiment.get("name") == name and isinstance(metadata, Mapping) and metadata.get(DIGEST) == digest
-
-
 def _normalize(question: str) -> str:
     return " ".join(question.split()).casefold()
-
-
-def _digest(answers: Mapping[str, Sequence[Score]]) -> str:
-    said = [(example, scores[0].sample["answer"], scores[0].sample["error"]) for example, scores in answers.items()]
-    return hashlib.sha256(json.dumps(sorted(said, key=str)).encode()).hexdigest()[:32]
 
 
 def _make_run(name: str, digest: str, example: str, scores: Sequence[Score], judgements: Judgements) -> Parcel:

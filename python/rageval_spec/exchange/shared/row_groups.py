@@ -155,7 +155,8 @@ class SpooledSource(TraceSource[N]):
         path = self.context.resolve(self.node.path or "")
         if not path.is_dir():
             return [path]
-        files = [file for file in sorted(path.rglob("*")) if _is_export(file)]
+        plain = {file: file.name.removesuffix(".gz").removesuffix(".zst") for file in sorted(path.rglob("*"))}
+        files = [file for file, name in plain.items() if name.endswith(_FILES) and file.is_file()]
         if not files:
             raise DataError(f"{path}: this folder has no exported files ({', '.join(_FILES)})")
         return files
@@ -188,10 +189,6 @@ class SpooledSource(TraceSource[N]):
             return True
         since, until = self.node.window
         return not (since is not None and began < since) and (until is None or began < until)
-
-
-def _is_export(file: Path) -> bool:
-    return file.name.removesuffix(".gz").removesuffix(".zst").endswith(_FILES) and file.is_file()
 
 
 def make_item(

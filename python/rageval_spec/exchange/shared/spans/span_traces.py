@@ -97,6 +97,7 @@ class SpanReader:
         documents, retriever = _choose_documents(entry, timed, retrieved)
         priced = {span.span_id: span for span in models if _has_usage(span)}
         usage = [priced[name] for name in outermost(priced, parents)] or [entry]
+        costs = [cost for span in usage if (cost := cost_of(span)) is not None]
         metadata = _read_metadata(entry)
         return Trace(
             self._link(entry, retriever),
@@ -108,7 +109,7 @@ class SpanReader:
             seconds=seconds_of(entry) if entry in parts else None,
             input_tokens=self._sum(usage, "input_tokens"),
             output_tokens=self._sum(usage, "output_tokens"),
-            cost=_total([cost_of(span) for span in usage]),
+            cost=math.fsum(costs) if costs else None,
             cache_read_tokens=_count_tokens(usage, "cache_read_tokens"),
             cache_write_tokens=_count_tokens(usage, "cache_write_tokens"),
             reasoning_tokens=_count_tokens(usage, "reasoning_tokens"),
@@ -124,7 +125,7 @@ class SpanReader:
                 step for span in timed if span is not entry and (step := _read_step(span, found.get(span.span_id)))
             )
             or _lone_step(entry, found),
-            feedback=tuple(_unique([said for span in timed for said in feedback_of(span)])),
+            feedback=tuple(dict.fromkeys(said for span in timed for said in feedback_of(span))),
             metadata=metadata,
         )
 
@@ -349,15 +350,6 @@ def _find_first_chunk(spans: Sequence[Span]) -> float | None:
         if seconds is not None or milliseconds is not None:
             return seconds if milliseconds is None else milliseconds / 1000
     return None
-
-
-def _total(costs: Sequence[float | None]) -> float | None:
-    known = [cost for cost in costs if cost is not None]
-    return math.fsum(known) if known else None
-
-
-def _unique(feedback: Sequence[Feedback]) -> list[Feedback]:
-    return list(dict.fromkeys(feedback))
 
 
 _KINDS: Final[Mapping[StepKind, str]] = {
