@@ -227,7 +227,9 @@ def find_missing(snapshot: Path) -> tuple[str, ...]:
     if (snapshot / MODULES).is_file():
         wanted = tuple(_list_module_files(snapshot / MODULES))
     else:
-        wanted = () if _is_classifier(snapshot / "config.json") else (MODULES,)
+        # Models that classify pairs or tokens are read without sentence-transformers files.
+        config = read_config(snapshot / "config.json") or {}
+        wanted = (MODULES,) if find_task(config.get("architectures")) is None else ()
     return tuple(
         name for name in wanted if not (snapshot / name).is_file() and not find_marker(snapshot, name).exists()
     )
@@ -248,11 +250,6 @@ def _list_module_files(modules: Path) -> Iterator[str]:
             files = _FILES_OF_MODULES.get(kind.rpartition(".")[2], ())
             pickled = (modules.parent / folder / _PICKLES[0]).is_file()
             yield from (f"{folder}/{name}" for name in files if name != SAFETENSORS or not pickled)
-
-
-def _is_classifier(config: Path) -> bool:
-    """Whether the model classifies pairs or tokens; such models are read without sentence-transformers files."""
-    return find_task((read_config(config) or {}).get("architectures")) is not None
 
 
 class Wanted(NamedTuple):
@@ -454,16 +451,12 @@ def _list_names(folder: Path) -> Iterator[str]:
             if entry.is_file():
                 yield entry.name
             elif entry.is_dir() and not entry.name.startswith("."):
-                yield from (f"{entry.name}/{name}" for name in _list_files(Path(entry.path)))
+                with os.scandir(entry.path) as inner:
+                    yield from sorted(f"{entry.name}/{one.name}" for one in inner if one.is_file())
     except FileNotFoundError:
         return
     except OSError as error:
         raise DataError(f"{folder}: cannot be read: {error.strerror or error}") from error
-
-
-def _list_files(folder: Path) -> list[str]:
-    with os.scandir(folder) as entries:
-        return sorted(entry.name for entry in entries if entry.is_file())
 
 
 def _choose_weights(names: Collection[str], model: str, wanted: Wanted) -> tuple[tuple[str, ...], Format]:

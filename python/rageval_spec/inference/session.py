@@ -14,7 +14,7 @@ import mmap
 import os
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
@@ -119,7 +119,9 @@ class Session:
         self._pooling = tuple(pooling)
         self._threads = threads or count_cores()
         self._session = _open(path)
-        self._budget = 1 if _finds_scale_for_batch(path) else budget
+        # Looking for the operator's name is faster than parsing a graph with all its weights.
+        with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            self._budget = 1 if any(content.find(name) >= 0 for name in _SCALED_TOGETHER) else budget
         self._inputs = self._find_inputs()
         self._output = self._find_output(task)
         self._task = self._find_task(task)
@@ -348,12 +350,6 @@ def _shorten(error: Exception) -> str:
     return message.splitlines()[0].rpartition("failed:")[2].rpartition(" : ")[2].strip()
 
 
-def _finds_scale_for_batch(path: Path) -> bool:
-    """Whether the file contains the name of such an operator; faster than parsing a graph with all its weights."""
-    with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        return any(content.find(name) >= 0 for name in _SCALED_TOGETHER)
-
-
 _SMALLEST_COUNT = 1e-9
 """What a count of tokens is divided by at least, so that a text without tokens gets zeros."""
 
@@ -367,57 +363,21 @@ def pool(hidden: Hidden, mask: Mask, method: str) -> Vectors:
         method: `mean`; `mean_sqrt_len_tokens`, the sum over the root of the count; `weightedmean`, weights growing
             1, 2, 3, ... along the text; `max`; `cls`, the first token that counts; `lasttoken`, the last one.
     """
-    if method not in _METHODS:
-        raise UsageError(f"there is no pooling '{method}'; the poolings are: {', '.join(sorted(_METHODS))}")
-    return _METHODS[method](hidden, mask)
-
-
-def _sum(hidden: Hidden, weights: Vectors) -> Vectors:
-    """Weighted sums over the tokens, in their order: in a BLAS the order would depend on the number of threads."""
-    added: Vectors = (hidden * weights[:, :, None]).sum(axis=1)
-    return added
-
-
-def _count(weights: Vectors) -> Vectors:
-    counted: Vectors = np.maximum(weights.sum(axis=1, keepdims=True), np.float32(_SMALLEST_COUNT))
-    return counted
-
-
-def _mean(hidden: Hidden, mask: Mask) -> Vectors:
+    if method not in _POOLINGS:
+        raise UsageError(f"there is no pooling '{method}'; the poolings are: {', '.join(_POOLINGS)}")
+    counts, rows = mask != 0, np.arange(len(hidden))
+    if method in ("cls", "lasttoken"):
+        place = counts.argmax(axis=1) if method == "cls" else mask.shape[1] - 1 - counts[:, ::-1].argmax(axis=1)
+        return np.asarray(hidden[rows, place])
+    if method == "max":
+        return np.asarray(np.where(counts[:, :, None], hidden, np.float32(-np.inf)).max(axis=1))
     weights = mask.astype(np.float32)
-    return np.divide(_sum(hidden, weights), _count(weights))
+    if method == "weightedmean":
+        weights = weights * np.arange(1, mask.shape[1] + 1, dtype=np.float32)
+    # Added up in the order of the tokens: in a BLAS the order would depend on the number of threads.
+    added = (hidden * weights[:, :, None]).sum(axis=1)
+    total = np.maximum(weights.sum(axis=1, keepdims=True), np.float32(_SMALLEST_COUNT))
+    return np.asarray(added / (np.sqrt(total) if method == "mean_sqrt_len_tokens" else total))
 
 
-def _mean_sqrt(hidden: Hidden, mask: Mask) -> Vectors:
-    weights = mask.astype(np.float32)
-    return np.divide(_sum(hidden, weights), np.sqrt(_count(weights)))
-
-
-def _weighted_mean(hidden: Hidden, mask: Mask) -> Vectors:
-    weights = mask.astype(np.float32) * np.arange(1, mask.shape[1] + 1, dtype=np.float32)
-    return np.divide(_sum(hidden, weights), _count(weights))
-
-
-def _max(hidden: Hidden, mask: Mask) -> Vectors:
-    highest: Vectors = np.where(mask[:, :, None] != 0, hidden, np.float32(-np.inf)).max(axis=1)
-    return highest
-
-
-def _first(hidden: Hidden, mask: Mask) -> Vectors:
-    taken: Vectors = hidden[np.arange(len(hidden)), (mask != 0).argmax(axis=1)]
-    return taken
-
-
-def _last(hidden: Hidden, mask: Mask) -> Vectors:
-    taken: Vectors = hidden[np.arange(len(hidden)), mask.shape[1] - 1 - (mask[:, ::-1] != 0).argmax(axis=1)]
-    return taken
-
-
-_METHODS: Mapping[str, Callable[[Hidden, Mask], Vectors]] = {
-    "cls": _first,
-    "lasttoken": _last,
-    "max": _max,
-    "mean": _mean,
-    "mean_sqrt_len_tokens": _mean_sqrt,
-    "weightedmean": _weighted_mean,
-}
+_POOLINGS = ("cls", "lasttoken", "max", "mean", "mean_sqrt_len_tokens", "weightedmean")

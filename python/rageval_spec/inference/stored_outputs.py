@@ -135,7 +135,10 @@ class _Answering(Generic[B]):
         self._reused = self._done
         if waiting:
             with self._claim() as has_waited:
-                self._compute_missing(self._find(waiting) if has_waited else waiting)
+                places = np.array(self._find(waiting) if has_waited else waiting, np.intp)
+                asked = [self._questions[place] for place in self._first[places]]
+                for batch in self._compute(asked) if asked else ():
+                    self._take(batch, places[batch.positions])
         if self._done != len(self._digests):
             missing = len(self._digests) - self._done
             raise DataError(
@@ -157,12 +160,6 @@ class _Answering(Generic[B]):
     @abstractmethod
     def _repeat(self, source: NDArray[np.intp], repeated: NDArray[np.intp]) -> None:
         """Copy the answers at `source[repeated]` to the places `repeated`."""
-
-    def _compute_missing(self, waiting: Sequence[int]) -> None:
-        places = np.array(waiting, np.intp)
-        if len(places):
-            for batch in self._compute([self._questions[place] for place in self._first[places]]):
-                self._take(batch, places[batch.positions])
 
     @contextmanager
     def _claim(self) -> Iterator[bool]:
@@ -191,7 +188,7 @@ class _Answering(Generic[B]):
         return waiting
 
     def _restore(self, number: int, answer: bytes | None) -> bool:
-        if answer is None or (content := _check_sum(answer)) is None:
+        if answer is None or (content := _unpack(answer)) is None:
             return False
         place = int(self._first[number])
         if not self._unpack(place, content[1:]):
@@ -207,7 +204,7 @@ class _Answering(Generic[B]):
         self._context.answers.keep(
             self._key,
             {
-                self._digests[number]: _add_sum(bytes([bool(truncated)]) + content)
+                self._digests[number]: _pack(bytes([bool(truncated)]) + content)
                 for number, content, truncated in zip(numbers, contents, batch.truncated, strict=True)
             },
         )
@@ -320,11 +317,11 @@ def _pack_tags(offsets: NDArray[np.int64], logits: NDArray[np.float32]) -> bytes
     return labels.tobytes() + offsets.astype(_OFFSET).tobytes() + logits.astype(_VECTOR).tobytes()
 
 
-def _add_sum(content: bytes) -> bytes:
+def _pack(content: bytes) -> bytes:
     return content + zlib.crc32(content).to_bytes(_CHECKSUM, "little")
 
 
-def _check_sum(answer: bytes) -> memoryview | None:
+def _unpack(answer: bytes) -> memoryview | None:
     """The flag and the content; None if the stored answer is damaged."""
     content, checksum = memoryview(answer)[:-_CHECKSUM], answer[-_CHECKSUM:]
     whole = len(content) > 1 and zlib.crc32(content).to_bytes(_CHECKSUM, "little") == checksum

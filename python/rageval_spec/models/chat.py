@@ -178,7 +178,7 @@ class Chat(ChatModel[ChatNode]):
             f"price: {{input: 0.15, output: 0.60}} (both 0 for a model of your own)"
         )
 
-    @property
+    @cached_property
     def price(self) -> tuple[float, float] | None:
         """US dollars per million tokens in and out, from the node or the dated list for this host; None if unknown."""
         from urllib.parse import urlsplit
@@ -283,17 +283,13 @@ class Chat(ChatModel[ChatNode]):
 
         guess = len(reply.text) // CHARACTERS_A_TOKEN + 1
         sent, replied = reply.input_tokens, reply.output_tokens
-        if self._price is not None and (sent is None or replied is None):
+        if self.price is not None and (sent is None or replied is None):
             self.context.budget.count_guess()
         return self._cost(expected.input if sent is None else sent, guess if replied is None else replied)
 
     def _cost(self, sent: int, replied: int) -> float | None:
-        price = self._price
+        price = self.price
         return None if price is None else (sent * price[0] + replied * price[1]) / 1e6
-
-    @cached_property
-    def _price(self) -> tuple[float, float] | None:
-        return self.price
 
     def _report(self, known: int = 0, done: int = 0) -> None:
         with self._lock:

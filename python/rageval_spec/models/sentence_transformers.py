@@ -262,7 +262,10 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
             import sentence_transformers
         except ImportError as error:
             raise self._explain_missing(error.name or "sentence_transformers") from error
-        _silence()
+        # The progress bars and remarks of transformers are off; rageval-spec shows the progress itself.
+        if logging := sys.modules.get("transformers.utils.logging"):
+            logging.disable_progress_bar()
+            logging.set_verbosity_error()
         return sentence_transformers
 
     def _explain_missing(self, package: str) -> UsageError:
@@ -306,7 +309,8 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
     def _is_whole(self) -> bool:
         """Whether the hub's cache has the weights and the files that describe the model."""
         folder = self._location.folder
-        return folder is not None and _has_weights(self._files) and not model_files.find_missing(folder)
+        has_weights = any(name.endswith((".safetensors", ".bin", ".pt")) for name in self._files)
+        return folder is not None and has_weights and not model_files.find_missing(folder)
 
     def _fetch(self) -> None:
         if hub.is_offline():
@@ -353,17 +357,6 @@ def _find_truncated(model: Any, questions: Sequence[Any]) -> NDArray[np.bool_]:
         ids = tokenizer(*columns, truncation=False, padding=False, verbose=False)["input_ids"]
         flags[long] = [len(one) > limit for one in ids]
     return flags
-
-
-def _has_weights(names: Sequence[str]) -> bool:
-    return any(name.endswith((".safetensors", ".bin", ".pt")) for name in names)
-
-
-def _silence() -> None:
-    """Switch off the progress bars and remarks of transformers; rageval-spec shows the progress itself."""
-    if logging := sys.modules.get("transformers.utils.logging"):
-        logging.disable_progress_bar()
-        logging.set_verbosity_error()
 
 
 def _find_versions() -> dict[str, str]:

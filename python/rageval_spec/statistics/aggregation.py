@@ -94,15 +94,7 @@ def aggregate(
         _Column(cell, metrics[cell.metric], frame, known.get(cell.dataset)) for cell, frame in split_cells(needed)
     ]
     intervals = _intervals(columns, statistics, threads)
-    return tuple(
-        replace(column.aggregate(interval), excused=column.unscorable if _excuses(metrics[column.cell.metric]) else 0)
-        for column, interval in zip(columns, intervals, strict=True)
-    )
-
-
-def _excuses(metric: Summarized) -> bool:
-    """Whether queries that cannot have a value are excused, as they are for metrics of answers."""
-    return bool(getattr(metric, "excuses", False))
+    return tuple(column.aggregate(interval) for column, interval in zip(columns, intervals, strict=True))
 
 
 class _Column:
@@ -131,9 +123,11 @@ class _Column:
         design = None
         if self.placed is not None and plain is not None:
             mean, design = self._summarize(self.numbers), self.placed.describe(plain)
-        return Aggregate(
+        found = Aggregate(
             *where, mean, interval, len(self.numbers), self.total, self.statistic, self._ties, design=design
         )
+        # Queries that cannot have a value are excused for metrics of answers.
+        return replace(found, excused=self.unscorable if getattr(self.metric, "excuses", False) else 0)
 
     def _summarize(self, numbers: array[float]) -> float | None:
         """The statistic of the numbers, weighted if the design has weights; None if none of them counts."""
@@ -224,8 +218,8 @@ def compare_systems(
     needed = values.select(*CELL, "query_id", "status", "value")
     others = needed.filter(~is_base.fill_null(False))
     base = needed.filter(is_base).drop("system")
-    compared = _list_compared(metrics, has_percentiles=has_percentiles)
-    return _compare(others, base, ["dataset", "metric", "query_id"], names, compared, statistics, threads, designs)
+    on = ["dataset", "metric", "query_id"]
+    return _compare(others, base, on, names, metrics, statistics, threads, designs, has_percentiles)
 
 
 def compare_evaluations(
@@ -244,17 +238,8 @@ def compare_evaluations(
     `baseline` is the name of the earlier evaluation. Everything else is as in `compare_systems`. The family is all
     comparisons with this baseline on one dataset, so pass only the `metrics` that gates request.
     """
-    names = dict.fromkeys(metrics, baseline)
-    compared = _list_compared(metrics, has_percentiles=has_percentiles)
-    return _compare(values, earlier, [*CELL, "query_id"], names, compared, statistics, threads, designs)
-
-
-def _list_compared(metrics: Mapping[str, Summarized], *, has_percentiles: bool) -> dict[str, Summarized]:
-    return {
-        name: metric
-        for name, metric in metrics.items()
-        if is_compared(metric) or (has_percentiles and is_percentile(metric))
-    }
+    names, on = dict.fromkeys(metrics, baseline), [*CELL, "query_id"]
+    return _compare(values, earlier, on, names, metrics, statistics, threads, designs, has_percentiles)
 
 
 def _compare(
@@ -266,8 +251,10 @@ def _compare(
     statistics: ResamplingSettings,
     threads: int | None,
     designs: Mapping[str, Design] | None,
+    has_percentiles: bool,
 ) -> PairedTests:
-    wanted = values.select(*CELL, "query_id", "status", "value").filter(pl.col("metric").is_in([*metrics]))
+    compared = [name for name, one in metrics.items() if is_compared(one) or (has_percentiles and is_percentile(one))]
+    wanted = values.select(*CELL, "query_id", "status", "value").filter(pl.col("metric").is_in(compared))
     scored_base = base.filter(pl.col("status") == "scored").select(*on, base="value")
     joined = wanted.join(scored_base, on=on, how="left", maintain_order="left")
     pairs = []
@@ -277,7 +264,9 @@ def _compare(
         if both.height < 2 and not (frame["status"] == "scored").any():
             continue  # the table already shows that nothing was scored
         if both.height < 2:
-            notes.append(_too_few(cell, baselines[cell.metric], both.height))
+            queries = "only one query has" if both.height else "no query has"
+            message = f"{cell.metric} was not compared with {baselines[cell.metric]}: {queries} a value in both"
+            notes.append(Note("too_few_pairs", message, cell.dataset, cell.system, both.height))
         else:
             values_and_base = _list_numbers(both["value"]), _list_numbers(both["base"])
             design = (designs or {}).get(cell.dataset)
@@ -296,12 +285,6 @@ def is_compared(metric: Summarized) -> bool:
 def is_percentile(metric: Summarized) -> bool:
     """Whether a metric is a percentile of which one direction is better, so that a gate can compare it."""
     return percentiles.read_percentile(metric.statistic) is not None and metric.higher_is_better is not None
-
-
-def _too_few(cell: Cell, baseline: str, pairs: int) -> Note:
-    queries = {0: "no query has", 1: "only one query has"}[pairs]
-    message = f"{cell.metric} was not compared with {baseline}: {queries} a value in both"
-    return Note("too_few_pairs", message, cell.dataset, cell.system, pairs)
 
 
 def _test(

@@ -242,14 +242,9 @@ def _find_tau(first: Floats, second: Floats, weights: Floats) -> Floats:
     few, many = sorted(places, key=lambda one: int(one.max()))
     by_levels = int(few.max()) < max(2, len(few) // _ROWS_A_LEVEL)
     same = _sum_by_levels(many, few, weights) if by_levels else _sum_pairs(many, few, weights)
-    differ = [_count_untied(one, weights) for one in places]
+    # Twice the number of pairs of rows with different numbers.
+    differ = [weights.sum(axis=1) ** 2 - (sum_groups(weights, one) ** 2).sum(axis=1) for one in places]
     return _divide(same, np.sqrt(differ[0] * differ[1]))
-
-
-def _count_untied(places: Ints, weights: Floats) -> Floats:
-    """Twice the number of pairs of rows with different numbers."""
-    untied: Floats = weights.sum(axis=1) ** 2 - (sum_groups(weights, places) ** 2).sum(axis=1)
-    return untied
 
 
 def _sum_pairs(first: Ints, second: Ints, weights: Floats) -> Floats:

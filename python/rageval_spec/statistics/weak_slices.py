@@ -168,7 +168,9 @@ class _Family:
             else:
                 tests = self._test_contrasts(name, cells, needed, statistics, threads)
             for cell, pair, (difference, p_value) in zip(cells, pairs, tests, strict=True):
-                yield _Tested(cell, name, difference, _find_effect(pair, difference), p_value)
+                spread = float(np.concatenate(pair).std())
+                effect = abs(difference) / spread if spread > 0 else 0.0
+                yield _Tested(cell, name, difference, effect, p_value)
 
     def _test_contrasts(
         self, name: str, cells: Sequence[Cell], needed: int, statistics: ResamplingSettings, threads: int | None
@@ -204,11 +206,7 @@ class _Family:
         )
 
     def _list_divisible(self, mask: Bools) -> list[Cell]:
-        found = []
-        for cell, values in self._values.items():
-            if min(values.count_parts(mask)) >= LEAST_QUERIES:
-                found.append(cell)
-        return found
+        return [cell for cell, values in self._values.items() if min(values.count_parts(mask)) >= LEAST_QUERIES]
 
 
 def _test_pairs(
@@ -225,11 +223,6 @@ def _test_pairs(
         for at, test in zip(again, repeated, strict=True):
             tests[at] = test
     return [(test.mean_difference, test.p_value) for test in tests]
-
-
-def _find_effect(pair: _Pair, difference: float) -> float:
-    spread = float(np.concatenate(pair).std())
-    return abs(difference) / spread if spread > 0 else 0.0
 
 
 def _describe(

@@ -77,12 +77,6 @@ class Layout:
         return equal and not self.is_clustered and len(self.inside) <= 1 and bool((self.inside == 1).all())
 
     @cached_property
-    def _clusters_in(self) -> Ints:
-        """The number of clusters that each stratum has."""
-        pairs = np.unique(self.strata * self.clusters + self.members)
-        return np.bincount(pairs // self.clusters, minlength=len(self.inside))
-
-    @cached_property
     def _of_strata(self) -> Floats:
         return add_up(self.strata, self.weights, len(self.inside))
 
@@ -118,7 +112,9 @@ class Layout:
         if len(self.inside) < 2:
             return np.empty(0)
         spread = math.sqrt(float((self.weights * (own - mean) ** 2).sum()) * len(own) / max(1, len(own) - 1))
-        sizes = spread / math.sqrt(2) * self._of_strata / self._clusters_in
+        pairs = np.unique(self.strata * self.clusters + self.members)
+        clusters_in = np.bincount(pairs // self.clusters, minlength=len(self.inside))
+        sizes = spread / math.sqrt(2) * self._of_strata / clusters_in
         sizes = sizes[sizes > _ROUNDING * np.abs(own).max(initial=0.0)]
         return np.concatenate([sizes, -sizes])
 
@@ -182,7 +178,7 @@ def lay_out(design: Design, scored: Sequence[str], asked: Sequence[str]) -> Layo
         return Layout(np.arange(count), equal, clusters, one, np.ones(1), 0.0, False, design.is_clustered)
     own = np.array(weights)
     rows = np.flatnonzero(own > 0)
-    places = _list_strata(design, scored)[rows]
+    places = np.array([design.strata.get(query_id, 0) for query_id in scored], dtype=np.int64)[rows]
     seen, strata = np.unique(places, return_inverse=True)
     shares = np.array([intended.get(int(stratum), 0.0) for stratum in seen])
     whole = _weigh_strata(design, [*(design.weights or {})])
@@ -204,10 +200,6 @@ def lay_out(design: Design, scored: Sequence[str], asked: Sequence[str]) -> Layo
 
 def add_up(places: Ints, numbers: Floats, count: int) -> Floats:
     return np.bincount(places, numbers, minlength=count).astype(np.float64)
-
-
-def _list_strata(design: Design, query_ids: Sequence[str]) -> Ints:
-    return np.array([design.strata.get(query_id, 0) for query_id in query_ids], dtype=np.int64)
 
 
 def _weigh_strata(design: Design, query_ids: Sequence[str]) -> dict[int, float]:

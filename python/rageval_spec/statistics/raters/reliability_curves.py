@@ -346,11 +346,13 @@ def fit_isotonic(values: Floats, labels: Floats) -> IsotonicMap | None:
     levels, places = np.unique(values, return_inverse=True)
     counts = np.bincount(places, minlength=len(levels)).astype(float)
     means = np.bincount(places, weights=labels, minlength=len(levels)) / np.maximum(counts, 1)
-    blocks: list[tuple[float, float, int]] = []
+    blocks: list[tuple[float, float, int]] = []  # the mean, the rows and the levels of each
     for mean, count in zip(means.tolist(), counts.tolist(), strict=True):
         block = (mean, count, 1)
         while blocks and blocks[-1][0] >= block[0]:
-            block = _pool(blocks.pop(), block)
+            before, rows, width = blocks.pop()
+            pooled = rows + block[1]
+            block = (before * rows + block[0] * block[1]) / pooled, pooled, width + block[2]
         blocks.append(block)
     if not blocks or blocks[-1][0] - blocks[0][0] <= _NO_MAP:
         return None
@@ -361,12 +363,6 @@ def fit_isotonic(values: Floats, labels: Floats) -> IsotonicMap | None:
         points += [(end, mean) for end in ends]
         start += width
     return IsotonicMap(tuple(value for value, _ in points), tuple(result for _, result in points))
-
-
-def _pool(first: tuple[float, float, int], second: tuple[float, float, int]) -> tuple[float, float, int]:
-    """Two blocks (mean, rows, levels) as one."""
-    count = first[1] + second[1]
-    return (first[0] * first[1] + second[0] * second[1]) / count, count, first[2] + second[2]
 
 
 _MOST_STEPS = 100
