@@ -56,8 +56,7 @@ class UnusablePathError(UsageError):
 def check_path(path: Path, written: str | None = None) -> None:
     """Check that the operating system can follow a path, whether or not there is anything.
 
-    Raises:
-        UnusablePathError: a name is too long, links lead in a circle, or a folder may not be read.
+    Raises `UnusablePathError` if a name is too long, links lead in a circle, or a folder may not be read.
     """
     try:
         path.stat()
@@ -69,11 +68,7 @@ def check_path(path: Path, written: str | None = None) -> None:
 
 
 def expand_home(path: str | Path) -> Path:
-    """The path with `~` expanded.
-
-    Raises:
-        UnusablePathError: it is the home of a user who does not exist.
-    """
+    """The path with `~` expanded. Raises `UnusablePathError` if it is the home of a user who does not exist."""
     try:
         return Path(path).expanduser()
     except RuntimeError:

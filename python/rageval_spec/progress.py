@@ -214,4 +214,4 @@ class Progress(Protocol):
 
 
 def ignore_progress(done: int, total: int, unit: str | None = None) -> None:
-    """A `Progress` that shows nothing."""
+    pass

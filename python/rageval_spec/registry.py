@@ -60,9 +60,8 @@ def _tool_words(section: Section) -> frozenset[str]:
 def load(section: Section, word: str) -> Any:
     """The plugin class of a word.
 
-    Raises:
-        UsageError: there is no such word, or its plugin cannot be imported or is not a plugin of this section. The
-            message names the file or the distribution and says what to write there.
+    Raises `UsageError` if there is no such word, or its plugin cannot be imported or is not a plugin of this section.
+    The message names the file or the distribution and says what to write there.
     """
     if word in _tool_words(section):
         return import_module("rageval_spec.exchange.shared.tool_plugins").make_plugin(section, word)

@@ -111,7 +111,6 @@ class NamedFunction:
         return function
 
     def complain(self, message: str) -> UsageError:
-        """An error that begins with the key that names the function."""
         return UsageError(f"{self.setting}: {message}")
 
 

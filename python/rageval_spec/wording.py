@@ -75,8 +75,6 @@ def format_points(difference: float, digits: int = DIGITS) -> str:
 
 
 class NumberFormat(NamedTuple):
-    """How the numbers of a metric are written, and how their differences are."""
-
     number: Formatter = format_number
     change: Formatter = format_number
 
@@ -86,7 +84,6 @@ PERCENT = NumberFormat(format_share, format_points)
 
 
 def find_format(evaluation: Evaluation, metric: str) -> NumberFormat:
-    """How the numbers of a metric are written."""
     return PERCENT if metric in evaluation.show_as else PLAIN
 
 

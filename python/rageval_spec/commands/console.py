@@ -90,7 +90,6 @@ def write(content: str | bytes) -> None:
 
 
 def write_page(path: Path, page: bytes) -> str:
-    """Write a page into a file, and say so."""
     from rageval_spec.store.disk import write_or_explain
 
     return f"wrote {write_or_explain(path, page, f'{path}: the page could not be written')}"
@@ -120,7 +119,6 @@ def tell(message: str) -> None:
 
 
 def complain(diagnostics: Iterable[object]) -> None:
-    """Write diagnostics to standard error, each with its source line and caret."""
     for diagnostic in diagnostics:
         tell(str(diagnostic))
 
@@ -132,7 +130,6 @@ def report(error: BaseException, message: str) -> None:
 
 
 def trace(error: BaseException) -> None:
-    """Write the traceback to standard error if RAGEVAL_DEBUG is set."""
     if os.environ.get(DEBUG, "0") not in ("", "0"):
         traceback.print_exception(error)
 
@@ -148,8 +145,6 @@ def forget(stream: TextIO) -> None:
 
 
 class OutputCommand(click.Command):
-    """A command that reserves standard output for its results."""
-
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command. What plugins or user code print meanwhile goes to standard error."""
         with reserve_output():

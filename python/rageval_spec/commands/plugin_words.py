@@ -114,7 +114,6 @@ def find_keys(name: str) -> dict[str, Any]:
 
 
 def describe_spec_keys(keys: Mapping[str, Any]) -> str:
-    """A paragraph for each key, with its default."""
     lines = []
     for key, value in keys.items():
         default = value.get("default")
@@ -325,7 +324,6 @@ def _find_model(word: str, models: Sequence[KnownModel], name: str) -> KnownMode
 def _list_parts(
     section: registry.Section, word: str, plugin: type[Plugin[Any]], keys: list[str]
 ) -> dict[str, list[str]]:
-    """The lines of each part of a description, by its heading."""
     paragraphs = inspect.cleandoc(plugin.__doc__ or "").split("\n\n") if plugin.__doc__ else []
     models = plugin.list_known_models()
     advice = indent_paragraph(f"For one of them, run: rageval-spec explain {word} --model NAME")

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 
 def _run(spec: Path, options: Options) -> RunOutcome:
-    """Evaluate, and show everything that a person reads."""
     from rageval_spec import runner
 
     warnings.simplefilter("always", RagevalWarning)

@@ -76,7 +76,6 @@ def prune_store(
 
 
 def find_keys(specs: Iterable[Path], store: Path) -> set[str]:
-    """The store keys that the evaluations of these specs use."""
     from rageval_spec.pipeline.planning.plan import make_plan
     from rageval_spec.pipeline.planning.spec_plugins import build_parts
     from rageval_spec.pipeline.planning.spec_selection import select

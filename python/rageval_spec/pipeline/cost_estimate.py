@@ -182,7 +182,6 @@ class ExpectedCalls:
                 yield f"{allowed}: the evaluation stops there, and another one continues"
 
     def _render_local(self) -> str:
-        """The judges on this machine, one a line; "" without any."""
         if not self.local:
             return ""
         when = ", if all questions are asked" if self.least is not None else ""

@@ -66,7 +66,6 @@ class LabelledValues:
         return correct_comparisons(compared, values, self.rules, self.confidence, earlier, self.designs)
 
     def keep_uncorrected(self, metrics: Mapping[str, M]) -> dict[str, M]:
-        """The metrics without labels."""
         return {name: metric for name, metric in metrics.items() if name not in self.rules}
 
 
@@ -232,7 +231,6 @@ def render_matches(matches: Sequence[LabelMatches]) -> str:
 
 
 def dump_matches(matches: Sequence[LabelMatches]) -> dict[str, Any]:
-    """The counts in JSON's types; empty without labels."""
     return {"labels": [asdict(one) for one in matches]} if matches else {}
 
 

@@ -59,7 +59,6 @@ def build_schema(*, builtin_only: bool = False) -> JsonObject:
 
 
 def render_schema(*, builtin_only: bool = False) -> str:
-    """The text of the schema, as published."""
     return json.dumps(build_schema(builtin_only=builtin_only), indent=2, ensure_ascii=False) + "\n"
 
 

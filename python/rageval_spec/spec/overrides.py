@@ -63,7 +63,6 @@ _Override: TypeAlias = "tuple[list[_Step], YamlNode | None, list[Diagnostic]]"
 
 
 def _read_text(source: SourceText) -> _Override:
-    """Read `PATH=VALUE`."""
     steps, value_start = _split(source)
     value, faults = yaml_tree.read_yaml(source, value_start)
     if value is None and not faults:

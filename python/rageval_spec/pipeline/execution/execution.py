@@ -169,8 +169,6 @@ def list_evaluated(work: Work, opened: OpenedDataset) -> EvaluatedQueries:
 
 
 class _Group:
-    """Systems that are evaluated on a dataset at the same time."""
-
     def __init__(
         self, work: Work, opened: OpenedDataset, runs: RunTables, systems: Sequence[str], progress: str = ""
     ) -> None:

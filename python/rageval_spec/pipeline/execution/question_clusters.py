@@ -31,15 +31,13 @@ class Designed:
 
     @property
     def summaries(self) -> dict[str, DesignSummary]:
-        """The designs in numbers, by dataset."""
         return {name: design.summary for name, design in self.designs.items()}
 
 
 def check_question_columns(work: Work) -> None:
     """Check the clusters and weights of all questions, before any is asked.
 
-    Raises:
-        SpecError: a column has no value, a weight is wrong, or the mix of production does not fit the questions.
+    Raises `SpecError` if a column has no value, a weight is wrong, or the mix of production does not fit the questions.
     """
     opened = (work.materials.open_whole(name) for name in work.spec.datasets if name in work.spec.designs)
     find_designs(work.spec, [list_evaluated(work, one) for one in opened], is_limited=work.limit is not None)
@@ -67,8 +65,6 @@ def find_designs(spec: Spec, evaluated: Sequence[EvaluatedQueries], *, is_limite
 
 
 class _Finder:
-    """Finds the design of one dataset."""
-
     def __init__(self, spec: Spec, node: QuestionWeightsNode, evaluated: EvaluatedQueries, *, is_limited: bool) -> None:
         self.spec = spec
         self.node = node
@@ -162,7 +158,6 @@ class _Finder:
         return weights
 
     def _match(self, mix: ProductionMix) -> tuple[dict[str, float], dict[str, int], tuple[Stratum, ...]]:
-        """The weight and the stratum of each question, and the strata."""
         rows = mix.select(self.dataset)
         if not rows:
             self._fault(WEIGHTS, f"{mix.path.name} has no row of the dataset '{self.dataset}'")

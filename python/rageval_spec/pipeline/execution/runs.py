@@ -78,7 +78,6 @@ class Work:
         return replace(self, spec=materials.spec, parts=materials.parts, _materials=materials)
 
     def map(self, tasks: Sequence[StepTask]) -> Iterator[TaskResult]:
-        """Let the engine compute the tasks; yields their results in the same order."""
         return self.engine.map(partial(compute, self.materials), tasks)
 
 

@@ -126,7 +126,6 @@ class Stopper:
         return [gate for gate in self._spec.gates if gate.dataset in (None, dataset)]
 
     def _is_settled(self, gate: GateNode, system: str, done: Round) -> bool:
-        """Whether a gate's outcome on a system is certain enough."""
         metric = self._parts.metrics[gate.metric]
         column = done.read(system, gate.metric)
         if column is None:  # the system has no such values, now or later; unless no judged question was drawn yet
@@ -152,7 +151,6 @@ class Stopper:
         return settle_looks(found)
 
     def list_metrics(self, dataset: str) -> set[str]:
-        """The metrics of the gates on a dataset."""
         return {gate.metric for gate in self._list_gates(dataset)}
 
     def list_systems(self, gate: GateNode, dataset: str) -> list[str]:
@@ -168,7 +166,6 @@ class Stopper:
 
     @cached_property
     def levels(self) -> Levels:
-        """The levels at which the comparisons of all gates are read."""
         bounds = shares = halves = 0
         for dataset in self._parts.datasets:
             for gate in self._list_gates(dataset) if self.explain_all(dataset) is None else ():
@@ -266,7 +263,6 @@ class Round:
 
     @cached_property
     def has_judged(self) -> bool:
-        """Whether any of the questions asked has judgements."""
         return not self.judged.isdisjoint(self.order[: self.count])
 
     def list_all(self, metric: Metric[Any]) -> frozenset[str]:
@@ -370,7 +366,6 @@ def clip(values: Sequence[float], bounds: tuple[float, float]) -> list[float]:
 def list_bound_looks(
     gate: GateNode, metric: Metric[Any], column: Column, population: int, scale: BandScale | None
 ) -> Iterator[Look]:
-    """The looks at `min`, `max`, `target` and `at_least`."""
     bounds: list[tuple[float | None, bool, Counted]] = [
         (gate.min, True, "fail"),
         (gate.max, False, "fail"),

@@ -95,7 +95,6 @@ class EvaluationPlan:
         return tuple(step for step in self.steps if step.kind == kind)
 
     def retrieval(self, dataset: str, system: str) -> PlanStep:
-        """The step that makes a system's run, or its answers, on a dataset."""
         steps = (*self.of("retrieve"), *self.of("answer"))
         return next(step for step in steps if (step.dataset, step.system) == (dataset, system))
 
@@ -231,7 +230,6 @@ class _Planner:
         return self._make("evaluate", title, content, after=after, dataset=retrieval.dataset, system=retrieval.system)
 
     def _list_named(self, plugin: Plugin[Any], sections: Iterable[ReferredSection]) -> list[PlanStep]:
-        """The steps of the blocks that a plugin names."""
         return [self.made[section][name] for section in sections for name in names_in(plugin.node, section)]
 
     def _make(

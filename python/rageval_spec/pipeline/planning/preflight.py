@@ -46,10 +46,8 @@ def validate(path: Path, overrides: Sequence[str] = ()) -> Spec:
 def inspect(path: Path, overrides: Sequence[str] = ()) -> tuple[Spec, dict[str, list[FileReading]]]:
     """Load a spec and check that its blocks fit together. Reads no data except the names of columns.
 
-    Also returns how the files of each dataset and system are read, by key: `datasets.golden`.
-
-    Raises:
-        SpecError: the spec is wrong; it holds every diagnostic.
+    Also returns how the files of each dataset and system are read, by key: `datasets.golden`. Raises `SpecError` with
+    every diagnostic if the spec is wrong.
     """
     spec = load(path, overrides=overrides)
     parts = build_parts(spec, budget=spec.limits.budget())
@@ -68,11 +66,8 @@ def _describe_files(plugin: Plugin[Any]) -> list[FileReading]:
 def check_wiring(spec: Spec, parts: SpecPlugins, *, asks_questions: bool = True) -> tuple[Diagnostic, ...]:
     """Let every plugin check the blocks and files that it names. Of long files, it reads what shows their columns.
 
-    Returns the warnings, in the order of the spec. With `asks_questions`, the questions of its datasets are evaluated,
-    which must then have what metrics need.
-
-    Raises:
-        SpecError: a plugin found a fault; it holds a diagnostic for each, at its place.
+    Returns the warnings, in the order of the spec; raises `SpecError` with a diagnostic for each fault, at its place.
+    With `asks_questions`, the questions of its datasets are evaluated, which must then have what metrics need.
     """
     faults = [*_find_faults(spec, parts)]
     is_unclear = any(fault.severity == "error" and fault.code in ("columns", "data") for fault in faults)
@@ -444,7 +439,6 @@ _SCALE = "scale: [1, 5]"
 
 
 def list_labelled(metrics: Mapping[str, Metric[Any]]) -> dict[str, Metric[Any]]:
-    """The metrics that name labels."""
     return {name: metric for name, metric in metrics.items() if metric.node.labels is not None}
 
 
@@ -469,7 +463,6 @@ def _find_label_faults(spec: Spec, parts: SpecPlugins) -> Iterator[Diagnostic]:
 
 
 def _find_misuse(spec: Spec, metric: Metric[Any]) -> tuple[str, str] | None:
-    """Why a metric cannot have labels, and what to do."""
     remove = "remove 'labels:'"
     if not isinstance(metric, AnswerMetric):
         return f"{metric.node.use} is not a metric of answers, so people's labels cannot correct it", remove
@@ -535,7 +528,6 @@ class SelfJudging(NamedTuple):
     kinship: Kinship
 
     def __str__(self) -> str:
-        """The fact in a sentence."""
         if self.kinship == "same":
             how = f"{self.model}, the model that writes the answers of '{self.system}'"
         else:

@@ -154,7 +154,6 @@ def restrict(collection: Collection, query_ids: Iterable[str]) -> Collection:
 
 
 def list_ids(*tables: pl.DataFrame | None) -> list[str]:
-    """The ids of all queries of these tables, in their order."""
     return [
         query_id for table in tables if table is not None for query_id in table["query_id"].unique(maintain_order=True)
     ]

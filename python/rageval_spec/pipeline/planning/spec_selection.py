@@ -29,10 +29,7 @@ def select(spec: Spec, patterns: Sequence[str]) -> tuple[Spec, tuple[Note, ...]]
     pattern stays whole, so `bm25` keeps every metric that it can have: if no selected system answers, metrics of
     answers are left out unless a pattern names them. Systems that the selected ones name move to `sources`. Models and
     judges that are no longer named are removed, even without a pattern. Gates whose metric, system, dataset or baseline
-    was removed are removed too, with a note.
-
-    Raises:
-        UsageError: a pattern matches nothing.
+    was removed are removed too, with a note. Raises `UsageError` if a pattern matches nothing.
     """
     if not patterns:
         return _keep_needed(spec, spec), ()

@@ -80,7 +80,6 @@ class Computed:
 
 
 def brief_judges(metrics: Mapping[str, AnswerMetric[Any]]) -> None:
-    """Tell every judge all the criteria that it will be asked about."""
     wanted: dict[int, tuple[Judge[Any], list[Criterion]]] = {}
     for metric in metrics.values():
         for judge in metric.judges():
@@ -152,7 +151,6 @@ def _dump(details: Mapping[str, Any]) -> str:
 
 
 def list_usable(metric: AnswerMetric[Any], samples: Sequence[Sample]) -> list[Sample]:
-    """The samples that a metric is given."""
     return [sample for sample in samples if _exclude(metric, sample) is None]
 
 
@@ -254,7 +252,6 @@ _NEGLIGIBLE = 1e-9
 
 
 def limit_notes(whole: Collection, limited: Collection) -> list[Note]:
-    """A note if only the first queries were evaluated."""
     total, used = (0 if part.qrels is None else part.qrels["query_id"].n_unique() for part in (whole, limited))
     if used == total:
         return []

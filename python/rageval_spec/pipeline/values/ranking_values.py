@@ -119,10 +119,8 @@ def _explained(
 def check_values(values: pl.DataFrame, queries: pl.DataFrame) -> pl.DataFrame:
     """Check the table of a `TableMetric`, and complete it to one row for each query.
 
-    A query without a valid row gets the status "error", never a 0.
-
-    Raises:
-        DataError: the table lacks a column, or has several rows for a query.
+    A query without a valid row gets the status "error", never a 0. Raises `DataError` if the table lacks a column, or
+    has several rows for a query.
     """
     import polars as pl
 
@@ -163,7 +161,6 @@ def _fault() -> pl.Expr:
 
 
 def error_values(queries: pl.DataFrame, reason: str) -> pl.DataFrame:
-    """An error row for each query, with the reason."""
     import polars as pl
 
     value, status = pl.lit(None, dtype=pl.Float64), pl.lit("error")

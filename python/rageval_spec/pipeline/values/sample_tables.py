@@ -51,9 +51,7 @@ class Answered:
 def answer_queries(materials: Materials, task: StepTask) -> TaskResult:
     """Ask a system all queries of its dataset, or read its stored answers: columns `tables.ANSWERS`.
 
-    Raises:
-        DataError: the system's table lacks a column, or answers a query twice.
-        RagevalError: the system cannot answer any query.
+    Raises `DataError` if the system's table lacks a column, or answers a query twice.
     """
     dataset, system = str(task.step.dataset), materials.parts.systems[str(task.step.system)]
     opened = materials.open(dataset)

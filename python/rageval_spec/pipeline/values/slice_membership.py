@@ -114,7 +114,6 @@ class _Collected:
         ]
 
     def remark(self, dataset: str) -> Iterator[Note]:
-        """Notes on the slices that were not made."""
         node, large = self.node, self._large()
         small = len(self.members) - len(large)
         if node.by is None:
@@ -184,7 +183,6 @@ def describe_columns(evaluated: EvaluatedQueries) -> str:
 
 
 def read_rows(evaluated: EvaluatedQueries, columns: Sequence[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Each evaluated query with its values in `columns`."""
     import polars as pl
 
     collection, wanted = evaluated.collection, set(columns)

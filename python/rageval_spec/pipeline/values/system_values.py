@@ -102,7 +102,6 @@ class _Cells:
         return failure.message
 
     def tabulate(self, tables: Mapping[str, pl.DataFrame]) -> TaskResult:
-        """One table of all metrics, with the notes and failures."""
         wanted = [name for name in self.materials.parts.metrics if name in tables]
         frames = [values.label(tables[name], self.collection.name, self.system, name) for name in wanted]
         return TaskResult(values.concatenate(frames), tuple(self.notes), tuple(self.failures))

@@ -179,7 +179,6 @@ class _Checker:
         self.judges: dict[str, Judge[Any]] = {}
 
     def check_spec(self, tree: yaml_tree.YamlMapping) -> None:
-        """Check the spec as a whole, and its gates and slices one by one."""
         block = CheckedBlock(tree, tree.place, spec_node.SpecNode)
         self.checked.spec, diagnostics = validate(block, spec_node.SpecNode, self.secrets, spec_node.SECTIONS)
         self.checked.diagnostics += [_point_to_block(diagnostic, tree) for diagnostic in diagnostics]
@@ -210,7 +209,6 @@ class _Checker:
                 self.checked.partial_gates.add(index)
 
     def check_mapping(self, section: registry.Section, entry: yaml_tree.YamlEntry | None) -> None:
-        """Check a section whose blocks have names."""
         if entry is not None and not isinstance(entry.value, yaml_tree.YamlMapping):
             return
         entries = entry.value.entries if entry is not None and isinstance(entry.value, yaml_tree.YamlMapping) else {}
@@ -219,7 +217,6 @@ class _Checker:
             self._check_plugin(section, (section, name), place_of(inner.key_place, inner.value), inner.value)
 
     def check_list(self, section: registry.Section, entry: yaml_tree.YamlEntry | None) -> None:
-        """Check a section that is a list of blocks or words."""
         if entry is None or not isinstance(entry.value, yaml_tree.YamlSequence):
             return
         for index, node in enumerate(entry.value.items):

@@ -98,7 +98,6 @@ def explain(block: CheckedBlock, errors: Sequence[ErrorDetails]) -> list[Diagnos
 
 
 def list_keys(model: type[BaseModel]) -> tuple[str, ...]:
-    """The keys of a node, as written in YAML."""
     return tuple(field.alias or name for name, field in model.model_fields.items())
 
 
@@ -443,7 +442,6 @@ def _list(keys: Sequence[str]) -> str | None:
 
 
 def models_at(model: type[BaseModel], path: KeyPath) -> Iterator[type[BaseModel]]:
-    """The types of node that a key path can lead to."""
     return (arm for arm in _types_at(model, path) if isinstance(arm, type) and issubclass(arm, BaseModel))
 
 

@@ -341,7 +341,6 @@ def check_percentages(checked: PluginBlocks, places: Places) -> Iterator[Diagnos
 
 
 def _describe_values(metric: Metric[Any]) -> str:
-    """Why the values of a metric are no shares."""
     if metric.statistic == "sum":
         return "its number is a sum"
     if metric.info.unit is not None:

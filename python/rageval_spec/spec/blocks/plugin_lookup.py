@@ -114,7 +114,6 @@ def suggest_metric(text: str) -> str | None:
 
 
 def _find_known_as(section: registry.Section, text: str) -> str | None:
-    """The word of the plugin that other tools call by this name."""
     plugins = ((word, _load(section, word)) for word in registry.words(section))
     return next((word for word, plugin in plugins if plugin and _fold(text) in plugin.known_as), None)
 

@@ -59,7 +59,6 @@ def default_block(section: DefaultedSection, name: str) -> Mapping[str, str] | N
 
 
 def needs_more(section: registry.Section, word: str) -> bool:
-    """Whether a block of this word needs other keys than `use`."""
     fields = registry.load(section, word).node_type.model_fields
     return any(field.is_required() for key, field in fields.items() if key != "use")
 

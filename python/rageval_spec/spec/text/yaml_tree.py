@@ -160,8 +160,6 @@ class YamlSequence:
 
 @dataclass(slots=True)
 class YamlEntry:
-    """A key with its value."""
-
     key_place: TextPlace
     value: YamlNode
 
@@ -415,7 +413,6 @@ _Finding: TypeAlias = tuple[str, str | None, int]
 
 
 def _explain(text: str, error: yaml.MarkedYAMLError) -> _Finding:
-    """What is wrong where PyYAML's C or Python parser gave up."""
     problem, context = error.problem or "", error.context or ""
     at = 0 if error.problem_mark is None else int(error.problem_mark.index)
     opened = at if error.context_mark is None else int(error.context_mark.index)
