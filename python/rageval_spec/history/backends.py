@@ -9,13 +9,13 @@ from __future__ import annotations
 import random
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.errors import UsageError, expand_home
-from rageval_spec.history.database import FILE, History, HistoryError
+from rageval_spec.history.database import FILE, Connection, History, HistoryError
 from rageval_spec.store.disk import enable_write_ahead
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ SQLITE_PATIENCE = 30.0
 _IGNORED = "history.db*\n"
 
 
-class SqliteConnection:
+class SqliteConnection(Connection):
     """A connection to a SQLite file."""
 
     bytes_type = "BLOB"
@@ -40,7 +40,7 @@ class SqliteConnection:
         """
         import sqlite3
 
-        self.name = str(path)
+        self.name, self._errors = str(path), sqlite3.Error
         try:
             if create and not path.exists():
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -51,29 +51,12 @@ class SqliteConnection:
         except (OSError, sqlite3.Error, ValueError) as error:
             raise self._explain(error) from error
         try:
-            enable_write_ahead(self._connection, SQLITE_PATIENCE)
-            self._connection.execute("PRAGMA foreign_keys = ON")
-        except sqlite3.Error as error:
-            self._connection.close()
-            raise self._explain(error) from error
-
-    def execute(self, statement: str, parameters: Sequence[Any] = ()) -> Sequence[tuple[Any, ...]]:
-        """Execute a statement and return its rows, if it has any."""
-        import sqlite3
-
-        try:
-            return self._connection.execute(statement, [_clean_sqlite_text(value) for value in parameters]).fetchall()
-        except sqlite3.Error as error:
-            raise self._explain(error) from error
-
-    def execute_many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Execute a statement once for each row of parameters."""
-        import sqlite3
-
-        try:
-            self._connection.executemany(statement, [[_clean_sqlite_text(value) for value in row] for row in rows])
-        except sqlite3.Error as error:
-            raise self._explain(error) from error
+            with self._explained():
+                enable_write_ahead(self._connection, SQLITE_PATIENCE)
+                self._connection.execute("PRAGMA foreign_keys = ON")
+        except HistoryError:
+            self.close()
+            raise
 
     @contextmanager
     def write(self) -> Iterator[None]:
@@ -89,25 +72,12 @@ class SqliteConnection:
                 self._connection.execute("ROLLBACK")
             raise
 
-    def find_version(self) -> int:
-        """The version of the schema; 0 if there are no tables yet."""
-        if not self.execute("SELECT 1 FROM sqlite_master WHERE name = 'rageval_schema'"):
-            return 0
-        return int(self.execute("SELECT version FROM rageval_schema")[0][0])
-
-    def lock(self) -> None:
-        """Do nothing: a file has one writer at a time."""
-
     def compact(self) -> None:
         """Shrink the file, unless other processes use it."""
         import sqlite3
 
         with suppress(sqlite3.OperationalError):
             self._connection.execute("VACUUM")
-
-    def close(self) -> None:
-        """Close the file."""
-        self._connection.close()
 
     def _explain(self, error: Exception) -> HistoryError:
         hint = " (is the disk full?)" if _is_input_output(error) else ""
@@ -119,11 +89,6 @@ def _is_input_output(error: Exception) -> bool:
     import sqlite3
 
     return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_IOERR
-
-
-def _clean_sqlite_text(value: Any) -> Any:
-    """Text without lone surrogates, which UTF-8 cannot hold."""
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) and not value.isascii() else value
 
 
 def _keep_out_of_git(folder: Path) -> None:
@@ -143,10 +108,12 @@ _BUSY_WORDS = ("too many clients", "remaining connection slots", "the database s
 _PASSWORD = re.compile(r"(?<=://)([^/@\s]*:)[^@\s]*(?=@)")
 
 
-class PostgresConnection:
+class PostgresConnection(Connection):
     """A connection to a PostgreSQL server."""
 
     bytes_type = "BYTEA"
+    # not to_regclass: after waiting for the lock, it can answer from a cache that has not seen the new tables
+    of_table = "SELECT 1 FROM pg_tables WHERE tablename = ? AND schemaname = ANY (current_schemas(false))"
 
     def __init__(self, url: str) -> None:
         """Connect to the server. A server that is busy or starts is asked again for `POSTGRES_PATIENCE` seconds.
@@ -161,12 +128,12 @@ class PostgresConnection:
             message = "a history in PostgreSQL needs psycopg; install it with: pip install 'rageval-spec[postgres]'"
             raise UsageError(message) from error
         self.name = hide_password(url)
-        self._errors: type[Exception] = psycopg.Error
+        self._errors = psycopg.Error
         until = time.monotonic() + POSTGRES_PATIENCE
         while True:
             try:
                 # No prepared statements: PgBouncer can give each transaction another connection to the server.
-                self._connection: Any = psycopg.connect(
+                self._connection = psycopg.connect(
                     url, autocommit=True, connect_timeout=_CONNECT_TIMEOUT, prepare_threshold=None
                 )
                 return
@@ -175,57 +142,26 @@ class PostgresConnection:
                     raise self._explain(error) from None  # the cause's text can hold the password
                 time.sleep(random.uniform(0.05, 0.5))
 
-    def execute(self, statement: str, parameters: Sequence[Any] = ()) -> Sequence[tuple[Any, ...]]:
-        """Execute a statement and return its rows, if it has any."""
-        try:
-            cursor = self._connection.execute(
-                _translate(statement), [_clean_postgres_text(value) for value in parameters]
-            )
-            return cursor.fetchall() if cursor.description else ()
-        except self._errors as error:
-            raise self._explain(error) from error
-
-    def execute_many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Execute a statement once for each row of parameters."""
-        try:
-            with self._connection.cursor() as cursor:
-                cursor.executemany(
-                    _translate(statement), [[_clean_postgres_text(value) for value in row] for row in rows]
-                )
-        except self._errors as error:
-            raise self._explain(error) from error
-
     @contextmanager
     def write(self) -> Iterator[None]:
         """A transaction that writes."""
-        try:
-            with self._connection.transaction():
-                yield
-        except self._errors as error:
-            raise self._explain(error) from error
-
-    def find_version(self) -> int:
-        """The version of the schema; 0 if there are no tables yet."""
-        # not to_regclass: after waiting for the lock, it can answer from a cache that has not seen the new tables
-        statement = "SELECT 1 FROM pg_tables WHERE tablename = ? AND schemaname = ANY (current_schemas(false))"
-        if not self.execute(statement, ("rageval_schema",)):
-            return 0
-        return int(self.execute("SELECT version FROM rageval_schema")[0][0])
+        with self._explained(), self._connection.transaction():
+            yield
 
     def lock(self) -> None:
         """Within a transaction that writes: let no other process migrate until its end."""
         self.execute("SELECT pg_advisory_xact_lock(?)", (_LOCK,))
 
-    def compact(self) -> None:
-        """Do nothing: the server does that itself."""
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._connection.close()
-
     def _explain(self, error: Exception) -> HistoryError:
         message = hide_password(" ".join(str(error).split()))
         return HistoryError(f"the history {self.name} cannot be used: {message}")
+
+    def _translate(self, statement: str) -> str:
+        return statement.replace("?", "%s")
+
+    def _clean(self, value: Any) -> Any:
+        """Text without null characters, which PostgreSQL cannot hold, and without lone surrogates."""
+        return super()._clean(value.replace("\0", "\ufffd")) if isinstance(value, str) else value
 
 
 def hide_password(text: str) -> str:
@@ -236,17 +172,6 @@ def hide_password(text: str) -> str:
 def _is_busy(error: Any) -> bool:
     """Whether the server has no free connection, or starts. An error of connecting has no code, only words."""
     return error.sqlstate in _BUSY_CODES or any(words in str(error) for words in _BUSY_WORDS)
-
-
-def _translate(statement: str) -> str:
-    return statement.replace("?", "%s")
-
-
-def _clean_postgres_text(value: Any) -> Any:
-    """Text without null characters, which PostgreSQL cannot hold, and without lone surrogates."""
-    if not isinstance(value, str):
-        return value
-    return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
 SCHEMES = ("postgresql://", "postgres://")

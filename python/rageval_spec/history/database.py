@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError, RagevalError, UsageError
@@ -129,20 +129,38 @@ class RecordFilter:
     limit: int | None = None
 
 
-class Connection(Protocol):
+class Connection:
     """A connection to a database: SQL with `?` for parameters, and transactions."""
+
+    name: str
+    bytes_type: str
+    of_table = "SELECT 1 FROM sqlite_master WHERE name = ?"
+    """A query that has a row if there is a table of this name."""
+    _connection: Any
+    _errors: type[Exception]
 
     def execute(self, statement: str, parameters: Sequence[Any] = ()) -> Sequence[tuple[Any, ...]]:
         """Execute a statement and return its rows, if it has any."""
+        with self._explained():
+            cursor = self._connection.execute(self._translate(statement), [*map(self._clean, parameters)])
+            return cursor.fetchall() if cursor.description else ()
 
     def execute_many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
         """Execute a statement once for each row of parameters."""
+        with self._explained():
+            cursor = self._connection.cursor()
+            cursor.executemany(self._translate(statement), [[*map(self._clean, row)] for row in rows])
+            cursor.close()
 
     def write(self) -> AbstractContextManager[None]:
         """A transaction that writes. It is committed at the end of the block, or rolled back if the block raises."""
+        raise NotImplementedError
 
     def find_version(self) -> int:
         """The version of the schema; 0 if there are no tables yet."""
+        if not self.execute(self.of_table, ("rageval_schema",)):
+            return 0
+        return int(self.execute("SELECT version FROM rageval_schema")[0][0])
 
     def lock(self) -> None:
         """Within a transaction that writes: let no other process migrate until its end."""
@@ -152,9 +170,24 @@ class Connection(Protocol):
 
     def close(self) -> None:
         """Close the connection."""
+        self._connection.close()
 
-    bytes_type: str
-    name: str
+    def _translate(self, statement: str) -> str:
+        return statement
+
+    def _clean(self, value: Any) -> Any:
+        """Text without lone surrogates, which UTF-8 cannot hold."""
+        return value.encode("utf-8", "replace").decode() if isinstance(value, str) and not value.isascii() else value
+
+    def _explain(self, error: Exception) -> HistoryError:
+        raise NotImplementedError
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except self._errors as error:
+            raise self._explain(error) from error
 
 
 @dataclass
