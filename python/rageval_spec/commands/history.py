@@ -117,8 +117,18 @@ def set_label(record: str, label: str | None, remove: bool, place: str) -> int:
     """
     if (label is None) is not remove:
         raise click.UsageError("write a record and a label, or one label and --remove")
+    from rageval_spec.history.evaluation_lookup import check_label
+
     with _open(place) as history:
-        console.show(remove_label(history, record) if label is None else label_record(history, record, label))
+        if label is None:
+            if not history.remove_label(record):
+                raise UsageError(f"the history {history.connection.name} has no label '{record}'")
+            console.show(f"removed the label {record}; its record stays\n")
+        else:
+            check_label(label)
+            record_id = find_id(history, record)
+            history.set_label(record_id, label)
+            console.show(f"{label}: record {record_id[:SHOWN_ID]}\n")
     return PASSED
 
 
@@ -170,7 +180,10 @@ def prune(place: str, keep: str, dry_run: bool) -> int:
     rageval-spec history prune --keep 90d --dry-run
     """
     with _open(place) as history:
-        console.show(prune_records(history, keep, dry_run=dry_run))
+        removed = history.prune(read_moment(keep, "--keep"), is_dry=dry_run)
+    verb = "would remove" if dry_run else "removed"
+    lines = [*(f"  {record_id[:SHOWN_ID]}" for record_id in removed), f"{verb} {count_noun(len(removed), 'record')}"]
+    console.show("".join(f"{line}\n" for line in lines))
     return PASSED
 
 
@@ -204,31 +217,6 @@ def trend(metric: str | None, place: str, html: Path | None, **options: Any) -> 
 _DIRTY = "-dirty"
 _SQLITE = b"SQLite format 3\0"
 """How every SQLite file begins."""
-
-
-def label_record(history: History, record: str, label: str) -> str:
-    """Give a record a label, and say so.
-
-    Raises:
-        UsageError: there is no such record, or it cannot be a label.
-    """
-    from rageval_spec.history.evaluation_lookup import check_label
-
-    check_label(label)
-    record_id = find_id(history, record)
-    history.set_label(record_id, label)
-    return f"{label}: record {record_id[:SHOWN_ID]}\n"
-
-
-def remove_label(history: History, label: str) -> str:
-    """Remove a label, and say so.
-
-    Raises:
-        UsageError: there is no such label.
-    """
-    if not history.remove_label(label):
-        raise UsageError(f"the history {history.connection.name} has no label '{label}'")
-    return f"removed the label {label}; its record stays\n"
 
 
 def import_records(history: History, paths: Sequence[Path]) -> str:
@@ -287,14 +275,6 @@ def _read(path: Path) -> StoredRecord:
     checkout = Checkout(commit.removesuffix(_DIRTY) or None, None, commit.endswith(_DIRTY) if commit else None)
     labels = () if record.label is None else (record.label,)
     return build_record(record.evaluation, Circumstances(record.id, record.time or written, checkout, labels=labels))
-
-
-def prune_records(history: History, keep: str, *, dry_run: bool) -> str:
-    """Remove the records that are older than `keep`, except those with a label, and list them."""
-    removed = history.prune(read_moment(keep, "--keep"), is_dry=dry_run)
-    verb = "would remove" if dry_run else "removed"
-    lines = [*(f"  {record_id[:SHOWN_ID]}" for record_id in removed), f"{verb} {count_noun(len(removed), 'record')}"]
-    return "".join(f"{line}\n" for line in lines)
 
 
 def choose(
