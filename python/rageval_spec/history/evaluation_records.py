@@ -45,13 +45,7 @@ class Recorder:
     """Records one evaluation. Make it when the evaluation begins: it notes the time and asks git for the commit."""
 
     def __init__(self, spec: Spec, output: Path | None, *, is_off: bool = False) -> None:
-        """Begin.
-
-        Args:
-            spec: the spec of the evaluation.
-            output: the results folder; the record is kept there if the history cannot be written.
-            is_off: do not record, whatever the spec says.
-        """
+        """Begin. A record that the history does not take is kept in `output`; `is_off` records nothing."""
         self.id = uuid4().hex
         self._spec = spec
         self._place = None if is_off else locate(spec.history, spec.folder)
@@ -62,13 +56,8 @@ class Recorder:
     def record(self, evaluation: Evaluation, cost: Cost | None, label: str | None = None) -> str | None:
         """Record the evaluation, and send the records that earlier evaluations could not send.
 
-        Args:
-            evaluation: the evaluation.
-            cost: what the calls cost; None if no call was made.
-            label: the label that the record gets.
-
-        Returns:
-            None; or, if a record could not be written to the history, a sentence that says why and where it is now.
+        `cost` is None if no call was made. If a record could not be written to the history, a sentence returns that
+        says why and where it is now.
         """
         if self._place is None:
             return None
@@ -82,7 +71,6 @@ class Recorder:
             return self._keep(record, error)
 
     def _build(self, evaluation: Evaluation, cost: Cost | None, label: str | None) -> database.StoredRecord:
-
         circumstances = Circumstances(
             id=self.id,
             time=datetime.now(UTC),
@@ -106,7 +94,6 @@ class Recorder:
         return list(dict.fromkeys([self._aside, self._spec.folder / ASIDE]))
 
     def _keep(self, record: database.StoredRecord, error: Exception) -> str:
-
         refusals = []
         for folder in self._list_places_aside():
             try:

@@ -63,14 +63,8 @@ def summarize_values(
 ) -> Evaluation:
     """Aggregate the values, compare every system with the first, and check the gates.
 
-    Args:
-        spec: the spec that was executed.
-        parts: its plugins.
-        execution: the values, from `execute`.
-        earlier: the earlier evaluations, from `find_baselines`.
-        notes: notes to put before the others.
-        selection: settings of the command line, recorded beside those of the spec.
-        plan: the plan that was executed; it knows the digests of the corpora.
+    `notes` come before the others. `selection` has settings of the command line, which are recorded beside those of
+    the spec. The plan that was executed knows the digests of the corpora.
     """
     is_limited = (selection or {}).get("limit") is not None
     designed = find_designs(spec, execution.evaluated, is_limited=is_limited)
