@@ -11,28 +11,14 @@ from importlib.util import find_spec
 from typing import IO, Any
 
 from rageval_spec.data.evaluation import Evaluation
-from rageval_spec.data.tables import ASKED, empty_samples
+from rageval_spec.data.tables import ASKED, SAMPLE_COLUMNS, empty_samples
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing.escaping import IN_LINES, escape_column
 from rageval_spec.errors import UsageError
 from rageval_spec.libraries import pl
 from rageval_spec.wording import protect_cell
 
-COLUMNS = (
-    "dataset",
-    "system",
-    "query_id",
-    "question",
-    "answer",
-    "references",
-    "contexts",
-    "context_ids",
-    "status",
-    "error",
-    "cause",
-    "slices",
-    "columns",
-)
+COLUMNS = tuple(name for _, name in sorted((one.row, one.name) for one in SAMPLE_COLUMNS if one.row is not None))
 _KEYS = ("dataset", "system", "query_id")
 _BLOCK = 4096
 
