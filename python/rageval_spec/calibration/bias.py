@@ -17,7 +17,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from rageval_spec import kernels
 from rageval_spec.calibration.judge_quality import list_chat_models
@@ -26,15 +26,9 @@ from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.history.metric_definitions import find_kinships, read_recorded_spec
 from rageval_spec.judging.language import NAMES, find_language
-from rageval_spec.libraries import np
+from rageval_spec.libraries import Floats, np
 from rageval_spec.statistics.regression import Effect, find_determined, regress
 from rageval_spec.wording import count_noun, format_interval, format_number, format_p_value, list_names
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats: TypeAlias = NDArray[np.float64]
-
 
 OWN_MODEL = "own model"
 

@@ -28,7 +28,7 @@ from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.labels import average_labels
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.history.metric_definitions import RecordedSpec
-from rageval_spec.libraries import np
+from rageval_spec.libraries import Bools, Floats, np
 from rageval_spec.plugin import ChatModel
 from rageval_spec.statistics.intervals import bootstrap_interval, find_p_value
 from rageval_spec.statistics.raters import rater_agreement, risk_control
@@ -37,9 +37,6 @@ from rageval_spec.statistics.raters.discrimination import decide, discriminate
 from rageval_spec.statistics.regression import associate
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from rageval_spec.libraries import Floats
     from rageval_spec.statistics.intervals import Statistic
 
 
@@ -244,7 +241,7 @@ def measure_slices(
 
 
 def _measure(
-    judged: NDArray[np.float64], labelled: NDArray[np.float64], how: measures.Measuring
+    judged: Floats, labelled: Floats, how: measures.Measuring
 ) -> tuple[measures.CalibrationMeasure, measures.CalibrationMeasure | None]:
     bias = how.measure("bias", associate(judged, labelled)["bias"])
     sides = labelled != measures.BETWEEN
@@ -432,7 +429,7 @@ def _list_statistics(joined: Joined, criterion: ThresholdCriterion, seed: int) -
     return {**found, "mae": association["mae"], "bias": association["bias"]}
 
 
-def _narrow(statistic: Statistic, sides: NDArray[np.bool_]) -> Statistic:
+def _narrow(statistic: Statistic, sides: Bools) -> Statistic:
     """The statistic of some rows as a function of weights of all."""
     return lambda weights: statistic(weights[:, sides])
 

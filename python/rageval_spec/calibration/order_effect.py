@@ -5,20 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from rageval_spec import kernels
 from rageval_spec.data.labels import Anchor
 from rageval_spec.data.outcomes import Interval
-from rageval_spec.libraries import np
+from rageval_spec.libraries import Floats, np
 from rageval_spec.statistics.intervals import Resampling, find_exact_interval, find_p_of_signs, number_clusters
 from rageval_spec.statistics.mean_intervals import MeanValues, find_difference_range, find_mean_interval
 from rageval_spec.statistics.weighted_clusters import lay_out_clusters
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,18 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from rageval_spec.calibration.labelled_items import Joined
 from rageval_spec.calibration.measures import CalibrationMeasure, Measuring
 from rageval_spec.calibration.thresholds import deal_folds
 from rageval_spec.data.outcomes import Interval
-from rageval_spec.libraries import np
+from rageval_spec.libraries import Floats, np
 from rageval_spec.statistics.intervals import bootstrap_interval
 from rageval_spec.statistics.raters import reliability_curves
-
-if TYPE_CHECKING:
-    from rageval_spec.libraries import Floats
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,22 +12,15 @@ import hashlib
 import json
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal
 
 from rageval_spec.calibration.measures import BETWEEN, CalibrationMeasure, Measuring
 from rageval_spec.data.judge_calibration import CalibrationLabels, Figure, StepBounds
 from rageval_spec.errors import UsageError
-from rageval_spec.libraries import np
+from rageval_spec.libraries import Bools, Floats, Ints, np
 from rageval_spec.statistics.intervals import find_exact_interval, number_clusters
 from rageval_spec.statistics.raters import discrimination, risk_control
 from rageval_spec.wording import format_number
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats: TypeAlias = NDArray[np.float64]
-    Bools: TypeAlias = NDArray[np.bool_]
-
 
 _DECISIONS: tuple[discrimination.Decision, ...] = ("balanced_accuracy", "f1", "precision", "recall", "kappa")
 
@@ -294,11 +287,11 @@ def promise_steps(
 FOLDS = 5
 
 
-def deal_folds(questions: Sequence[Hashable], seed: int) -> NDArray[np.int64] | None:
+def deal_folds(questions: Sequence[Hashable], seed: int) -> Ints | None:
     """The fold of each row, from 0: all rows of a question have the same one. None for fewer questions than folds."""
     members = number_clusters(questions, len(questions))
     count = int(members.max()) + 1 if len(members) else 0
     if count < FOLDS:
         return None
-    folds: NDArray[np.int64] = np.random.Generator(np.random.PCG64(seed)).permutation(count)[members] % FOLDS
+    folds: Ints = np.random.Generator(np.random.PCG64(seed)).permutation(count)[members] % FOLDS
     return folds
