@@ -266,7 +266,7 @@ def test_a_source_is_not_retrieved_for_a_stored_run(tmp_path: Path) -> None:
     (both,) = [step for step in plan.of("retrieve") if step.system == "both"]
     for step in plan.of("retrieve"):
         if step is not both:
-            store._discard(store._table(step.key))  # type: ignore[attr-defined]
+            store.forget(step.key)
     run(tmp_path, Options(only=["both"], output=tmp_path), systems=SYSTEMS)
     assert len(Counting.asked) == 2
 
