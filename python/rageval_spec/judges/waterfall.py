@@ -1,15 +1,16 @@
 """`waterfall`: checks in the order of a production system; each can accept, reject or ask for a person."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
 from rageval_spec import kernels
 from rageval_spec.data.findings import Ability, Assessment, Criterion, Estimate, Finding
-from rageval_spec.data.judge_calibration import JudgeCalibration
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.samples import Sample
 from rageval_spec.errors import DataError, UsageError
@@ -20,6 +21,9 @@ from rageval_spec.judging.refusals import PHRASES_TEXT
 from rageval_spec.judging.segments import FRAGMENT, count_words
 from rageval_spec.plugin import EmbeddingModel, Judge, JudgeNode, PairModel, note_truncated
 from rageval_spec.plugin.judge_identity import digest_criterion
+
+if TYPE_CHECKING:
+    from rageval_spec.data.judge_calibration import JudgeCalibration
 
 ANSWERABLE = Criterion(
     "answerability", "grade", "Can the question be answered from the contexts alone?", shown=("question", "contexts")

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
-from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.outcomes import Counted, DropSeverity, GateOutcome
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.plugin import Report, ReportNode
 from rageval_spec.wording import describe_taken_over
+
+if TYPE_CHECKING:
+    from rageval_spec.data.evaluation import Evaluation
 
 _SEVERITIES: dict[Counted, str] = {"fail": "major", "warn": "minor", "pass": "info"}
 """What a gate that did not pass counts as; an inconclusive one can count as passed."""

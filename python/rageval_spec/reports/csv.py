@@ -11,15 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from io import BytesIO
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from rageval_spec.data.datasets import Design
-from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.diagnostics import make_json_visible
 from rageval_spec.drawing.escaping import escape_column, is_plain
 from rageval_spec.libraries import pl
 from rageval_spec.plugin import Report, ReportNode
 from rageval_spec.wording import protect_cell
+
+if TYPE_CHECKING:
+    from rageval_spec.data.datasets import Design
+    from rageval_spec.data.evaluation import Evaluation
 
 _TEXTS: Mapping[str, Callable[[str], str]] = {
     **dict.fromkeys(("dataset", "system", "metric", "query_id", "cluster", "reason"), protect_cell),

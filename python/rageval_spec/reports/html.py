@@ -7,12 +7,14 @@ models as text, never as markup. It contains the questions, answers and document
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.plugin import Report, ReportNode
+
+if TYPE_CHECKING:
+    from rageval_spec.data.evaluation import Evaluation
 
 DIGITS = 3
 

@@ -5,10 +5,12 @@ Its schema is `schemas/results.schema.json`; `data/results.py` describes its gua
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.plugin import Report, ReportNode
+
+if TYPE_CHECKING:
+    from rageval_spec.data.evaluation import Evaluation
 
 
 class JsonReportNode(ReportNode):

@@ -13,13 +13,14 @@ from collections.abc import Iterator
 from io import BytesIO
 from typing import TYPE_CHECKING, ClassVar
 
-from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.outcomes import Verdict
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.plugin import Report, ReportNode
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
+
+    from rageval_spec.data.evaluation import Evaluation
 
 _PREFIXES: dict[Verdict, str] = {"pass": "", "warn": "warning: ", "fail": "", "inconclusive": "inconclusive: "}
 _NOT_IN_XML = {0xFFFE: "\\ufffe", 0xFFFF: "\\uffff"}

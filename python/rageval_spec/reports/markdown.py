@@ -7,13 +7,15 @@ as Markdown, HTML or a mention of a person.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.plugin import Report, ReportNode
 from rageval_spec.wording import DIGITS
+
+if TYPE_CHECKING:
+    from rageval_spec.data.evaluation import Evaluation
 
 
 class MarkdownNode(ReportNode):

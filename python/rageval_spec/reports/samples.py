@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from io import BytesIO
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
-from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.diagnostics import make_json_visible
 from rageval_spec.drawing import question_tables
 from rageval_spec.plugin import Context, Report, ReportNode
+
+if TYPE_CHECKING:
+    from rageval_spec.data.evaluation import Evaluation
 
 Form = Literal["csv", "xlsx", "jsonl", "parquet"]
 DEFAULT = "questions.csv"

@@ -7,13 +7,15 @@ is never cut off. Marks have a shape for everything that a colour shows.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.plugin import Report, ReportNode
 from rageval_spec.wording import DIGITS
+
+if TYPE_CHECKING:
+    from rageval_spec.data.evaluation import Evaluation
 
 NARROWEST = 40
 
