@@ -15,14 +15,11 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from rageval_spec.data import tables
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from rageval_spec.data.tables import Collection
+from rageval_spec.data.tables import Collection
+from rageval_spec.libraries import pl
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,8 +281,6 @@ def _digest_references(references: pl.DataFrame | None) -> dict[str, str]:
 
 def _digest_judgements(qrels: pl.DataFrame | None) -> dict[str, str]:
     """Digest the judgements. Polars joins the rows of each query, because there can be hundreds for each."""
-    import polars as pl
-
     if qrels is None:
         return {}
     row = pl.concat_str("doc_id", pl.lit("\t"), pl.col("relevance").cast(pl.String))

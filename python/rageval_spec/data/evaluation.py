@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from rageval_spec.data.bands import BandScale
 from rageval_spec.data.chat import ReplyCounts
@@ -28,9 +28,7 @@ from rageval_spec.data.outcomes import (
     empty_base_values,
 )
 from rageval_spec.data.tables import VALUES, DocumentNumbers, SampleTable, empty_documents
-
-if TYPE_CHECKING:
-    import polars as pl
+from rageval_spec.libraries import pl
 
 Overall = Literal["pass", "warn", "fail", "error"]
 """The outcome of an evaluation; "error" if a part of it failed or nothing could be scored."""
@@ -238,8 +236,6 @@ class UsedCalibration:
 
 def no_values() -> pl.DataFrame:
     """The values of an evaluation whose results alone are known: no rows."""
-    import polars as pl
-
     return pl.DataFrame(schema={name: pl.Float64 if name == "value" else pl.String for name in VALUES})
 
 
@@ -382,8 +378,6 @@ class Evaluation(Results):
     @cached_property
     def findings(self) -> pl.DataFrame:
         """What judges decided about each claim, in one row each: columns `findings.FINDINGS`."""
-        import polars as pl
-
         return pl.concat([empty_findings(), *self.iterate_findings()])
 
     def iterate_findings(self) -> Iterator[pl.DataFrame]:
@@ -393,8 +387,6 @@ class Evaluation(Results):
     @cached_property
     def documents(self) -> pl.DataFrame:
         """The texts of all contexts, each once: columns `documents.DOCUMENTS`, in the order of the samples."""
-        import polars as pl
-
         return pl.concat([empty_documents(), *self.iterate_documents()])
 
     def iterate_documents(self) -> Iterator[pl.DataFrame]:

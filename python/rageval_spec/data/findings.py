@@ -24,14 +24,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
-if TYPE_CHECKING:
-    import polars as pl
-
-    from rageval_spec.data.outcomes import Note
-    from rageval_spec.data.samples import Sample
-
+from rageval_spec.data.outcomes import Note
+from rageval_spec.data.samples import Sample
+from rageval_spec.libraries import pl
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -254,8 +251,6 @@ class _Judged(NamedTuple):
 
 def empty_findings() -> pl.DataFrame:
     """A findings table without rows, with all columns of `FINDINGS` and their types."""
-    import polars as pl
-
     numbers = dict.fromkeys(("claim", "start", "end", "source", "evidence_start"), pl.Int64)
     kinds: dict[str, Any] = {**numbers, "score": pl.Float64}
     return pl.DataFrame(schema={name: kinds.get(name, pl.String) for name in FINDINGS})
@@ -268,8 +263,6 @@ def stream_findings(
 
     Values without a sample come last. Their findings have no `doc_id` and no `evidence_start`.
     """
-    import polars as pl
-
     told = _find_claims(values, metrics)
     seen = []
     for block in samples if told.height else ():
@@ -301,8 +294,6 @@ def list_findings(value: Mapping[str, Any], sample: Mapping[str, Any]) -> Iterat
 
 def _find_claims(values: pl.DataFrame, metrics: Sequence[str]) -> pl.DataFrame:
     """The rows of values whose details hold claims, with their number as `row`, in the order of `metrics`."""
-    import polars as pl
-
     if "details" not in values.columns:
         return values.select(*_KEYS, "metric").clear()
     details = pl.col("details")
@@ -314,8 +305,6 @@ def _find_claims(values: pl.DataFrame, metrics: Sequence[str]) -> pl.DataFrame:
 
 def _tabulate(values: pl.DataFrame) -> pl.DataFrame:
     """The findings of rows of values, each of which can have the texts of its sample."""
-    import polars as pl
-
     rows = [row for value in values.iter_rows(named=True) for row in _list_rows(value)]
     empty = empty_findings()
     return pl.DataFrame(rows, schema=empty.schema, orient="row")

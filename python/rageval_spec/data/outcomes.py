@@ -17,11 +17,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
-if TYPE_CHECKING:
-    import polars as pl
-
+from rageval_spec.libraries import pl
 
 CELL = ("dataset", "system", "metric")
 """The columns of the values table that name a cell."""
@@ -66,8 +64,6 @@ def _list_blocks(values: pl.DataFrame) -> list[tuple[Cell, int]]:
 
     Finding distinct rows would need several times the memory of the columns.
     """
-    import polars as pl
-
     begins = values.select(pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in CELL))
     starts = begins.to_series().arg_true()
     keys = values.select(pl.col(*CELL).gather(starts))
@@ -520,8 +516,6 @@ BASE_VALUES = ("baseline", *CELL, "query_id", "value")
 
 def empty_base_values() -> pl.DataFrame:
     """A table of base values without rows."""
-    import polars as pl
-
     return pl.DataFrame(schema={name: pl.Float64() if name == "value" else pl.String() for name in BASE_VALUES})
 
 
@@ -531,8 +525,6 @@ BASE_ANSWERS = ("baseline", "dataset", "system", "query_id", "answer")
 
 def empty_base_answers() -> pl.DataFrame:
     """A table of earlier answers without rows."""
-    import polars as pl
-
     return pl.DataFrame(schema=dict.fromkeys(BASE_ANSWERS, pl.String()))
 
 
@@ -547,8 +539,6 @@ def collect_base_values(values: pl.DataFrame, earlier: Mapping[str, pl.DataFrame
         A row for each scored value of an earlier evaluation whose dataset, system, metric and query the later one has,
         in the order of `earlier`, then in that of `values`.
     """
-    import polars as pl
-
     on = [*CELL, "query_id"]
     wanted = values.select(on)
     found = []

@@ -30,13 +30,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from rageval_spec.errors import DataError
-
-if TYPE_CHECKING:
-    import polars as pl
-
+from rageval_spec.libraries import pl
 
 Status = Literal["scored", "unscorable", "error"]
 SampleStatus = Literal["answered", "failed", "unfinished", "retrieved"]
@@ -136,14 +133,10 @@ SHOWN_DOCUMENTS = 10
 
 def empty_samples() -> pl.DataFrame:
     """A samples table without rows, with all columns of `SAMPLES` and their types."""
-    import polars as pl
-
     return pl.DataFrame(schema={one.name: _find_type(one.kind) for one in SAMPLE_COLUMNS})
 
 
 def _find_type(kind: Kind) -> pl.DataType:
-    import polars as pl
-
     judged = pl.Struct({"doc_id": pl.String(), "relevance": pl.Int64(), "rank": pl.Int64()})
     types: dict[Kind, pl.DataType] = {
         "text": pl.String(), "texts": pl.List(pl.String()), "number": pl.Float64(), "numbers": pl.List(pl.Float64()),
@@ -157,8 +150,6 @@ def type_samples(samples: pl.DataFrame) -> pl.DataFrame:
 
     Without a status, a row has failed if it has an error, and else it is answered.
     """
-    import polars as pl
-
     empty = empty_samples()
     status = pl.when(pl.col("error").is_null()).then(pl.lit("answered")).otherwise(pl.lit("failed"))
     typed = samples.select(empty.columns).match_to_schema(
@@ -178,8 +169,6 @@ class SampleTable:
     @cached_property
     def whole(self) -> pl.DataFrame:
         """All rows: columns `SAMPLES`."""
-        import polars as pl
-
         return pl.concat([*self._stream()] or [empty_samples()])
 
     @property
@@ -194,15 +183,11 @@ class SampleTable:
 
     def select(self, columns: Sequence[str]) -> pl.DataFrame:
         """Some columns, as far as the table has them. The others are never all in memory."""
-        import polars as pl
-
         blocks = (block.select(name for name in columns if name in block.columns) for block in self.blocks())
         return pl.concat([*blocks] or [empty_samples().select(columns)])
 
     def find(self, wanted: pl.DataFrame) -> pl.DataFrame:
         """The rows that share the columns of `wanted`, such as `dataset, system, query_id`."""
-        import polars as pl
-
         found = (block.join(wanted, on=wanted.columns, how="semi", maintain_order="left") for block in self.blocks())
         return pl.concat([rows for rows in found if rows.height] or [empty_samples()])
 
@@ -218,8 +203,6 @@ def dump_parquet(table: pl.DataFrame, metadata: Mapping[str, str] | None = None)
 
 def answers_table(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     """An answers table with all columns of `ANSWERS` and `LATER_ANSWERS` and their types; absent keys become nulls."""
-    import polars as pl
-
     kinds: dict[str, Kind] = {one.name: one.kind for one in SAMPLE_COLUMNS} | dict.fromkeys(CACHE_TOKENS, "count")
     schema = {name: _find_type(kinds.get(name, "text")) for name in (*ANSWERS, *LATER_ANSWERS)}
     complete = ({name: row.get(name) for name in schema} for row in rows)
@@ -231,8 +214,6 @@ def answers_table(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
 
 def references_of(rows: Iterable[Sequence[Any]]) -> pl.DataFrame:
     """A references table of rows with the values of `REFERENCES` in order."""
-    import polars as pl
-
     return pl.DataFrame(list(rows), schema=empty_samples().select(REFERENCES).schema, orient="row")
 
 
@@ -247,8 +228,6 @@ def join_blocks(queries: pl.DataFrame, *others: pl.DataFrame | None) -> Iterator
     Only the numbers of the rows are joined; the rows are gathered block by block. A join of whole tables would hold a
     copy of all texts. A column that several tables have is taken from the first.
     """
-    import polars as pl
-
     places, columns = queries.select("query_id").with_row_index("place_0"), {"place_0": queries}
     known = set(queries.columns)
     for number, other in enumerate((table for table in others if table is not None), 1):
@@ -336,8 +315,6 @@ class Collection:
 
         None if this cannot be decided: there are no queries, there is no corpus, or no id is in both.
         """
-        import polars as pl
-
         if self.queries is None or self.corpus is None:
             return None
         shared = self.queries.join(self.corpus, left_on="query_id", right_on="doc_id", suffix="_of_document")
@@ -368,8 +345,6 @@ class Collection:
 
 def document_texts(corpus: pl.DataFrame) -> pl.Series:
     """The text that retrieval reads of each document: title and text joined by a space, stripped of white space."""
-    import polars as pl
-
     return corpus.select(pl.concat_str("title", "text", separator=" ").str.strip_chars()).to_series()
 
 
@@ -381,8 +356,6 @@ _DIGEST_SIZE = 16
 
 def empty_documents() -> pl.DataFrame:
     """A documents table without rows, with all columns of `DOCUMENTS` and their types."""
-    import polars as pl
-
     return pl.DataFrame(schema={"document": pl.Int64, "doc_id": pl.String, "text": pl.String})
 
 
@@ -395,8 +368,6 @@ class DocumentNumbers:
 
     def take(self, samples: pl.DataFrame) -> tuple[pl.Series, pl.DataFrame]:
         """The numbers of each sample's contexts (null if it has none), and the documents that are new."""
-        import polars as pl
-
         rows = samples.select("contexts", "context_ids").with_row_index("row")
         texts = pl.col("contexts").list.len()
         inside = rows.with_columns(pl.col("context_ids").list.head(texts)).filter(texts > 0)
@@ -411,8 +382,6 @@ class DocumentNumbers:
 
     def _number(self, distinct: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Different documents with their numbers, and those of them that are new."""
-        import polars as pl
-
         before, known = len(self._numbers), self._numbers
         numbers = [known.setdefault(_digest(doc_id, text), len(known)) for doc_id, text in distinct.iter_rows()]
         numbered = distinct.select(pl.Series("document", numbers, dtype=pl.Int64), "doc_id", "text")
@@ -421,8 +390,6 @@ class DocumentNumbers:
 
 def explode_contexts(rows: pl.DataFrame) -> pl.DataFrame:
     """A row for each context of samples: `row, doc_id, text`; its id, or its text, can be null."""
-    import polars as pl
-
     lists = rows.select("row", doc_id="context_ids", text="contexts")
     ids, texts = (pl.col(name).list.len().fill_null(0) for name in ("doc_id", "text"))
     lacking = pl.max_horizontal(ids, texts)
@@ -442,8 +409,6 @@ def restore_contexts(samples: pl.DataFrame, documents: pl.DataFrame) -> pl.DataF
     Raises:
         LookupError: a context is none of the documents.
     """
-    import polars as pl
-
     texts: Mapping[int, Any] = dict(documents.select("document", "text").iter_rows())
     lacking = set(samples[NUMBERS].explode().drop_nulls()) - texts.keys()
     if lacking:

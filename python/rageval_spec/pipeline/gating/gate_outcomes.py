@@ -10,26 +10,22 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from rageval_spec.data.bands import BandScale
+from rageval_spec.data.datasets import Design
 from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, SliceResult
 from rageval_spec.data.outcomes import GateOutcome, Note, Overlap, rank_outcome
 from rageval_spec.history.comparability import Comparability, describe_overlap, find_comparability, list_notes
 from rageval_spec.history.evaluation_lookup import NoRecordYetError, SearchPlaces, find_record
+from rageval_spec.libraries import pl
 from rageval_spec.pipeline.gating import gate_bounds
+from rageval_spec.pipeline.people_labels import LabelledValues
+from rageval_spec.plugin import Metric
 from rageval_spec.spec.blocks.gates import GateNode
+from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.statistics.aggregation import PairedTests, compare_evaluations, compare_systems, share_highest
 from rageval_spec.wording import ALL_DIGITS, count_noun, format_percent, format_share
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from rageval_spec.data.datasets import Design
-    from rageval_spec.pipeline.people_labels import LabelledValues
-    from rageval_spec.plugin import Metric
-    from rageval_spec.spec.blocks.spec_node import Spec
-
 
 _MOST_NAMES_SHOWN = 12
 _FEWEST_SHARED = 2

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
+from rageval_spec.data.datasets import Design
+from rageval_spec.data.evaluation import Aggregate
 from rageval_spec.data.outcomes import (
     JUDGED_DOCUMENTS,
     NOT_MEASURED,
@@ -20,19 +22,14 @@ from rageval_spec.data.outcomes import (
     Interval,
     Note,
 )
+from rageval_spec.libraries import pl
+from rageval_spec.pipeline.execution.execution import Execution
 from rageval_spec.pipeline.results.answer_words import decide_by_words
+from rageval_spec.pipeline.values.sample_tables import SampleParts
+from rageval_spec.spec.blocks.gates import NamedMetric
+from rageval_spec.spec.blocks.spec_node import DiagnosisNode, Spec
 from rageval_spec.statistics.intervals import find_exact_interval
 from rageval_spec.statistics.weighted_clusters import find_share, lay_out
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from rageval_spec.data.datasets import Design
-    from rageval_spec.data.evaluation import Aggregate
-    from rageval_spec.pipeline.execution.execution import Execution
-    from rageval_spec.pipeline.values.sample_tables import SampleParts
-    from rageval_spec.spec.blocks.gates import NamedMetric
-    from rageval_spec.spec.blocks.spec_node import DiagnosisNode, Spec
 
 
 @dataclass(frozen=True)
@@ -97,8 +94,6 @@ _NO_RETRIEVAL = Note(
 
 def _read_words(parts: Sequence[SampleParts], node: DiagnosisNode) -> pl.DataFrame:
     """`dataset, system, query_id, decided`: whether each answer has what its gold answers say, by their words."""
-    import polars as pl
-
     rows: list[tuple[str, str, str, bool | None]] = []
     for part in parts:
         if part.references is None:
@@ -153,8 +148,6 @@ def find_causes(
         `dataset, system, query_id, cause, is_refusal`, in the order of `values`. `is_refusal` says that the answer has
         no value of faithfulness because it makes no claim.
     """
-    import polars as pl
-
     table = values.filter(pl.col("metric") == choice.correctness).select(*_KEY, right=_decide(node))
     if right is not None:
         table = table.drop("right").join(right, on=_KEY, how="left", maintain_order="left").rename({"decided": "right"})
@@ -170,8 +163,6 @@ def find_causes(
 
 def _decide(node: DiagnosisNode) -> pl.Expr:
     """True from `right_from`, False below `wrong_below`, null between them and without a value."""
-    import polars as pl
-
     value = pl.col("value")
     return pl.when(value >= node.right_from).then(True).when(value < node.wrong_below).then(False)
 
@@ -179,15 +170,11 @@ def _decide(node: DiagnosisNode) -> pl.Expr:
 def _read_metric(
     values: pl.DataFrame, metric: str | None, node: DiagnosisNode, *, with_status: bool = False
 ) -> pl.DataFrame:
-    import polars as pl
-
     rows = values.filter(pl.col("metric") == (metric or ""))
     return rows.select(*_KEY, *(["status"] if with_status else []), decided=_decide(node))
 
 
 def _read_judged(judged: Mapping[tuple[str, str], pl.DataFrame]) -> pl.DataFrame:
-    import polars as pl
-
     empty = pl.DataFrame(schema={**dict.fromkeys(_KEY, pl.String), "decided": pl.Boolean})
     frames = [
         table.select(dataset=pl.lit(dataset), system=pl.lit(system), query_id="query_id", decided="found")
@@ -197,8 +184,6 @@ def _read_judged(judged: Mapping[tuple[str, str], pl.DataFrame]) -> pl.DataFrame
 
 
 def _name_cause() -> pl.Expr:
-    import polars as pl
-
     found, right, faithful = pl.col("found"), pl.col("right"), pl.col("faithful")
     cause = (
         pl.when(~found & ~right & ~faithful).then(pl.lit("both"))
@@ -212,8 +197,6 @@ def _name_cause() -> pl.Expr:
 
 def _name_cause_without_retrieval() -> pl.Expr:
     """The likeliest cause where nothing measures retrieval: faithful but wrong means wrong contexts."""
-    import polars as pl
-
     right, faithful = pl.col("right"), pl.col("faithful")
     cause = (
         pl.when(~right & faithful).then(pl.lit("retrieval"))
@@ -294,8 +277,6 @@ def find_judged_contexts(answers: pl.DataFrame, qrels: pl.DataFrame | None) -> p
         answers: `query_id, context_ids`.
         qrels: `query_id, doc_id, relevance`; a relevance of 1 or more counts.
     """
-    import polars as pl
-
     if qrels is None:
         return answers.select("query_id", found=pl.lit(None, dtype=pl.Boolean))
     relevant = qrels.filter(pl.col("relevance") >= 1).select("query_id", "doc_id").unique()
@@ -371,8 +352,6 @@ def _blame_retrieval(lacking: int, wrong: int, means: Mapping[str, float]) -> st
 
 
 def _blame_generation(rows: pl.DataFrame, generated: int, wrong: int, means: Mapping[str, float]) -> str:
-    import polars as pl
-
     start = f"{generated} of {wrong} wrong answers had what they needed in their contexts"
     refused = rows.filter((pl.col("cause") == "generation") & pl.col("is_refusal")).height
     if 2 * refused > generated:

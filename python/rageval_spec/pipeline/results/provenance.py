@@ -11,26 +11,24 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rageval_spec.data.chat import AskedModel, ReplyCounts
 from rageval_spec.data.datasets import MOST_DOCUMENTS, DatasetOrigin, Fingerprint, Fingerprints
+from rageval_spec.data.evaluation import JudgingCost, UsedCalibration
 from rageval_spec.data.outcomes import Note
+from rageval_spec.data.tables import Collection
 from rageval_spec.diagnostics import make_visible
+from rageval_spec.libraries import pl
+from rageval_spec.pipeline.planning.plan import EvaluationPlan
 from rageval_spec.pipeline.planning.preflight import find_self_judging, list_asked
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
 from rageval_spec.plugin import ChatModel, DatasetNode, Metric
 from rageval_spec.plugin.secrets import is_credential
 from rageval_spec.reading.column_names import spell_alike
 from rageval_spec.spec.blocks.question_weights import KEYS
+from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.wording import count_noun
-
-if TYPE_CHECKING:
-    from rageval_spec.data.chat import AskedModel, ReplyCounts
-    from rageval_spec.data.evaluation import JudgingCost, UsedCalibration
-    from rageval_spec.data.tables import Collection
-    from rageval_spec.pipeline.planning.plan import EvaluationPlan
-    from rageval_spec.spec.blocks.spec_node import Spec
-
 
 _HIDDEN = "***"
 _SECTIONS = ("datasets", "systems", "models", "judges")
@@ -181,8 +179,6 @@ def _list_remarks(node: DatasetNode, collection: Collection) -> list[Mapping[str
 
 def _read_rows(collection: Collection) -> list[dict[str, Any]]:
     """The other columns of each question, if any tells about its origin; else none."""
-    import polars as pl
-
     table = collection.columns
     if table is None or not table.height:
         return []

@@ -6,17 +6,14 @@ import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.tables import SAMPLE_COLUMNS, STEPS
+from rageval_spec.libraries import pl
+from rageval_spec.pipeline.planning.plan import SystemFailure
 from rageval_spec.recorded.messages import MESSAGES
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from rageval_spec.pipeline.planning.plan import SystemFailure
-    from rageval_spec.spec.blocks.spec_node import RedactedColumn
+from rageval_spec.spec.blocks.spec_node import RedactedColumn
 
 _READ = frozenset(one.redact for one in SAMPLE_COLUMNS if "metrics" in one.readers)
 """What metrics read, so that a reason can quote it."""
@@ -32,8 +29,6 @@ _FIRST = re.compile(r"[;:,] the first\b.*", re.DOTALL)
 
 def redact_samples(blocks: Iterator[pl.DataFrame], columns: Collection[RedactedColumn]) -> Iterator[pl.DataFrame]:
     """The samples without these columns: null, or no references. Errors of systems lose what they can quote of them."""
-    import polars as pl
-
     is_open = _TOLD.isdisjoint(columns)
     hidden = [one.name for one in SAMPLE_COLUMNS if one.redact in columns or (one.name == STEPS and not is_open)]
     for block in blocks:
@@ -62,8 +57,6 @@ def redact_values(values: pl.DataFrame, columns: Collection[RedactedColumn]) -> 
     with details, and other reasons lose what they quote. If `error` is one of them, the reasons of values with the
     status "error" are removed.
     """
-    import polars as pl
-
     if _READ.intersection(columns):
         is_judged = pl.col("details").is_not_null()
         details = pl.col("details").map_elements(_redact_details, return_dtype=pl.String)
@@ -106,8 +99,6 @@ def generalize(reason: str) -> str:
 
 
 def _null_where(condition: pl.Expr) -> pl.Expr:
-    import polars as pl
-
     return pl.when(~condition).then(pl.col("reason")).alias("reason")
 
 

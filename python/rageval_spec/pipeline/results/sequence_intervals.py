@@ -10,20 +10,18 @@ import math
 from collections.abc import Collection as Container
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation
 from rageval_spec.data.outcomes import AskedQuestions, Cell, Interval, Note, Stopping
+from rageval_spec.pipeline.execution.execution import Execution
 from rageval_spec.pipeline.execution.stopping_decision import Round, clip, list_values, range_of
 from rageval_spec.pipeline.values.slice_membership import find_slices
+from rageval_spec.plugin import Metric
 from rageval_spec.spec.blocks.gates import is_bounded_mean
+from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.statistics.sequential_analysis import find_sequence_interval
 from rageval_spec.wording import count_noun
-
-if TYPE_CHECKING:
-    from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation
-    from rageval_spec.pipeline.execution.execution import Execution
-    from rageval_spec.plugin import Metric
-    from rageval_spec.spec.blocks.spec_node import Spec
 
 
 class SequenceIntervals:

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rageval_spec.data.datasets import Design
 from rageval_spec.data.evaluation import Aggregate, Comparison, SliceGap, SliceResult
+from rageval_spec.libraries import pl
+from rageval_spec.pipeline.gating.gate_outcomes import GateBaseline
+from rageval_spec.pipeline.people_labels import LabelledValues
+from rageval_spec.pipeline.values.slice_membership import Slice
+from rageval_spec.plugin import Metric
+from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.statistics import aggregation
 from rageval_spec.statistics.weak_slices import find_gaps
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from rageval_spec.data.datasets import Design
-    from rageval_spec.pipeline.gating.gate_outcomes import GateBaseline
-    from rageval_spec.pipeline.people_labels import LabelledValues
-    from rageval_spec.pipeline.values.slice_membership import Slice
-    from rageval_spec.plugin import Metric
-    from rageval_spec.spec.blocks.spec_node import Spec
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from rageval_spec.data.datasets import DatasetOrigin, Fingerprints, take_fingerprints
 from rageval_spec.data.evaluation import Aggregate, Evaluation, Provenance
@@ -22,6 +22,7 @@ from rageval_spec.data.outcomes import (
 )
 from rageval_spec.data.tables import SampleTable
 from rageval_spec.history.saved_evaluations import compare_settings
+from rageval_spec.libraries import pl
 from rageval_spec.pipeline.execution.execution import Execution
 from rageval_spec.pipeline.execution.question_clusters import Designed, find_designs
 from rageval_spec.pipeline.gating.gate_outcomes import (
@@ -47,9 +48,6 @@ from rageval_spec.plugin import Metric
 from rageval_spec.spec.blocks.spec_node import RedactedColumn, Spec
 from rageval_spec.statistics.aggregation import adjust_table, aggregate, compare_systems
 from rageval_spec.wording import describe_versions
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 def summarize_values(
@@ -224,8 +222,6 @@ def _attach_labels(spec: Spec, parts: SpecPlugins, execution: Execution, draft: 
 
 def _add_times(values: pl.DataFrame, times: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """The values with a column that tells when their answers were asked, if any answer was not asked now."""
-    import polars as pl
-
     keys = ["dataset", "system", "query_id"]
     return values.join(pl.concat(times), on=keys, how="left", maintain_order="left") if times else values
 
@@ -268,8 +264,6 @@ def _find_origins(spec: Spec, execution: Execution) -> dict[str, DatasetOrigin]:
 
 def _collect_base_answers(spec: Spec, related: Mapping[str, GateBaseline]) -> pl.DataFrame:
     """The answers of earlier evaluations to questions that are the same today, unless the spec keeps no answers."""
-    import polars as pl
-
     if spec.samples == "none" or "answer" in spec.redact:
         return empty_base_answers()
     found = [empty_base_answers()]
