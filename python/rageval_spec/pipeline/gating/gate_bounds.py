@@ -228,12 +228,27 @@ class CellCheck:
         assert cell.mean is not None and cell.interval is not None
         of_values = list_bounds(self.metric) if cell.statistic == "mean" else None
         estimate = GateEstimate.of(cell, cell.mean, cell.scored, of_values)
-        outcome = decide(estimate, bound, below_is_bad=below_is_bad, miss=miss)
         seen, shown = tell_apart(cell.mean, bound, write)
-        sentence = f"{self.name} is {seen} {format_interval(cell.interval, formatter=write)}"
-        relation = describe_decision(outcome, estimate, bound, f"the {kind} {shown}", below_is_bad=below_is_bad)
-        counts_as = weigh(self.gate, miss) if outcome == "inconclusive" else None
-        return BoundResult(outcome, sentence, relation, cell.mean, counts_as)
+        found = self._place(estimate, bound, f"the {kind} {shown}", below_is_bad=below_is_bad, miss=miss)
+        return found._replace(sentence=f"{self.name} is {seen} {format_interval(cell.interval, formatter=write)}")
+
+    def _place(
+        self, estimate: GateEstimate, bound: float, limit: str, *, below_is_bad: bool, miss: Counted
+    ) -> BoundResult:
+        """`pass` if the whole interval clears the bound, `miss` if none of it does, else `inconclusive`.
+
+        A number that equals the bound clears it. `limit` is the bound in words. The finding says where the interval
+        lies, `with the whole interval below the minimum 0.850`, and has no sentence.
+        """
+        worst, best = (estimate.low, estimate.high) if below_is_bad else (-estimate.high, -estimate.low)
+        least, inner, outer = (bound, "above", "below") if below_is_bad else (-bound, "below", "above")
+        reaches = partial(arithmetic.reaches, bound=least, terms=estimate.queries, scale=estimate.scale)
+        if reaches(worst):
+            return BoundResult("pass", "", f"with the whole interval at or {inner} {limit}", estimate.point)
+        if not reaches(best):
+            return BoundResult(miss, "", f"with the whole interval {outer} {limit}", estimate.point)
+        relation = f"with {limit} inside the interval; {_describe_more(estimate, bound)}"
+        return BoundResult("inconclusive", "", relation, estimate.point, weigh(self.gate, miss))
 
     def check_scored(self) -> Iterable[BoundResult]:
         """Whether enough queries could be scored, for `min_scored`."""
@@ -279,21 +294,7 @@ class CellCheck:
             return f"; weighted (if all questions count the same, the mean is {plain})"
         return f"; weighted, {plain} if all questions count the same"
 
-    def wait_for_baseline(self) -> BoundResult:
-        """An inconclusive finding, because no evaluation can be the gate's baseline yet."""
-        branch = (self.gate.baseline or "").partition(":")[2]
-        absent = f"no evaluation on the branch {branch} has passed" if branch else "there is no earlier evaluation"
-        return self._wait(f"has nothing to be compared with yet: {absent}")
-
-    def lack_part(self, part: str) -> BoundResult:
-        """An inconclusive finding, because the gate's baseline is of before `part` was added to the spec."""
-        return self._wait(f"has nothing to be compared with yet: {self.gate.baseline} has no {part}")
-
-    def lack_shared_questions(self) -> BoundResult:
-        """An inconclusive finding, because the dataset's questions are others than those of the gate's baseline."""
-        return self._wait(f"cannot be compared with {self.gate.baseline}: the questions are not the same")
-
-    def _wait(self, lack: str) -> BoundResult:
+    def wait(self, lack: str) -> BoundResult:
         """An inconclusive finding until there is another baseline; how to record one if the gate lets none pass."""
         counts_as = weigh(self.gate)
         way_out = "; to record a first one that passes, run with --set 'gates=[]'" if counts_as == "fail" else ""
@@ -409,14 +410,11 @@ class _Drop(CellCheck):
 
     def _decide_limit(self, limit: _Limit, estimate: GateEstimate) -> BoundResult:
         """Whether the whole interval of a difference is within one limit. An undecided warning warns at most."""
-        bound, below_is_bad = limit.amount * (1 if self._lower_is_better else -1), not self._lower_is_better
-        outcome = decide(estimate, bound, below_is_bad=below_is_bad, miss=limit.miss)
+        bound = limit.amount if self._lower_is_better else -limit.amount
         is_written = limit.share or self.metric.is_percent
         written = f"{'+' if bound > 0 else '-'}{limit.shown}" if is_written else f"{bound:+g}"
         said = f"the allowed {written}{limit.share}" if bound else "zero"
-        relation = describe_decision(outcome, estimate, bound, said, below_is_bad=below_is_bad)
-        counts_as = weigh(self.gate, limit.miss) if outcome == "inconclusive" else None
-        return BoundResult(outcome, "", relation, estimate.point, counts_as)
+        return self._place(estimate, bound, said, below_is_bad=not self._lower_is_better, miss=limit.miss)
 
     def _list_limits(self, size: float) -> list[_Limit]:
         """What the gate allows, the smallest drop first; `size` is the drop that it is compared with."""
@@ -560,28 +558,6 @@ def count_parts(design: CellDesign | None, queries: int) -> float:
     return min(known, default=queries)
 
 
-def decide(estimate: GateEstimate, bound: float, *, below_is_bad: bool, miss: Counted) -> Verdict:
-    """`pass` if the whole interval clears the bound, `miss` if none of it does, else `inconclusive`.
-
-    A number that equals the bound clears it.
-    """
-    worst, best = (estimate.low, estimate.high) if below_is_bad else (-estimate.high, -estimate.low)
-    least = bound if below_is_bad else -bound
-    reaches = partial(arithmetic.reaches, terms=estimate.queries, scale=estimate.scale)
-    if reaches(worst, least):
-        return "pass"
-    return "inconclusive" if reaches(best, least) else miss
-
-
-def describe_decision(outcome: Verdict, estimate: GateEstimate, bound: float, limit: str, *, below_is_bad: bool) -> str:
-    """Where the interval lies: `with the whole interval below the minimum 0.850`. `limit` is the bound in words."""
-    if outcome == "inconclusive":
-        return f"with {limit} inside the interval; {_describe_more(estimate, bound)}"
-    is_above = (outcome == "pass") == below_is_bad
-    side = ("at or above" if is_above else "at or below") if outcome == "pass" else ("above" if is_above else "below")
-    return f"with the whole interval {side} {limit}"
-
-
 def count_more(estimate: GateEstimate, bound: float) -> int | None:
     """How many more queries would decide, if their values varied as those seen do and had the same mean.
 
@@ -596,14 +572,13 @@ def count_more(estimate: GateEstimate, bound: float) -> int | None:
 
 
 def _describe_more(estimate: GateEstimate, bound: float) -> str:
+    one, several = ("label", "labels") if estimate.is_of_labels else ("query", "queries")
     more = count_more(estimate, bound)
     if more is None:
-        noun = "labels" if estimate.is_of_labels else "queries"
-        return f"the two are so close that no number of {noun} would decide"
-    one, several = ("label", "labels") if estimate.is_of_labels else ("query", "queries")
-    if estimate.range is not None and estimate.point in estimate.range:
-        return f"if all others are like these, {_round(more):,} more {one if more == 1 else several} would decide"
-    return f"at the variance seen, about {_round(more):,} more {one if more == 1 else several} would decide"
+        return f"the two are so close that no number of {several} would decide"
+    wanted = f"{_round(more):,} more {one if more == 1 else several} would decide"
+    is_in_range = estimate.range is not None and estimate.point in estimate.range
+    return f"if all others are like these, {wanted}" if is_in_range else f"at the variance seen, about {wanted}"
 
 
 def _round(count: int) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 from rageval_spec.data.bands import BandScale
 from rageval_spec.data.datasets import Design
@@ -32,22 +32,6 @@ _FEWEST_SHARED = 2
 """A comparison needs as many questions as an interval does."""
 
 
-class EvaluatedParts(Protocol):
-    """What an evaluation evaluated."""
-
-    @property
-    def datasets(self) -> Collection[str]:
-        """The names of its datasets."""
-
-    @property
-    def systems(self) -> Collection[str]:
-        """The names of its systems."""
-
-    @property
-    def metrics(self) -> Collection[str]:
-        """The names of its metrics."""
-
-
 def check_gates(
     gates: Sequence[GateNode],
     aggregates: Sequence[Aggregate],
@@ -57,7 +41,7 @@ def check_gates(
     bands: Mapping[str, BandScale] | None = None,
     slices: Sequence[SliceResult] = (),
     missing: Collection[str] = (),
-    earlier: Mapping[str, EvaluatedParts] | None = None,
+    earlier: Mapping[str, Evaluation] | None = None,
 ) -> tuple[GateOutcome, ...]:
     """Check every gate on every dataset and system that it names; a gate that names none checks all of them.
 
@@ -92,25 +76,21 @@ class _Checker:
     bands: Mapping[str, BandScale]
     slices: Sequence[SliceResult]
     missing: Collection[str]
-    earlier: Mapping[str, EvaluatedParts]
+    earlier: Mapping[str, Evaluation]
 
     @cached_property
     def many_datasets(self) -> bool:
         return len({aggregate.dataset for aggregate in self.aggregates}) > 1
 
     def check(self, index: int, gate: GateNode) -> Iterable[GateOutcome]:
-        cells = [aggregate for aggregate in self._list_aggregates(gate) if _concerns(gate, aggregate)]
+        """The outcomes on the cells of all queries, or on those of the slices that the gate names."""
+        named = [one for one in self.slices if gate.slice in (one.name, one.by)]
+        aggregates = self.aggregates if gate.slice is None else [cell for one in named for cell in one.aggregates]
+        cells = [aggregate for aggregate in aggregates if _concerns(gate, aggregate)]
         if not cells:
             yield self._nothing_to_check(index, gate)
         for cell in cells:
             yield self._outcome(index, gate, cell)
-
-    def _list_aggregates(self, gate: GateNode) -> Iterable[Aggregate]:
-        """The aggregates of all queries, or those of the slices that the gate names."""
-        if gate.slice is None:
-            return self.aggregates
-        named = (one for one in self.slices if gate.slice in (one.name, one.by))
-        return [aggregate for one in named for aggregate in one.aggregates]
 
     def _nothing_to_check(self, index: int, gate: GateNode) -> GateOutcome:
         where = f" of {gate.system}" if gate.system else ""
@@ -118,27 +98,14 @@ class _Checker:
         reason = f"the evaluation has no {gate.metric}{where}, so the gate could not be checked"
         if gate.system is not None and gate.system == gate.baseline:
             reason = f"the gate on {gate.metric} compares {gate.system} with itself"
-        elif gate.slice is not None and not self._has_slice(gate):
-            reason = self._explain_no_slice(gate)
+        elif gate.slice is not None:
+            slices = [one for one in self.slices if gate.dataset in (None, one.dataset)]
+            if not any(gate.slice in (one.name, one.by) for one in slices):
+                reason = _explain_no_slice(gate, slices)
         where_to = (gate.dataset or "", gate.system or "", gate.metric)
         is_percent = gate.metric in self.metrics and self.metrics[gate.metric].is_percent
         bound = describe_bound(gate, is_percent=is_percent)
         return GateOutcome(index, *where_to, "fail", bound, None, reason, gate.slice)
-
-    def _has_slice(self, gate: GateNode) -> bool:
-        return any(gate.slice in (one.name, one.by) and gate.dataset in (None, one.dataset) for one in self.slices)
-
-    def _explain_no_slice(self, gate: GateNode) -> str:
-        column = str(gate.slice).partition("=")[0]
-        where = f" of {gate.dataset}" if gate.dataset else ""
-        names = dict.fromkeys(
-            one.name for one in self.slices if one.by == column and gate.dataset in (None, one.dataset)
-        )
-        known = [*names][:_MOST_NAMES_SHOWN] + (["..."] if len(names) > _MOST_NAMES_SHOWN else [])
-        there = f"; the slices by '{column}' are {', '.join(known)}" if known else ""
-        return (
-            f"the evaluation has no slice {gate.slice}{where}, so the gate on {gate.metric} could not be checked{there}"
-        )
 
     def _outcome(self, index: int, gate: GateNode, cell: Aggregate) -> GateOutcome:
         check = gate_bounds.CellCheck(gate, cell, self._cell_name(cell), self.metrics[cell.metric])
@@ -146,23 +113,24 @@ class _Checker:
         findings = [*self._findings(check)] or [scored]
         worst = min(findings, key=lambda finding: rank_outcome(finding.outcome, finding.counts_as))
         reason = _join(finding for finding in findings if finding.outcome == worst.outcome)
-        reason += check.describe_weights() + self._describe_overlap(gate, cell)
+        reason += check.describe_weights()
+        if cell.slice is None:
+            told = map(describe_overlap, self._find_overlaps(gate.baseline, cell))
+            reason += "".join(f"; {text}" for text in told if text)
         observed = next((finding.observed for finding in findings if finding.observed is not None), None)
-        where = (cell.dataset, cell.system, cell.metric)
+        drop = next((finding for finding in findings if finding.max_drop is not None), scored)
+        where = (index, cell.dataset, cell.system, cell.metric)
         bound = describe_bound(gate, is_percent=check.metric.is_percent)
-        outcome = GateOutcome(index, *where, worst.outcome, bound, observed, reason, cell.slice, worst.counts_as)
-        drop = next((finding for finding in findings if finding.max_drop is not None), None)
-        return replace(
-            outcome,
-            baseline=gate.baseline,
-            max_drop=None if drop is None else drop.max_drop,
-            severity=None if drop is None else drop.severity,
-        )
+        found = GateOutcome(*where, worst.outcome, bound, observed, reason, cell.slice, worst.counts_as)
+        return replace(found, baseline=gate.baseline, max_drop=drop.max_drop, severity=drop.severity)
 
     def _findings(self, check: gate_bounds.CellCheck) -> Iterable[gate_bounds.BoundResult]:
         gate, cell = check.gate, check.cell
         if cell.mean is None:
-            yield gate_bounds.BoundResult("fail", f"{check.name} has no value: {_explain_absence(cell)}")
+            why = gate_bounds.describe_scored(cell)
+            if cell.correction is not None and cell.correction.reason is not None:
+                why = f"the labels '{cell.correction.source}' cannot correct it: {cell.correction.reason}"
+            yield gate_bounds.BoundResult("fail", f"{check.name} has no value: {why}")
             return
         yield from check.check_scored()
         yield from check.check_covered()
@@ -170,40 +138,29 @@ class _Checker:
         yield from check.check_bounds()
         if gate.at_least is not None:
             yield check.check_level(gate.at_least, self.bands[cell.metric])
-        if gate.baseline in self.missing:
-            yield check.wait_for_baseline()
-        elif gate.baseline is not None:
+        if gate.baseline is not None:
             found = self.comparisons.get(gate.baseline, ())
             comparison = next((one for one in found if one.cell == cell.cell), None)
-            if new := self._find_new_part(gate, cell):
-                yield check.lack_part(new)
-            elif comparison is None and cell.statistic != "sum" and self._has_other_questions(gate, cell):
-                yield check.lack_shared_questions()
-            else:
-                yield check.check_drop(comparison)
+            lack = self._find_lack(gate.baseline, cell, is_compared=comparison is not None)
+            yield check.check_drop(comparison) if lack is None else check.wait(lack)
 
-    def _find_new_part(self, gate: GateNode, cell: Aggregate) -> str | None:
-        """What of a cell the earlier evaluation does not have: `dataset 'second'`; None if it has all of it."""
-        earlier = self.earlier.get(gate.baseline or "")
-        if earlier is None:
-            return None
-        parts = (
-            ("dataset", cell.dataset, earlier.datasets),
-            ("system", cell.system, earlier.systems),
-            ("metric", cell.metric, earlier.metrics),
-        )
-        return next((f"{kind} '{name}'" for kind, name, names in parts if name not in names), None)
+    def _find_lack(self, baseline: str, cell: Aggregate, *, is_compared: bool) -> str | None:
+        """Why a cell can be compared with no baseline that there is now; None if it can."""
+        if baseline in self.missing:
+            branch = baseline.partition(":")[2]
+            absent = f"no evaluation on the branch {branch} has passed" if branch else "there is no earlier evaluation"
+            return f"has nothing to be compared with yet: {absent}"
+        earlier = self.earlier.get(baseline)
+        for kind in ("dataset", "system", "metric") if earlier is not None else ():
+            if (name := getattr(cell, kind)) not in getattr(earlier, f"{kind}s"):
+                return f"has nothing to be compared with yet: {baseline} has no {kind} '{name}'"
+        shares_few = any(one.same < _FEWEST_SHARED for one in self._find_overlaps(baseline, cell))
+        if not is_compared and cell.statistic != "sum" and shares_few:
+            return f"cannot be compared with {baseline}: the questions are not the same"
+        return None
 
-    def _has_other_questions(self, gate: GateNode, cell: Aggregate) -> bool:
-        """Whether the data shares too few questions with the baseline for any comparison."""
-        wanted = (gate.baseline, cell.dataset)
-        return any((one.baseline, one.dataset) == wanted and one.same < _FEWEST_SHARED for one in self.overlaps)
-
-    def _describe_overlap(self, gate: GateNode, cell: Aggregate) -> str:
-        """How many queries were compared, if the data of an earlier evaluation has others."""
-        wanted = (gate.baseline, cell.dataset)
-        told = (describe_overlap(one) for one in self.overlaps if (one.baseline, one.dataset) == wanted)
-        return "" if cell.slice is not None else "".join(f"; {text}" for text in told if text)
+    def _find_overlaps(self, baseline: str | None, cell: Aggregate) -> Iterator[Overlap]:
+        return (one for one in self.overlaps if (one.baseline, one.dataset) == (baseline, cell.dataset))
 
     def _cell_name(self, cell: Aggregate) -> str:
         where = f" on {cell.dataset}" if self.many_datasets else ""
@@ -211,13 +168,6 @@ class _Checker:
         if cell.correction is not None and cell.mean is not None:
             where += f" (corrected by {count_noun(cell.correction.labels, 'label')})"
         return f"{cell.metric} of {cell.system}{where}"
-
-
-def _explain_absence(cell: Aggregate) -> str:
-    correction = cell.correction
-    if correction is None or correction.reason is None:
-        return gate_bounds.describe_scored(cell)
-    return f"the labels '{correction.source}' cannot correct it: {correction.reason}"
 
 
 def leave_undecided(
@@ -266,6 +216,15 @@ def _join(findings: Iterable[gate_bounds.BoundResult]) -> str:
         relations.setdefault(finding.sentence, []).append(finding.relation)
     sentences = ((sentence, " and ".join(filter(None, said))) for sentence, said in relations.items())
     return "; ".join(f"{sentence}, {relation}" if relation else sentence for sentence, relation in sentences)
+
+
+def _explain_no_slice(gate: GateNode, slices: Iterable[SliceResult]) -> str:
+    column = str(gate.slice).partition("=")[0]
+    where = f" of {gate.dataset}" if gate.dataset else ""
+    names = [*dict.fromkeys(one.name for one in slices if one.by == column)]
+    known = names[:_MOST_NAMES_SHOWN] + (["..."] if len(names) > _MOST_NAMES_SHOWN else [])
+    there = f"; the slices by '{column}' are {', '.join(known)}" if known else ""
+    return f"the evaluation has no slice {gate.slice}{where}, so the gate on {gate.metric} could not be checked{there}"
 
 
 def _concerns(gate: GateNode, cell: Aggregate) -> bool:
