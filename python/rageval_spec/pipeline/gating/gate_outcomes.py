@@ -21,10 +21,11 @@ from rageval_spec.history.evaluation_lookup import NoRecordYetError, SearchPlace
 from rageval_spec.libraries import pl
 from rageval_spec.pipeline.gating import gate_bounds
 from rageval_spec.pipeline.people_labels import LabelledValues
+from rageval_spec.pipeline.values.slice_membership import Slice
 from rageval_spec.plugin import Metric
 from rageval_spec.spec.blocks.gates import GateNode
 from rageval_spec.spec.blocks.spec_node import Spec
-from rageval_spec.statistics.aggregation import PairedTests, compare_evaluations, compare_systems, share_highest
+from rageval_spec.statistics.aggregation import PairedTests, compare_evaluations, compare_systems
 from rageval_spec.wording import ALL_DIGITS, count_noun, format_percent, format_share
 
 _MOST_NAMES_SHOWN = 12
@@ -303,28 +304,39 @@ def compare_baselines(
     metrics: Mapping[str, Metric[Any]],
     labelled: LabelledValues,
     designs: Mapping[str, Design] | None = None,
+    slice: Slice | None = None,
 ) -> dict[str, PairedTests]:
-    """Compare every system with each baseline of a gate on all queries.
+    """Compare every system with each baseline of a gate, on all queries or on those of a slice, whose `values` are.
 
     Holm's correction is over the metrics that gates request with this baseline. It is not over the whole table: a
     gate's outcome must not depend on which system comes first, or on metrics without a gate. The clusters and weights
-    of `designs`, today's, count for both sides.
+    of `designs`, today's, count for both sides. Which queries belong to a slice is decided by today's data too.
     """
     found = {}
-    for baseline in dict.fromkeys(gate.baseline for gate in spec.gates):
-        if baseline is None or (baseline not in earlier and baseline not in spec.systems):
-            continue
-        asked = {
-            gate.metric: metrics[gate.metric] for gate in spec.gates if gate.baseline == baseline and gate.slice is None
-        }
+    for baseline, asked in _list_asked(spec, earlier, metrics, slice).items():
         settings = (baseline, asked, spec.statistics, spec.limits.threads)
         if baseline in earlier:
-            before = earlier[baseline].values
+            before = earlier[baseline].values if slice is None else slice.select(earlier[baseline].values)
             compared = compare_evaluations(values, before, *settings, has_percentiles=True, designs=designs)
             compared = labelled.correct_comparisons(compared, values, before)
-            found[baseline] = replace(compared, comparisons=earlier[baseline].comparability.mark(compared.comparisons))
+            members = None if slice is None else slice.query_ids
+            marked = earlier[baseline].comparability.mark(compared.comparisons, members)
+            found[baseline] = replace(compared, comparisons=marked)
         else:
             compared = compare_systems(values, *settings, has_percentiles=True, designs=designs)
             found[baseline] = labelled.correct_comparisons(compared, values)
-    shared = share_highest({name: of.comparisons for name, of in found.items()})
-    return {name: replace(of, comparisons=shared[name]) for name, of in found.items()}
+    return found
+
+
+def _list_asked(
+    spec: Spec, earlier: Collection[str], metrics: Mapping[str, Metric[Any]], slice: Slice | None
+) -> dict[str, dict[str, Metric[Any]]]:
+    """The metrics that gates compare, on all queries or on a slice, by baseline; of those that there are."""
+    asked: dict[str, dict[str, Metric[Any]]] = {}
+    for gate in spec.gates:
+        if gate.baseline is None or (gate.baseline not in earlier and gate.baseline not in spec.systems):
+            continue
+        is_of_slice = slice is not None and gate.slice is not None and slice.matches(gate.slice)
+        if gate.slice is None if slice is None else is_of_slice and gate.dataset in (None, slice.dataset):
+            asked.setdefault(gate.baseline, {})[gate.metric] = metrics[gate.metric]
+    return asked

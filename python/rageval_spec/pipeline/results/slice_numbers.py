@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rageval_spec.data.datasets import Design
-from rageval_spec.data.evaluation import Aggregate, Comparison, SliceGap, SliceResult
+from rageval_spec.data.evaluation import Comparison, SliceGap, SliceResult
 from rageval_spec.libraries import pl
-from rageval_spec.pipeline.gating.gate_outcomes import GateBaseline
+from rageval_spec.pipeline.gating.gate_outcomes import GateBaseline, compare_baselines
 from rageval_spec.pipeline.people_labels import LabelledValues
 from rageval_spec.pipeline.values.slice_membership import Slice
 from rageval_spec.plugin import Metric
@@ -31,11 +31,6 @@ class SliceNumbers:
     results: tuple[SliceResult, ...] = ()
     weakest: tuple[SliceGap, ...] = ()
     gated: Mapping[str, tuple[Comparison, ...]] = field(default_factory=dict)
-
-    @property
-    def aggregates(self) -> tuple[Aggregate, ...]:
-        """The aggregates of all slices."""
-        return tuple(aggregate for result in self.results for aggregate in result.aggregates)
 
 
 def evaluate_slices(
@@ -76,11 +71,13 @@ def evaluate_slices(
         results.append(
             SliceResult(slice.dataset, slice.name, slice.by, slice.description, len(slice.query_ids), named, ())
         )
-        for baseline, found in _compare_baselines(spec, metrics, slice, own, earlier, labelled, designs).items():
-            gated.setdefault(baseline, []).extend(found)
+        for baseline, found in compare_baselines(spec, own, earlier, metrics, labelled, designs, slice).items():
+            gated.setdefault(baseline, []).extend(_label(found.comparisons, slice))
     adjusted = aggregation.share_highest({baseline: aggregation.adjust(found) for baseline, found in gated.items()})
     own_gates = [c for baseline, found in adjusted.items() if baseline not in earlier for c in found]
-    comparisons = _by_slice(aggregation.adjust_table(tables, own_gates))
+    by_slice: dict[tuple[str, str | None], list[Comparison]] = {}
+    for comparison in aggregation.adjust_table(tables, own_gates):
+        by_slice.setdefault((comparison.dataset, comparison.slice), []).append(comparison)
     gaps = find_gaps(
         values,
         [(slice.dataset, slice.name, slice.query_ids) for slice in slices],
@@ -89,54 +86,9 @@ def evaluate_slices(
         spec.limits.threads,
         designs,
     )
-    return SliceNumbers(
-        tuple(replace(one, comparisons=comparisons.get((one.dataset, one.name), ())) for one in results),
-        gaps,
-        adjusted,
-    )
-
-
-def _by_slice(comparisons: Sequence[Comparison]) -> dict[tuple[str, str | None], tuple[Comparison, ...]]:
-    found: dict[tuple[str, str | None], list[Comparison]] = {}
-    for comparison in comparisons:
-        found.setdefault((comparison.dataset, comparison.slice), []).append(comparison)
-    return {key: tuple(of) for key, of in found.items()}
+    results = [replace(one, comparisons=tuple(by_slice.get((one.dataset, one.name), ()))) for one in results]
+    return SliceNumbers(tuple(results), gaps, adjusted)
 
 
 def _label(comparisons: Sequence[Comparison], slice: Slice) -> list[Comparison]:
     return [replace(comparison, slice=slice.name) for comparison in comparisons]
-
-
-def _compare_baselines(
-    spec: Spec,
-    metrics: Mapping[str, Metric[Any]],
-    slice: Slice,
-    values: pl.DataFrame,
-    earlier: Mapping[str, GateBaseline],
-    labelled: LabelledValues,
-    designs: Mapping[str, Design] | None,
-) -> dict[str, list[Comparison]]:
-    """The comparisons that gates on this slice request, by baseline. An earlier evaluation's values are those of the
-    same queries: which of them belong to the slice is decided by today's data.
-    """
-    asked: dict[str, dict[str, Metric[Any]]] = {}
-    for gate in spec.gates:
-        if gate.slice is None or gate.baseline is None or not slice.matches(gate.slice):
-            continue
-        if gate.baseline not in earlier and gate.baseline not in spec.systems:
-            continue  # there is no such evaluation yet
-        if gate.dataset in (None, slice.dataset):
-            asked.setdefault(gate.baseline, {})[gate.metric] = metrics[gate.metric]
-    found = {}
-    for baseline, wanted in asked.items():
-        settings = (baseline, wanted, spec.statistics, spec.limits.threads)
-        if baseline in earlier:
-            before = slice.select(earlier[baseline].values)
-            compared = aggregation.compare_evaluations(values, before, *settings, has_percentiles=True, designs=designs)
-            compared = labelled.correct_comparisons(compared, values, before)
-            marked = earlier[baseline].comparability.mark(compared.comparisons, slice.query_ids)
-        else:
-            compared = aggregation.compare_systems(values, *settings, has_percentiles=True, designs=designs)
-            marked = labelled.correct_comparisons(compared, values).comparisons
-        found[baseline] = _label(marked, slice)
-    return found

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from itertools import chain
 from typing import Any, TypeAlias
 
 from rageval_spec.data.datasets import DatasetOrigin, Fingerprints, take_fingerprints
@@ -46,7 +47,7 @@ from rageval_spec.pipeline.values.sample_tables import SampleParts, Traits, stre
 from rageval_spec.pipeline.values.slice_membership import find_memberships, find_slices
 from rageval_spec.plugin import Metric
 from rageval_spec.spec.blocks.spec_node import RedactedColumn, Spec
-from rageval_spec.statistics.aggregation import adjust_table, aggregate, compare_systems
+from rageval_spec.statistics.aggregation import adjust_table, aggregate, compare_systems, share_highest
 from rageval_spec.wording import describe_versions
 
 
@@ -77,9 +78,10 @@ def summarize_values(
     compared = compare_systems(values, first, metrics, spec.statistics, spec.limits.threads, designs=designs)
     compared = labelled.correct_comparisons(compared, values)
     baselines = compare_baselines(spec, values, related, metrics, labelled, designs)
+    asked = share_highest({name: of.comparisons for name, of in baselines.items()})
     sliced = find_slices(spec.slices, execution.evaluated)
     numbers = evaluate_slices(spec, metrics, sliced.slices, values, first, related, labelled, designs)
-    gated = [c for name, found in baselines.items() if name not in earlier for c in found.comparisons]
+    gated = [comparison for name, found in asked.items() if name not in earlier for comparison in found]
     aggregates = aggregate(values, metrics, spec.statistics, spec.limits.threads, designs)
     aggregates = labelled.correct_aggregates(aggregates, values)
     mixed = {(one.dataset, one.system): one.versions for one in execution.taken_over if one.versions}
@@ -92,7 +94,7 @@ def summarize_values(
         spec.gates,
         aggregates,
         metrics,
-        {name: (*c.comparisons, *numbers.gated.get(name, ())) for name, c in baselines.items()},
+        {name: (*asked.get(name, ()), *numbers.gated.get(name, ())) for name in {**asked, **numbers.gated}},
         overlaps,
         spec.bands,
         numbers.results,
@@ -105,7 +107,7 @@ def summarize_values(
         aggregates=aggregates,
         comparisons=adjust_table(compared.comparisons, gated),
         gates=_mark_gates(leave_undecided(spec.gates, gates, stopped), mixed),
-        baselines=tuple(comparison for found in baselines.values() for comparison in found.comparisons),
+        baselines=tuple(chain(*asked.values())),
         overlaps=overlaps,
         diagnosis=diagnosed.diagnosis,
         target_ranks=tuple(_count_ranks(draft.values, metrics)),
