@@ -23,7 +23,7 @@ from rageval_spec.libraries import pl
 from rageval_spec.pipeline.planning.plan import EvaluationPlan
 from rageval_spec.pipeline.planning.preflight import find_self_judging, list_asked
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
-from rageval_spec.plugin import ChatModel, DatasetNode, Metric
+from rageval_spec.plugin import ChatModel, DatasetNode, Judge, Metric
 from rageval_spec.plugin.secrets import is_credential
 from rageval_spec.reading.column_names import spell_alike
 from rageval_spec.spec.blocks.question_weights import KEYS
@@ -50,29 +50,23 @@ def describe_spec(spec: Spec, metrics: Mapping[str, Metric[Any]] | None = None) 
         content[section] = {name: _dump(node) for name, node in getattr(spec, section).items()}
     if spec.labels:
         content["labels"] = {name: _dump(node) for name, node in spec.labels.items()}
-    content["metrics"] = [_dump(one.node) for one in spec.metrics] if metrics is None else _record(metrics)
+    recorded = (
+        [_dump(one.node) for one in spec.metrics] if metrics is None else [m.recorded() for m in metrics.values()]
+    )
+    content["metrics"] = recorded
     content["gates"] = [gate.content() for gate in spec.gates]
     content |= {name: _dump(getattr(spec, name)) for name in _BLOCKS}
     content["limits"] = {key: value for key, value in content["limits"].items() if key not in _OF_MACHINE}
     content["slices"] = [_dump(entry) for entry in spec.slices]
     content |= {"samples": spec.samples, "redact": list(spec.redact)}
-    content |= _describe_designs(spec)
+    designs = [(name, node) for name, node in spec.designs.items() if name in spec.datasets]
+    columns = {key: {name: of for name, node in designs if (of := getattr(node, key))} for key in KEYS}
+    content |= {key: of for key, of in columns.items() if of}
     if spec.stopping is not None:
         content["stopping"] = _dump(spec.stopping)
     content["reports"] = [_dump(report) for report in spec.reports]
     hidden: dict[str, Any] = _hide(content, "")
     return hidden
-
-
-def _describe_designs(spec: Spec) -> dict[str, dict[str, str]]:
-    """The columns of clusters and weights and the files of production mixes, by key and dataset."""
-    designs = {name: node for name, node in spec.designs.items() if name in spec.datasets}
-    found = {key: {name: of for name, node in designs.items() if (of := getattr(node, key))} for key in KEYS}
-    return {key: of for key, of in found.items() if of}
-
-
-def _record(metrics: Mapping[str, Metric[Any]]) -> list[dict[str, Any]]:
-    return [metric.recorded() for metric in metrics.values()]
 
 
 def _dump(node: Any) -> Any:
@@ -118,19 +112,10 @@ def _digest_list(content: Iterable[Any]) -> str:
     return hashlib.sha256(json.dumps(list(content), ensure_ascii=True).encode()).hexdigest()
 
 
-def summarize_metrics(metrics: Mapping[str, Metric[Any]]) -> dict[str, str]:
-    """What each metric measures, in a sentence, by its name."""
-    return {name: metric.info.summary for name, metric in metrics.items()}
-
-
 def digest_implementations(metrics: Mapping[str, Metric[Any]]) -> dict[str, str]:
     """The sha256 of each metric's version and of the content of its files, by name."""
-    return {name: _digest_list(_list_implementation(metric)) for name, metric in metrics.items()}
-
-
-def _list_implementation(metric: Metric[Any]) -> Iterator[Any]:
-    content = metric.content()
-    yield from (content.get("version"), content.get("files", []))
+    contents = {name: metric.content() for name, metric in metrics.items()}
+    return {name: _digest_list([of.get("version"), of.get("files", [])]) for name, of in contents.items()}
 
 
 _VERSION = ("version", "dataset_version", "revision")
@@ -166,7 +151,7 @@ def find_dataset_origin(node: DatasetNode, collection: Collection) -> DatasetOri
         audited=_as_text(_first(about, _AUDITED)),
         reviewed=reviewed,
         documents=dict(list(documents.items())[:MOST_DOCUMENTS]),
-        documents_digest=_digest_documents(documents) if documents else None,
+        documents_digest=_digest_list(sorted(documents.items())) if documents else None,
     )
     return None if found == DatasetOrigin() else replace(found, questions=count)
 
@@ -205,10 +190,8 @@ def _first(remarks: Iterable[Mapping[str, Any]], names: Iterable[str]) -> Any:
 def _count_made(rows: Iterable[Mapping[str, Any]]) -> str | None:
     """How the questions were made, with counts if not all were made alike; None if no row says it."""
     counts = Counter(_as_text(_shorten(_first([row], _MADE[:3]))) for row in rows)
-    if not any(how is not None for how in counts):
-        return None
-    if len(counts) == 1:
-        return next(iter(counts))
+    if len(counts) <= 1:
+        return next(iter(counts), None)
     known = sorted(((how or "not known", count) for how, count in counts.items()), key=lambda one: (-one[1], one[0]))
     return " and ".join(f"{how} ({count_noun(count, 'question')})" for how, count in known)
 
@@ -267,10 +250,6 @@ def _list_sources(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def _digest_documents(documents: Mapping[str, str]) -> str:
-    return hashlib.sha256(json.dumps(sorted(documents.items()), ensure_ascii=True).encode()).hexdigest()
-
-
 def _as_text(value: Any) -> str | None:
     """A remark on one line: an object as `model gpt-4o, seed 1`."""
     if value is None:
@@ -306,8 +285,6 @@ def count_replies(parts: SpecPlugins) -> dict[str, ReplyCounts]:
 
 def list_asked_models(parts: SpecPlugins) -> list[AskedModel]:
     """What was asked of each chat model in this evaluation, without stored replies; for the store to remember."""
-    from rageval_spec.data.chat import AskedModel
-
     asked: list[AskedModel] = []
     for name, model in parts.asked_models.items():
         now = model.context.budget.usage.asked_now().get(name) if isinstance(model, ChatModel) else None
@@ -319,8 +296,6 @@ def list_asked_models(parts: SpecPlugins) -> list[AskedModel]:
 
 
 def _count(name: str, model: ChatModel[Any]) -> JudgingCost:
-    from rageval_spec.data.evaluation import JudgingCost
-
     used, price = model.context.budget.usage.of(name), model.price
     cost = None
     if price is not None and used.input_tokens is not None and used.output_tokens is not None:
@@ -329,29 +304,25 @@ def _count(name: str, model: ChatModel[Any]) -> JudgingCost:
 
 
 def digest_prompts(parts: SpecPlugins) -> dict[str, str]:
-    """The sha256 of the prompts of every judge that a metric asks, directly or through other judges.
-
-    The keys are the names of the judge and the prompt: "strict.verify".
-    """
-    asked = list_asked(judge for metric in parts.answer_metrics.values() for judge in metric.judges())
+    """The sha256 of the prompts of every judge that a metric asks: the keys are `strict.verify`."""
     return {
         f"{name}.{prompt}": digest
-        for name, judge in parts.judges.items()
-        if name in asked
+        for name, judge in _find_asked(parts).items()
         for prompt, digest in judge.prompt_digests().items()
     }
 
 
 def describe_calibrations(parts: SpecPlugins) -> dict[str, UsedCalibration]:
-    """The calibration of every judge that has one and that a metric asks, directly or through other judges."""
+    """The calibration of every judge that has one and that a metric asks."""
     from rageval_spec.judging.calibrated_judge import CalibratedJudge
 
+    return {name: judge.describe() for name, judge in _find_asked(parts).items() if isinstance(judge, CalibratedJudge)}
+
+
+def _find_asked(parts: SpecPlugins) -> dict[str, Judge[Any]]:
+    """The judges that metrics ask, directly or through other judges, by name."""
     asked = list_asked(judge for metric in parts.answer_metrics.values() for judge in metric.judges())
-    return {
-        name: judge.describe()
-        for name, judge in parts.judges.items()
-        if name in asked and isinstance(judge, CalibratedJudge)
-    }
+    return {name: judge for name, judge in parts.judges.items() if name in asked}
 
 
 def note_graphs(parts: SpecPlugins) -> list[Note]:

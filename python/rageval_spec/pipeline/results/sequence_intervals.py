@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Collection as Container
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
-from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation
-from rageval_spec.data.outcomes import AskedQuestions, Cell, Interval, Note, Stopping
+from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, SliceResult
+from rageval_spec.data.outcomes import AskedQuestions, Cell, Interval, Note
 from rageval_spec.pipeline.execution.execution import Execution
 from rageval_spec.pipeline.execution.stopping_decision import Round, clip, list_values, range_of
 from rageval_spec.pipeline.values.slice_membership import find_slices
@@ -23,39 +23,35 @@ from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.statistics.sequential_analysis import find_sequence_interval
 from rageval_spec.wording import count_noun
 
+_Numbers = TypeVar("_Numbers", Evaluation, SliceResult)
 
+
+@dataclass(frozen=True)
 class SequenceIntervals:
-    """Replaces the intervals of numbers on datasets of which not all questions were asked."""
+    """Replaces the intervals of numbers on datasets of which not all questions were asked.
 
-    def __init__(
-        self,
-        rounds: Sequence[Round],
-        metrics: Mapping[str, Metric[Any]],
-        earlier: Mapping[str, Evaluation],
-        confidence: float,
-        slices: Mapping[tuple[str, str], Container[str]],
-    ) -> None:
-        """Compute nothing yet.
+    Attributes:
+        rounds: the last round of each dataset of which not all questions were asked, by its name.
+        metrics: the metrics by name.
+        earlier: the earlier evaluations that gates compare with, by name.
+        confidence: the level of the intervals.
+        slices: the queries of each slice, by dataset and name.
+    """
 
-        Args:
-            rounds: the last round of each dataset of which not all questions were asked.
-            metrics: the metrics by name.
-            earlier: the earlier evaluations that gates compare with, by name.
-            confidence: the level of the intervals.
-            slices: the queries of each slice, by dataset and name.
-        """
-        self._rounds = {one.dataset: one for one in rounds}
-        self._metrics = metrics
-        self._earlier = earlier
-        self._confidence = confidence
-        self._slices = slices
+    rounds: Mapping[str, Round]
+    metrics: Mapping[str, Metric[Any]]
+    earlier: Mapping[str, Evaluation]
+    confidence: float
+    slices: Mapping[tuple[str, str], Container[str]]
 
-    def give_aggregates(self, aggregates: Sequence[Aggregate]) -> tuple[Aggregate, ...]:
-        """The aggregates with their new intervals."""
-        return tuple(replace(one, interval=self._of_mean(one)) if self._applies(one) else one for one in aggregates)
+    def renew(self, numbers: _Numbers) -> _Numbers:
+        """The same with the new intervals of its aggregates, and of the differences of its comparisons."""
+        aggregates = tuple(
+            replace(one, interval=self._of_mean(one)) if self._applies(one) else one for one in numbers.aggregates
+        )
+        return replace(numbers, aggregates=aggregates, comparisons=self.renew_comparisons(numbers.comparisons))
 
-    def give_comparisons(self, comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
-        """The comparisons with the new intervals of their differences."""
+    def renew_comparisons(self, comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
         return tuple(
             replace(one, interval=self._of_difference(one)) if self._applies(one) else one for one in comparisons
         )
@@ -63,9 +59,9 @@ class SequenceIntervals:
     def list_notes(self, aggregates: Sequence[Aggregate], comparisons: Sequence[Comparison]) -> list[Note]:
         """A note on each dataset that says which of its intervals and tests assume that all sizes were fixed."""
         notes = []
-        for dataset in self._rounds:
+        for dataset in self.rounds:
             names = dict.fromkeys(one.metric for one in aggregates if one.dataset == dataset and one.interval)
-            others = [name for name in names if not is_bounded_mean(self._metrics[name])]
+            others = [name for name in names if not is_bounded_mean(self.metrics[name])]
             unfit = [f"the intervals of {', '.join(others)}"] if others else []
             unfit += ["the p-values"] if any(one.dataset == dataset for one in comparisons) else []
             if unfit:
@@ -74,17 +70,17 @@ class SequenceIntervals:
         return notes
 
     def _applies(self, one: Aggregate | Comparison) -> bool:
-        return one.dataset in self._rounds and is_bounded_mean(self._metrics[one.metric])
+        return one.dataset in self.rounds and is_bounded_mean(self.metrics[one.metric])
 
     def _of_mean(self, one: Aggregate) -> Interval | None:
-        done, metric = self._rounds[one.dataset], self._metrics[one.metric]
+        done, metric = self.rounds[one.dataset], self.metrics[one.metric]
         column = done.read(one.system, one.metric) or {}
         values = dict(zip(column, list_values([*column.values()]), strict=True))
         return self._find(one.cell, values, len(done.list_all(metric)), range_of(metric))
 
     def _of_difference(self, one: Comparison) -> Interval | None:
-        metric = self._metrics[one.metric]
-        pairs = self._rounds[one.dataset].pair(one.cell, metric, one.baseline, self._earlier)
+        metric = self.metrics[one.metric]
+        pairs = self.rounds[one.dataset].pair(one.cell, metric, one.baseline, self.earlier)
         low, high = range_of(metric)
         return self._find(one.cell, pairs.subtract(), pairs.population, (low - high, high - low))
 
@@ -92,22 +88,14 @@ class SequenceIntervals:
         self, cell: Cell, values: Mapping[str, float], population: int, bounds: tuple[float, float]
     ) -> Interval | None:
         """The interval of the mean of a cell's values; those outside its slice count as questions without a value."""
-        members = values.keys() if cell.slice is None else self._slices[cell.dataset, cell.slice]
+        members = values.keys() if cell.slice is None else self.slices[cell.dataset, cell.slice]
         own = [value if name in members else math.nan for name, value in values.items()]
         if all(map(math.isnan, own)):
             return None
         try:
-            return find_sequence_interval(clip(own, bounds), population, self._confidence, bounds)
+            return find_sequence_interval(clip(own, bounds), population, self.confidence, bounds)
         except ValueError:  # the metric is wrong about its bounds
             return None
-
-
-def summarize_stopping(spec: Spec, execution: Execution) -> Stopping | None:
-    """How many questions were asked; None if the spec has no `stopping:`."""
-    node = spec.stopping
-    if node is None:
-        return None
-    return Stopping(node.confidence, node.first, node.batch, spec.statistics.seed, execution.asked)
 
 
 def describe_stopping(
@@ -125,24 +113,14 @@ def describe_stopping(
         return evaluation
     told = [note for one in execution.asked for note in _tell(one)]
     if execution.rounds:
-        slices = find_slices(spec.slices, execution.evaluated).slices
-        members = {(one.dataset, one.name): frozenset(one.query_ids) for one in slices}
-        given = SequenceIntervals(execution.rounds, metrics, earlier, spec.statistics.confidence, members)
+        found = find_slices(spec.slices, execution.evaluated).slices
+        members = {(one.dataset, one.name): frozenset(one.query_ids) for one in found}
+        rounds = {one.dataset: one for one in execution.rounds}
+        given = SequenceIntervals(rounds, metrics, earlier, spec.statistics.confidence, members)
         told += given.list_notes(evaluation.aggregates, (*evaluation.comparisons, *evaluation.baselines))
-        evaluation = replace(
-            evaluation,
-            aggregates=given.give_aggregates(evaluation.aggregates),
-            comparisons=given.give_comparisons(evaluation.comparisons),
-            baselines=given.give_comparisons(evaluation.baselines),
-            slices=tuple(
-                replace(
-                    one,
-                    aggregates=given.give_aggregates(one.aggregates),
-                    comparisons=given.give_comparisons(one.comparisons),
-                )
-                for one in evaluation.slices
-            ),
-        )
+        slices = tuple(given.renew(one) for one in evaluation.slices)
+        baselines = given.renew_comparisons(evaluation.baselines)
+        evaluation = replace(given.renew(evaluation), baselines=baselines, slices=slices)
     return replace(evaluation, notes=(*told, *evaluation.notes))
 
 

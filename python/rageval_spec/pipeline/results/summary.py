@@ -16,6 +16,7 @@ from rageval_spec.data.outcomes import (
     GateOutcome,
     Note,
     RankCounts,
+    Stopping,
     collect_base_values,
     empty_base_answers,
     list_cells,
@@ -34,13 +35,13 @@ from rageval_spec.pipeline.gating.gate_outcomes import (
     leave_undecided,
     relate,
 )
-from rageval_spec.pipeline.people_labels import LabelledValues, attach_again, attach_labels, digest_labels
+from rageval_spec.pipeline.people_labels import attach_again, attach_labels, digest_labels
 from rageval_spec.pipeline.planning.plan import EvaluationPlan, package_version
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
 from rageval_spec.pipeline.results import provenance
 from rageval_spec.pipeline.results.diagnosis import diagnose
 from rageval_spec.pipeline.results.sample_redaction import redact_failures, redact_notes, redact_samples, redact_values
-from rageval_spec.pipeline.results.sequence_intervals import describe_interruption, summarize_stopping
+from rageval_spec.pipeline.results.sequence_intervals import describe_interruption
 from rageval_spec.pipeline.results.slice_numbers import evaluate_slices
 from rageval_spec.pipeline.values.answer_values import coverage_notes, range_notes, uncovered_notes
 from rageval_spec.pipeline.values.sample_tables import SampleParts, Traits, stream_samples
@@ -69,7 +70,10 @@ def summarize_values(
     designed = find_designs(spec, execution.evaluated, is_limited=is_limited)
     designs = designed.designs
     draft = _draft(spec, parts, execution, selection, plan, designed)
-    labelled = _attach_labels(spec, parts, execution, draft)
+    answered = replace(
+        draft, values=execution.values, sample_table=SampleTable(partial(stream_samples, execution.samples))
+    )
+    labelled = attach_labels(parts, answered, spec.statistics.confidence)
     metrics, values = parts.metrics, labelled.values
     draft = replace(draft, values=_add_times(redact_values(values, spec.redact), execution.times))
     first = _find_first(spec, execution)
@@ -172,7 +176,9 @@ def _draft(
     designed: Designed,
 ) -> Evaluation:
     """The evaluation without the numbers that are made of its values, and without gates."""
-    metrics = parts.metrics
+    metrics, stopping = parts.metrics, None
+    if (node := spec.stopping) is not None:
+        stopping = Stopping(node.confidence, node.first, node.batch, spec.statistics.seed, execution.asked)
     load_fingerprints = cache(partial(_take_fingerprints, execution))
     return Evaluation(
         name=spec.name,
@@ -185,8 +191,8 @@ def _draft(
         ranges={name: metric.bounds for name, metric in metrics.items() if math.isfinite(metric.bounds[0])},
         show_as={name: "percent" for name, metric in metrics.items() if metric.is_percent},
         bands=dict(spec.bands),
-        summaries=provenance.summarize_metrics(metrics),
-        stopping=summarize_stopping(spec, execution),
+        summaries={name: metric.info.summary for name, metric in metrics.items()},
+        stopping=stopping,
         designs=designed.summaries,
         provenance=Provenance(
             spec_digest=spec.digest,
@@ -211,14 +217,6 @@ def _draft(
         values=redact_values(execution.values, spec.redact),
         load_fingerprints=load_fingerprints,
         load_question_designs=lambda: dict(designed.designs),
-    )
-
-
-def _attach_labels(spec: Spec, parts: SpecPlugins, execution: Execution, draft: Evaluation) -> LabelledValues:
-    """The values with people's labels, which are joined by the answers that the systems gave."""
-    samples = SampleTable(partial(stream_samples, execution.samples))
-    return attach_labels(
-        parts, replace(draft, values=execution.values, sample_table=samples), spec.statistics.confidence
     )
 
 
