@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -46,31 +46,22 @@ class DatasetOrigin:
 
     def describe(self) -> str:
         """`version 2.1; created 2026-05-01; 180 of 200 questions reviewed by people`; "" if nothing is known."""
-        return "; ".join(self._list_facts())
-
-    def _list_facts(self) -> Iterator[str]:
-        if self.version is not None:
-            yield f"version {self.version}"
-        if self.created is not None:
-            yield f"created {self.created}"
-        if self.made is not None:
-            yield f"made: {self.made}"
+        plain = (("version ", self.version), ("created ", self.created), ("made: ", self.made))
+        facts = [f"{what}{value}" for what, value in plain if value is not None]
         if self.audited is not None:
-            yield f"audited {self.audited}" if self.audited != "true" else "audited"
+            facts.append(f"audited {self.audited}" if self.audited != "true" else "audited")
         if self.reviewed is not None:
             of = "" if self.questions is None else f" of {self.questions:,}"
-            yield f"{self.reviewed:,}{of} questions reviewed by people"
+            facts.append(f"{self.reviewed:,}{of} questions reviewed by people")
         if self.documents:
-            yield f"source documents {_list_versions(self.documents)}"
+            shown = [f"{name} {version}" for name, version in list(self.documents.items())[:_MOST_SHOWN]]
+            more = " and others" if len(self.documents) > _MOST_SHOWN else ""
+            facts.append(f"source documents {', '.join(shown)}{more}")
+        return "; ".join(facts)
 
 
 MOST_DOCUMENTS = 100
 _MOST_SHOWN = 3
-
-
-def _list_versions(documents: dict[str, str]) -> str:
-    shown = [f"{name} {version}" for name, version in list(documents.items())[:_MOST_SHOWN]]
-    return ", ".join(shown) + (" and others" if len(documents) > _MOST_SHOWN else "")
 
 
 DESIGN_KEY = "rageval-spec:designs"
@@ -254,38 +245,24 @@ class EvaluatedQueries:
 def take_fingerprints(evaluated: EvaluatedQueries) -> dict[str, Fingerprint]:
     """The fingerprints of a dataset's evaluated queries, sorted by query id."""
     collection = evaluated.collection
-    questions = _digest_questions(collection.queries) if evaluated.reads_questions else {}
-    references = _digest_references(collection.references) if evaluated.reads_references else {}
-    judgements = _digest_judgements(collection.qrels)
+    questions: dict[str, str] = {}
+    references: dict[str, str] = {}
+    judgements: dict[str, str] = {}
+    if evaluated.reads_questions and (table := collection.queries) is not None:
+        questions = {query_id: _digest(text) for query_id, text in table.select("query_id", "text").iter_rows()}
+    if evaluated.reads_references and (table := collection.references) is not None:
+        columns = [column for column in tables.REFERENCES if column != "query_id" and column in table.columns]
+        rows = table.select("query_id", *columns).iter_rows()
+        references = {query_id: _digest(json.dumps(row, ensure_ascii=True)) for query_id, *row in rows}
+    if (table := collection.qrels) is not None:
+        # Polars joins the rows of each query, because there can be hundreds for each.
+        row = pl.concat_str("doc_id", pl.lit("\t"), pl.col("relevance").cast(pl.String)).str.join("\n")
+        of_query = table.sort("query_id", "doc_id").group_by("query_id").agg(row.alias("rows"))
+        judgements = {query_id: _digest(joined) for query_id, joined in of_query.iter_rows()}
     return {
         query_id: Fingerprint(questions.get(query_id), references.get(query_id), judgements.get(query_id))
         for query_id in sorted(evaluated.query_ids.unique().to_list())
     }
-
-
-def _digest_questions(queries: pl.DataFrame | None) -> dict[str, str]:
-    if queries is None:
-        return {}
-    return {query_id: _digest(text) for query_id, text in queries.select("query_id", "text").iter_rows()}
-
-
-def _digest_references(references: pl.DataFrame | None) -> dict[str, str]:
-    if references is None:
-        return {}
-    columns = [column for column in tables.REFERENCES if column != "query_id" and column in references.columns]
-    return {
-        query_id: _digest(json.dumps(row, ensure_ascii=True))
-        for query_id, *row in references.select("query_id", *columns).iter_rows()
-    }
-
-
-def _digest_judgements(qrels: pl.DataFrame | None) -> dict[str, str]:
-    """Digest the judgements. Polars joins the rows of each query, because there can be hundreds for each."""
-    if qrels is None:
-        return {}
-    row = pl.concat_str("doc_id", pl.lit("\t"), pl.col("relevance").cast(pl.String))
-    of_query = qrels.sort("query_id", "doc_id").group_by("query_id").agg(row.str.join("\n").alias("rows"))
-    return {query_id: _digest(rows) for query_id, rows in of_query.iter_rows()}
 
 
 def _digest(text: str | None) -> str:

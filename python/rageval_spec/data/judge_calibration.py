@@ -218,29 +218,14 @@ def _drop_absent(content: Any) -> Any:
 def build_schema() -> dict[str, Any]:
     """The JSON Schema of the file."""
     schema = TypeAdapter(CalibrationFile).json_schema(mode="serialization")
-    shapes = {"CalibrationFile": schema, **schema["$defs"]}
-    for name, shape in shapes.items():
-        optional = {field.name for field in dataclasses.fields(_SHAPES[name]) if _has_default(field)}
-        shape["required"] = sorted(shape["properties"].keys() - optional)
+    for shape in (schema, *schema["$defs"].values()):
+        shape["required"] = sorted(shape.get("required", ()))
         for key in shape["properties"].values():
             key.pop("title", None)
             key.pop("default", None)
     schema["properties"]["format_version"] = {"const": FORMAT_VERSION}
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Calibration of rageval-spec"}
     return schema | head
-
-
-def _has_default(field: dataclasses.Field[Any]) -> bool:
-    return field.default is not dataclasses.MISSING
-
-
-_SHAPES = {
-    shape.__name__: shape
-    for shape in (
-        *(CalibrationFile, JudgeCalibration, CalibrationLabels, ScoreMap),
-        *(CalibratedThreshold, Guaranteed, StepBounds, Figure),
-    )
-}
 
 
 if __name__ == "__main__":

@@ -488,19 +488,11 @@ class Diagnosis:
 
 def explain_cause(diagnosis: Diagnosis, cause: Cause, values: Mapping[str, float | None]) -> str:
     """The numbers that decided about one question, in a sentence; `values` has its values by metric."""
-    parts = [_quote(diagnosis.retrieval, values, _NEEDED[cause])]
-    parts += [_quote(name, values, "") for name in (diagnosis.correctness, diagnosis.faithfulness) if name is not None]
+    needed = "no" if cause in ("retrieval", "both", "lucky") else "a"
+    judged = "" if cause == "undecided" else f"{needed} relevant document is among the contexts"
+    names = [name for name in (diagnosis.correctness, diagnosis.faithfulness) if name is not None]
+    parts = [_quote(diagnosis.retrieval, values, judged), *(_quote(name, values, "") for name in names)]
     return "; ".join(part for part in parts if part)
-
-
-_NEEDED: Mapping[Cause, str] = {
-    "retrieval": "no relevant document is among the contexts",
-    "both": "no relevant document is among the contexts",
-    "lucky": "no relevant document is among the contexts",
-    "generation": "a relevant document is among the contexts",
-    "fine": "a relevant document is among the contexts",
-    "undecided": "",
-}
 
 
 def _quote(name: str, values: Mapping[str, float | None], judged: str) -> str:

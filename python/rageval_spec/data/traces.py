@@ -23,12 +23,17 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 NO_ANSWER = "the trace has no answer"
 """How the error of a trace begins that did not fail, and in which there is no text for the user."""
 StepKind = Literal["retrieval", "rerank", "tool", "model", "agent", "guardrail", "other"]
+
+
+def _list_known(part: TraceLink | Step | Feedback) -> dict[str, Any]:
+    """The attributes that are not None, by name."""
+    return {one.name: value for one in fields(part) if (value := getattr(part, one.name)) is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +56,8 @@ class TraceLink:
 
     def to_dict(self) -> dict[str, str]:
         """The link as JSON types; None is left out."""
-        own = {"tool": self.tool, "trace_id": self.trace_id, "span_id": self.span_id, "project": self.project}
-        return {**self.others, **{key: value for key, value in own.items() if value is not None}}
+        known = _list_known(self)
+        return {**known.pop("others"), **known}
 
     def dump(self) -> str:
         """The link as JSON text with sorted keys."""
@@ -87,16 +92,8 @@ class Document:
 
     def to_row(self) -> dict[str, Any]:
         """The document as a row's context: `id`, `text`, `score`, `metadata`; what is not known is left out."""
-        row: dict[str, Any] = {}
-        if self.doc_id is not None:
-            row["id"] = self.doc_id
-        if self.text is not None:
-            row["text"] = self.text
-        if self.score is not None:
-            row["score"] = self.score
-        if self.metadata:
-            row["metadata"] = dict(self.metadata)
-        return row
+        row = {"id": self.doc_id, "text": self.text, "score": self.score, "metadata": dict(self.metadata) or None}
+        return {key: value for key, value in row.items() if value is not None}
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Document:
@@ -126,16 +123,9 @@ class Step:
 
     def to_row(self) -> dict[str, Any]:
         """The step as JSON types; what is not known is left out."""
-        row = {
-            "kind": self.kind,
-            "name": self.name,
-            "input": self.input,
-            "output": self.output,
-            "documents": None if self.documents is None else [document.to_row() for document in self.documents],
-            "seconds": self.seconds,
-            "error": self.error,
-        }
-        return {key: value for key, value in row.items() if value is not None}
+        row = _list_known(self)
+        documents = {} if self.documents is None else {"documents": [one.to_row() for one in self.documents]}
+        return row | documents
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Step:
@@ -164,8 +154,7 @@ class Feedback:
 
     def to_row(self) -> dict[str, Any]:
         """The feedback as JSON types; what is not known is left out."""
-        row = {one.name: getattr(self, one.name) for one in fields(self)}
-        return {key: value for key, value in row.items() if value is not None}
+        return _list_known(self)
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Feedback:
@@ -286,7 +275,7 @@ class Trace:
             feedback=tuple(map(Feedback.from_row, row.get("feedback", ()))),
             metadata=row.get("metadata", {}),
         )
-        return trace if trace.id == row.get("id") else replace_id(trace, str(row.get("id", "")))
+        return trace if trace.id == row.get("id") else replace(trace, query_id=str(row.get("id", "")))
 
     def _contexts(self) -> dict[str, Any]:
         """The documents as contexts with what all of them have; in full beside them if that leaves something out."""
@@ -325,13 +314,6 @@ def merge_scores(prefix: str, scores: Iterable[Mapping[str, Any]]) -> dict[str, 
             said.setdefault(f"{prefix}.{one['name']}", []).append(value)
     numbers = {name: [value for value in every if isinstance(value, (int, float))] for name, every in said.items()}
     return {name: math.fsum(kept) / len(kept) if (kept := numbers[name]) else said[name][-1] for name in said}
-
-
-def replace_id(trace: Trace, query_id: str) -> Trace:
-    """The trace with another id of its question."""
-    from dataclasses import replace
-
-    return replace(trace, query_id=query_id)
 
 
 def _tuple_of(found: Sequence[str] | None) -> tuple[str, ...] | None:
