@@ -6,7 +6,7 @@ The advice on a system is a sentence with the numbers that say so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, get_args
 
@@ -19,7 +19,6 @@ from rageval_spec.data.outcomes import (
     Cause,
     CauseCount,
     Diagnosis,
-    Interval,
     Note,
 )
 from rageval_spec.libraries import pl
@@ -66,23 +65,25 @@ def diagnose(
     if choice is None or not answered:
         return Diagnosed()
 
+    node, confidence = spec.diagnosis, spec.statistics.confidence
     words = {metric.name: metric.node.use for metric in spec.metrics}
-    right = (
-        _read_words(list(answered.values()), spec.diagnosis) if words.get(choice.correctness) == "token_f1" else None
-    )
+    right = _read_words(answered.values(), node) if words.get(choice.correctness) == "token_f1" else None
     needs_judged = choice.retrieval == JUDGED_DOCUMENTS
     judged = {cell: find_judged_contexts(part.answers, part.qrels) for cell, part in answered.items() if needs_judged}
-    causes = find_causes(execution.values, choice, spec.diagnosis, judged, right)
-    counts = list(count_causes(causes, spec.statistics.confidence, designs=designs))
-    for name, rows in _split_by_slice(causes, slices):
-        counts += count_causes(rows, spec.statistics.confidence, name, designs)
-    advice = tuple(advise(causes, aggregates, words, spec.statistics.confidence))
+    causes = find_causes(execution.values, choice, node, judged, right)
+    counts = [*count_causes(causes, confidence, designs=designs)]
+    if slices is not None:
+        members = slices.select("dataset", "query_id", slice="slices").explode("slice").drop_nulls("slice")
+        joined = causes.join(members, on=["dataset", "query_id"], how="inner", maintain_order="left_right")
+        for (name,), rows in joined.group_by("slice", maintain_order=True):
+            counts += count_causes(rows.drop("slice"), confidence, str(name), designs)
+    advice = tuple(advise(causes, aggregates, words, confidence))
     of_cells = causes.partition_by("dataset", "system", as_dict=True, maintain_order=True)
     labels = {
         (str(dataset), str(system)): rows.select("query_id", "cause") for (dataset, system), rows in of_cells.items()
     }
-    lacks = choice.retrieval == NOT_MEASURED
-    return Diagnosed(_describe(spec, choice, tuple(counts), advice), labels, (_NO_RETRIEVAL,) if lacks else ())
+    found = Diagnosis(*choice, node.wrong_below, node.right_from, tuple(counts), advice)
+    return Diagnosed(found, labels, (_NO_RETRIEVAL,) if choice.retrieval == NOT_MEASURED else ())
 
 
 _NO_RETRIEVAL = Note(
@@ -92,7 +93,7 @@ _NO_RETRIEVAL = Note(
 )
 
 
-def _read_words(parts: Sequence[SampleParts], node: DiagnosisNode) -> pl.DataFrame:
+def _read_words(parts: Iterable[SampleParts], node: DiagnosisNode) -> pl.DataFrame:
     """`dataset, system, query_id, decided`: whether each answer has what its gold answers say, by their words."""
     rows: list[tuple[str, str, str, bool | None]] = []
     for part in parts:
@@ -105,22 +106,6 @@ def _read_words(parts: Sequence[SampleParts], node: DiagnosisNode) -> pl.DataFra
                 decided = decide_by_words(answer, references, text or "", node.wrong_below, node.right_from)
                 rows.append((part.dataset, part.system, query_id, decided))
     return pl.DataFrame(rows, schema={**dict.fromkeys(_KEY, pl.String), "decided": pl.Boolean}, orient="row")
-
-
-def _describe(
-    spec: Spec, choice: DecidingMetrics, counts: tuple[CauseCount, ...], advice: tuple[Advice, ...]
-) -> Diagnosis:
-    return Diagnosis(*choice, spec.diagnosis.wrong_below, spec.diagnosis.right_from, counts, advice)
-
-
-def _split_by_slice(causes: pl.DataFrame, slices: pl.DataFrame | None) -> Iterator[tuple[str, pl.DataFrame]]:
-    """The causes of each slice, in the order in which the slices first occur."""
-    if slices is None:
-        return
-    members = slices.select("dataset", "query_id", slice="slices").explode("slice").drop_nulls("slice")
-    joined = causes.join(members, on=["dataset", "query_id"], how="inner", maintain_order="left_right")
-    for (name,), rows in joined.group_by("slice", maintain_order=True):
-        yield str(name), rows.drop("slice")
 
 
 _KEY = ("dataset", "system", "query_id")
@@ -151,13 +136,18 @@ def find_causes(
     table = values.filter(pl.col("metric") == choice.correctness).select(*_KEY, right=_decide(node))
     if right is not None:
         table = table.drop("right").join(right, on=_KEY, how="left", maintain_order="left").rename({"decided": "right"})
-    found = (
-        _read_judged(judged) if choice.retrieval == JUDGED_DOCUMENTS else _read_metric(values, choice.retrieval, node)
-    )
-    faithful = _read_metric(values, choice.faithfulness, node, with_status=True)
-    table = table.join(found.rename({"decided": "found"}), on=_KEY, how="left", maintain_order="left")
-    table = table.join(faithful.rename({"decided": "faithful"}), on=_KEY, how="left", maintain_order="left")
-    cause = _name_cause_without_retrieval() if choice.retrieval == NOT_MEASURED else _name_cause()
+    found = values.filter(pl.col("metric") == choice.retrieval).select(*_KEY, found=_decide(node))
+    if choice.retrieval == JUDGED_DOCUMENTS:
+        of_cells = [
+            rows.select(dataset=pl.lit(dataset), system=pl.lit(system), query_id="query_id", found="found")
+            for (dataset, system), rows in judged.items()
+        ]
+        found = pl.concat([found.clear(), *of_cells])
+    faithful = values.filter(pl.col("metric") == (choice.faithfulness or ""))
+    table = table.join(found, on=_KEY, how="left", maintain_order="left")
+    faithful = faithful.select(*_KEY, "status", faithful=_decide(node))
+    table = table.join(faithful, on=_KEY, how="left", maintain_order="left")
+    cause = _name_cause(has_retrieval=choice.retrieval != NOT_MEASURED)
     return table.select(*_KEY, cause=cause, is_refusal=(pl.col("status") == "unscorable").fill_null(False))
 
 
@@ -167,43 +157,19 @@ def _decide(node: DiagnosisNode) -> pl.Expr:
     return pl.when(value >= node.right_from).then(True).when(value < node.wrong_below).then(False)
 
 
-def _read_metric(
-    values: pl.DataFrame, metric: str | None, node: DiagnosisNode, *, with_status: bool = False
-) -> pl.DataFrame:
-    rows = values.filter(pl.col("metric") == (metric or ""))
-    return rows.select(*_KEY, *(["status"] if with_status else []), decided=_decide(node))
-
-
-def _read_judged(judged: Mapping[tuple[str, str], pl.DataFrame]) -> pl.DataFrame:
-    empty = pl.DataFrame(schema={**dict.fromkeys(_KEY, pl.String), "decided": pl.Boolean})
-    frames = [
-        table.select(dataset=pl.lit(dataset), system=pl.lit(system), query_id="query_id", decided="found")
-        for (dataset, system), table in judged.items()
-    ]
-    return pl.concat([empty, *frames])
-
-
-def _name_cause() -> pl.Expr:
+def _name_cause(*, has_retrieval: bool) -> pl.Expr:
+    """The cause; the likeliest one where nothing measures retrieval: faithful but wrong means wrong contexts."""
     found, right, faithful = pl.col("found"), pl.col("right"), pl.col("faithful")
-    cause = (
-        pl.when(~found & ~right & ~faithful).then(pl.lit("both"))
-        .when(~found & ~right).then(pl.lit("retrieval"))
-        .when(~found & right).then(pl.lit("lucky"))
-        .when(found & (~right | ~faithful)).then(pl.lit("generation"))
-        .when(found & right).then(pl.lit("fine"))
-    )  # fmt: skip
-    return cause.otherwise(pl.lit("undecided"))
-
-
-def _name_cause_without_retrieval() -> pl.Expr:
-    """The likeliest cause where nothing measures retrieval: faithful but wrong means wrong contexts."""
-    right, faithful = pl.col("right"), pl.col("faithful")
-    cause = (
-        pl.when(~right & faithful).then(pl.lit("retrieval"))
-        .when(~right & ~faithful).then(pl.lit("generation"))
-        .when(right & faithful).then(pl.lit("fine"))
-    )  # fmt: skip
-    return cause.otherwise(pl.lit("undecided"))
+    measured = {
+        "both": ~found & ~right & ~faithful,
+        "retrieval": ~found & ~right,
+        "lucky": ~found & right,
+        "generation": found & (~right | ~faithful),
+        "fine": found & right,
+    }
+    likely = {"retrieval": ~right & faithful, "generation": ~right & ~faithful, "fine": right & faithful}
+    cases = measured if has_retrieval else likely
+    return pl.coalesce(*(pl.when(case).then(pl.lit(cause)) for cause, case in cases.items()), pl.lit("undecided"))
 
 
 def count_causes(
@@ -220,24 +186,16 @@ def count_causes(
         found = dict(rows["cause"].value_counts().iter_rows())
         for cause in CAUSES:
             if count := found.get(cause, 0):
-                design = (designs or {}).get(str(dataset))
-                interval = find_exact_interval(count, rows.height, confidence)
-                share = count / rows.height
-                if design is not None:
-                    share, interval = _weigh(rows, cause, design, confidence)
+                share, interval = count / rows.height, find_exact_interval(count, rows.height, confidence)
+                if (design := (designs or {}).get(str(dataset))) is not None:
+                    query_ids = rows["query_id"].to_list()
+                    hits = (rows["cause"] == cause).to_numpy().astype(float)
+                    share, interval = find_share(hits, lay_out(design, query_ids, query_ids), confidence)
                 yield CauseCount(str(dataset), str(system), cause, count, rows.height, share, interval, slice_name)
 
 
-def _weigh(rows: pl.DataFrame, cause: Cause, design: Design, confidence: float) -> tuple[float, Interval | None]:
-    query_ids = rows["query_id"].to_list()
-    hits = (rows["cause"] == cause).to_numpy().astype(float)
-    return find_share(hits, lay_out(design, query_ids, query_ids), confidence)
-
-
-RETRIEVAL = ("context_recall",)
-CORRECTNESS = ("answer_correctness", "completeness", "token_f1")
-FAITHFULNESS = ("faithfulness",)
-"""The words of the metrics that decide each part, the best first."""
+_CORRECTNESS = ("answer_correctness", "completeness", "token_f1")
+"""The words of the metrics that decide whether an answer is right, the best first."""
 
 
 class DecidingMetrics(NamedTuple):
@@ -256,16 +214,13 @@ def choose_metrics(
     A name in the node comes first, then the first metric of the spec with a fitting word. Without a metric that says
     what the contexts lack, judged documents do, if a dataset has judgements.
     """
-    retrieval = node.retrieval or _find(metrics, RETRIEVAL) or (JUDGED_DOCUMENTS if has_judgements else None)
-    correctness = node.correctness or _find(metrics, CORRECTNESS)
-    faithfulness = node.faithfulness or _find(metrics, FAITHFULNESS)
+    named = {metric.node.use: metric.name for metric in reversed(metrics)}
+    retrieval = node.retrieval or named.get("context_recall") or (JUDGED_DOCUMENTS if has_judgements else None)
+    correctness = node.correctness or next((named[word] for word in _CORRECTNESS if word in named), None)
+    faithfulness = node.faithfulness or named.get("faithfulness")
     if correctness is None or (retrieval is None and faithfulness is None):
         return None
     return DecidingMetrics(retrieval or NOT_MEASURED, correctness, faithfulness)
-
-
-def _find(metrics: Sequence[NamedMetric], words: Sequence[str]) -> str | None:
-    return next((metric.name for word in words for metric in metrics if metric.node.use == word), None)
 
 
 def find_judged_contexts(answers: pl.DataFrame, qrels: pl.DataFrame | None) -> pl.DataFrame:
