@@ -152,10 +152,8 @@ class ReplyCounts:
         """`readable replies to 97.5% of 40 questions at first, 2.5% after asking again (1 more call)`."""
         noun = "question" if self.questions == 1 else "questions"
         parts = [f"readable replies to {_show(self.first, self.questions)} of {self.questions:,} {noun} at first"]
-        if self.later:
-            parts.append(f"{_show(self.later, self.questions)} after asking again")
-        if self.never:
-            parts.append(f"{_show(self.never, self.questions)} never")
+        parts += [f"{_show(self.later, self.questions)} after asking again"] if self.later else []
+        parts += [f"{_show(self.never, self.questions)} never"] if self.never else []
         more = f"{self.repeats:,} more {'call' if self.repeats == 1 else 'calls'}"
         return ", ".join(parts) + (f" ({more})" if self.repeats else "")
 
@@ -237,7 +235,7 @@ def compare_models(one: str, other: str) -> Kinship | None:
     first, second = _read(one), _read(other)
     if first == second:
         return "same" if first else None
-    families = _find_family(first), _find_family(second)
+    families = [_FAMILIES.get(tokens[0]) if tokens else None for tokens in (first, second)]
     return "family" if families[0] is not None and families[0] == families[1] else None
 
 
@@ -248,7 +246,3 @@ def _read(name: str) -> tuple[str, ...]:
     for pattern in (_SIZES, _RELEASE):
         text = pattern.sub("", text)
     return tuple(token for token in _TOKEN.findall(text) if token not in _NOISE)
-
-
-def _find_family(tokens: tuple[str, ...]) -> str | None:
-    return _FAMILIES.get(tokens[0]) if tokens else None

@@ -373,19 +373,15 @@ class DocumentNumbers:
         inside = rows.with_columns(pl.col("context_ids").list.head(texts)).filter(texts > 0)
         shown = explode_contexts(inside)
         distinct = shown.select("doc_id", "text").unique(maintain_order=True)
-        numbered, new = self._number(distinct)
+        before, known = len(self._numbers), self._numbers
+        numbers = [known.setdefault(_digest(doc_id, text), len(known)) for doc_id, text in distinct.iter_rows()]
+        numbered = distinct.select(pl.Series("document", numbers, dtype=pl.Int64), "doc_id", "text")
         found = shown.join(numbered, on=["doc_id", "text"], how="left", nulls_equal=True, maintain_order="left")
         lists = found.group_by("row", maintain_order=True).agg(pl.col("document").alias(NUMBERS))
         none = pl.when(pl.col("contexts").is_not_null()).then(pl.lit([], pl.List(pl.Int64)))
         column = rows.select("row", none=none).join(lists, on="row", how="left", maintain_order="left")
+        new = numbered.filter(pl.col("document") >= before)
         return column.select(pl.coalesce(NUMBERS, "none")).to_series(), new
-
-    def _number(self, distinct: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """Different documents with their numbers, and those of them that are new."""
-        before, known = len(self._numbers), self._numbers
-        numbers = [known.setdefault(_digest(doc_id, text), len(known)) for doc_id, text in distinct.iter_rows()]
-        numbered = distinct.select(pl.Series("document", numbers, dtype=pl.Int64), "doc_id", "text")
-        return numbered, numbered.filter(pl.col("document") >= before)
 
 
 def explode_contexts(rows: pl.DataFrame) -> pl.DataFrame:

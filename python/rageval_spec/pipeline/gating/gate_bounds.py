@@ -205,12 +205,8 @@ class CellCheck:
         is_level = arithmetic.is_level(value, bound, terms=self.cell.scored)
         seen, shown = tell_apart(bound if is_level else value, bound, self.shown.number, digits)
         missed = not is_level and (value < bound) == below_is_bad
-        if is_level:
-            relation = "exactly"
-        elif missed:
-            relation = "below" if below_is_bad else "above"
-        else:
-            relation = "at least" if below_is_bad else "at most"
+        outside, inside = ("below", "at least") if below_is_bad else ("above", "at most")
+        relation = "exactly" if is_level else outside if missed else inside
         return BoundResult(miss if missed else "pass", f"{name} is {seen}", f"{relation} the {kind} {shown}", value)
 
     def _find_subject(self) -> tuple[str, float, int]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from rageval_spec.data.chat import AskedModel, ReplyCounts
-from rageval_spec.data.datasets import MOST_DOCUMENTS, DatasetOrigin, Fingerprint, Fingerprints
+from rageval_spec.data.datasets import MOST_DOCUMENTS, DatasetOrigin, Fingerprints
 from rageval_spec.data.evaluation import JudgingCost, UsedCalibration
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.tables import Collection
@@ -86,26 +86,16 @@ def digest_data(fingerprints: Fingerprints, plan: EvaluationPlan | None = None) 
 
     A part that no query has, or that was not read, is left out.
     """
-    digests = {dataset: dict(_digest_parts(queries)) for dataset, queries in fingerprints.datasets.items()}
-    for dataset, digest in _digest_corpora(plan):
-        digests.setdefault(dataset, {})["corpus"] = digest
-    return {dataset: dict(sorted(parts.items())) for dataset, parts in digests.items()}
-
-
-def _digest_parts(queries: Mapping[str, Fingerprint]) -> Iterator[tuple[str, str]]:
-    for field, part in _PARTS.items():
-        known = {query_id: digest for query_id, one in queries.items() if (digest := getattr(one, field)) is not None}
-        if known:
-            yield part, _digest_list(sorted(known.items()))
-
-
-def _digest_corpora(plan: EvaluationPlan | None) -> Iterator[tuple[str, str]]:
+    digests: dict[str, dict[str, str]] = {dataset: {} for dataset in fingerprints.datasets}
+    for dataset, queries in fingerprints.datasets.items():
+        for field, part in _PARTS.items():
+            known = {query_id: of for query_id, one in queries.items() if (of := getattr(one, field)) is not None}
+            digests[dataset] |= {part: _digest_list(sorted(known.items()))} if known else {}
     for step in () if plan is None else plan.steps:
-        if step.kind == "open":
-            files = [(file, digest) for file, digest in zip(step.inputs, step.digests, strict=True)]
-            corpus = [digest for file, digest in files if "corpus" in (*file.key, file.path.stem)]
-            if corpus:
-                yield str(step.dataset), _digest_list(corpus)
+        files = zip(step.inputs, step.digests, strict=True) if step.kind == "open" else ()
+        if corpus := [digest for file, digest in files if "corpus" in (*file.key, file.path.stem)]:
+            digests.setdefault(str(step.dataset), {})["corpus"] = _digest_list(corpus)
+    return {dataset: dict(sorted(parts.items())) for dataset, parts in digests.items()}
 
 
 def _digest_list(content: Iterable[Any]) -> str:
@@ -137,7 +127,9 @@ def find_dataset_origin(node: DatasetNode, collection: Collection) -> DatasetOri
 
     What the spec says wins over the file, and counts of rows win over what the file says about them.
     """
-    about = _list_remarks(node, collection)
+    inner = collection.about.get("metadata")
+    about = [{"version": node.version}, node.about or {}, collection.about]  # the most important remarks first
+    about += [inner] if isinstance(inner, Mapping) else []
     rows = _read_rows(collection)
     documents = {**_read_documents(_first(about, _DOCUMENTS)), **_list_sources(rows)}
     made, reviewed = _count_made(rows), _count_reviewed(rows)
@@ -154,12 +146,6 @@ def find_dataset_origin(node: DatasetNode, collection: Collection) -> DatasetOri
         documents_digest=_digest_list(sorted(documents.items())) if documents else None,
     )
     return None if found == DatasetOrigin() else replace(found, questions=count)
-
-
-def _list_remarks(node: DatasetNode, collection: Collection) -> list[Mapping[str, Any]]:
-    """The remarks by key, the most important ones first: of the spec, of the top of the file, of its `metadata`."""
-    inner = collection.about.get("metadata")
-    return [{"version": node.version}, node.about or {}, collection.about, inner if isinstance(inner, Mapping) else {}]
 
 
 def _read_rows(collection: Collection) -> list[dict[str, Any]]:
@@ -189,26 +175,23 @@ def _first(remarks: Iterable[Mapping[str, Any]], names: Iterable[str]) -> Any:
 
 def _count_made(rows: Iterable[Mapping[str, Any]]) -> str | None:
     """How the questions were made, with counts if not all were made alike; None if no row says it."""
-    counts = Counter(_as_text(_shorten(_first([row], _MADE[:3]))) for row in rows)
+    counts: Counter[str | None] = Counter()
+    for row in rows:
+        made = _first([row], _MADE[:3])
+        if isinstance(made, Mapping):
+            made = {key: value for key, value in made.items() if key not in _OF_ONE_QUESTION}
+        counts[_as_text(made)] += 1
     if len(counts) <= 1:
         return next(iter(counts), None)
     known = sorted(((how or "not known", count) for how, count in counts.items()), key=lambda one: (-one[1], one[0]))
     return " and ".join(f"{how} ({count_noun(count, 'question')})" for how, count in known)
 
 
-def _shorten(made: Any) -> Any:
-    if isinstance(made, Mapping):
-        return {key: value for key, value in made.items() if key not in _OF_ONE_QUESTION}
-    return made
-
-
 def _count_reviewed(rows: Iterable[Mapping[str, Any]]) -> int | None:
     said = [found for row in rows if (found := [row[name] for name in _REVIEWED if name in row])]
-    return sum(any(_is_true(value) for value in found) for found in said) if said else None
-
-
-def _is_true(value: Any) -> bool:
-    return str(value).strip().lower() not in _NO and value not in (None, [], {})
+    absent: tuple[Any, ...] = (None, [], {})
+    is_told = [[one not in absent and str(one).strip().lower() not in _NO for one in found] for found in said]
+    return sum(map(any, is_told)) if said else None
 
 
 def _read_reviewed(value: Any, count: int | None) -> int | None:

@@ -75,30 +75,38 @@ def summarize_values(
     )
     labelled = attach_labels(parts, answered, spec.statistics.confidence)
     metrics, values = parts.metrics, labelled.values
-    draft = replace(draft, values=_add_times(redact_values(values, spec.redact), execution.times))
+    kept = redact_values(values, spec.redact)
+    if execution.times:  # when the answers were asked that were not asked now
+        asked = pl.concat(execution.times)
+        kept = kept.join(asked, on=["dataset", "system", "query_id"], how="left", maintain_order="left")
+    draft = replace(draft, values=kept)
     first = _find_first(spec, execution)
     related = relate(draft, earlier)
     related = {name: one.take(attach_again(labelled, parts, one.evaluation)) for name, one in related.items()}
     compared = compare_systems(values, first, metrics, spec.statistics, spec.limits.threads, designs=designs)
     compared = labelled.correct_comparisons(compared, values)
     baselines = compare_baselines(spec, values, related, metrics, labelled, designs)
-    asked = share_highest({name: of.comparisons for name, of in baselines.items()})
+    requested = share_highest({name: of.comparisons for name, of in baselines.items()})
     sliced = find_slices(spec.slices, execution.evaluated)
     numbers = evaluate_slices(spec, metrics, sliced.slices, values, first, related, labelled, designs)
-    gated = [comparison for name, found in asked.items() if name not in earlier for comparison in found]
+    gated = [comparison for name, found in requested.items() if name not in earlier for comparison in found]
     aggregates = aggregate(values, metrics, spec.statistics, spec.limits.threads, designs)
     aggregates = labelled.correct_aggregates(aggregates, values)
     mixed = {(one.dataset, one.system): one.versions for one in execution.taken_over if one.versions}
     aggregates = _mark_versions(aggregates, mixed)
     memberships = find_memberships(sliced.slices) if sliced.slices else None
     diagnosed = diagnose(spec, execution, aggregates, memberships, designs)
-    traits = Traits(_split_by_dataset(memberships), diagnosed.causes)
+    members = {}
+    if memberships is not None:
+        found = memberships.partition_by("dataset", as_dict=True, include_key=False, maintain_order=True)
+        members = {str(dataset): table for (dataset,), table in found.items()}
+    traits = Traits(members, diagnosed.causes)
     overlaps = tuple(overlap for one in related.values() for overlap in one.comparability.overlaps)
     gates = check_gates(
         spec.gates,
         aggregates,
         metrics,
-        {name: (*asked.get(name, ()), *numbers.gated.get(name, ())) for name in {**asked, **numbers.gated}},
+        {name: (*requested.get(name, ()), *numbers.gated.get(name, ())) for name in {**requested, **numbers.gated}},
         overlaps,
         spec.bands,
         numbers.results,
@@ -111,7 +119,7 @@ def summarize_values(
         aggregates=aggregates,
         comparisons=adjust_table(compared.comparisons, gated),
         gates=_mark_gates(leave_undecided(spec.gates, gates, stopped), mixed),
-        baselines=tuple(chain(*asked.values())),
+        baselines=tuple(chain(*requested.values())),
         overlaps=overlaps,
         diagnosis=diagnosed.diagnosis,
         target_ranks=tuple(_count_ranks(draft.values, metrics)),
@@ -121,17 +129,16 @@ def summarize_values(
         load_base_answers=partial(_collect_base_answers, spec, related),
         load_base_values=partial(collect_base_values, values, {name: one.values for name, one in related.items()}),
     )
-    found = [note for comparisons in (compared, *baselines.values()) for note in comparisons.notes]
-    found += diagnosed.notes
+    untested = [note for comparisons in (compared, *baselines.values()) for note in comparisons.notes]
     unlike = [note for name, other in earlier.items() for note in compare_settings(evaluation, other, name)]
     changed = [note for one in related.values() for note in one.list_notes(spec)]
     coverage = [*coverage_notes(aggregates, metrics), *range_notes(aggregates, metrics)]
     coverage += [*designed.notes, *uncovered_notes(aggregates)]
     itself = [*provenance.note_graphs(parts), *provenance.note_self_judging(parts)]
-    told = dict.fromkeys(
-        [*notes, *itself, *changed, *execution.notes, *sliced.notes, *labelled.notes, *coverage, *found, *unlike]
-    )
-    return replace(evaluation, notes=tuple(redact_notes(told, spec.redact, execution.failures)))
+    told = [*notes, *itself, *changed, *execution.notes, *sliced.notes, *labelled.notes]
+    told += [*coverage, *untested, *diagnosed.notes, *unlike]
+    kept_notes = redact_notes(dict.fromkeys(told), spec.redact, execution.failures)
+    return replace(evaluation, notes=tuple(kept_notes))
 
 
 def _list_stopped(execution: Execution, aggregates: Sequence[Aggregate]) -> dict[tuple[str, str, str], str]:
@@ -220,20 +227,6 @@ def _draft(
     )
 
 
-def _add_times(values: pl.DataFrame, times: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """The values with a column that tells when their answers were asked, if any answer was not asked now."""
-    keys = ["dataset", "system", "query_id"]
-    return values.join(pl.concat(times), on=keys, how="left", maintain_order="left") if times else values
-
-
-def _split_by_dataset(memberships: pl.DataFrame | None) -> dict[str, pl.DataFrame]:
-    """`query_id, slices` of each dataset, from `dataset, query_id, slices`."""
-    if memberships is None:
-        return {}
-    parts = memberships.partition_by("dataset", as_dict=True, include_key=False, maintain_order=True)
-    return {str(dataset): table for (dataset,), table in parts.items()}
-
-
 def _stream_samples(parts: Sequence[SampleParts], traits: Traits, spec: Spec) -> Iterator[pl.DataFrame]:
     """The samples as far as the spec keeps them."""
     if spec.samples == "none":
@@ -254,12 +247,9 @@ def _find_origins(spec: Spec, execution: Execution) -> dict[str, DatasetOrigin]:
     """Where each dataset comes from, by name, as far as it says so."""
     opened = {one.collection.name: one.collection for one in execution.evaluated}
     opened |= {one.dataset: one.evaluated.collection for one in execution.rounds}
-    found = (
-        (name, provenance.find_dataset_origin(node, opened[name]))
-        for name, node in spec.datasets.items()
-        if name in opened
-    )
-    return {name: origin for name, origin in found if origin is not None}
+    names = [name for name in spec.datasets if name in opened]
+    found = {name: provenance.find_dataset_origin(spec.datasets[name], opened[name]) for name in names}
+    return {name: origin for name, origin in found.items() if origin is not None}
 
 
 def _collect_base_answers(spec: Spec, related: Mapping[str, GateBaseline]) -> pl.DataFrame:
