@@ -101,9 +101,12 @@ NUMBERS: Mapping[str, tuple[str, ...]] = {
 MILLISECONDS = ("latency_ms", "latencyMs")
 
 
-def _names(columns: Sequence[RecordColumn], name: str) -> str:
-    known = next(column.known for column in columns if column.name == name)
-    return " or ".join(f"`{word}`" for word in known)
+def _column(what: str, names: RecordColumn | Sequence[str] = (), more: str = "", *, is_later: bool = False) -> Any:
+    """A field with the name of a column. `is_later` leaves it out of what is stored if it is not set."""
+    quoted = [f"`{name}`" for name in (names.known if isinstance(names, RecordColumn) else names)]
+    first = (" or " if isinstance(names, RecordColumn) else ", ").join(quoted[:-1])
+    listed = f" Default: {' or '.join(filter(None, (first, quoted[-1])))}{more}." if quoted else ""
+    return Field(default=None, description=what + listed, exclude_if=(lambda name: name is None) if is_later else None)
 
 
 class _Mapping(BaseModel):
@@ -130,129 +133,84 @@ class _Mapping(BaseModel):
 class QueryColumns(_Mapping):
     """The names of the columns of the queries."""
 
-    query_id: str | None = Field(default=None, description=f"The query's id. Default: {_names(QUERIES, 'query_id')}.")
-    text: str | None = Field(default=None, description=f"The query's text. Default: {_names(QUERIES, 'text')}.")
+    query_id: str | None = _column("The query's id.", QUERIES[0])
+    text: str | None = _column("The query's text.", QUERIES[1])
 
 
 class CorpusColumns(_Mapping):
     """The names of the columns of the documents."""
 
-    doc_id: str | None = Field(default=None, description=f"The document's id. Default: {_names(CORPUS, 'doc_id')}.")
-    title: str | None = Field(default=None, description="The document's title, optional. Default: `title`.")
-    text: str | None = Field(default=None, description=f"The document's text. Default: {_names(CORPUS, 'text')}.")
+    doc_id: str | None = _column("The document's id.", CORPUS[0])
+    title: str | None = _column("The document's title, optional.", CORPUS[1])
+    text: str | None = _column("The document's text.", CORPUS[2])
 
 
 class QrelsColumns(_Mapping):
     """The names of the columns of the relevance judgements."""
 
-    query_id: str | None = Field(default=None, description=f"The query's id. Default: {_names(QRELS, 'query_id')}.")
-    doc_id: str | None = Field(default=None, description=f"The document's id. Default: {_names(QRELS, 'doc_id')}.")
-    relevance: str | None = Field(
-        default=None, description=f"The relevance, an integer. Default: {_names(QRELS, 'relevance')}."
-    )
+    query_id: str | None = _column("The query's id.", QRELS[0])
+    doc_id: str | None = _column("The document's id.", QRELS[1])
+    relevance: str | None = _column("The relevance, an integer.", QRELS[2])
 
 
 class RunColumns(_Mapping):
     """The names of the columns of a run."""
 
-    query_id: str | None = Field(default=None, description=f"The query's id. Default: {_names(RUN, 'query_id')}.")
-    doc_id: str | None = Field(default=None, description=f"The document's id. Default: {_names(RUN, 'doc_id')}.")
-    score: str | None = Field(default=None, description="The document's score. Default: `score`.")
+    query_id: str | None = _column("The query's id.", RUN[0])
+    doc_id: str | None = _column("The document's id.", RUN[1])
+    score: str | None = _column("The document's score.", RUN[2])
 
 
 class QuestionColumns(QueryColumns):
     """The names of the columns of the questions."""
 
-    query_id: str | None = Field(
-        default=None, description="The query's id. Default: `query_id`, `_id`, `id`, `question_id` or `qid`."
+    query_id: str | None = _column("The query's id.", QUESTION_IDS)
+    text: str | None = _column("The query's text.", QUESTIONS)
+    reference: str | None = _column(
+        "The gold answer, or a list of alternatives.", REFERENCES, ", and `answer` unless it is a system's"
     )
-    text: str | None = Field(
-        default=None,
-        description="The query's text. Default: `query`, `question`, `text`, `user_input`, `input` or `prompt`.",
+    reference_contexts: str | None = _column(
+        "The texts that contain the gold answer.", REFERENCE_CONTEXTS, ", and `context` unless a system retrieved it"
     )
-    reference: str | None = Field(
-        default=None,
-        description=(
-            "The gold answer, or a list of alternatives. Default: `reference`, `ground_truth`, `ground_truths`, "
-            "`expected_output`, `expectedOutput`, `reference_answer`, `answers`, `expected_answer`, "
-            "`ground_truth_answer` or `expected_response`, and `answer` unless it is a system's."
-        ),
-    )
-    reference_contexts: str | None = Field(
-        default=None,
-        description=(
-            "The texts that contain the gold answer. Default: `reference_contexts` or `ground_truth_contexts`, and "
-            "`context` unless a system retrieved it."
-        ),
-    )
-    answerable: str | None = Field(
-        default=None,
-        description="Whether the documents contain an answer: true or false. Default: `answerable` or `is_answerable`.",
-    )
-    unanswerable: str | None = Field(
-        default=None, description="The opposite of `answerable`. Default: `unanswerable` or `is_impossible`."
-    )
-    group: str | None = Field(
-        default=None, description="The group of variants of one question under different conditions. Default: `group`."
-    )
-    condition: str | None = Field(
-        default=None, description="The condition of a question within its group: clean, noisy. Default: `condition`."
-    )
+    answerable: str | None = _column("Whether the documents contain an answer: true or false.", ANSWERABLE)
+    unanswerable: str | None = _column("The opposite of `answerable`.", UNANSWERABLE)
+    group: str | None = _column("The group of variants of one question under different conditions.", ("group",))
+    condition: str | None = _column("The condition of a question within its group: clean, noisy.", ("condition",))
 
 
 class AnswerColumns(RunColumns):
     """The names of the columns of a run or of answers."""
 
-    question: str | None = Field(
-        default=None,
-        description="The question, for answers without ids. Default: `question`, `query`, `user_input`, `input`...",
+    question: str | None = _column(
+        "The question, for answers without ids. Default: `question`, `query`, `user_input`, `input`..."
     )
-    answer: str | None = Field(
-        default=None,
-        description="The answer. Default: `answer`, `response`, `actual_output`, `actualOutput`, `output`...",
+    answer: str | None = _column(
+        "The answer. Default: `answer`, `response`, `actual_output`, `actualOutput`, `output`..."
     )
-    contexts: str | None = Field(
-        default=None,
-        description=(
-            "The texts that it is based on: a list of texts, or of objects with `text`, `page_content` or `content`. "
-            "Default: `contexts`, `retrieved_contexts`, `retrieval_context`, `retrievalContext` or `context`."
-        ),
+    contexts: str | None = _column(
+        "The texts that it is based on: a list of texts, or of objects with `text`, `page_content` or `content`.",
+        (*CONTEXTS, "context"),
     )
-    context_ids: str | None = Field(
-        default=None,
-        description="The ids of the contexts' documents. Default: `context_ids` or `retrieved_context_ids`.",
+    context_ids: str | None = _column("The ids of the contexts' documents.", CONTEXT_IDS)
+    scores: str | None = _column(
+        "The retriever's scores of the contexts: a list of numbers, null for a context without one.",
+        SCORES,
+        is_later=True,
     )
-    scores: str | None = Field(
-        default=None,
-        exclude_if=lambda name: name is None,
-        description="The retriever's scores of the contexts: a list of numbers, null for a context without one. "
-        "Default: `context_scores`, `retrieved_context_scores`, `retrieval_scores` or `scores`.",
+    seconds: str | None = _column("How long it took, in seconds.", (*NUMBERS["seconds"], MILLISECONDS[0]))
+    input_tokens: str | None = _column("Input tokens.", NUMBERS["input_tokens"])
+    output_tokens: str | None = _column("Output tokens.", NUMBERS["output_tokens"])
+    cost: str | None = _column("The cost in US dollars.", NUMBERS["cost"])
+    cache_read_tokens: str | None = _column("Input tokens from the provider's cache.", NUMBERS["cache_read_tokens"])
+    cache_write_tokens: str | None = _column(
+        "Input tokens written to the provider's cache.", NUMBERS["cache_write_tokens"]
     )
-    seconds: str | None = Field(
-        default=None, description="How long it took, in seconds. Default: `seconds`, `latency` or `latency_ms`."
+    steps: str | None = _column(
+        "What an agent did: calls of tools, what they gave, documents that they retrieved. Default: `steps`, "
+        "`intermediate_steps`, `tools_called`, `tool_calls`, `trajectory`, or the calls in `messages`.",
+        is_later=True,
     )
-    input_tokens: str | None = Field(
-        default=None, description="Input tokens. Default: `input_tokens` or `prompt_tokens`."
-    )
-    output_tokens: str | None = Field(
-        default=None, description="Output tokens. Default: `output_tokens` or `completion_tokens`."
-    )
-    cost: str | None = Field(default=None, description="The cost in US dollars. Default: `cost`.")
-    cache_read_tokens: str | None = Field(
-        default=None,
-        description="Input tokens from the provider's cache. Default: `cache_read_tokens` or `cached_tokens`.",
-    )
-    cache_write_tokens: str | None = Field(
-        default=None,
-        description="Input tokens written to the provider's cache. Default: `cache_write_tokens`.",
-    )
-    steps: str | None = Field(
-        default=None,
-        exclude_if=lambda name: name is None,
-        description="What an agent did: calls of tools, what they gave, documents that they retrieved. Default: "
-        "`steps`, `intermediate_steps`, `tools_called`, `tool_calls`, `trajectory`, or the calls in `messages`.",
-    )
-    error: str | None = Field(default=None, description="Why there is no answer. Default: `error`.")
+    error: str | None = _column("Why there is no answer.", ("error",))
 
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import click
 
@@ -23,10 +23,7 @@ if TYPE_CHECKING:
     from rageval_spec.commands.init.first_spec import Findings
 
 
-Tool = Literal["ragas", "deepeval", "promptfoo", "beir"]
-TOOLS: tuple[Tool, ...] = ("ragas", "deepeval", "promptfoo", "beir")
-
-
+TOOLS = ("ragas", "deepeval", "promptfoo", "beir")
 _file = click.Path(path_type=Path, exists=True)
 
 
@@ -72,8 +69,6 @@ def init(
     rageval-spec init --answers answers.jsonl --golden golden.xlsx --column text=Frage evaluation
     rageval-spec init --from ragas testset.jsonl
     """
-    from rageval_spec.spec.json_schema import render_schema
-
     file, folder = _split_paths(paths)
     if file is not None and (answers is not None or source is not None):
         raise click.UsageError(f"'{file}' is a file; give it, --answers or --from, and a folder for the spec")
@@ -83,21 +78,15 @@ def init(
         raise click.UsageError("--answers and --from exclude each other; give one of them")
     if answers is None and golden is not None:
         raise click.UsageError("--golden belongs to --answers; for questions alone, use --from")
-    if file is None and answers is None and source is None:
+    tool, path = source or (None, file or answers)
+    if path is None:
         if columns:
             raise click.UsageError("--column belongs to FILE, --answers or --from")
-        path = write_sample(folder, render_schema(), force=force)
+        path = _write_sample(folder, force=force)
         told = f"wrote {path} and {path.with_name(ANSWERS)}, their schema and sample data"
         console.show(f"{told}; now try: {PROGRAM} run {path}\n")
         return PASSED
-    schema = render_schema()
-    if file is not None:
-        written = write_for_file(file, url, folder, columns, schema, force=force)
-    elif source is not None:
-        written = write_for_tool(source[0], source[1], folder, columns, schema, force=force)  # type: ignore[arg-type]
-    else:
-        assert answers is not None, "one of them is given"
-        written = write_for_answers(answers, golden, folder, columns, schema, force=force)
+    written = _write_for_files(tool, path, golden, url, folder, columns, is_answered=answers is not None, force=force)
     spec, *others = map(str, written)
     console.show(f"wrote {spec} and {' and '.join(others)}; now try: {PROGRAM} run {spec}\n")
     return PASSED
@@ -121,18 +110,20 @@ DATA = "data"
 SCHEMA = "spec.schema.json"
 
 
-def write_sample(folder: Path, schema: str, *, force: bool = False) -> Path:
+def _write_sample(folder: Path, *, force: bool) -> Path:
     """Write both specs, their data and the JSON Schema for editors. Returns the path of the first spec.
 
     Raises UsageError: one of the files exists and `force` is false, or the folder cannot be written.
     """
+    from rageval_spec.spec.json_schema import render_schema
+
     samples = Path(__file__).parent / "samples"
     with _writing(folder, (SPEC, ANSWERS, DATA, SCHEMA), force=force):
         for sample, spec in (("retrieval", SPEC), ("answers", ANSWERS)):
             source = samples / sample
             shutil.copytree(source, folder / DATA, ignore=shutil.ignore_patterns(SPEC), dirs_exist_ok=True)
             shutil.copyfile(source / SPEC, folder / spec)
-        (folder / SCHEMA).write_text(schema, encoding="utf-8")
+        (folder / SCHEMA).write_text(render_schema(), encoding="utf-8")
     return folder / SPEC
 
 
@@ -160,36 +151,37 @@ def answer(question: str) -> dict[str, object]:
 '''
 
 
-def write_for_answers(
-    answers: Path, golden: Path | None, folder: Path, columns: Sequence[str], schema: str, *, force: bool = False
+def _write_for_files(
+    tool: str | None,
+    path: Path,
+    golden: Path | None,
+    url: str | None,
+    folder: Path,
+    columns: Sequence[str],
+    *,
+    is_answered: bool,
+    force: bool,
 ) -> list[Path]:
-    """Write a spec for a file of answers; `golden` has the questions if the file does not. Returns what was written.
+    """Write a spec for a file, or the files of a tool, and return what was written.
 
-    Raises UsageError: a file cannot be read, or has no answers, or the spec exists and `force` is false.
+    `golden` has the questions if the file does not. The answers are those of the service at `url`, or those in the
+    file, which must have some if it `is_answered`, or else of a Python function to fill in.
+
+    Raises UsageError: a file cannot be read, or has no answers, the URL is wrong, or the spec exists without `force`.
     """
     from rageval_spec.commands.init.first_spec import inspect_files
 
-    named = _parse_columns(columns)
-    findings = inspect_files(golden or answers, answers, folder, named, are_answers=golden is None)
-    if findings.system is None:
+    if tool == "beir" and not path.is_dir():
+        raise UsageError(f"{path} is not a folder; a BEIR dataset is one with corpus.jsonl, queries.jsonl and qrels/")
+    if tool not in ("beir", None) and path.is_dir():
+        path = _find_config(tool, path)
+    answers = None if tool == "beir" or url is not None else path
+    are_answers = is_answered and golden is None
+    findings = inspect_files(golden or path, answers, folder, _parse_columns(columns), url, are_answers=are_answers)
+    if is_answered and findings.system is None:
         advice = "name the column with --column answer=NAME, or write a spec for the questions alone with --from"
-        raise UsageError(f"{answers} has no answers of a system; {advice}")
-    return _write(findings, answers, folder, None, schema, force=force)
-
-
-def write_for_file(
-    file: Path, url: str | None, folder: Path, columns: Sequence[str], schema: str, *, force: bool = False
-) -> list[Path]:
-    """Write a spec for a file of questions and the service that answers them. Returns what was written.
-
-    Without a service, the answers are those in the file, or else of a Python function to fill in.
-
-    Raises UsageError: the file cannot be read, the URL is wrong, or the spec exists and `force` is false.
-    """
-    from rageval_spec.commands.init.first_spec import inspect_files
-
-    findings = inspect_files(file, file if url is None else None, folder, _parse_columns(columns), url)
-    written = _write(findings, file, folder, None, schema, force=force)
+        raise UsageError(f"{path} has no answers of a system; {advice}")
+    written = _write(findings, path, folder, tool, force=force)
     if url is not None and findings.unused:
         console.show(f"{_describe_unused(findings)}\n")
     return written
@@ -206,24 +198,7 @@ def _describe_unused(findings: Findings) -> str:
     return f"{said}; if '{gold}' has the gold answers, add --column {shlex.quote(f'reference={gold}')}"
 
 
-def write_for_tool(
-    tool: Tool, path: Path, folder: Path, columns: Sequence[str], schema: str, *, force: bool = False
-) -> list[Path]:
-    """Write a spec for the files of another tool. Returns what was written.
-
-    Raises UsageError: they cannot be read, or the spec exists and `force` is false.
-    """
-    from rageval_spec.commands.init.first_spec import inspect_files
-
-    if tool == "beir" and not path.is_dir():
-        raise UsageError(f"{path} is not a folder; a BEIR dataset is one with corpus.jsonl, queries.jsonl and qrels/")
-    if tool != "beir" and path.is_dir():
-        path = _find_config(tool, path)
-    findings = inspect_files(path, None if tool == "beir" else path, folder, _parse_columns(columns))
-    return _write(findings, path, folder, tool, schema, force=force)
-
-
-def _find_config(tool: Tool, folder: Path) -> Path:
+def _find_config(tool: str | None, folder: Path) -> Path:
     found = next((folder / name for name in _PROMPTFOO if (folder / name).is_file()), None)
     if tool != "promptfoo" or found is None:
         raise UsageError(f"{folder} is a folder; name the file with the questions")
@@ -245,18 +220,17 @@ def _parse_columns(columns: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _write(
-    findings: Findings, source: Path, folder: Path, tool: Tool | None, schema: str, *, force: bool
-) -> list[Path]:
+def _write(findings: Findings, source: Path, folder: Path, tool: str | None, *, force: bool) -> list[Path]:
     """Write the spec, its schema, and a function to fill in if nothing answers the questions."""
     from rageval_spec.commands.init.first_spec import PLACEHOLDER, is_retrieval, write_text
     from rageval_spec.spec import load
+    from rageval_spec.spec.json_schema import render_schema
 
     texts = {SPEC: write_text(findings, source.resolve().name.partition(".")[0] or "evaluation", SPEC, tool)}
     if findings.system is None and not is_retrieval(findings):
         texts[PLACEHOLDER] = _FUNCTION
     with _writing(folder, [*texts], force=force):
-        for name, text in {**texts, SCHEMA: schema}.items():
+        for name, text in {**texts, SCHEMA: render_schema()}.items():
             (folder / name).write_text(text, encoding="utf-8")
     load(folder / SPEC)
     return [folder / name for name in (*texts, SCHEMA)]
