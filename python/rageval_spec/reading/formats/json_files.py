@@ -168,20 +168,25 @@ def gather_columns(rows: Iterable[tuple[str, Mapping[str, Any]]], keys: Mapping[
     return pl.DataFrame(values, schema=dict.fromkeys(values, pl.String))
 
 
-def _json_object(place: str, text: str) -> dict[str, Any]:
+def _load(path: Path, text: str, line: int | None = None) -> Any:
+    """The JSON of a file, or of one of its lines. Raises DataError: it is not JSON, with `file:line:column`."""
     try:
-        value = json.loads(text, parse_constant=refuse_constant, object_pairs_hook=refuse_twice)
-    except json.JSONDecodeError as error:
-        raise DataError(f"{place}:{error.colno}: not JSON: {error.msg}") from error
-    except RecursionError as error:
-        raise DataError(f"{place}: the JSON has too many lists and objects inside one another") from error
-    except RepeatedKeyError as error:
-        raise DataError(f"{place}: {error}") from error
-    except ValueError as error:
-        raise DataError(f"{place}: not JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise DataError(f"{place}: each line must be a JSON object in braces, not {text.strip()[:60]}")
-    return value
+        return json.loads(text, parse_constant=refuse_constant, object_pairs_hook=refuse_twice)
+    except (ValueError, RecursionError) as error:
+        if line is None and getattr(error, "msg", "") == "Extra data" and text.lstrip().startswith("{"):
+            raise NotOneDocumentError(f"{path}: one JSON object per line") from error
+        raise DataError(f"{path}{_explain(text, line, error)}") from error
+
+
+def _explain(text: str, line: int | None, error: ValueError | RecursionError) -> str:
+    """Where in a file, or in one of its lines, the text is not JSON, and why."""
+    if isinstance(error, json.JSONDecodeError):
+        return f":{line or error.lineno}:{error.colno}: not JSON: {error.msg}"
+    if isinstance(error, RecursionError):
+        return f"{f':{line}' if line else ''}: the JSON has too many lists and objects inside one another"
+    if isinstance(error, RepeatedKeyError):
+        return f":{line or _line_of_key(text, error.key)}: {error}"
+    return f":{line or _line_of_constant(text)}: not JSON: {error}"
 
 
 def _line_of_object(path: Path, row: int) -> int:
@@ -195,7 +200,11 @@ def _line_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             if is_first:
                 refuse_line(path, number, text)
             is_first = False
-            yield number, _json_object(f"{path}:{number}", text)
+            value = _load(path, text, number)
+            if not isinstance(value, dict):
+                shown = text.strip()[:60]
+                raise DataError(f"{path}:{number}: each line must be a JSON object in braces, not {shown}")
+            yield number, value
 
 
 def _listed_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -221,20 +230,8 @@ def read_document(path: Path) -> row_shapes.PlacedDocument:
         DataError: it is not JSON, or has no rows; with `file:line:column`.
     """
     text = "\n".join(line for _, line in text_lines(path, longest=None))
-    try:
-        whole = json.loads(text, parse_constant=refuse_constant, object_pairs_hook=refuse_twice)
-    except json.JSONDecodeError as error:
-        if error.msg == "Extra data" and text.lstrip().startswith("{"):
-            raise NotOneDocumentError(f"{path}: one JSON object per line") from error
-        raise DataError(f"{path}:{error.lineno}:{error.colno}: not JSON: {error.msg}") from error
-    except RecursionError as error:
-        raise DataError(f"{path}: the JSON has too many lists and objects inside one another") from error
-    except RepeatedKeyError as error:
-        raise DataError(f"{path}:{_line_of_key(text, error.key)}: {error}") from error
-    except ValueError as error:
-        raise DataError(f"{path}:{_line_of_constant(text)}: not JSON: {error}") from error
     return row_shapes.place_rows(
-        path, whole, "JSON objects", lambda shape, _: _list_lines(text, _list_offsets(text, shape))
+        path, _load(path, text), "JSON objects", lambda shape, _: _list_lines(text, _list_offsets(text, shape))
     )
 
 
@@ -277,6 +274,7 @@ def _line_of_constant(text: str) -> int:
     return 1 if found is None else text.count("\n", 0, found.start()) + 1
 
 
+_SPACE = re.compile(r"[ \t\r\n]*")
 _CONSTANT = re.compile(r'"(?:[^"\\]|\\.)*"|(?P<constant>NaN|-?Infinity)')
 _TOKENS = re.compile(r'(?P<string>"(?:[^"\\]|\\.)*")(?P<colon>\s*:)?|[{}\[\]]')
 
@@ -300,45 +298,26 @@ def _list_offsets(text: str, shape: row_shapes.RowShape) -> Iterator[int]:
     inner = {"columns": (shape.column,), "split": ("data",)}.get(shape.kind, ())
     for key in (*shape.path, *inner):
         at = _find_member(text, at, key)
-    if shape.kind == "single":
-        yield at
-    elif text[at] == "[":
-        yield from (offset for offset, _ in _items(text, at))
-    else:
-        yield from (offset for _, offset, _ in _members(text, at))
+    yield from [at] if shape.kind == "single" else (offset for _, offset in _entries(text, at))
 
 
 def _find_member(text: str, start: int, wanted: str) -> int:
     """The offset of the value of a key. Of a key that is repeated, JSON keeps the last."""
-    return [offset for key, offset, _ in _members(text, start) if key == wanted][-1]
+    return [offset for key, offset in _entries(text, start) if key == wanted][-1]
 
 
-def _members(text: str, start: int) -> Iterator[tuple[str, int, Any]]:
-    """Key, offset of the value, and value of an object in valid JSON."""
-    decoder, at = json.JSONDecoder(), _skip_space(text, start + 1)
-    while text[at] != "}":
-        key, at = decoder.raw_decode(text, at)
-        offset = _skip_space(text, _skip_space(text, at) + 1)
-        value, at = decoder.raw_decode(text, offset)
-        yield key, offset, value
-        at = _skip_comma(text, at)
-
-
-def _items(text: str, start: int) -> Iterator[tuple[int, Any]]:
-    """Offset and value of each item of a list in valid JSON."""
-    decoder, at = json.JSONDecoder(), _skip_space(text, start + 1)
-    while text[at] != "]":
-        value, end = decoder.raw_decode(text, at)
-        yield at, value
-        at = _skip_comma(text, end)
-
-
-def _skip_comma(text: str, at: int) -> int:
-    at = _skip_space(text, at)
-    return _skip_space(text, at + 1) if text[at] == "," else at
+def _entries(text: str, start: int) -> Iterator[tuple[str | None, int]]:
+    """The key, None in a list, and the offset of each value of an object or a list in valid JSON."""
+    decoder, is_object, key = json.JSONDecoder(), text[start] == "{", None
+    at = _skip_space(text, start + 1)
+    while text[at] not in "}]":
+        if is_object:
+            key, at = decoder.raw_decode(text, at)
+            at = _skip_space(text, _skip_space(text, at) + 1)
+        yield key, at
+        at = _skip_space(text, decoder.raw_decode(text, at)[1])
+        at = _skip_space(text, at + 1) if text[at] == "," else at
 
 
 def _skip_space(text: str, at: int) -> int:
-    while at < len(text) and text[at] in " \t\r\n":
-        at += 1
-    return at
+    return _SPACE.match(text, at).end()  # type: ignore[union-attr]
