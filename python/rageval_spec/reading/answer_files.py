@@ -292,9 +292,7 @@ _LONGEST_SHOWN = 80
 class Matched:
     """Answers by the query that they belong to, and how many belong to no query.
 
-    Attributes:
-        differing: how many have a question that differs from the query with the same id.
-        remark: how these differ, and which of the two is used; empty if none differ.
+    `differing` have a question that differs from the query with the same id; the `remark` says how, and which is used.
     """
 
     rows: list[tuple[str, answers_and_steps.AnswerRow]]

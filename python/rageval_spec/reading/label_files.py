@@ -84,28 +84,17 @@ def read_label_file(
     separator: str | None = None,
     setting: str = "--column {part}={name}",
 ) -> list[Label]:
-    """The labels of one file, in its order.
+    """The labels of one file, in its order; a JSON file may be an export of Label Studio, or what a review page saved.
 
-    Args:
-        path: the file.
-        columns: the file's column for a part of a label, where it is not among `LABEL_COLUMNS`.
-        form: the file's format; by default what its name says. A JSON file may be an export of Label Studio, or
-            what a review page saved.
-        sheet: the sheet of a workbook; by default the first.
-        separator: what separates the fields of a CSV file; by default a comma, or a tab if the name ends in `.tsv`.
-        setting: how a message shows a column to be named; it has the fields `part` and `name`.
-
-    Raises:
-        DataError: the file cannot be read or has no labels; a column is missing.
+    `columns` names the file's column for a part of a label, where it is not among `LABEL_COLUMNS`; `setting`, with the
+    fields `part` and `name`, is how a message shows such a column. Raises DataError: the file cannot be read or has no
+    labels; a column is missing.
     """
     return make_labels(_read_rows(path, form, sheet, separator), path, columns, setting)
 
 
 def make_labels(rows: Rows, path: Path, columns: Mapping[str, str] | None, setting: str) -> list[Label]:
-    """The labels of rows with their places; `path` names all of them in messages.
-
-    Raises DataError: no row has a value; a column is missing.
-    """
+    """The labels of rows with their places. Raises DataError: no row has a value; a column is missing."""
     names = _find_label_columns(path, [*dict.fromkeys(name for _, row in rows for name in row)], columns or {}, setting)
     values = ((row, place, _read_value(row.get(names["value"]), place)) for place, row in rows)
     labels = [_make(row, names, value, place) for row, place, value in values if value is not None]
@@ -233,10 +222,7 @@ def _read_value(found: object, place: str) -> float | str | None:
 
 
 def refuse_duplicates(labels: Sequence[Label]) -> None:
-    """Make sure that each person judged each item once on each criterion, and that it was adjudicated at most once.
-
-    Raises DataError: a label is there twice; the message has both places.
-    """
+    """Raise DataError for an item that a person judged twice on a criterion, or that was adjudicated twice."""
     first: dict[tuple[object, ...], Label] = {}
     for label in labels:
         who = None if label.adjudicated else label.annotator
@@ -261,12 +247,11 @@ def is_task(row: Mapping[str, Any]) -> bool:
 
 
 def flatten_tasks(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield a place and a row for each value that a person gave.
+    """Yield a place and a row for each value that a person gave: the task's `data`, and the parts of a label.
 
-    A row has what the task's `data` has, and `value`, `metric`, `annotator`, `time`, `comment` and `adjudicated`. The
-    criterion is the task's own (`metric`) if an annotation has one value, else the `name` of the control. Text boxes
-    are the comment on all values of their annotation. An annotation that is marked as ground truth is adjudicated.
-    Skipped tasks, drafts and predictions are left out.
+    The criterion is the task's own (`metric`) if an annotation has one value, else the `name` of the control. Text
+    boxes are the comment on all values of their annotation. An annotation that is marked as ground truth is
+    adjudicated. Skipped tasks, drafts and predictions are left out.
 
     Raises DataError: an object is not a task, a result is of a type that holds no label, or several choices were made.
     """

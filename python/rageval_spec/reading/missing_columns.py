@@ -89,10 +89,7 @@ def find_absent(
 
 
 def refuse_absent(path: Path, names: Mapping[str, str | None], present: Collection[str], key: str, told: str) -> None:
-    """Refuse all names in a `columns:` block that no row has; `told` is added to the message.
-
-    Raises DataError: no row has one of the names.
-    """
+    """Raise DataError for names in a `columns:` block that no row has; `told` is added to the message."""
     absent = {part: name for part, name in names.items() if name is not None and name not in present}
     if absent:
         wrong = ", ".join(f"'{key}.{part}'" for part in absent)
@@ -186,10 +183,7 @@ def guess_question(rows: Sequence[Mapping[str, object]], present: Sequence[str])
 
 
 def explain_rivals(rivals: Sequence[str], part: str, setting: str = "columns") -> tuple[str, str]:
-    """Why a file with rivals of `answer` is refused, and what to write.
-
-    `part` is what is read from the file: the `reference` of a dataset, or the `answer` of a system.
-    """
+    """Why a file with rivals of `answer`, for a dataset's `reference` or a system's `answer`, is refused; a remedy."""
     if rivals[0] in REFERENCES:
         ways = [write_mapping(setting.split("."), {part: name}) for name in rivals]
         listed = " or ".join(map(repr, rivals))

@@ -58,16 +58,11 @@ _OBJECTS = frozenset({"relevant"})
 
 
 class RowFile:
-    """A file with a row for each question or answer.
+    """A file with a row for each question or answer, by default in the format that its name says.
 
-    Args:
-        path: the file.
-        form: its format; by default what its name says.
-        separator: what separates the fields of CSV.
-        sheet: the sheet of a workbook.
-        layout: the word of the tool whose layout the file has, `none`, or `auto` to recognise it by its columns.
-        opens_files: whether values that are in other files (promptfoo's `file://`) are read from there.
-        is_typed: whether the columns of Parquet must have the types of their parts; otherwise each value must fit.
+    `layout` is the word of the tool whose layout the file has, `none`, or `auto` to recognise it by its columns.
+    `opens_files`: values that are in other files (promptfoo's `file://`) are read from there. `is_typed`: the columns
+    of Parquet must have the types of their parts; otherwise each value must fit.
     """
 
     def __init__(
@@ -86,10 +81,7 @@ class RowFile:
         self.separator, self.sheet, self.layout = separator, sheet, layout
 
     def read(self) -> Iterator[Row]:
-        """The place and the values of each row, as they are in the file.
-
-        Raises DataError: the file has no rows, or rows that cannot be read.
-        """
+        """The place and the values of each row, as in the file. Raises DataError: no rows, or unreadable ones."""
         if not self._names_files:
             return self._read_plainly()
         return ((place, rows.open_named_texts(place, _folder_of(place), row)) for place, row in self._read_plainly())
@@ -199,10 +191,7 @@ class RowFile:
         return list(dict.fromkeys(name for _, row in self.rows(columns) for name in row))
 
     def unfold_names(self, columns: BaseModel) -> list[str]:
-        """The names of the columns of the first rows, with those that the layout and the paths in `columns` add.
-
-        Raises DataError: the first rows cannot be read.
-        """
+        """The names of the columns of the first rows, as `rows` gives them. Raises DataError: these cannot be read."""
         unfolding = self.unfolding(columns)
         if self.form in ("csv", "parquet") and unfolding.is_empty:
             return self._read_header()
@@ -400,14 +389,10 @@ _TAKEN = frozenset({*QUESTION_IDS, *QUESTIONS, *REFERENCES, *ANSWERS, *CONTEXTS,
 
 @dataclass(frozen=True)
 class Unfolding:
-    """How the rows of a file become rows of columns.
+    """How the rows of a file become rows of columns: by a tool's layout, and the JSONPaths that are columns.
 
-    Attributes:
-        layout: the layout of the tool that wrote the file, if any.
-        paths: the JSONPaths that are columns.
-        kept: the names that the spec uses, which therefore stay as they are.
-        folds: whether names such as `Ground Truth` stand for `ground_truth`.
-        aliases: the known names that columns in other spellings get beside their own.
+    Names that are `kept`, because the spec uses them, stay as they are. `folds`: names such as `Ground Truth` stand for
+    `ground_truth`. `aliases` are the known names that columns in other spellings get beside their own.
     """
 
     layout: ToolLayout | None = None
@@ -428,10 +413,7 @@ class Unfolding:
         )
 
     def apply(self, place: str, row: Mapping[str, Any]) -> dict[str, Any]:
-        """The row with its further columns; its own come first.
-
-        Raises DataError: a path with `[*]` has items without what follows; a value is in another file.
-        """
+        """The row with its further columns; its own come first. Raises DataError: one that a path names is unclear."""
         found = fold_names(row, self.kept) if self.folds else {**row, **find_aliases(row, self.aliases, self.kept)}
         if self.layout is not None:
             self._apply_layout(place, self.layout, found)
@@ -464,10 +446,7 @@ def split_joined(value: Any) -> Any:
 
 
 def find_value(place: str, path: JsonPath, row: Mapping[str, Any]) -> Any:
-    """The value at a path, or `ABSENT`.
-
-    Raises DataError: the path has `[*]`, and only some of the items have what follows.
-    """
+    """The value at a path, or `ABSENT`. Raises DataError: only some of the items have what follows `[*]`."""
     try:
         return path.find(row)
     except PathError as error:

@@ -107,10 +107,7 @@ def find_other_files(path: Path, names: Sequence[str]) -> list[Path]:
 
 
 def find_below(place: str, folder: Path, name: str) -> Path:
-    """The file of this name in a folder or below it; `place` begins messages.
-
-    Raises DataError: there is none, or it lies elsewhere.
-    """
+    """The file of this name in a folder or below it, or DataError, whose message `place` begins."""
     path = folder / name.removeprefix(FILE)
     if not path.resolve().is_relative_to(folder.resolve()):
         raise DataError(f"{place}: {name} is not in {folder} or below it; copy the file there")
@@ -127,10 +124,7 @@ def list_named_texts(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def open_named_texts(place: str, folder: Path, row: Mapping[str, Any]) -> dict[str, Any]:
-    """The row of a test with the texts of the files that its variables name.
-
-    Raises DataError: a file cannot be read, or is no text.
-    """
+    """The row of a test with the texts of the files that its variables name. Raises DataError: one cannot be read."""
     texts: dict[str, str] = {}
     for name, value in list_named_texts(row):
         if Path(value).suffix.lower() not in _OF_TEXTS:
@@ -225,11 +219,7 @@ def parse_printed(text: str) -> Any:
     """Parse a printed list or object.
 
     numpy omits the commas, and Python would join the items into one long text. Within others, its arrays are calls of
-    `array`; they are lists here.
-
-    Raises:
-        ValueError: it is neither; it was cut for printing (`...`).
-        SyntaxError: it is neither.
+    `array`; they are lists here. Raises ValueError or SyntaxError: it is neither; it was cut for printing (`...`).
     """
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     kept = [token for token in tokens if token.type not in (tokenize.NL, tokenize.NEWLINE, tokenize.ENDMARKER)]

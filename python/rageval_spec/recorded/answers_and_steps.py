@@ -161,9 +161,7 @@ def is_missing(value: Any) -> bool:
 def read_text(value: Any, what: str) -> str:
     """A text. A number or a boolean is written as in JSON.
 
-    Raises:
-        UnusableReplyError: it is null, a list or an object.
-        BrokenTextError: it contains half a surrogate pair.
+    Raises UnusableReplyError: it is null, a list or an object. Raises BrokenTextError: it has half a surrogate pair.
     """
     if value is None:
         raise UnusableReplyError(f"{what} is null")
@@ -204,10 +202,7 @@ def read_contexts(value: Any, what: str = "contexts") -> Contexts:
 
 
 def read_scores(value: Any, what: str, part: str = "") -> tuple[float | None, ...] | None:
-    """The retriever's scores of contexts, None for each that has none; None if no context has one.
-
-    Raises UnusableReplyError: they are no list of numbers and nulls.
-    """
+    """The retriever's scores of contexts, None for each that has none; None if no context has one."""
     if not isinstance(value, (list, tuple)):
         raise UnusableReplyError(f"{what} must be a list of numbers, not {name_kind(value)}")
     read = tuple(
@@ -272,10 +267,7 @@ def find_end(*outputs: Any) -> str | None:
 
 
 def read_ids(value: Any, what: str = "context_ids") -> tuple[str, ...]:
-    """A list of ids, or a single one. Each is text or a whole number.
-
-    Raises UnusableReplyError: they are something else.
-    """
+    """A list of ids, or a single one. Each is text or a whole number, or UnusableReplyError is raised."""
     items = value if isinstance(value, (list, tuple)) else [value]
     return tuple(read_id(item, f"{what}[{place}]") for place, item in enumerate(items))
 

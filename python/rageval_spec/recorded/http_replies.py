@@ -190,10 +190,7 @@ def as_contexts(documents: Sequence[Document] | None) -> answers_and_steps.Conte
 
 
 def find_reply_answer(content: Any) -> str:
-    """The answer in a reply of any known shape. A reply that is a text is the answer.
-
-    Raises UnusableReplyError: the reply has no answer.
-    """
+    """The answer in a reply of any known shape; a text is the answer. Raises UnusableReplyError: there is none."""
     found = content if isinstance(content, str) else questions_and_answers.find_reply(content)
     if isinstance(content, Mapping) and found == content.get("message") and _FAILED.search(found or ""):
         raise answers_and_steps.UnusableReplyError(
@@ -283,12 +280,9 @@ class ServerEvent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """The content of a stream.
+    """The content of a stream: what all events that are objects have, later ones over earlier ones, and its answer.
 
-    Attributes:
-        content: the keys of all events that are objects, later ones over earlier ones; and other JSON under the name
-            of its event.
-        text: the answer; None if no event has a piece of it.
+    Other JSON is under the name of its event. The text is None if no event has a piece of the answer.
     """
 
     content: dict[str, Any]
@@ -325,14 +319,9 @@ def parse_events(content: bytes) -> list[ServerEvent]:
 def assemble(content: bytes, answer: JsonPath | None = None, last: str | None = None) -> Assembled:
     """The content of a stream.
 
-    Args:
-        content: the reply.
-        answer: the path of each piece of the answer, or of all of it, in the events; None for the usual places.
-        last: the name of the last event, or `CLOSE`; None for the usual names.
-
-    Raises:
-        CutOffReplyError: there is no last event.
-        UnusableReplyError: an event reports an error.
+    `answer` is the path of each piece of the answer, or of all of it, in the events; None for the usual places. `last`
+    is the name of the last event, or `CLOSE`; None for the usual names. Raises CutOffReplyError: there is no last
+    event. Raises UnusableReplyError: an event reports an error.
     """
     events = parse_events(content)
     reader = _Reader(answer, last, _find_plain_names(events))
@@ -351,9 +340,8 @@ def assemble(content: bytes, answer: JsonPath | None = None, last: str | None = 
 class _Reader:
     """Reads one event after another.
 
-    Attributes:
-        plain_names: the names of events whose data are plain text.
-        has_ended: whether an event said that the answer is complete, and no piece of it came afterwards.
+    It `has_ended` if an event said that the answer is complete, and no piece of it came afterwards. Events of the
+    `plain_names` have plain text.
     """
 
     answer: JsonPath | None

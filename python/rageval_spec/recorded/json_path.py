@@ -50,10 +50,7 @@ class JsonPath:
         return _EACH in self.steps
 
     def find(self, content: Any) -> Any:
-        """The value at the path; with a wildcard, the list of all matching values.
-
-        Raises PathError: the path finds nothing, or an item does not have what follows the wildcard.
-        """
+        """The value at the path, or with a wildcard the list of all. Raises PathError: a part of it finds nothing."""
         found = list(self._walk(content, 0, "the reply"))
         return found if self.is_plural else found[0]
 

@@ -266,10 +266,7 @@ Turn: TypeAlias = Mapping[str, Any]
 
 
 def read_turns(value: Any) -> tuple[Turn, ...] | None:
-    """The turns of a conversation; None if the value is something else.
-
-    It can be a list of messages, an object that has one under `messages`, or either as JSON text.
-    """
+    """The turns in a list of messages, an object with `messages`, or either as JSON; None for anything else."""
     if isinstance(value, str):
         if value.lstrip()[:1] not in ("[", "{"):
             return None

@@ -342,11 +342,8 @@ def gather_documents(
 ) -> tuple[Document, ...] | None:
     """The documents of an answer: those that its output names, else those of its retrievals, else those it was given.
 
-    Args:
-        output: what the system gave.
-        retrieved: the documents of each step that retrieves, by its id; None if it names none.
-        parents: the step that each one is part of. Retrievals inside one another count once: the outermost.
-        given: what the system got.
+    `retrieved` are the documents of each step that retrieves, by its id; None if it names none. `parents` are the steps
+    that each one is part of: retrievals inside one another count once, the outermost.
     """
     known = {name: listed for name, listed in retrieved.items() if listed is not None}
     kept = outermost([name for name, listed in known.items() if listed] or known, parents)

@@ -282,10 +282,7 @@ def gather(attributes: Mapping[str, Any], prefix: str) -> list[dict[str, Any]]:
 
 @lru_cache(maxsize=1024)
 def _list_fields(keys: tuple[str, ...], prefix: str) -> tuple[tuple[tuple[str, str], ...], ...]:
-    """For each object of a flattened list its fields, each with the key that it is under.
-
-    A program's spans of one kind have the same keys again and again, so the answers are remembered.
-    """
+    """The fields of each object of a flattened list, with their keys; spans of one kind have the same keys."""
     found: dict[int, list[tuple[str, str]]] = {}
     for key in keys:
         if key.startswith(prefix):

@@ -51,15 +51,13 @@ class AnnotatorAgreement:
 
 @dataclass(frozen=True)
 class MetricAgreement:
-    """How well people agree on one metric.
+    """How well people agree on one metric; "" if the labels do not name one.
 
     Attributes:
-        metric: the metric; "" if the labels do not name one.
-        items: the number of labelled items; `shared` is how many of them have at least two labels.
+        shared: how many of the items have at least two labels.
         questions: the number of questions that at least two annotators labelled, be it for different answers.
-        annotators: each annotator, in the order of the labels.
         scale: the values, in ascending order, with how often each was given.
-        coefficients: the coefficients that fit the labels; `deciding` is the one that says whether they are reliable.
+        coefficients: those that fit the labels; `deciding` is the one that says whether they are reliable.
         pairs: each two annotators with at least one shared item; none if there are more than `MOST_PAIRED` annotators.
         confusion: the values (rows of the pair's first annotator, columns of the second), summed over all pairs;
             none if there are more than `MOST_IN_TABLE` values.

@@ -24,10 +24,9 @@ class ReviewCriterion:
         name: the metric that the labels belong to: `faithfulness`.
         kind: `yes_no` or `rating` (a whole number from `low` to `high`) for the whole answer; `claims` for one of
             `VERDICTS` for each claim that the metric's judge found.
-        low, high: the worst and the best grade of a rating; 0 and 1 for the other kinds.
         question: what is asked, as a sentence: "Does everything that the answer says follow from the contexts?"
-        guidelines: how to decide; several lines of plain text, "" if there is nothing to add. A line that begins with a
-            choice and a colon says what the choice means: `5: nothing to improve.`
+        guidelines: how to decide; several lines of plain text. A line that begins with a choice and a colon says what
+            the choice means: `5: nothing to improve.`
     """
 
     name: str
@@ -53,17 +52,11 @@ class ReviewCriterion:
 
 
 def make_criterion(name: str, scale: str = "yes_no", summary: str = "", word: str = "") -> ReviewCriterion:
-    """The criterion of a metric on a scale.
+    """The criterion of a metric on a scale: `yes_no`, `claims`, or the worst and the best grade (`1..5`).
 
-    Args:
-        name: the metric. For names that are known (`faithfulness`, `completeness`, `relevance`, `fluency` and others),
-            there are a question and guidelines.
-        scale: `yes_no`, `claims`, or the worst and the best grade: `1..5`.
-        summary: what the metric measures, in a sentence; shown for names that are not known.
-        word: the metric's word in the spec, which is looked up instead of the name: `faithfulness` for `grounding`.
-
-    Raises:
-        UsageError: there is no such scale.
+    A name or, before it, a metric's `word` in the spec that is known (`faithfulness`, `completeness`, `relevance`) has
+    a question and guidelines; for others, the `summary` says what is measured. Raises UsageError: there is no such
+    scale.
     """
     known = next((text for part, text in _KNOWN.items() if part in (word or name).casefold()), None)
     question = known[0] if known else f"Is the answer good by '{name}'?"

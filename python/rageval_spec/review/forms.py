@@ -181,14 +181,9 @@ _CHECK_LENGTH = 8
 
 @dataclass(frozen=True, slots=True)
 class FormToken:
-    """What a row of a form is about.
+    """What a row of a form is about: an answer, or with a `metric` the claim of this number.
 
-    Attributes:
-        dataset, system, query_id: whose answer to which question.
-        metric, claim: the metric and the number of the claim; "" and None for the whole answer.
-        answer_digest: the digest of the answer.
-        reason, probability: why, and how likely, the answer was chosen; None if it is not known.
-        shown: the digest of the texts that the row shows, as `digest_shown` gives it.
+    `shown` is the digest of the texts that the row shows, as `digest_shown` gives it.
     """
 
     dataset: str
@@ -243,10 +238,7 @@ BOM = "\N{ZERO WIDTH NO-BREAK SPACE}"
 
 
 def write_csv(sheet: ReviewSheet) -> bytes:
-    """The form as CSV (RFC 4180) in UTF-8 with a byte order mark.
-
-    A text that a spreadsheet would take for a formula gets a leading `'`.
-    """
+    """The form as CSV in UTF-8 with a byte order mark; a `'` precedes what a spreadsheet would take for a formula."""
     stream = io.StringIO(BOM)
     stream.seek(0, io.SEEK_END)
     columns = [column.name for column in list_columns(sheet)]
@@ -276,9 +268,7 @@ _FROZEN_COLUMNS = 1
 def write_xlsx(sheet: ReviewSheet) -> bytes:
     """The form as a workbook. The same sheet gives the same bytes.
 
-    Raises:
-        UsageError: XlsxWriter is not installed.
-        DataError: the form has more rows than a workbook can hold.
+    Raises UsageError: XlsxWriter is not installed. Raises DataError: the form has more rows than a workbook can hold.
     """
     check_installed()
     import xlsxwriter

@@ -57,17 +57,11 @@ _SEPARATORS = (",", ";")
 
 @dataclass(frozen=True, slots=True)
 class FormEntry:
-    """One field of a form, filled in or not.
+    """One field of a form, filled in or not (`value` is None); texts that are not given are "".
 
-    Attributes:
-        place, column: where it stands: `review.csv:12` and `faithfulness [yes/no]`.
-        token: what it is about; None if the row does not say.
-        is_edited: whether the texts of the row are not those that were written.
-        metric: the criterion's name; `criterion` is None if its scale is not known.
-        value: as it was entered; None if the field is empty.
-        annotator, comment, time: "" if they are not given.
-        is_adjudicated: whether the value settles what others disagree on.
-        saw_judge: whether the form showed what the judge says, or the person looked at it.
+    The `token` says what it is about, if the row has one. The entry `is_edited` if the texts of the row are not those
+    that were written. `criterion` is None if its scale is not known. `saw_judge` says whether the form showed what the
+    judge says, or the person looked at it.
     """
 
     place: str
@@ -275,14 +269,10 @@ class Problem:
 
 @dataclass(frozen=True)
 class CheckedEntries:
-    """What the entries of forms come to.
+    """What the entries of forms come to: each label once, in their order, with its value as it is `written` into a
+    file.
 
-    Attributes:
-        labels: in the order of the entries, each once.
-        written: the values of the labels as they are written into a file: `yes`, `4`, `supported`.
-        problems: everything that is wrong, in the order of the entries.
-        empty: the number of fields that nobody filled in.
-        repeated: the number of labels that were there several times.
+    `empty` fields were filled in by nobody, and `repeated` labels were there several times.
     """
 
     labels: tuple[Label, ...]
@@ -295,10 +285,7 @@ class CheckedEntries:
 def check_entries(
     entries: Iterable[FormEntry], annotator: str = "", evaluation: Evaluation | None = None
 ) -> CheckedEntries:
-    """Make labels of entries; by `annotator` where they do not say by whom.
-
-    With an evaluation, each answer and claim must be in it, unchanged.
-    """
+    """Make labels of entries, by `annotator` if they do not name one; all must be in the evaluation, if given."""
     known = None if evaluation is None else _Known(evaluation)
     labels: dict[_Identity, tuple[Label, str]] = {}
     problems: list[Problem] = []
@@ -479,13 +466,10 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Merged:
-    """A file of labels with others added.
+    """A file of labels with others added, as CSV in UTF-8, and its number of labels: some `added`, some `replaced`.
 
-    Attributes:
-        content: the file, as CSV in UTF-8.
-        labels: the number of its labels; `added` of them are new, and `replaced` have another value than before.
-        problems: the labels that the file has with another value, and that were not to be replaced.
-        rechosen: how many of those that the file has were chosen by another selection now.
+    `problems` are of labels that the file has with another value, and that were not to be replaced; `rechosen` is how
+    many of those that the file has were chosen by another selection now.
     """
 
     content: bytes
@@ -499,19 +483,13 @@ class Merged:
 def merge_labels(
     labels: Sequence[Label], written: Sequence[str], path: Path | None = None, *, replace: bool = False
 ) -> Merged:
-    """Add labels to those of a file.
+    """Add labels, each once, with their values as files show them, to those of a CSV or TSV file; None for a new one.
 
-    A label that the file has with the same value is not added again; its comment is, if it is another. If another
-    selection chose its answer now, it gets the reasons of both, and the probability that one of the two chose it.
+    A label that the file has with the same value is not added again; its comment is, if it is another. With another
+    value, it takes the other's place if `replace`. If another selection chose its answer now, it gets the reasons of
+    both, and the probability that one of the two chose it.
 
-    Args:
-        labels: the labels, each once.
-        written: their values as the file shows them.
-        path: the file, in CSV or TSV; None for a new one.
-        replace: whether a label takes the place of one that the same person gave the same thing with another value.
-
-    Raises:
-        DataError: the file is not CSV or TSV, or not a file of labels.
+    Raises DataError: the file is not CSV or TSV, or not a file of labels.
     """
     old = _Old() if path is None else _read_old(path)
     known = {identify(label): (label, row) for label, row in old.labels}

@@ -60,11 +60,8 @@ class WantedSelection:
         suspicions: the further reasons; None for all that find something.
         most: the most answers that each of these takes, the worst first; None for no limit.
         metrics: the metrics whose values count; by default those that a judge decides.
-        system, dataset, slice: only answers of this system, dataset or slice.
-        below: what counts as low, for values in [0, 1].
-        threshold: near which values a judge is unsure.
+        below, threshold: what counts as low, for values in [0, 1]; near which values a judge is unsure.
         paired: choose the answers of all systems to a question together, so that systems can be compared.
-        seed: equal seeds choose the same answers of the same evaluation.
     """
 
     random: float | None = None
@@ -92,14 +89,10 @@ class SelectionReason:
 
 @dataclass(frozen=True)
 class Selection:
-    """The chosen answers.
+    """The chosen answers, in an order that says nothing about them; the `population` is how many could have been
+    chosen.
 
-    Attributes:
-        chosen: in an order that says nothing about them.
-        population: the number of answers that could have been chosen.
-        sources: the reasons, in the order of `REASONS`; those that the user did not ask for and that concern no answer
-            are left out.
-        metrics: the metrics whose values counted.
+    `sources` are the reasons in the order of `REASONS`, without those that nobody asked for and that concern no answer.
     """
 
     chosen: tuple[ChosenAnswer, ...]
@@ -140,12 +133,9 @@ def select_answers(
 ) -> Selection:
     """Choose answers for review.
 
-    The baseline is what answers regressed from; by default the baselines of gates, then the first system.
-
-    Raises:
-        UsageError: a metric, system, dataset or slice is unknown, there is nothing to compare with, or there are no
-            slices.
-        DataError: no system answers, or nothing is to be chosen.
+    The baseline is what answers regressed from; by default the baselines of gates, then the first system. Raises
+    UsageError: a metric, system, dataset or slice is unknown, there is nothing to compare with, or there are no slices.
+    Raises DataError: no system answers, or nothing is to be chosen.
     """
     metrics = wanted.metrics or list_judged_metrics(evaluation)
     if not metrics:
@@ -348,13 +338,9 @@ def rate_low(evaluation: Evaluation, metrics: Sequence[str], below: float) -> di
 def rate_regressed(
     evaluation: Evaluation, metrics: Sequence[str], baseline: question_order.BaselineValues | None
 ) -> dict[Key, float]:
-    """How far each answer fell below the baseline on any of the metrics, where it did.
+    """How far each answer fell below the baseline on any of the metrics that the baseline has, where it did.
 
-    Metrics that the baseline does not have are left out.
-
-    Raises:
-        NoBaselineError: there is nothing to compare with.
-        UsageError: the baseline has none of the metrics.
+    Raises NoBaselineError: there is nothing to compare with. Raises UsageError: the baseline has none of the metrics.
     """
     falls: dict[Key, float] = {}
     lacking: list[UsageError] = []

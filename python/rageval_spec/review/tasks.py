@@ -30,13 +30,7 @@ _DIGEST_LENGTH = 16
 
 @dataclass(frozen=True, slots=True)
 class ChosenAnswer:
-    """An answer that was chosen for review.
-
-    Attributes:
-        key: dataset, system and query id.
-        reasons: why, in words: `random`, `low`; at least one.
-        probability: how likely the whole way of choosing was to choose it, above 0 and at most 1.
-    """
+    """An answer that was chosen for review, why in words (`random`, `low`), and how likely that was, in (0, 1]."""
 
     key: Key
     reasons: tuple[str, ...]
@@ -53,15 +47,9 @@ class ReviewContext:
 
 @dataclass(frozen=True, slots=True)
 class ReviewClaim:
-    """A claim that the judge of a metric found.
+    """A claim that the judge of a metric found, by its number within the metric's value, and what the judge says.
 
-    Attributes:
-        metric: the metric.
-        number: the claim's number within the metric's value, from 0. A label names it.
-        text: the claim.
-        part: what it was taken from: `answer`, `reference`, `contexts` or `claims`.
-        start, end: its characters in that text (Unicode code points, not UTF-16 units); None if they are not known.
-        verdict, score, reason, evidence: what the judge says; None if it does not.
+    `part` is `answer`, `reference`, `contexts` or `claims`; `start` and `end` are Unicode code points of that text.
     """
 
     metric: str
@@ -80,16 +68,8 @@ class ReviewClaim:
 class ReviewTask:
     """One answer for people to judge.
 
-    Attributes:
-        dataset, system, query_id: whose answer to which question.
-        question: the question's text.
-        answer: the answer's text; "" if the system wrote nothing.
-        contexts: the texts that the answer was written from, best first.
-        references: the gold answers, each correct by itself.
-        claims: the claims of all criteria's metrics, in the order of the metrics.
-        judged: the judge's value of each of these metrics; None if it has none.
-        reasons, probability: as of `ChosenAnswer`.
-        slices: the names of the slices that the question belongs to.
+    `claims` are those of all criteria's metrics, in the order of the metrics, and `judged` has the judge's value of
+    each metric. Of `references`, each is correct by itself. `reasons` and `probability` are as of `ChosenAnswer`.
     """
 
     dataset: str
@@ -134,18 +114,11 @@ class ReviewTask:
 
 @dataclass(frozen=True)
 class ReviewSheet:
-    """Tasks with what people are asked about them.
+    """Tasks, in an order that says nothing about the judge, with what people are asked about them.
 
-    Attributes:
-        name: the evaluation's name.
-        results: where the evaluation came from, as the user named it: a folder or a label.
-        spec_digest: the digest of the evaluation's spec.
-        tasks: in the order in which people see them, which says nothing about the judge.
-        criteria: what is asked about each task.
-        guidelines: what holds for all criteria; plain text.
-        annotator: who judges; "" if people enter it.
-        shows_judge: whether people see what the judge says from the start. Hidden by default, because people follow
-            it; the page shows it to those who ask, and notes that they saw it.
+    `results` is the folder or label that the user named. Without an `annotator`, people enter who judges. What the
+    judge says is hidden by default, because people follow it; the page shows it to those who ask, and notes that they
+    saw it.
     """
 
     name: str
@@ -187,17 +160,10 @@ def build_sheet(
     annotator: str = "",
     shows_judge: bool = False,
 ) -> ReviewSheet:
-    """The sheet of the chosen answers, in their order.
+    """The sheet of the chosen answers that the evaluation has, in their order. Only these samples are read in full.
 
-    Args:
-        evaluation: the evaluation; only the chosen samples are read in full.
-        chosen: the answers; those that the evaluation does not have are left out.
-        criteria: what people are asked.
-        results, guidelines, annotator, shows_judge: as of `ReviewSheet`.
-
-    Raises:
-        DataError: the results leave out the texts of questions or answers, or no task has a claim for a criterion that
-            asks claim by claim.
+    Raises DataError: the results leave out the texts of questions or answers, or no task has a claim for a criterion
+    that asks claim by claim.
     """
     tasks = tuple(build_tasks(evaluation, chosen, [criterion.name for criterion in criteria]))
     for criterion in criteria:
@@ -219,10 +185,7 @@ def build_sheet(
 
 
 def build_tasks(evaluation: Evaluation, chosen: Sequence[ChosenAnswer], metrics: Sequence[str]) -> Iterator[ReviewTask]:
-    """The tasks of the chosen answers, with the claims and values of these metrics.
-
-    Raises DataError: the results leave out the text of a question or an answer.
-    """
+    """The tasks of the chosen answers, with claims and values of these metrics. Raises DataError: a text is absent."""
     import polars as pl
 
     wanted = pl.DataFrame([one.key for one in chosen], schema=dict.fromkeys(KEY, pl.String), orient="row")
@@ -282,16 +245,8 @@ def _make(
 def to_payload(sheet: ReviewSheet) -> dict[str, Any]:
     """The sheet in JSON types, as the page embeds it. The page hides what the judge says until somebody asks.
 
-    Returns:
-        `format`, `version`, `digest` (of the sheet), `name`, `results`, `spec_digest`, `annotator`, `guidelines`,
-        `shows_judge`, `criteria` (each with `name`, `kind`, `scale`, `choices`, `low`, `high`, `question`,
-        `guidelines`) and `tasks`. A task has `id`, `dataset`, `system`, `query_id`, `question`, `answer`,
-        `answer_digest`, `contexts` (`text`, `doc_id`), `references`, `claims` (`metric`, `number`, `text`, `part`,
-        `start`, `end`; only those that a criterion asks about), `reason`, `probability` and `slices`; and what the
-        judge says: `judged` (values by metric) and `verdicts` (`metric`, `text`, `verdict`, `score`, `reason`,
-        `evidence`, of all claims).
-
-    A file of labels that is made from it carries over `reason` and `probability` of each task, so that means stay
+    That is `judged` and `verdicts` (of all claims) of a task; its `claims` are those that a criterion asks about. A
+    file of labels that is made from it carries over `reason` and `probability` of each task, so that means stay
     unbiased.
     """
     return {

@@ -41,15 +41,11 @@ _LEAST_ROWS = 2
 
 @dataclass(frozen=True)
 class Findings:
-    """What the files hold.
+    """What the files hold: the blocks of a spec that read them, and the number of questions.
 
-    Attributes:
-        dataset, system: the blocks of a spec that read them, with paths relative to its folder; `system` is a service
-            if one was named, else None if there are no answers.
-        has: the parts that at least one question or answer has: of `Sample`, and "relevant" and "corpus".
-        questions: the number of questions.
-        slices: the columns of the questions that have few different values.
-        unused: the other columns of the questions that no part is read from.
+    `system` is a service if one was named, else None if there are no answers. `has` are the parts of `Sample` that at
+    least one question or answer has, and "relevant" and "corpus". `slices` are columns of the questions that have few
+    different values, and `unused` the others that no part is read from.
     """
 
     dataset: Mapping[str, Any]
@@ -69,19 +65,13 @@ def inspect_files(
     *,
     are_answers: bool = False,
 ) -> Findings:
-    """Open a file of questions and a file of answers, which can be the same.
+    """Open a file of questions, or a BEIR folder, and a file that may have a system's answers; they can be the same.
 
-    Args:
-        golden: the questions, with their gold answers if there are any; or a BEIR folder.
-        answers: the file that may have a system's answers; None to look for none.
-        folder: the folder of the spec.
-        columns: the names of columns that are not recognised, by part.
-        url: the URL of the service that answers the questions; it is not called.
-        are_answers: whether the user calls the only file one of answers. A column that may have a system's answers or
-            gold ones then has a system's; else it has gold ones.
+    `columns` names those that are not recognised, by part; the service at `url` is not called. `are_answers` says that
+    the user calls the only file one of answers: a column that may have a system's answers or gold ones then has a
+    system's.
 
-    Raises:
-        UsageError: a file cannot be read; the message shows its columns and how to name the right ones.
+    Raises UsageError: a file cannot be read; the message shows its columns and how to name the right ones.
     """
     dataset = _describe_dataset(golden, folder, columns)
     opened: Dataset[Any] = _build("datasets", "golden", dataset, golden)
@@ -271,14 +261,7 @@ _MODEL = """\
 
 
 def write_text(findings: Findings, name: str, spec: str, tool: str | None) -> str:
-    """The YAML of a spec.
-
-    Args:
-        findings: what the files hold.
-        name: the name of the evaluation.
-        spec: the file's name.
-        tool: where the files come from: a key of `NAMES`, "beir" or None.
-    """
+    """The YAML of the spec in the file `spec`, for an evaluation with this name and the files of a tool, if any."""
     has = {*findings.has, *_derive(findings)}
     active = [offer for offer in OFFERS if offer.needs <= has]
     others = [] if is_retrieval(findings) else [offer for offer in OFFERS if not offer.needs <= has]
@@ -398,13 +381,7 @@ def _indent(block: Mapping[str, Any]) -> str:
 
 
 class Offer(NamedTuple):
-    """A metric of a first spec.
-
-    Attributes:
-        line: how a spec writes it.
-        meaning: what it tells, as a comment.
-        needs: the parts without which it has no value.
-    """
+    """A metric of a first spec, as a spec writes it; it has no value without the parts that it needs."""
 
     line: str
     meaning: str

@@ -53,17 +53,10 @@ _LONGEST_VALUE = 24
 
 
 def describe_agreement(paths: Sequence[Path], columns: Sequence[str], metrics: Sequence[str], form: str) -> bytes:
-    """The agreement of the annotators of label files on each metric, as text or JSON.
+    """The agreement of the annotators of label files on each (of these) metrics, as `text` or `json`.
 
-    Args:
-        paths: the files of labels.
-        columns: names of columns as `part=name`.
-        metrics: only these metrics; none for all.
-        form: `text` or `json`.
-
-    Raises:
-        DataError: a file cannot be read.
-        UsageError: a column is not `part=name`, or no label has one of the metrics.
+    Columns are named as `part=name`. Raises DataError: a file cannot be read. Raises UsageError: a column is not
+    `part=name`, or no label has one of the metrics.
     """
     labels = read_labels(paths, read_columns(columns))
     known = [*dict.fromkeys(label.metric for label in labels)]

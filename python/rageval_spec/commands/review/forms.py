@@ -63,11 +63,8 @@ def select(
 ) -> bytes:
     """Choose answers, write the form, and say what was chosen and what to do next.
 
-    With several annotators, each gets a file with their name before the suffix of `output`.
-
-    Raises:
-        UsageError: an option is wrong, a file exists, or a library is not installed.
-        DataError: the results cannot be reviewed.
+    With several annotators, each gets a file with their name before the suffix of `output`. Raises UsageError: an
+    option is wrong, a file exists, or a library is not installed. Raises DataError: the results cannot be reviewed.
     """
     if overlap < 1 and len(annotators) < 2:
         raise UsageError(
@@ -259,9 +256,7 @@ def import_forms(
 ) -> bytes:
     """Read forms, check them, write their labels, and say what to do next. Nothing is written if anything is wrong.
 
-    Raises:
-        UsageError: an option is wrong.
-        DataError: a form cannot be read, or something in it is wrong; the message lists everything.
+    Raises UsageError: an option is wrong. Raises DataError: a form cannot be read; or the message lists all problems.
     """
     target = _find_target(forms, output, into)
     evaluation = None if results is None else open_results(results).evaluation

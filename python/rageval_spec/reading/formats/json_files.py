@@ -56,10 +56,7 @@ def is_list(path: Path) -> bool:
 
 
 def read_remarks(path: Path) -> dict[str, Any]:
-    """What a JSON document says about itself beside its rows, such as its version; nothing for JSON Lines.
-
-    Raises DataError: it is not JSON.
-    """
+    """What a JSON document says about itself beside its rows, such as its version; nothing for JSON Lines."""
     if not is_list(path):
         return {}
     try:
@@ -225,9 +222,7 @@ def read_document(path: Path) -> row_shapes.PlacedDocument:
     The rows are a list of objects, alone or under a key such as `test_cases`; a list of values for each column; or
     `columns` with names and `data` with lists. Any other object is a single row.
 
-    Raises:
-        NotOneDocumentError: the file has one JSON object per line.
-        DataError: it is not JSON, or has no rows; with `file:line:column`.
+    Raises NotOneDocumentError: the file has one JSON object per line. Raises DataError: it is not JSON, or has no rows.
     """
     text = "\n".join(line for _, line in text_lines(path, longest=None))
     return row_shapes.place_rows(

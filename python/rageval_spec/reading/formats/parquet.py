@@ -51,10 +51,7 @@ def parquet_columns(path: Path) -> list[str]:
 
 
 def parquet_objects(path: Path, names: Sequence[str] | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the number (from 1) and the named values of each row; only the columns `names`, if given.
-
-    Raises DataError: no rows, not Parquet.
-    """
+    """Yield the number (from 1) and the values of each row, of the columns `names` only, if given."""
     import polars as pl
 
     check_file(path)

@@ -15,12 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Records:
-    """Rows of a file.
-
-    Attributes:
-        frame: one column for each requested column; for text formats, all are String.
-        locate: gives the location of a row: `file:line`, or `file: row 7` if the format has no lines.
-    """
+    """Rows of a file, all String for text formats; `locate` gives a row's place: `file:line`, or `file: row 7`."""
 
     frame: pl.DataFrame
     locate: Callable[[int], str]
@@ -80,10 +75,7 @@ LARGEST_EXACT = 2**53
 
 
 def run_table(records: Records) -> pl.DataFrame:
-    """`query_id, doc_id, score`, in the order of the records; a document twice for a query stays.
-
-    Raises DataError: a row has no id, or a score is NaN or not a number.
-    """
+    """`query_id, doc_id, score`, in the order of the records. Raises DataError: no id, or a score that is no number."""
     for name in ("query_id", "doc_id"):
         _refuse_missing(records, name)
     run = records.frame.select("query_id", "doc_id", _number("score"))

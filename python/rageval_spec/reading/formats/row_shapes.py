@@ -33,12 +33,7 @@ class ShapeError(ValueError):
 
 
 class OtherFilesError(DataError):
-    """The rows of a promptfoo configuration are in other files.
-
-    Attributes:
-        names: the files, as the document names them; `*` stands for any characters.
-        document: what the configuration says besides.
-    """
+    """The rows of a promptfoo configuration, the `document`, are in other files. `*` in `names` is any characters."""
 
     def __init__(self, names: Sequence[str], document: Mapping[str, Any]) -> None:
         """`names` and `document` are as the attributes."""
@@ -65,10 +60,8 @@ class RowShape:
 def find_shape(value: Any, path: tuple[str, ...] = ()) -> RowShape:
     """The shape of a parsed document.
 
-    Raises:
-        ShapeError: it is neither an object nor a list of objects; its columns have different lengths; some of its
-            tests are in other files.
-        OtherFilesError: all of its tests are in other files.
+    Raises ShapeError: it is neither an object nor a list of objects; its columns have different lengths; some of its
+    tests are in other files. Raises OtherFilesError: all of its tests are in other files.
     """
     if isinstance(value, list):
         return RowShape("list", path)
@@ -88,10 +81,7 @@ def find_shape(value: Any, path: tuple[str, ...] = ()) -> RowShape:
 
 
 def take_rows(shape: RowShape, value: Any) -> Iterator[Any]:
-    """The rows of the value at the shape's path.
-
-    Raises ShapeError: columns have different lengths, or a row has more or fewer values than there are columns.
-    """
+    """The rows of the value at the shape's path. Raises ShapeError: columns or rows have different lengths."""
     if shape.kind == "list":
         yield from value
     elif shape.kind == "single":
@@ -103,11 +93,9 @@ def take_rows(shape: RowShape, value: Any) -> Iterator[Any]:
 
 
 class PlacedDocument(NamedTuple):
-    """A parsed document.
+    """The line and content of each row, and what else the document says at its top, such as its version.
 
-    Attributes:
-        rows: the line number of each row, and the row. Reading them raises `DataError` for a row that is no object.
-        remarks: what else the document says at its top, such as its version.
+    Reading the rows raises `DataError` for one that is no object.
     """
 
     rows: Iterator[tuple[int, dict[str, Any]]]
@@ -210,10 +198,7 @@ def _holds_rows(value: Any) -> bool:
 
 
 def _find_column(value: Mapping[str, Any]) -> str | None:
-    """The column that tells where rows are; None if the object is not a table in columns.
-
-    It is one if a question's key has many values, or if every key has equally many.
-    """
+    """The column, of a question or of as many values as all, that tells where rows are; None if there is no table."""
     named = next((name for name in QUESTIONS if _is_column(value.get(name))), None)
     if named is not None:
         return named

@@ -65,10 +65,7 @@ def check_file(path: Path) -> bytes:
 
 
 def find_encoding(path: Path) -> str | None:
-    """The name of a text's encoding, if it is not UTF-8: `UTF-16`.
-
-    Raises DataError: whatever `check_file` raises; a file that is not text.
-    """
+    """The name of a text's encoding, if it is not UTF-8: `UTF-16`. Raises DataError: the file is not text."""
     return None if refuse_foreign(path, check_file(path)) is None else "UTF-16"
 
 
@@ -231,10 +228,7 @@ def find_utf_16(start: bytes) -> str | None:
 
 
 def refuse_header(path: Path, line: int, text: str, separator: str) -> None:
-    """Refuse the first line of a table if it is JSON or uses another separator.
-
-    Raises ForeignFileError: the line is not the header of such a table.
-    """
+    """Raise ForeignFileError for a first line of a table that is JSON or uses another separator."""
     first = text.strip()
     if _SEPARATOR_LINE.fullmatch(first):
         raise ForeignFileError(path, line, f"the line {first!r} is for Excel only", "delete it")
@@ -254,10 +248,7 @@ def refuse_header(path: Path, line: int, text: str, separator: str) -> None:
 
 
 def refuse_line(path: Path, line: int, text: str) -> None:
-    """Refuse the first line of a JSON Lines file if it is the header of a table or begins a JSON list.
-
-    Raises ForeignFileError: the line is not JSON Lines.
-    """
+    """Raise ForeignFileError for a first line of JSON Lines that is a table's header or begins a JSON list."""
     first = text.strip()
     if first == "[" or first.startswith("[{"):
         message, hint = "this is a JSON list, not JSON Lines", "give the file a name that ends in .json"

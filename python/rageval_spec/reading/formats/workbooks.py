@@ -30,14 +30,7 @@ _EXACT_DIGITS = 10**15
 
 
 class SheetRows(NamedTuple):
-    """The rows of a sheet.
-
-    Attributes:
-        sheet: the name of the sheet.
-        header: the number of the row with the names of the columns, as Excel shows it.
-        names: the names of the columns.
-        rows: the number of each row, and its cells by the names of their columns.
-    """
+    """The rows of a sheet: the number of each, and its cells by column; `header` is the number of a row, too."""
 
     sheet: str
     header: int
@@ -46,19 +39,17 @@ class SheetRows(NamedTuple):
 
 
 def read_workbook_rows(path: Path, sheet: str | None = None) -> SheetRows:
-    """The rows of a sheet. Rows without any value are skipped.
+    """The rows of a sheet; those without any value are skipped.
 
-    The header is the first row that is not empty; a title above it, with a value in one column only, is skipped.
-    A merged cell has its value in each row that it covers. Whole numbers have no fraction, a number keeps
-    the leading zeros that its format shows (`007`), and dates and times are text in ISO 8601 format.
+    The header is the first row that is not empty; a title above it, with a value in one column only, is skipped. A
+    merged cell has its value in each row that it covers. Whole numbers have no fraction, a number keeps the leading
+    zeros that its format shows (`007`), and dates and times are text in ISO 8601 format. Without a name, the sheet is
+    the only visible one with rows, or the only one of these that has a column with a known name of questions, or the
+    first.
 
-    Without a name, the sheet is the only visible one with rows, or the only one of these that has a column with a known
-    name of questions, or the first.
-
-    Raises:
-        DataError: the file is not a workbook; it has no such sheet, or several with questions; a sheet has no rows, a
-            name twice, a formula without a value, or a number with more digits than Excel keeps. The message has the
-            sheet and the cell.
+    Raises DataError, with the sheet and the cell: the file is not a workbook; it has no such sheet, or several with
+    questions; a sheet has no rows, a name twice, a formula without a value, or a number with more digits than Excel
+    keeps.
     """
     workbook = read_workbook(path)
     if sheet is not None:
@@ -214,13 +205,10 @@ class SheetPart:
 
 @dataclass(slots=True)
 class Workbook:
-    """What a workbook says of itself.
+    """What a workbook says of itself: its sheets, and by the number of a cell style how this shows numbers.
 
-    Attributes:
-        sheets: the sheets in their order.
-        padding: the number of digits that each cell style with a format such as `000` shows, by the style's number.
-        percent: the cell styles that show a number as a percentage, by number.
-        recalculates: whether its formulas have no values yet, because a program wrote it and Excel has not opened it.
+    `padding` is the number of digits of a format such as `000`. It `recalculates` if its formulas have no values yet,
+    because a program wrote it and Excel has not opened it.
     """
 
     sheets: list[SheetPart]
@@ -231,12 +219,9 @@ class Workbook:
 
 @dataclass(slots=True)
 class Cells:
-    """The cells of a sheet that need care.
+    """The cells of a sheet that need care, by row and column from 0.
 
-    Attributes:
-        padded: the number of digits that a number is shown with (`007`), by row and column from 0.
-        percent: where a number is shown as a percentage: row and column from 0.
-        faults: what is wrong with a cell, by row and column from 0.
+    `padded` is the number of digits that a number is shown with (`007`), and `faults` what is wrong with a cell.
     """
 
     padded: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -245,10 +230,7 @@ class Cells:
 
 
 def read_workbook(path: Path) -> Workbook:
-    """The sheets and the formats of a workbook.
-
-    Raises DataError: the file is not a workbook, or expands to more than the memory should hold.
-    """
+    """The sheets and the formats of a workbook. Raises DataError: it is none, or would fill the memory."""
     start = check_file(path)
     if not start.startswith(b"PK"):
         what, hint = name_content(start) or ("text", "name its format in 'use:', or let use: golden recognise it")
@@ -262,10 +244,7 @@ def read_workbook(path: Path) -> Workbook:
 
 
 def refuse_bomb(path: Path) -> None:
-    """Refuse a workbook that expands to more than the memory should hold. Other files are left to the reader.
-
-    Raises DataError: the workbook expands too far.
-    """
+    """Raise DataError for a workbook that would fill the memory. Other files are left to the reader."""
     try:
         with zipfile.ZipFile(path) as archive:
             _refuse_bomb(path, archive)
@@ -274,10 +253,7 @@ def refuse_bomb(path: Path) -> None:
 
 
 def inspect_cells(path: Path, workbook: Workbook, sheet: SheetPart) -> Cells:
-    """Find the cells of a sheet that need care.
-
-    Raises DataError: the sheet is damaged, or spans more cells than `MOST_CELLS`.
-    """
+    """Find the cells that need care. Raises DataError: the sheet is damaged, or spans more than `MOST_CELLS`."""
     reader = _SheetReader(f"{path}: sheet '{sheet.name}'", workbook)
     try:
         with zipfile.ZipFile(path) as archive, archive.open(sheet.part) as stream:
