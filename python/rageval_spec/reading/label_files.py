@@ -155,6 +155,7 @@ def _make(row: Mapping[str, Any], names: Mapping[str, str], value: float | str, 
         raise DataError(f"{place}: the label has a value and no {names['query_id']}")
     if claim and not claim.isdecimal():
         raise DataError(f"{place}: {names['claim']} is '{claim}'; a claim is a number from 0")
+    found = row.get(names["value"])
     parts = ("metric", "annotator", "dataset", "system", "answer", "time", "comment", "reason")
     return Label(
         query_id=query_id,
@@ -164,7 +165,7 @@ def _make(row: Mapping[str, Any], names: Mapping[str, str], value: float | str, 
         place=place,
         adjudicated=_read_mark(text("adjudicated"), names.get("adjudicated", ""), place),
         saw_judge=_read_mark(text("saw_judge"), names.get("saw_judge", ""), place),
-        is_yes_no=_is_yes_no(row.get(names["value"])),
+        is_yes_no=isinstance(found, bool) or (isinstance(found, str) and found.strip().casefold() in _YES_NO),
         **{part: text(part) for part in parts},
     )
 
@@ -196,10 +197,6 @@ def _read_mark(text: str, name: str, place: str) -> bool:
     if mark is None:
         raise DataError(f"{place}: {name} is '{text}'; write yes or no")
     return bool(mark)
-
-
-def _is_yes_no(found: object) -> bool:
-    return isinstance(found, bool) or (isinstance(found, str) and found.strip().casefold() in _YES_NO)
 
 
 def _read_value(found: object, place: str) -> float | str | None:

@@ -299,8 +299,9 @@ class RowFile:
         places = {name: _split_place(name) for names in known.values() for name in names}
         roots = {root for root, _, _ in places.values()}
         best: dict[str, int] = {}
-        for row in self._unfold_plainly(most):
-            opened = open_texts(row, roots)
+        unfolding = Unfolding(self.tool)
+        for place, row in islice(self.read(), most):
+            opened = open_texts(unfolding.apply(place, row), roots)
             for part, names in known.items():
                 for rank, name in enumerate(names[: best.get(part, len(names))]):
                     if _is_usable(part, _find_at(places[name], opened)):
@@ -320,10 +321,6 @@ class RowFile:
             if len(keys) > 1:
                 return None
         return f"$.{column}[{_quote(keys.pop())}]" if keys else None
-
-    def _unfold_plainly(self, most: int | None) -> Iterator[dict[str, Any]]:
-        unfolding = Unfolding(self.tool)
-        return (unfolding.apply(place, row) for place, row in islice(self.read(), most))
 
 
 def _holds_turns(records: Records) -> bool:

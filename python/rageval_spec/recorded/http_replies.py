@@ -324,7 +324,8 @@ def assemble(content: bytes, answer: JsonPath | None = None, last: str | None = 
     event. Raises UnusableReplyError: an event reports an error.
     """
     events = parse_events(content)
-    reader = _Reader(answer, last, _find_plain_names(events))
+    plain_names = frozenset(one.name for one in events if one.value is None and one.text not in {*_LAST_DATA, "null"})
+    reader = _Reader(answer, last, plain_names)
     for event in events:
         reader.read(event)
         if last is not None and reader.has_ended:
@@ -449,10 +450,6 @@ def _read_event(name: str, text: str) -> ServerEvent:
         return ServerEvent(name, text, json.loads(text))
     except (ValueError, RecursionError):
         return ServerEvent(name, text)
-
-
-def _find_plain_names(events: Sequence[ServerEvent]) -> frozenset[str]:
-    return frozenset(event.name for event in events if event.value is None and event.text not in {*_LAST_DATA, "null"})
 
 
 def _refuse_error(event: ServerEvent) -> None:

@@ -119,7 +119,10 @@ def _read(item: Any, role: str) -> Iterator[dict[str, Any]]:
         if item.get("kind") == "request" and isinstance(item.get("parts"), list):  # pydantic-ai: parts of several roles
             for part in item["parts"]:
                 if isinstance(part, Mapping) and (text := _read_part(part, "tool")) is not None:
-                    yield {"role": _request_role(_kind(part)), "content": text}
+                    kind = _kind(part)
+                    is_of_tool = "tool" in kind or "retry" in kind
+                    role = "tool" if is_of_tool else "system" if "system" in kind else "user"
+                    yield {"role": role, "content": text}
         elif (message := _read_one(item, role)).keys() != {"role"}:
             yield message
 
@@ -181,10 +184,6 @@ def _role(item: Mapping[str, Any]) -> str | None:
         return "user" if item["source"].lower() == "user" else "assistant"  # AutoGen
     inner = next((item[key] for key in _HOLDERS if isinstance(item.get(key), Mapping)), None)
     return None if inner is None else _role(inner)
-
-
-def _request_role(kind: str) -> str:
-    return "tool" if "tool" in kind or "retry" in kind else "system" if "system" in kind else "user"
 
 
 def _kind(part: Mapping[str, Any]) -> str:

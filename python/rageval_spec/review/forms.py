@@ -36,6 +36,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from datetime import datetime
 from io import BytesIO
+from itertools import groupby
 from typing import Any, Literal, TypeAlias
 from xml.sax.saxutils import quoteattr
 
@@ -75,7 +76,7 @@ class FormRow:
 
 def list_columns(sheet: ReviewSheet) -> list[FormColumn]:
     """The columns of a sheet's form, in their order."""
-    read = [NUMBER, "question", "answer", *(["claim"] if _asks_claims(sheet) else [])]
+    read = [NUMBER, "question", "answer", *(["claim"] if any(one.kind == "claims" for one in sheet.criteria) else [])]
     judge = [JUDGE + one.name for one in sheet.criteria] if sheet.shows_judge else []
     return [
         *(FormColumn(name, "read") for name in read),
@@ -116,10 +117,6 @@ def list_rows(sheet: ReviewSheet) -> Iterator[FormRow]:
         for criterion, claim in sheet.questions_of(task):
             if claim is not None:
                 yield FormRow(_fill(sheet, task, number, claim), (criterion.name,))
-
-
-def _asks_claims(sheet: ReviewSheet) -> bool:
-    return any(one.kind == "claims" for one in sheet.criteria)
 
 
 def _fill(sheet: ReviewSheet, task: ReviewTask, number: int, claim: ReviewClaim | None) -> dict[str, str | int | float]:
@@ -357,16 +354,10 @@ def _write_cell(sheet: Any, row: int, column: int, value: str | int | float, sty
 
 def _list_runs(rows: Sequence[FormRow], name: str) -> Iterator[tuple[int, int]]:
     """The first and the last row of each run of rows that ask about a criterion; the header is row 0."""
-    start: int | None = None
-    for number, row in enumerate(rows, 1):
-        is_asked = name in row.asked
-        if is_asked and start is None:
-            start = number
-        if not is_asked and start is not None:
-            yield start, number - 1
-            start = None
-    if start is not None:
-        yield start, len(rows)
+    for is_asked, run in groupby(range(1, len(rows) + 1), lambda number: name in rows[number - 1].asked):
+        if is_asked:
+            numbers = [*run]
+            yield numbers[0], numbers[-1]
 
 
 def _offer(criterion: ReviewCriterion) -> dict[str, Any]:

@@ -367,7 +367,7 @@ def _read_value(entry: FormEntry) -> str | None:
     """The value as the criterion names it; None if it is not on the scale."""
     value = entry.value
     text = str(int(value) if isinstance(value, float) and value.is_integer() else value).strip().casefold()
-    kinds = [entry.criterion] if entry.criterion is not None else _guess_criteria()
+    kinds = [entry.criterion] if entry.criterion is not None else _ANY_SCALE
     return next((found for kind in kinds if (found := _match(text, kind)) is not None), None)
 
 
@@ -381,10 +381,11 @@ def _match(text: str, criterion: ReviewCriterion) -> str | None:
     return text if text in criterion.choices else None
 
 
-def _guess_criteria() -> Sequence[ReviewCriterion]:
-    """What a value can be if its scale is not known."""
-    rating = ReviewCriterion("", "rating", "", low=-999, high=999)
-    return (ReviewCriterion("", "claims", ""), rating, ReviewCriterion("", "yes_no", ""))
+_ANY_SCALE = (
+    ReviewCriterion("", "claims", ""), ReviewCriterion("", "rating", "", low=-999, high=999),
+    ReviewCriterion("", "yes_no", ""),
+)  # fmt: skip
+"""What a value can be if its scale is not known."""
 
 
 def _offer(entry: FormEntry) -> str:

@@ -340,12 +340,11 @@ def _write_metrics(active: Sequence[Offer], others: Sequence[Offer], judged: Seq
         lines.append("  # with a language model as judge:")
         lines += [f"  # - {offer.line:<{width - 2}}# {offer.meaning}" for offer in judged]
     lines += ["  # what these need is a key of the dataset's `columns:`, or of the system:"] if others else []
-    lines += [f"  # - {offer.line:<{width - 2}}# needs {_name_lack(offer, has)}" for offer in others]
+    lines += [
+        f"  # - {offer.line:<{width - 2}}# needs {' and '.join(LACKS[part] for part in sorted(offer.needs - has))}"
+        for offer in others
+    ]
     return "\n".join(("# `rageval-spec list metrics` lists all of them.", "metrics:", *lines, ""))
-
-
-def _name_lack(offer: Offer, has: set[str]) -> str:
-    return " and ".join(LACKS[part] for part in sorted(offer.needs - has))
 
 
 def _write_slices(slices: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,21 +22,29 @@ def read_parquet(path: Path, columns: Sequence[RecordColumn]) -> Records:
 
     Raises DataError: no rows, not Parquet, a missing required column, a column of the wrong type.
     """
+
+    def choose(schema: Mapping[str, pl.DataType]) -> list[pl.Expr]:
+        keys = choose_keys(str(path), columns, list(schema))
+        return [_typed(path, column, key, schema[key]) for column, key in keys.items()]
+
+    frame = _collect(path, choose)
+    return Records(with_absent(frame, columns), lambda row: f"{path}: row {row + 1}")
+
+
+def _collect(path: Path, choose: Callable[[Mapping[str, pl.DataType]], Sequence[str | pl.Expr]]) -> pl.DataFrame:
+    """The chosen columns of a file. Raises DataError: no rows, not Parquet, or too much for the memory."""
     import polars as pl
 
     check_file(path)
     refuse_bomb(path)
     try:
-        schema = pl.read_parquet_schema(path)
-        keys = choose_keys(str(path), columns, list(schema))
-        chosen = [_typed(path, column, key, schema[key]) for column, key in keys.items()]
-        frame = pl.scan_parquet(path, glob=False).select(chosen).collect()
+        frame = pl.scan_parquet(path, glob=False).select(choose(pl.read_parquet_schema(path))).collect()
         _refuse_repeated(path, frame)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise _damaged(path, error) from error
     if not frame.height:
         raise DataError(f"{path}: no rows")
-    return Records(with_absent(frame, columns), lambda row: f"{path}: row {row + 1}")
+    return frame
 
 
 def parquet_columns(path: Path) -> list[str]:
@@ -52,19 +60,9 @@ def parquet_columns(path: Path) -> list[str]:
 
 def parquet_objects(path: Path, names: Sequence[str] | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the number (from 1) and the values of each row, of the columns `names` only, if given."""
-    import polars as pl
-
-    check_file(path)
-    refuse_bomb(path)
-    try:
-        scan = pl.scan_parquet(path, glob=False)
-        frame = (scan if names is None else scan.select(names)).collect()
-        _refuse_repeated(path, frame)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise _damaged(path, error) from error
-    if not frame.height:
-        raise DataError(f"{path}: no rows")
-    yield from enumerate(frame.iter_rows(named=True), 1)
+    yield from enumerate(
+        _collect(path, lambda schema: list(schema) if names is None else names).iter_rows(named=True), 1
+    )
 
 
 def refuse_bomb(path: Path) -> None:

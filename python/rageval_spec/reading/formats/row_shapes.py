@@ -234,8 +234,6 @@ def _take(name: str, values: Any, number: int, keys: Sequence[str]) -> Any:
 
 
 def _is_short(value: Any) -> bool:
-    import json
-
     try:
         return len(json.dumps(value, default=str)) <= LONGEST_REMARK
     except (ValueError, TypeError, RecursionError):

@@ -196,7 +196,11 @@ def refuse_foreign(path: Path, start: bytes) -> str | None:
 def name_content(start: bytes) -> tuple[str, str] | None:
     """What a file is, judged by its first bytes, and what to do about it; None if it may be UTF-8 text."""
     if start.startswith(b"PK\x03\x04"):
-        return _name_archive(start)
+        if b"opendocument.spreadsheet" in start:
+            return "an OpenDocument spreadsheet", "save it as CSV (UTF-8)"
+        if b"[Content_Types].xml" in start or b"xl/" in start:
+            return "an Excel workbook (XLSX)", "write use: xlsx for a dataset or labels, format: xlsx for a system"
+        return "a ZIP archive", "extract the file from it"
     for sign, name, advice in _SIGNS:
         if start.lstrip(b" \t\r\n").startswith(sign):
             return name, advice
@@ -250,12 +254,10 @@ def refuse_header(path: Path, line: int, text: str, separator: str) -> None:
 def refuse_line(path: Path, line: int, text: str) -> None:
     """Raise ForeignFileError for a first line of JSON Lines that is a table's header or begins a JSON list."""
     first = text.strip()
-    if first == "[" or first.startswith("[{"):
-        message, hint = "this is a JSON list, not JSON Lines", "give the file a name that ends in .json"
-        raise ForeignFileError(path, line, message, hint)
-    if first == "{":
-        message, hint = "this is one JSON document, not JSON Lines", "give the file a name that ends in .json"
-        raise ForeignFileError(path, line, message, hint)
+    if first in ("[", "{") or first.startswith("[{"):
+        what = "one JSON document" if first == "{" else "a JSON list"
+        hint = "give the file a name that ends in .json"
+        raise ForeignFileError(path, line, f"this is {what}, not JSON Lines", hint)
     separator = None if first.startswith(("{", "[", '"')) else find_separator(first)
     if separator is not None:
         names = ", ".join(repr(name.strip()) for name in first.split(separator)[:_MOST_NAMES])
@@ -270,14 +272,6 @@ def find_separator(header: str) -> str | None:
     names = [name.strip().strip('"') for name in header.split(best)]
     is_header = counts[best] > 0 and all(0 < len(name) <= 60 for name in names) and len(set(names)) == len(names)
     return best if is_header and "\n" not in header else None
-
-
-def _name_archive(start: bytes) -> tuple[str, str]:
-    if b"opendocument.spreadsheet" in start:
-        return "an OpenDocument spreadsheet", "save it as CSV (UTF-8)"
-    if b"[Content_Types].xml" in start or b"xl/" in start:
-        return "an Excel workbook (XLSX)", "write use: xlsx for a dataset or labels, format: xlsx for a system"
-    return "a ZIP archive", "extract the file from it"
 
 
 def _open_gzip(start: bytes) -> bytes:

@@ -53,16 +53,12 @@ def read_workbook_rows(path: Path, sheet: str | None = None) -> SheetRows:
     """
     workbook = read_workbook(path)
     if sheet is not None:
-        return _read_sheet(path, workbook, _find_sheet(path, workbook, sheet))
+        found = next((part for part in workbook.sheets if part.name == sheet), None)
+        if found is None:
+            there = list_names([f"'{part.name}'" for part in workbook.sheets])
+            raise DataError(f"{path}: there is no sheet '{sheet}'; the sheets are {there}")
+        return _read_sheet(path, workbook, found)
     return _choose_sheet(path, [_try_sheet(path, workbook, part) for part in workbook.sheets if part.is_visible])
-
-
-def _find_sheet(path: Path, workbook: Workbook, name: str) -> SheetPart:
-    found = next((part for part in workbook.sheets if part.name == name), None)
-    if found is None:
-        there = list_names([f"'{part.name}'" for part in workbook.sheets])
-        raise DataError(f"{path}: there is no sheet '{name}'; the sheets are {there}")
-    return found
 
 
 class _EmptySheetError(DataError):
@@ -92,7 +88,9 @@ def _choose_sheet(path: Path, sheets: Sequence[SheetRows | DataError]) -> SheetR
 def _read_sheet(path: Path, workbook: Workbook, part: SheetPart) -> SheetRows:
     place = f"{path}: sheet '{part.name}'"
     care = inspect_cells(path, workbook, part)
-    cells, merged = _read_workbook_cells(path, part.name)
+    with _open(path, f"{place} cannot be read") as calamine:
+        found = calamine.get_sheet_by_name(part.name)
+        cells, merged = found.to_python(skip_empty_area=False), found.merged_cell_ranges or ()
     filled = [number for number, row in enumerate(cells) if any(cell != "" for cell in row)]
     if not filled:
         raise _EmptySheetError(f"{place} has no rows")
@@ -111,13 +109,6 @@ def _read_sheet(path: Path, workbook: Workbook, part: SheetPart) -> SheetRows:
     if not rows:
         raise _EmptySheetError(f"{place} has only a header")
     return SheetRows(part.name, header + 1, list(names), rows)
-
-
-def _read_workbook_cells(path: Path, sheet: str) -> tuple[list[list[Any]], Sequence[Any]]:
-    """The cells from A1 on, and the corners of merged ranges."""
-    with _open(path, f"{path}: sheet '{sheet}' cannot be read") as workbook:
-        found = workbook.get_sheet_by_name(sheet)
-        return found.to_python(skip_empty_area=False), found.merged_cell_ranges or ()
 
 
 @contextmanager
