@@ -51,11 +51,7 @@ class FileAnswer(NamedTuple):
 
 
 def read_answers(source: RowFile, columns: AnswerColumns) -> list[FileAnswer]:
-    """The answers of a file, in order.
-
-    Raises DataError: there is no column of answers or contexts; every answer is empty, as in the table of a test set
-    without answers; a row cannot be read (the message gives `file:line`).
-    """
+    """The answers of a file, in order. Raises DataError: no column has answers or contexts, or a row is wrong."""
     columns = source.resolve(columns)
     is_text = source.form == "csv"
     present: dict[str, None] = {}

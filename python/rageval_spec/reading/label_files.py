@@ -329,10 +329,7 @@ def is_review_file(row: Mapping[str, Any]) -> bool:
 
 
 def flatten_review(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield a place (`ann.json:1: label 3`) and a row for each label, with its `annotator` and its `sheet`.
-
-    Raises DataError: an object is not such a file, has another version, or has no labels.
-    """
+    """Yield a place (`ann.json:1: label 3`) and a row for each label. Raises DataError: there are none."""
     for place, saved in rows:
         if not is_review_file(saved):
             raise DataError(f"{place}: this is not a file that a review page saved")

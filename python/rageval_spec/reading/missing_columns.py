@@ -28,10 +28,7 @@ from rageval_spec.wording import list_choices
 
 
 def choose_keys(place: str, columns: Iterable[RecordColumn], present: Sequence[str]) -> dict[RecordColumn, str]:
-    """The name of each column in a file whose keys are `present`. Absent optional columns are left out.
-
-    Raises DataError: a required or mapped column is missing, or its name is listed twice.
-    """
+    """The name of each column that the file has. Raises DataError: one that must be there is missing, or twice."""
     keys: dict[RecordColumn, str] = {}
     absent: list[RecordColumn] = []
     for column in columns:

@@ -28,13 +28,7 @@ LARGEST = 1e15
 
 @dataclass(frozen=True)
 class MixRow:
-    """One kind of question.
-
-    Attributes:
-        values: what the questions have in each column, as text; "" for questions without a value.
-        share: its share or count, not scaled.
-        line: its line in the file.
-    """
+    """One kind of question: its value in each column, "" for none, and its share or count, not scaled."""
 
     values: Mapping[str, str]
     share: float

@@ -199,10 +199,7 @@ class RowFile:
         return list(dict.fromkeys(name for _, row in first for name in row))
 
     def records(self, columns: BaseModel, wanted: Sequence[RecordColumn]) -> Records:
-        """Columns of all rows; at once, where that finds the same as reading row by row, and else as text.
-
-        Raises DataError: a required column is missing; a value has the wrong type.
-        """
+        """Columns of all rows; at once, where that finds the same, and else as text. Raises DataError: one is wrong."""
         is_direct = self.unfolding(columns).is_empty
         if is_direct and self.form == "json":
             return read_json_lines(self.path, wanted)

@@ -89,11 +89,7 @@ def read_rows(
 
 
 def find_other_files(path: Path, names: Sequence[str]) -> list[Path]:
-    """The files that a file names, as `file://docs/tests.csv` or `docs/*.yaml`, in order.
-
-    Raises DataError: a name is an address, or of a format that holds no rows; a file is not there, or not below the
-    folder of the file that names it.
-    """
+    """The files that a file names (`file://a/b.csv`, `a/*.yaml`), in order. Raises DataError: one cannot be read."""
     found: list[Path] = []
     for name in names:
         plain = name.removeprefix(FILE)
@@ -287,10 +283,7 @@ LONGEST_READ = 2**20
 
 
 def list_columns(path: Path, unwrap: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict) -> Sequence[str] | None:
-    """The keys of a JSON file's rows; None if that would take long, or if the file is missing or cannot be read.
-
-    Raises ForeignFileError: the file is in another format.
-    """
+    """The keys of a JSON file's rows; None if that takes long. Raises ForeignFileError: it is another format."""
     try:
         if not path.is_file():
             return None

@@ -159,10 +159,7 @@ def is_missing(value: Any) -> bool:
 
 
 def read_text(value: Any, what: str) -> str:
-    """A text. A number or a boolean is written as in JSON.
-
-    Raises UnusableReplyError: it is null, a list or an object. Raises BrokenTextError: it has half a surrogate pair.
-    """
+    """A text; a number or a boolean as in JSON. Raises UnusableReplyError: it is none, or BrokenTextError."""
     if value is None:
         raise UnusableReplyError(f"{what} is null")
     if isinstance(value, (bool, int, float)):

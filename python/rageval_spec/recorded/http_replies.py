@@ -44,10 +44,7 @@ class ReplyLayout:
     scores: JsonPath | None = None
 
     def read(self, content: Any, answer: str | None = None) -> answers_and_steps.AnswerRow:
-        """The answer in a reply; `answer` is its text if the reply came in pieces.
-
-        Raises UnusableReplyError: it has no answer, or a part has the wrong type.
-        """
+        """The answer in a reply, or `answer` if it came in pieces. Raises UnusableReplyError: a part is wrong."""
         try:
             if self.retrieves is not None:
                 return self._read_retrieval(content, self.retrieves)

@@ -254,10 +254,7 @@ def import_forms(
     results: str | None,
     replace: bool,
 ) -> bytes:
-    """Read forms, check them, write their labels, and say what to do next. Nothing is written if anything is wrong.
-
-    Raises UsageError: an option is wrong. Raises DataError: a form cannot be read; or the message lists all problems.
-    """
+    """Read forms, check them, write their labels if nothing is wrong, and say what to do next."""
     target = _find_target(forms, output, into)
     evaluation = None if results is None else open_results(results).evaluation
     read = [read_form(path) for path in dict.fromkeys(forms)]

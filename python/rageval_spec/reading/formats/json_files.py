@@ -89,11 +89,7 @@ def read_json_lines(path: Path, columns: Sequence[RecordColumn]) -> Records:
 
 
 def text_of(place: str, what: str, kind: Kind, value: object) -> str | None:
-    """A JSON value as text, or None for null.
-
-    Raises DataError: a value that the kind does not allow, such as a list, or text with half a surrogate pair; `place`
-    and `what` begin the message.
-    """
+    """A JSON value as text, or None for null. Raises DataError: its kind is wrong; `place` and `what` begin it."""
     if isinstance(value, str):
         return _whole_text(place, what, value)
     if value is None:

@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 
 
 def read_parquet(path: Path, columns: Sequence[RecordColumn]) -> Records:
-    """Read columns of a Parquet file. Ids and texts become String; numbers keep their type.
-
-    Raises DataError: no rows, not Parquet, a missing required column, a column of the wrong type.
-    """
+    """Read columns; ids and texts become String. Raises DataError: none, or one is missing or of another type."""
 
     def choose(schema: Mapping[str, pl.DataType]) -> list[pl.Expr]:
         keys = choose_keys(str(path), columns, list(schema))

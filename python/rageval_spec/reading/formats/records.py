@@ -42,10 +42,7 @@ def queries_table(records: Records) -> pl.DataFrame:
 
 
 def corpus_table(records: Records) -> pl.DataFrame:
-    """`doc_id, title, text`. A missing title is "", and so is a missing text if there is a title.
-
-    Raises DataError: a row without an id, with neither title nor text, an id twice.
-    """
+    """`doc_id, title, text`, "" if one of both is missing. Raises DataError: no id, neither of both, an id twice."""
     import polars as pl
 
     _refuse_missing(records, "doc_id")
@@ -56,10 +53,7 @@ def corpus_table(records: Records) -> pl.DataFrame:
 
 
 def qrels_table(records: Records) -> pl.DataFrame:
-    """`query_id, doc_id, relevance`, in the order of the records. A relevance of `1.0` is 1.
-
-    Raises DataError: a row has no id, a relevance is not an integer, or a document is judged twice for a query.
-    """
+    """`query_id, doc_id, relevance`, in their order. Raises DataError: no id, no whole number, or a pair twice."""
     for name in ("query_id", "doc_id"):
         _refuse_missing(records, name)
     qrels = records.frame.select("query_id", "doc_id", _integer("relevance"))

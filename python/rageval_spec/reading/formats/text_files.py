@@ -43,10 +43,7 @@ def find_file(path: Path) -> Path:
 
 
 def check_file(path: Path) -> bytes:
-    """Check that a file can be read, and return its first bytes (still compressed if the file is).
-
-    Raises DataError: it is missing, a folder, a device or a named pipe, not permitted, empty, or a decompression bomb.
-    """
+    """A file's first bytes, still compressed if it is. Raises DataError: it cannot be read, is empty, or a bomb."""
     if path.is_dir():
         raise DataError(f"{path}: this is a folder, not a file")
     check_bounds(path)
@@ -163,12 +160,7 @@ _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 class ForeignFileError(DataError):
-    """A file is in a different format than expected.
-
-    Attributes:
-        finding: what the file is, with its name.
-        hint: what to write or do.
-    """
+    """A file in another format than expected: `finding` is its name and what it is, `hint` what to do."""
 
     def __init__(self, path: Path, line: int | None, message: str, hint: str) -> None:
         """Join place, message and hint."""
@@ -178,12 +170,7 @@ class ForeignFileError(DataError):
 
 
 def refuse_foreign(path: Path, start: bytes) -> str | None:
-    """Refuse a file whose first bytes show that it is not text. Gzip files are decompressed for this.
-
-    Returns the encoding if the text is UTF-16, else None.
-
-    Raises ForeignFileError: the file is not text.
-    """
+    """The encoding if a text is UTF-16, else None. Raises ForeignFileError: the first bytes are of no text."""
     content = _open_gzip(start) if start.startswith(GZIP) else start
     encoding = find_utf_16(content)
     found = None if encoding is not None else name_content(content)

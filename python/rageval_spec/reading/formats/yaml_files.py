@@ -27,11 +27,7 @@ _STRING_TAG = "tag:yaml.org,2002:str"
 
 
 def read_yaml_document(path: Path) -> row_shapes.PlacedDocument:
-    """The rows and the remarks of a YAML file, in the shapes of `read_document`.
-
-    Raises DataError: it is not YAML, has no rows, uses tags, repeats a key, or expands to too many values; with
-    `file:line`.
-    """
+    """The rows and the remarks of a YAML file, as of `read_document`. Raises DataError, with `file:line`."""
     text = "\n".join(line for _, line in text_lines(path, longest=None))
     builder = _Builder(path)
     return row_shapes.place_rows(
