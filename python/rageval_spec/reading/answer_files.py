@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -319,49 +320,40 @@ def match_answers(
     """
     ids, texts = queries["query_id"].to_list(), queries["text"].to_list()
     differing = _find_differing(answers, dict(zip(ids, texts, strict=True)))
-    if differing.is_most and not trusts_ids:
+    if 2 * len(differing.pairs) > differing.compared and not trusts_ids:
         return _settle_by_questions(answers, ids, texts, differing)
-    if differing.places:
-        matched = _settle(answers, _match_ids(answers, ids, texts) or (), ids)
-        message = f"{differing.describe(answers)}; the ids are used"
-        return replace(matched, differing=len(differing.places), remark=message)
-    for match in (_match_ids, _match_questions, _match_numbers):
-        found = match(answers, ids, texts)
+    if differing.pairs:
+        matched = _settle(answers, _match_ids(answers, ids) or (), ids)
+        return replace(matched, differing=len(differing.pairs), remark=f"{differing}; the ids are used")
+    by_ids, by_texts = partial(_match_ids, answers, ids), partial(_match_questions, answers, ids, texts)
+    for match in (by_ids, by_texts, partial(_match_numbers, answers, ids)):
+        found = match()
         if found is not None and any(matched for matched in found):
             return _settle(answers, found, ids)
     raise DataError(f"{path}: {_explain_unmatched(answers, ids)}")
 
 
 class _Differing(NamedTuple):
-    """Answers whose question differs from the query with the same id."""
+    """Answers whose question differs from the query with the same id, whose text is beside them."""
 
-    places: Sequence[int]
+    pairs: Sequence[tuple[FileAnswer, str]]
     compared: int
-    example: str
 
-    @property
-    def is_most(self) -> bool:
-        return 2 * len(self.places) > self.compared
-
-    def describe(self, answers: Sequence[FileAnswer]) -> str:
-        first = answers[self.places[0]]
-        is_of = "has" if len(self.places) == 1 else "have"
+    def __str__(self) -> str:
+        first, asked = self.pairs[0]
+        is_of = "has" if len(self.pairs) == 1 else "have"
         return (
-            f"{len(self.places)} of {count_noun(self.compared, 'answer')} {is_of} a question that differs from the "
-            f"query with the same id, first at {first.place}: query {first.query_id!r} asks {_cut(self.example)}, but "
+            f"{len(self.pairs)} of {count_noun(self.compared, 'answer')} {is_of} a question that differs from the "
+            f"query with the same id, first at {first.place}: query {first.query_id!r} asks {_cut(asked)}, but "
             f"the answer is to {_cut(str(first.question))}"
         )
 
 
 def _find_differing(answers: Sequence[FileAnswer], texts: Mapping[str, str]) -> _Differing:
-    compared = [
-        (place, texts[str(answer.query_id)], answer.question)
-        for place, answer in enumerate(answers)
-        if answer.query_id in texts and answer.question is not None and answer.question.strip()
-    ]
-    places = [place for place, asked, said in compared if _fold(asked) not in _fold(said)]
-    example = texts[str(answers[places[0]].query_id)] if places else ""
-    return _Differing(places, len(compared), example)
+    known = [(answer, texts[answer.query_id]) for answer in answers if answer.query_id in texts]
+    compared = [(answer, asked) for answer, asked in known if answer.question is not None and answer.question.strip()]
+    pairs = [(answer, asked) for answer, asked in compared if _fold(asked) not in _fold(str(answer.question))]
+    return _Differing(pairs, len(compared))
 
 
 def _settle_by_questions(
@@ -373,13 +365,13 @@ def _settle_by_questions(
     matched = [query_id for group in found for query_id in group]
     is_certain = len(set(matched)) == sum(map(bool, found)) == len(matched)
     if not is_certain or len(matched) < sum(answer.query_id in known for answer in answers):
-        first = answers[differing.places[0]]
+        first, _ = differing.pairs[0]
         raise DataError(
-            f"{first.place}: {differing.describe(answers)}; the answers cannot be matched: correct the ids or the "
+            f"{first.place}: {differing}; the answers cannot be matched: correct the ids or the "
             "questions, name the columns of both in 'columns', or confirm the ids with 'columns.query_id'"
         )
-    message = f"{differing.describe(answers)}; the questions are used instead of the ids"
-    return replace(_settle(answers, found, ids), differing=len(differing.places), remark=message)
+    message = f"{differing}; the questions are used instead of the ids"
+    return replace(_settle(answers, found, ids), differing=len(differing.pairs), remark=message)
 
 
 def _fold(text: str) -> str:
@@ -402,11 +394,7 @@ def _settle(answers: Sequence[FileAnswer], found: Sequence[Sequence[str]], ids: 
     return Matched(rows, sum(not matched for matched in found))
 
 
-def _match_ids(
-    answers: Sequence[FileAnswer],
-    ids: Sequence[str],
-    texts: Sequence[str],  # noqa: ARG001 - as the others
-) -> list[list[str]] | None:
+def _match_ids(answers: Sequence[FileAnswer], ids: Sequence[str]) -> list[list[str]] | None:
     if all(answer.query_id is None for answer in answers):
         return None
     bare = next((answer for answer in answers if answer.query_id is None), None)
@@ -436,11 +424,7 @@ def _match_questions(answers: Sequence[FileAnswer], ids: Sequence[str], texts: S
     return found
 
 
-def _match_numbers(
-    answers: Sequence[FileAnswer],
-    ids: Sequence[str],
-    texts: Sequence[str],  # noqa: ARG001 - as the others
-) -> list[list[str]] | None:
+def _match_numbers(answers: Sequence[FileAnswer], ids: Sequence[str]) -> list[list[str]] | None:
     numbers = [str(number) for number in range(1, len(answers) + 1)]
     is_named = any(answer.query_id is not None or answer.question is not None for answer in answers)
     if is_named or not set(ids) <= set(numbers):

@@ -26,11 +26,8 @@ _STEP = re.compile(
 )
 
 
-class _Wildcard:
-    """Stands for every item of a list, or every value of an object."""
-
-
-_EACH = _Wildcard()
+_EACH = object()
+"""The step that stands for every item of a list, or every value of an object."""
 
 
 class PathError(RagevalError):

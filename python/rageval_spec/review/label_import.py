@@ -10,6 +10,7 @@ import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -432,7 +433,6 @@ class _Known:
         rows = evaluation.select_samples(*KEY, "answer").iter_rows()
         self._answers = {tuple(key): digest_answer(answer or "") for *key, answer in rows}
         self._evaluation = evaluation
-        self._claims: set[tuple[object, ...]] | None = None
 
     def explain(self, entry: FormEntry, token: FormToken) -> str | None:
         """Why an entry does not belong to the evaluation; None if it does."""
@@ -444,18 +444,14 @@ class _Known:
             return (
                 f"the answer of {token.system} to {token.query_id} has changed since; name the results that were judged"
             )
-        if token.claim is not None and (*key, entry.metric, token.claim) not in self._list_claims():
+        if token.claim is not None and (*key, entry.metric, token.claim) not in self._claims:
             return f"the results have no claim {token.claim} of {entry.metric} for {token.query_id}"
         return None
 
-    def _list_claims(self) -> set[tuple[object, ...]]:
-        if self._claims is None:
-            columns = (*KEY, "metric", "claim")
-            blocks: Iterator[Iterable[tuple[object, ...]]] = (
-                block.select(columns).iter_rows() for block in self._evaluation.iterate_findings()
-            )
-            self._claims = {row for block in blocks for row in block}
-        return self._claims
+    @cached_property
+    def _claims(self) -> set[tuple[object, ...]]:
+        columns = (*KEY, "metric", "claim")
+        return {row for block in self._evaluation.iterate_findings() for row in block.select(columns).iter_rows()}
 
 
 COLUMNS = (

@@ -430,9 +430,15 @@ def read_sheet(path: Path, sheet: str | None = None) -> Iterator[tuple[str, dict
 
     Without a name, the sheet is the first. Raises DataError: the file is not a workbook, or has no such sheet or rows.
     """
-    rows = [
-        (number, row) for number, row in enumerate(_read_sheet_cells(path, sheet), 1) if any(cell != "" for cell in row)
-    ]
+    check_file(path)
+    refuse_bomb(path)
+    with _open(path, f"{path}: this is not a workbook that can be read") as workbook:
+        there = workbook.sheet_names
+        if sheet is not None and sheet not in there:
+            raise DataError(f"{path}: there is no sheet '{sheet}'; the sheets are {list_choices(there)}")
+        found = workbook.get_sheet_by_name(there[0] if sheet is None else sheet)
+        cells: list[list[Any]] = found.to_python(skip_empty_area=False)
+    rows = [(number, row) for number, row in enumerate(cells, 1) if any(cell != "" for cell in row)]
     if len(rows) < 2:
         raise DataError(f"{path}: the sheet has {'only a header' if rows else 'no rows'}")
     _, first = rows[0]
@@ -441,19 +447,6 @@ def read_sheet(path: Path, sheet: str | None = None) -> Iterator[tuple[str, dict
     if twice is not None:
         raise DataError(f"{path}: two columns have the name '{twice}'; rename one")
     for number, row in rows[1:]:
-        cells = {name: None if cell == "" else cell for name, cell in zip(header, row, strict=False) if name}
-        if any(cell is not None for cell in cells.values()):
-            yield f"{path}: row {number}", cells
-
-
-def _read_sheet_cells(path: Path, sheet: str | None) -> list[list[Any]]:
-    check_file(path)
-    refuse_bomb(path)
-    with _open(path, f"{path}: this is not a workbook that can be read") as workbook:
-        names = workbook.sheet_names
-        if sheet is not None and sheet not in names:
-            raise DataError(f"{path}: there is no sheet '{sheet}'; the sheets are {list_choices(names)}")
-        cells: list[list[Any]] = workbook.get_sheet_by_name(names[0] if sheet is None else sheet).to_python(
-            skip_empty_area=False
-        )
-        return cells
+        named = {name: None if cell == "" else cell for name, cell in zip(header, row, strict=False) if name}
+        if any(cell is not None for cell in named.values()):
+            yield f"{path}: row {number}", named

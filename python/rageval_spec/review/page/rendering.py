@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,9 @@ _LISTED = ("dataset", "system", "query_id", "question", "answer_digest", "reason
 def render_page(payload: Mapping[str, Any]) -> bytes:
     """The page of a sheet, as `to_payload` gives it, in one file that opens without a server."""
     parts = [(name, pack(_dump(content))) for name, content in split_sheet(payload)]
-    return build_page(f"{payload['name']}: review", parts, _read_style(), _read_script())
+    style = "".join(("\n", *map(read_asset, _SHARED_STYLES), _read_asset("review.css")))
+    script = join_scripts([*map(read_asset, _SHARED_SCRIPTS), *map(_read_asset, _SCRIPTS)])
+    return build_page(f"{payload['name']}: review", parts, style, script)
 
 
 def split_sheet(payload: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -57,16 +58,6 @@ def _dump(content: object) -> bytes:
         return text.encode()
     except UnicodeEncodeError:
         return json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
-
-
-@cache
-def _read_style() -> str:
-    return "\n" + "".join(map(read_asset, _SHARED_STYLES)) + _read_asset("review.css")
-
-
-@cache
-def _read_script() -> str:
-    return join_scripts([*map(read_asset, _SHARED_SCRIPTS), *map(_read_asset, _SCRIPTS)])
 
 
 def _read_asset(name: str) -> str:
