@@ -222,9 +222,9 @@ def test_metrics_have_their_names_in_tables_and_their_defaults() -> None:
 def test_what_is_behind_a_metric_is_found_through_other_blocks() -> None:
     recorded = read_recorded_spec(evaluate())
     assert recorded is not None
-    used = recorded.list_used(recorded.metrics["context_recall"].node)
-    assert list(used) == [("judges", "fast"), ("judges", "words"), ("judges", "strict"), ("models", "gpt")]
-    assert list(recorded.list_used(recorded.metrics["latency"].node)) == []
+    used = recorded.blocks.list_used(recorded.metrics["context_recall"].node)
+    assert [(one.section, one.name) for one in used] == [("judges", "fast"), ("judges", "words"), ("judges", "strict"), ("models", "gpt")]
+    assert list(recorded.blocks.list_used(recorded.metrics["latency"].node)) == []
 
 
 def test_a_block_that_cannot_be_read_is_absent() -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rageval_spec import registry
 from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, Overall
-from rageval_spec.data.outcomes import GateOutcome, Interval, Note
+from rageval_spec.data.outcomes import GateOutcome, Note
 from rageval_spec.diagnostics import Diagnostic, make_visible, suggest
 from rageval_spec.drawing.html_shell import CELL, show_text
 from rageval_spec.drawing.verdict import MARKS, describe_verdict, list_taken_over, worst_outcome
@@ -102,14 +102,10 @@ class FinishedEvaluation:
         `low, high, confidence` (its interval, null if there is none), `scored, excused, total` (numbers of queries)
         and `statistic` (what `mean` holds: "mean", "sum", "p95").
         """
-        import polars as pl
-
         sliced = (aggregate for one in self.data.slices for aggregate in one.aggregates)
-        rows = [_list_aggregate(aggregate) for aggregate in (*self.data.aggregates, *sliced)]
-        names = dict.fromkeys(("dataset", "system", "metric", "slice"), pl.String())
-        numbers = dict.fromkeys(("mean", "low", "high", "confidence"), pl.Float64())
-        counts = dict.fromkeys(("scored", "excused", "total"), pl.Int64())
-        return pl.DataFrame(rows, {**names, **numbers, **counts, "statistic": pl.String()}, orient="row")
+        texts, numbers = ("dataset", "system", "metric", "slice"), ("mean", "low", "high", "confidence")
+        counts = ("scored", "excused", "total")
+        return _tabulate((*self.data.aggregates, *sliced), texts, numbers, counts, ("statistic",))
 
     @cached_property
     def comparisons(self) -> pl.DataFrame:
@@ -118,14 +114,10 @@ class FinishedEvaluation:
         Columns: `dataset, system, baseline, metric, slice, difference, low, high, p_value, p_adjusted, queries, wins,
         losses`.
         """
-        import polars as pl
-
         sliced = (comparison for one in self.data.slices for comparison in one.comparisons)
-        rows = [_list_comparison(comparison) for comparison in (*self.data.every_comparison, *sliced)]
-        names = dict.fromkeys(("dataset", "system", "baseline", "metric", "slice"), pl.String())
-        numbers = dict.fromkeys(("difference", "low", "high", "p_value", "p_adjusted"), pl.Float64())
-        counts = dict.fromkeys(("queries", "wins", "losses"), pl.Int64())
-        return pl.DataFrame(rows, {**names, **numbers, **counts}, orient="row")
+        texts = ("dataset", "system", "baseline", "metric", "slice")
+        numbers = ("difference", "low", "high", "p_value", "p_adjusted")
+        return _tabulate((*self.data.every_comparison, *sliced), texts, numbers, ("queries", "wins", "losses"))
 
     @property
     def values(self) -> pl.DataFrame:
@@ -292,21 +284,24 @@ def _name_row(aggregate: Aggregate) -> tuple[str, str, str]:
     return make_visible(aggregate.dataset), make_visible(aggregate.system), make_visible(aggregate.metric)
 
 
-def _list_aggregate(aggregate: Aggregate) -> tuple[Any, ...]:
-    one = aggregate
-    counts = (one.scored, one.excused, one.total, one.statistic)
-    confidence = None if one.interval is None else one.interval.confidence
-    return (one.dataset, one.system, one.metric, one.slice, one.mean, *_list_ends(one.interval), confidence, *counts)
+def _tabulate(
+    rows: Iterable[Aggregate | Comparison],
+    texts: Iterable[str],
+    numbers: Iterable[str],
+    counts: Iterable[str],
+    more: Iterable[str] = (),
+) -> pl.DataFrame:
+    """A table of attributes; low, high and confidence are those of the interval. `more` texts follow the numbers."""
+    import polars as pl
 
-
-def _list_comparison(comparison: Comparison) -> tuple[Any, ...]:
-    one = comparison
-    tests = (one.difference, *_list_ends(one.interval), one.p_value, one.p_adjusted)
-    return (one.dataset, one.system, one.baseline, one.metric, one.slice, *tests, one.queries, one.wins, one.losses)
-
-
-def _list_ends(interval: Interval | None) -> tuple[float | None, float | None]:
-    return (None, None) if interval is None else (interval.low, interval.high)
+    kinds = ((texts, pl.String), (numbers, pl.Float64), (counts, pl.Int64), (more, pl.String))
+    schema = {name: kind() for names, kind in kinds for name in names}
+    of_interval = ("low", "high", "confidence")
+    cells = [
+        [getattr(row.interval, name, None) if name in of_interval else getattr(row, name) for name in schema]
+        for row in rows
+    ]
+    return pl.DataFrame(cells, schema, orient="row")
 
 
 def load_results(folder: str | Path) -> FinishedEvaluation:

@@ -302,7 +302,7 @@ def find_spending(evaluation: Evaluation, recorded: RecordedSpec, metric: str) -
 def list_chat_models(recorded: RecordedSpec, metric: str) -> Collection[str]:
     """The names of the chat models behind a metric."""
     node = recorded.metrics[metric].node
-    models = (name for section, name in recorded.list_used(node) if section == "models")
+    models = (one.name for one in recorded.blocks.list_used(node) if one.section == "models")
     return [name for name in models if isinstance(recorded.models.get(name), ChatModel)]
 
 

@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
-from io import BytesIO, StringIO
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import Front
 from rageval_spec.commands.options import read_age
+from rageval_spec.data.tables import dump_parquet
 from rageval_spec.diagnostics import dump_visible, make_visible
 from rageval_spec.errors import PASSED, UsageError
 from rageval_spec.wording import count_noun, describe_taken_over, format_number, protect_cell
@@ -223,11 +224,6 @@ def import_records(history: History, paths: Sequence[Path]) -> str:
     """Add results folders, folders of labels, records that could not be sent, and the records of other histories.
 
     All of them are added, or none. Says how many are new.
-
-    Raises:
-        UsageError: a path is none of these.
-        DataError: a file cannot be read.
-        HistoryError: another history cannot be read.
     """
     found: set[str] = set()
 
@@ -244,7 +240,6 @@ def import_records(history: History, paths: Sequence[Path]) -> str:
 
 
 def _is_history(path: Path) -> bool:
-    """Whether a path is a SQLite file."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -284,33 +279,20 @@ def choose(
     outcome: str | None = None,
     limit: int | None = None,
 ) -> RecordFilter:
-    """The choice that options of the command line make.
-
-    Raises:
-        UsageError: `since` is neither an age such as `90d` nor a date such as `2026-03-01`.
-    """
     from rageval_spec.history.database import RecordFilter
 
     return RecordFilter(name, branch, None if since is None else read_moment(since, "--since"), outcome, limit)
 
 
 def find_id(history: History, name: str) -> str:
-    """The id of the record that a name means: a label, an id or its beginning, or `previous`, `branch:`, `commit:`.
-
-    Raises:
-        UsageError: there is none.
-    """
+    """The id of the record that a name means: a label, an id or its beginning, or `previous`, `branch:`, `commit:`."""
     from rageval_spec.history.evaluation_lookup import SearchPlaces, find_newest
 
     return history.look_up(name) or find_newest(history, name, SearchPlaces()) or history.find(name)
 
 
 def read_moment(text: str, option: str) -> datetime:
-    """The time that an age (`90d`) or a date (`2026-03-01`, in UTC) means.
-
-    Raises:
-        UsageError: it is neither.
-    """
+    """The time that an age (`90d`) or a date (`2026-03-01`, in UTC) means."""
     try:
         date = datetime.fromisoformat(text)
     except ValueError:
@@ -364,21 +346,9 @@ _COLUMNS: Mapping[str, str] = {
 
 
 def _describe(entry: RecordSummary) -> dict[str, Any]:
-    return {
-        "id": entry.id,
-        "time": entry.time.isoformat(timespec="seconds"),
-        "name": entry.name,
-        "labels": ", ".join(entry.labels) or None,
-        "commit": entry.commit,
-        "branch": entry.branch,
-        "is_dirty": entry.is_dirty,
-        **{f"ci_{key}": entry.ci.get(key) for key in ("system", "run", "url")},
-        "outcome": entry.outcome,
-        "spec_digest": entry.spec_digest,
-        "cost": entry.cost,
-        "cost_status": entry.cost_status,
-        "seconds": entry.seconds,
-    }
+    told = {f"ci_{key}": entry.ci.get(key) for key in ("system", "run", "url")}
+    told |= {"time": entry.time.isoformat(timespec="seconds"), "labels": ", ".join(entry.labels) or None}
+    return {name: told[name] if name in told else getattr(entry, name) for name in _COLUMNS}
 
 
 def _write_csv(head: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> bytes:
@@ -395,13 +365,8 @@ def _write_parquet(head: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> by
     import polars as pl
 
     kinds = {"text": pl.String, "boolean": pl.Boolean, "number": pl.Float64}
-    columns = {
-        name: pl.Series(name, [row.get(name) for row in rows], dtype=kinds[_COLUMNS.get(name, "number")])
-        for name in head
-    }
-    buffer = BytesIO()
-    pl.DataFrame(columns).write_parquet(buffer)
-    return buffer.getvalue()
+    schema = {name: kinds[_COLUMNS.get(name, "number")] for name in head}
+    return dump_parquet(pl.DataFrame([[row.get(name) for name in head] for row in rows], schema, orient="row"))
 
 
 SHOWN_ID = 8
@@ -421,7 +386,6 @@ def list_records(history: History, chosen: RecordFilter, form: str) -> str:
 
 
 def show_record(history: History, name: str, form: str) -> str:
-    """A record with its gates and its numbers; `name` is what `find_id` takes."""
     entry = history.entry(find_id(history, name))
     numbers = list(history.numbers_of(entry.id))
     if form == "json":
@@ -430,7 +394,6 @@ def show_record(history: History, name: str, form: str) -> str:
 
 
 def describe_entry(entry: RecordSummary) -> dict[str, Any]:
-    """An entry in JSON types."""
     return {**asdict(entry), "time": entry.time.isoformat(), "labels": list(entry.labels)}
 
 
@@ -521,19 +484,11 @@ _WIDTH_IN_A_PIPE = 100
 
 
 def draw(history: History, wanted: TrendFilter, chosen: RecordFilter, html: Path | None = None) -> str:
-    """The charts as text; or, if `html` is a file, write the page there and say so.
-
-    Raises:
-        UsageError: there are no such records or numbers.
-        RagevalError: the page cannot be written.
-    """
+    """The charts as text; or, if `html` is a file, write the page there and say so."""
+    from rageval_spec.drawing.trend_charts import draw_trend, write_trend
     from rageval_spec.history.trends import collect_trend
 
     trend = collect_trend(history, chosen, wanted)
     if html is None:
-        from rageval_spec.drawing.trend_charts import draw_trend
-
         return draw_trend(trend, shutil.get_terminal_size((_WIDTH_IN_A_PIPE, 24)).columns)
-    from rageval_spec.drawing.trend_charts import write_trend
-
     return console.write_page(html, write_trend(trend)) + "\n"

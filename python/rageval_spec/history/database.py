@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -110,15 +110,20 @@ class Number(NamedTuple):
     total: int
 
 
+RECORD_COLUMNS = tuple(
+    "git_commit" if one.name == "commit" else one.name for one in fields(RecordSummary) if one.name != "labels"
+)
+_LATER_COLUMNS = ("cost_status",)
+"""The columns that a record of an earlier version, kept in a file, lacks."""
+AGGREGATE_COLUMNS = Number._fields
+
+
 @dataclass(frozen=True, slots=True)
 class RecordFilter:
     """Which records to read; None does not restrict them.
 
     Attributes:
-        name: the evaluation's name.
-        branch: the branch that was checked out.
         since: the earliest time.
-        outcome: the outcome.
         limit: at most this many, the newest.
     """
 
@@ -140,13 +145,11 @@ class Connection:
     _errors: type[Exception]
 
     def execute(self, statement: str, parameters: Sequence[Any] = ()) -> Sequence[tuple[Any, ...]]:
-        """Execute a statement and return its rows, if it has any."""
         with self._explained():
             cursor = self._connection.execute(self._translate(statement), [*map(self._clean, parameters)])
             return cursor.fetchall() if cursor.description else ()
 
     def execute_many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Execute a statement once for each row of parameters."""
         with self._explained():
             cursor = self._connection.cursor()
             cursor.executemany(self._translate(statement), [[*map(self._clean, row)] for row in rows])
@@ -169,7 +172,6 @@ class Connection:
         """Give the space of removed rows back to the disk, if the database does not do that itself."""
 
     def close(self) -> None:
-        """Close the connection."""
         self._connection.close()
 
     def _translate(self, statement: str) -> str:
@@ -197,19 +199,13 @@ class History:
     connection: Connection
 
     def __enter__(self) -> History:
-        """Return the history itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the connection."""
         self.connection.close()
 
     def migrate(self) -> None:
-        """Bring the tables to this version's schema, in one transaction.
-
-        Raises:
-            HistoryError: a newer version of rageval-spec made the tables.
-        """
+        """Bring the tables to this version's schema, in one transaction."""
         if self._is_current():
             return
         with self.connection.write():
@@ -239,42 +235,34 @@ class History:
             return sum([self._add(record) for record in records])
 
     def _add(self, record: StoredRecord) -> bool:
-        columns, marks = ", ".join(RECORD_COLUMNS), ", ".join("?" * len(RECORD_COLUMNS))
+        record_id = record.row["id"]
         added = self.connection.execute(
-            f"INSERT INTO rageval_records ({columns}) VALUES ({marks}) ON CONFLICT (id) DO NOTHING RETURNING id",
+            f"{_insert('rageval_records', RECORD_COLUMNS)} ON CONFLICT (id) DO NOTHING RETURNING id",
             [record.row[name] for name in RECORD_COLUMNS],
         )
         if not added:
             return False
-        columns, marks = ", ".join(AGGREGATE_COLUMNS), ", ".join("?" * len(AGGREGATE_COLUMNS))
-        self.connection.execute_many(f"INSERT INTO rageval_aggregates ({columns}) VALUES ({marks})", record.aggregates)
-        self.connection.execute_many(
-            "INSERT INTO rageval_contents (record_id, part, content) VALUES (?, ?, ?)",
-            [(record.row["id"], part, content) for part, content in record.contents.items()],
-        )
+        self.connection.execute_many(_insert("rageval_aggregates", AGGREGATE_COLUMNS), record.aggregates)
+        contents = [(record_id, part, content) for part, content in record.contents.items()]
+        self.connection.execute_many(_insert("rageval_contents", ("record_id", "part", "content")), contents)
         for label in record.labels:
-            self._set_label(record.row["id"], label, record.row["time"])
+            self._set_label(record_id, label, record.row["time"])
         return True
 
     def copy(self) -> Iterator[StoredRecord]:
         """All records with everything that they hold, oldest first, one at a time; `add` takes them."""
         for entry in reversed(self.entries()):
-            row, aggregates = (
-                self.connection.execute(f"SELECT {', '.join(columns)} FROM {table} WHERE {key} = ?", (entry.id,))
-                for columns, table, key in (
-                    (RECORD_COLUMNS, "rageval_records", "id"),
-                    (AGGREGATE_COLUMNS, "rageval_aggregates", "record_id"),
-                )
-            )
-            contents = self.connection.execute(
-                "SELECT part, content FROM rageval_contents WHERE record_id = ?", (entry.id,)
-            )
+            row = self._select(RECORD_COLUMNS, "rageval_records", "id", entry.id)[0]
+            contents = self._select(("part", "content"), "rageval_contents", "record_id", entry.id)
             yield StoredRecord(
-                dict(zip(RECORD_COLUMNS, row[0], strict=True)),
-                aggregates,
+                dict(zip(RECORD_COLUMNS, row, strict=True)),
+                [*self.numbers_of(entry.id)],
                 {part: bytes(content) for part, content in contents},
                 entry.labels,
             )
+
+    def _select(self, columns: Sequence[str], table: str, key: str, record_id: str) -> Sequence[tuple[Any, ...]]:
+        return self.connection.execute(f"SELECT {', '.join(columns)} FROM {table} WHERE {key} = ?", (record_id,))
 
     def set_label(self, record_id: str, label: str) -> None:
         """Give a record a label. Another record loses it."""
@@ -328,20 +316,13 @@ class History:
 
     def numbers_of(self, record_id: str) -> Iterator[Number]:
         """The aggregates of one record, in the order of its tables."""
-        columns = ", ".join(AGGREGATE_COLUMNS)
-        rows = self.connection.execute(f"SELECT {columns} FROM rageval_aggregates WHERE record_id = ?", (record_id,))
-        return map(Number._make, rows)
+        return map(Number._make, self._select(AGGREGATE_COLUMNS, "rageval_aggregates", "record_id", record_id))
 
     def metrics(self) -> list[str]:
-        """The names of all metrics that any record has, sorted."""
         return sorted(row[0] for row in self.connection.execute("SELECT DISTINCT metric FROM rageval_aggregates"))
 
     def find(self, text: str) -> str:
-        """The id of the record that `text` means: a label, an id, or the beginning of an id.
-
-        Raises:
-            UsageError: there is none, or several ids begin like this.
-        """
+        """The id of the record that `text` means: a label, an id, or the beginning of one id only."""
         if (found := self.look_up(text)) is not None:
             return found
         known = self.labels()
@@ -349,11 +330,7 @@ class History:
         raise UsageError(f"the history {self.connection.name} has no record '{text}'; {hint}")
 
     def look_up(self, text: str) -> str | None:
-        """As `find`, but None if there is no such record.
-
-        Raises:
-            UsageError: several ids begin like this.
-        """
+        """As `find`, but None if there is no such record; several ids that begin like this are an error."""
         if labelled := self.connection.execute("SELECT record_id FROM rageval_labels WHERE label = ?", (text,)):
             return str(labelled[0][0])
         if not SHORTEST_ID <= len(text) <= _ID_LENGTH or not text.isascii() or not text.isalnum():
@@ -366,19 +343,12 @@ class History:
         return str(rows[0][0]) if rows else None
 
     def entry(self, record_id: str) -> RecordSummary:
-        """What the list tells of one record, by its whole id."""
-        columns = ", ".join(RECORD_COLUMNS)
-        rows = self.connection.execute(f"SELECT {columns} FROM rageval_records WHERE id = ?", (record_id,))
+        rows = self._select(RECORD_COLUMNS, "rageval_records", "id", record_id)
         if not rows:
             raise UsageError(f"the history {self.connection.name} has no record '{record_id}'")
         return _read_entry(rows[0], [label for label, (found, _) in self.labels().items() if found == record_id])
 
     def content(self, record_id: str, part: str) -> bytes:
-        """One of a record's files.
-
-        Raises:
-            DataError: the record has no such file.
-        """
         rows = self.connection.execute(
             "SELECT content FROM rageval_contents WHERE record_id = ? AND part = ?", (record_id, part)
         )
@@ -405,6 +375,10 @@ def write_time(time: datetime) -> str:
     return time.astimezone(UTC).isoformat(timespec="microseconds")
 
 
+def _insert(table: str, columns: Sequence[str]) -> str:
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+
+
 def _restrict(chosen: RecordFilter, prefix: str = "") -> tuple[str, list[Any]]:
     since = None if chosen.since is None else write_time(chosen.since)
     conditions = {
@@ -424,11 +398,7 @@ def _parse(text: str) -> Any:
 
 
 def complete_row(kept: Mapping[str, Any]) -> dict[str, Any]:
-    """The row of a record that was kept in a file, by this version or an earlier one, as the table now has it.
-
-    Raises:
-        KeyError: it lacks a column that every version has written.
-    """
+    """The row of a record that was kept in a file, by this version or an earlier one, as the table now has it."""
     row = {name: kept[name] for name in RECORD_COLUMNS if name not in _LATER_COLUMNS}
     if "cost_status" in kept or row["cost"] != 0:
         return {**row, "cost_status": kept.get("cost_status")}
@@ -437,56 +407,12 @@ def complete_row(kept: Mapping[str, Any]) -> dict[str, Any]:
 
 def _read_entry(row: Sequence[Any], labels: Sequence[str]) -> RecordSummary:
     found = dict(zip(RECORD_COLUMNS, row, strict=True))
-    return RecordSummary(
-        id=found["id"],
-        time=datetime.fromisoformat(found["time"]),
-        name=found["name"],
-        commit=found["git_commit"],
-        branch=found["branch"],
-        is_dirty=None if found["is_dirty"] is None else bool(found["is_dirty"]),
-        ci=_parse(found["ci"]),
-        outcome=found["outcome"],
-        spec_digest=found["spec_digest"],
-        cost=found["cost"],
-        cost_status=found["cost_status"],
-        seconds=found["seconds"],
-        gates=_parse(found["gates"]),
-        meaning=_parse(found["meaning"]),
-        labels=tuple(sorted(labels)),
-    )
+    found["commit"] = found.pop("git_commit")
+    found["time"] = datetime.fromisoformat(found["time"])
+    found["is_dirty"] = None if found["is_dirty"] is None else bool(found["is_dirty"])
+    found |= {name: _parse(found[name]) for name in ("ci", "gates", "meaning")}
+    return RecordSummary(**found, labels=tuple(sorted(labels)))
 
-
-RECORD_COLUMNS = (
-    "id",
-    "time",
-    "name",
-    "git_commit",
-    "branch",
-    "is_dirty",
-    "ci",
-    "outcome",
-    "spec_digest",
-    "cost",
-    "seconds",
-    "gates",
-    "meaning",
-    "cost_status",
-)
-_LATER_COLUMNS = ("cost_status",)
-"""The columns that a record of an earlier version, kept in a file, lacks."""
-AGGREGATE_COLUMNS = (
-    "record_id",
-    "dataset",
-    "system",
-    "metric",
-    "slice",
-    "statistic",
-    "mean",
-    "low",
-    "high",
-    "scored",
-    "total",
-)
 
 MIGRATIONS: Sequence[Sequence[str]] = (
     (

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 _Settings: TypeAlias = Mapping[str, Any]
-_Blocks: TypeAlias = Mapping[str, _Settings]
+_SettingsByName: TypeAlias = Mapping[str, _Settings]
 _EVERYTHING: frozenset[DataPart] = frozenset({"references", "qrels"})
 _NOT_MEANING = {"as", "use", "prompts", "calibration", "show_as"}
 """Keys of a block that are compared in another way, or that no value depends on."""
@@ -84,9 +84,9 @@ def read_definitions(evaluation: Evaluation) -> dict[str, Definition] | None:
 
 def _define(name: str, evaluation: Evaluation, recorded: RecordedSpec) -> Definition:
     metric = recorded.metrics[name]
-    used = list(recorded.list_used(metric.node))
-    judges = [name for section, name in used if section == "judges"]
-    models = [name for section, name in used if section == "models"]
+    used = list(recorded.blocks.list_used(metric.node))
+    judges = [one.name for one in used if one.section == "judges"]
+    models = [one.name for one in used if one.section == "models"]
     settings = _list_settings(metric)
     if isinstance(metric, RankingMetric):
         ranking = recorded.ranking.model_dump(mode="json", exclude={_TIE_RANGE})
@@ -135,9 +135,8 @@ def list_changes(now: Definition, before: Definition) -> Iterator[BaselineChange
     if None not in (now.code, before.code) and now.code != before.code:
         yield BaselineChange("metric", "the metric's code or files changed")
     yield from _list_block_changes("judge", now.judges, before.judges)
-    if now.calibrations != before.calibrations:
-        names = {*now.calibrations, *before.calibrations}
-        changed = sorted(name for name in names if now.calibrations.get(name) != before.calibrations.get(name))
+    names = sorted({*now.calibrations, *before.calibrations})
+    if changed := [name for name in names if now.calibrations.get(name) != before.calibrations.get(name)]:
         yield BaselineChange("judge", f"the calibration of the judge changed: {list_names(changed)}")
     prompts = [key for key in now.prompts if key in before.prompts and now.prompts[key] != before.prompts[key]]
     if prompts:
@@ -147,7 +146,7 @@ def list_changes(now: Definition, before: Definition) -> Iterator[BaselineChange
         yield from _list_block_changes("model", now.models, before.models)
 
 
-def _list_block_changes(part: ChangedPart, now: _Blocks, before: _Blocks) -> Iterator[BaselineChange]:
+def _list_block_changes(part: ChangedPart, now: _SettingsByName, before: _SettingsByName) -> Iterator[BaselineChange]:
     """How the judges or the models behind a metric changed; a block that only has another name did not."""
     if [*now.values()] == [*before.values()]:
         return
@@ -200,12 +199,23 @@ def take_meaning(evaluation: Evaluation, spec: Spec | None) -> dict[str, Any]:
     for dataset, design in evaluation.question_designs.items():
         if design.weights is not None:
             data.setdefault(dataset, {})[WEIGHTS] = _digest(dict(design.weights))
-    blocks = _read_recorded(evaluation) if spec is None else _read_spec(spec)
+    if spec is None:
+        blocks = (read_recorded_spec(evaluation) or RecordedSpec()).blocks
+    else:
+        blocks = _Blocks({one.name: one.node for one in spec.metrics}, spec.judges, spec.models, spec.ranking)
     metrics = {name: _digest_metric(node, evaluation, blocks) for name, node in blocks.metrics.items()}
     return {"data": data, "metrics": metrics}
 
 
-class _DigestedBlocks(NamedTuple):
+class UsedBlock(NamedTuple):
+    """A judge or a model behind a block; its node is None if it is not known."""
+
+    section: str
+    name: str
+    node: Node | None
+
+
+class _Blocks(NamedTuple):
     """The blocks of a spec that give metrics their meaning, by name, and how rankings are read."""
 
     metrics: Mapping[str, Node]
@@ -213,16 +223,17 @@ class _DigestedBlocks(NamedTuple):
     models: Mapping[str, Node]
     ranking: RankingNode
 
-
-def _read_spec(spec: Spec) -> _DigestedBlocks:
-    return _DigestedBlocks({one.name: one.node for one in spec.metrics}, spec.judges, spec.models, spec.ranking)
-
-
-def _read_recorded(evaluation: Evaluation) -> _DigestedBlocks:
-    recorded = read_recorded_spec(evaluation) or RecordedSpec()
-    sections = (recorded.metrics, recorded.judges, recorded.models)
-    metrics, judges, models = ({name: one.node for name, one in of.items()} for of in sections)
-    return _DigestedBlocks(metrics, judges, models, recorded.ranking)
+    def list_used(self, node: BaseModel, seen: set[tuple[str, str]] | None = None) -> Iterator[UsedBlock]:
+        """Each judge and model behind a block once, in the order of first use."""
+        seen = set() if seen is None else seen
+        for section, name, *_ in list_references(node):
+            if section in ("systems", "labels") or (section, name) in seen:
+                continue
+            seen.add((section, name))
+            inner = (self.judges if section == "judges" else self.models).get(name)
+            yield UsedBlock(section, name, inner)
+            if inner is not None:
+                yield from self.list_used(inner, seen)
 
 
 def _digest_data(fingerprints: Mapping[str, Fingerprint]) -> Iterator[tuple[str, str]]:
@@ -232,33 +243,24 @@ def _digest_data(fingerprints: Mapping[str, Fingerprint]) -> Iterator[tuple[str,
             yield part, _digest(found)
 
 
-def _digest_metric(node: Any, evaluation: Evaluation, blocks: _DigestedBlocks) -> dict[str, str]:
+def _digest_metric(node: Any, evaluation: Evaluation, blocks: _Blocks) -> dict[str, str]:
     content = node.model_dump(mode="json", exclude={"as_", "show_as"})
     if issubclass(registry.load("metrics", node.use), RankingMetric):
         content = [content, blocks.ranking.model_dump(mode="json", exclude={"tie_range"})]
     digests = {"definition": _digest(content)}
-    if used := list(_list_used(node, evaluation, blocks, set())):
+    if used := [*_describe_used(blocks.list_used(node), evaluation)]:
         digests["judge"] = _digest(used)
     return digests
 
 
-def _list_used(
-    node: BaseModel, evaluation: Evaluation, blocks: _DigestedBlocks, seen: set[tuple[str, str]]
-) -> Iterator[Any]:
-    """The content of the judges and models that a node refers to, and of those that these refer to."""
-    for section, name, *_ in list_references(node):
-        if section in ("systems", "labels") or (section, name) in seen:
-            continue
-        seen.add((section, name))
-        inner = (blocks.judges if section == "judges" else blocks.models).get(name)
+def _describe_used(used: Iterable[UsedBlock], evaluation: Evaluation) -> Iterator[Any]:
+    for section, name, node in used:
+        content = None if node is None else node.model_dump(mode="json")
         if section == "models":
-            described = evaluation.provenance.models.get(name)
-            yield [section, described or (inner and inner.model_dump(mode="json")) or name]
-        elif inner is not None:
+            yield [section, evaluation.provenance.models.get(name) or content or name]
+        elif node is not None:
             prompts = {key: of for key, of in evaluation.provenance.prompts.items() if key.startswith(f"{name}.")}
-            yield [section, inner.model_dump(mode="json"), prompts]
-        if inner is not None:
-            yield from _list_used(inner, evaluation, blocks, seen)
+            yield [section, content, prompts]
 
 
 def _digest(content: Any) -> str:
@@ -282,19 +284,11 @@ class RecordedSpec:
     models: Mapping[str, Model[Any]] = field(default_factory=dict)
     ranking: RankingNode = field(default_factory=RankingNode)
 
-    def list_used(self, node: Node) -> Iterator[tuple[str, str]]:
-        """The section and the name of each judge and model behind a block, in the order of first use."""
-        yield from dict.fromkeys(self._walk(node, set()))
-
-    def _walk(self, node: Node, seen: set[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-        for section, name, *_ in list_references(node):
-            if section in ("systems", "labels") or (section, name) in seen:
-                continue
-            seen.add((section, name))
-            yield section, name
-            inner = self.judges.get(name) if section == "judges" else self.models.get(name)
-            if inner is not None:
-                yield from self._walk(inner.node, seen)
+    @property
+    def blocks(self) -> _Blocks:
+        sections = (self.metrics, self.judges, self.models)
+        metrics, judges, models = ({name: one.node for name, one in of.items()} for of in sections)
+        return _Blocks(metrics, judges, models, self.ranking)
 
 
 def read_recorded_spec(evaluation: Evaluation) -> RecordedSpec | None:
@@ -363,8 +357,8 @@ def find_kinships(evaluation: Evaluation, metric: str) -> dict[str, Kinship | No
     recorded = read_recorded_spec(evaluation)
     if recorded is None or metric not in recorded.metrics:
         return {}
-    used = recorded.list_used(recorded.metrics[metric].node)
-    models = [_name_model(recorded, name) for section, name in used if section == "models"]
+    used = recorded.blocks.list_used(recorded.metrics[metric].node)
+    models = [_name_model(recorded, one.name) for one in used if one.section == "models"]
     if not models:
         return {}
     return {system: _find_closest(generator, models) for system, generator in find_generators(evaluation).items()}
