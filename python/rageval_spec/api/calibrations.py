@@ -29,7 +29,7 @@ from rageval_spec.calibration.labelled_items import explain_sampling
 from rageval_spec.calibration.measures import WIDTH, CalibrationMeasure
 from rageval_spec.calibration.verdict_sentences import conclude_judge, say_needs
 from rageval_spec.diagnostics import make_visible
-from rageval_spec.drawing.html_shell import CELL, show_text
+from rageval_spec.drawing.html_shell import draw_table, show_text
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.reading.label_files import make_labels, read_columns, read_label_file, refuse_duplicates
 from rageval_spec.statistics.raters.label_counts import bound_worth
@@ -114,16 +114,13 @@ def _read_scale(scale: Any) -> LabelScale | None:
 def _open(evaluation: Any) -> Evaluation:
     if isinstance(evaluation, FinishedEvaluation):
         return evaluation.data
-    if isinstance(evaluation, Mapping) or (isinstance(evaluation, str | os.PathLike) and _is_spec(evaluation)):
+    is_path = isinstance(evaluation, str | os.PathLike)
+    if isinstance(evaluation, Mapping) or (is_path and Path(evaluation).suffix in _SPECS):
         raise UsageError("evaluation: this is a spec; run it first: calibrate(rageval_spec.run(spec), labels)")
-    if not isinstance(evaluation, str | os.PathLike):
+    if not is_path:
         kind = type(evaluation).__name__
         raise UsageError(f"evaluation: give what `run` or `load_results` returned, or a results folder, not {kind}")
     return load_results(Path(evaluation)).data
-
-
-def _is_spec(path: str | os.PathLike[str]) -> bool:
-    return Path(path).suffix in _SPECS
 
 
 def _read_labels(labels: Any, columns: Mapping[str, str]) -> list[Label]:
@@ -226,10 +223,9 @@ class MetricCalibration:
 
     def to_dict(self) -> dict[str, Any]:
         """Every number, as under `calibrations` in the JSON of `rageval-spec calibrate --format json`."""
-        found: dict[str, Any] = json.loads(calibration_report.dump([CriterionReport([self._report])], {}))[
-            "calibrations"
-        ][0]
-        return found
+        content: dict[str, list[dict[str, Any]]]
+        content = json.loads(calibration_report.dump([CriterionReport([self._report])], {}))
+        return content["calibrations"][0]
 
     def __repr__(self) -> str:
         """The metric with its main numbers in a line, and what they mean."""
@@ -325,8 +321,6 @@ class Calibrations(Mapping[str, MetricCalibration]):
 
     def _repr_html_(self) -> str:
         rows = [{"metric": one.metric, **one._describe()} for one in self.values()]
-        head = "".join(f'<th scope="col" {CELL}>{show_text(name)}</th>' for name in rows[0])
-        cells = ("".join(f"<td {CELL}>{show_text(text)}</td>" for text in row.values()) for row in rows)
-        body = "".join(f"<tr>{row}</tr>" for row in cells)
+        table = draw_table(rows[0], (row.values() for row in rows))
         told = (f"<li>{show_text(f'{one.metric}: {text}')}</li>" for one in self.values() for text in one.conclusions)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><ul>{''.join(told)}</ul>"
+        return f"{table}<ul>{''.join(told)}</ul>"

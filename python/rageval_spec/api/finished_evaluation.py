@@ -261,7 +261,6 @@ class FinishedEvaluation:
 
     def _repr_html_(self) -> str:
         """The outcome and the aggregates as HTML, for notebooks; it contains no scripts."""
-
         return render_html(self.data, self.outcome, self._describe())
 
     def _describe(self) -> str:
@@ -330,14 +329,9 @@ _NOTES_SHOWN = 10
 
 
 def render_html(evaluation: Evaluation, outcome: Overall, sentence: str) -> str:
-    """The evaluation as HTML without scripts, links or images. Every text is escaped.
-
-    Args:
-        evaluation: the evaluation.
-        outcome: what it came to.
-        sentence: the outcome in words.
-    """
-    head = f"<p><strong>{_mark(outcome)} {show_text(evaluation.name)}: {show_text(sentence)}</strong></p>"
+    """The evaluation as HTML without scripts, links or images. Every text is escaped; `sentence` is the outcome."""
+    mark = MARKS["fail" if outcome == "error" else outcome]
+    head = f"<p><strong>{mark} {show_text(evaluation.name)}: {show_text(sentence)}</strong></p>"
     tables = (_draw_table(evaluation, dataset) for dataset in evaluation.datasets)
     return f"<div>{head}{''.join(tables)}{''.join(_list_notes(evaluation))}</div>"
 
@@ -384,7 +378,3 @@ def _list_notes(evaluation: Evaluation) -> Iterator[str]:
     rest = len(texts) - _NOTES_SHOWN
     shown = [*texts[:_NOTES_SHOWN], *([f"{count_noun(rest, 'more note')}: see `.notes`"] if rest > 0 else [])]
     yield f"<ul>{''.join(f'<li>{show_text(text)}</li>' for text in shown)}</ul>"
-
-
-def _mark(outcome: Overall) -> str:
-    return MARKS["fail" if outcome == "error" else outcome]

@@ -7,7 +7,7 @@ from dataclasses import fields
 
 from rageval_spec.drawing.card_text import shorten, write_card
 from rageval_spec.drawing.cards import Card, CardValue
-from rageval_spec.drawing.html_shell import CELL, show_text
+from rageval_spec.drawing.html_shell import draw_table
 from rageval_spec.wording import DIGITS, count_noun
 
 _ROWS_SHOWN = 50
@@ -32,11 +32,10 @@ class QuestionCards(tuple[QuestionCard, ...]):
             return "<p>No questions were chosen.</p>"
         metrics = list(dict.fromkeys(one.metric for card in self for one in card.values))
         heads = ("query_id", "system", "question", *metrics, "answer")
-        head = "".join(f'<th scope="col" {CELL}>{show_text(name)}</th>' for name in heads)
-        rows = "".join(_draw_row(card, metrics) for card in self[:_ROWS_SHOWN])
+        table = draw_table(heads, (_list_cells(card, metrics) for card in self[:_ROWS_SHOWN]))
         rest = len(self) - _ROWS_SHOWN
         more = f"<p>{count_noun(rest, 'more question')}</p>" if rest > 0 else ""
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}"
+        return f"{table}{more}"
 
 
 def make_cards(cards: Iterable[Card]) -> QuestionCards:
@@ -44,11 +43,10 @@ def make_cards(cards: Iterable[Card]) -> QuestionCards:
     return QuestionCards(QuestionCard(**{one.name: getattr(card, one.name) for one in fields(Card)}) for card in cards)
 
 
-def _draw_row(card: Card, metrics: Iterable[str]) -> str:
+def _list_cells(card: Card, metrics: Iterable[str]) -> tuple[str, ...]:
     values = (_describe(card.value(metric)) for metric in metrics)
     answer = shorten(card.answer if card.answer is not None else card.error or "")
-    cells = (card.query_id, card.system, shorten(card.question), *values, answer)
-    return f"<tr>{''.join(f'<td {CELL}>{show_text(cell)}</td>' for cell in cells)}</tr>"
+    return card.query_id, card.system, shorten(card.question), *values, answer
 
 
 def _describe(value: CardValue | None) -> str:

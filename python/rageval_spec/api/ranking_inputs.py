@@ -42,12 +42,13 @@ def read_form(data: Any, table: str, number: str) -> object:
     if isinstance(data, str | PathLike):
         check_bounds(data)
         return data
-    if _is_lazy(data):
+    is_polars = type(data).__module__.partition(".")[0] == "polars"
+    if is_polars and type(data).__name__ == "LazyFrame":
         raise UsageError(f"{table} is a polars LazyFrame, which holds no rows yet; call .collect() on it")
     if hasattr(data, "__arrow_c_stream__"):
         if len(getattr(data, "columns", [table])) == 0:
             raise ValueError(f"{table} is empty: it has no columns; give query_id, doc_id and {number}")
-        return _select(data, number) if type(data).__module__.partition(".")[0] == "polars" else data
+        return _select(data, number) if is_polars else data
     if not isinstance(data, Mapping):
         raise UsageError(
             f"{table} is of type {type(data).__name__}; give a dict of dicts, a frame with the columns query_id, "
@@ -62,18 +63,12 @@ def _read_mapping(data: Mapping[str, Any], table: str, number: str) -> object:
     return nest(data)
 
 
-def _is_lazy(data: object) -> bool:
-    kind = type(data)
-    return kind.__name__ == "LazyFrame" and kind.__module__.partition(".")[0] == "polars"
-
-
 def nest(data: Mapping[str, Any]) -> dict[str, Any]:
     """A mapping of mappings as a dict of dicts, without copying dicts. Other values stay; the kernel refuses them."""
-    return {query: dict(docs) if _is_other_mapping(docs) else docs for query, docs in data.items()}
-
-
-def _is_other_mapping(docs: object) -> bool:
-    return not isinstance(docs, dict) and isinstance(docs, Mapping)
+    return {
+        query: dict(docs) if not isinstance(docs, dict) and isinstance(docs, Mapping) else docs
+        for query, docs in data.items()
+    }
 
 
 def _select(frame: Any, number: str) -> object:

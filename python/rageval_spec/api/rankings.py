@@ -343,9 +343,7 @@ def _check(runs: Mapping[str, Run], measures: Sequence[str], baseline: str | Non
         raise UsageError(f"a comparison takes at least two runs, not {len(runs)}")
     if baseline is not None and baseline not in runs:
         raise UsageError(f"the baseline '{baseline}' is not among the runs {', '.join(runs)}")
-    statistics = {word.name: word.statistic for word in kernels.measure_words()}
-    counts = [measure for measure in measures if statistics[kernels.parse_measure(measure).name] == "sum"]
-    if counts:
+    if counts := [measure for measure in measures if _find_statistic(measure) == "sum"]:
         raise UsageError(f"{', '.join(counts)}: counts have no mean to compare")
 
 
@@ -353,9 +351,8 @@ def _find_range(measure: str, pairs: Floats) -> ValueRange | None:
     """The lowest and the highest possible difference of a measure's values, in so far as the measure says."""
     word = kernels.parse_measure(measure).name
     info = registry.load("metrics", word).info if word in registry.words("metrics") else None
-    statistics = {known.name: known.statistic for known in kernels.measure_words()}
     bounds = None if info is None else info.bounds
-    return find_difference_range(find_range(bounds, statistics[word], pairs.ravel().tolist()))
+    return find_difference_range(find_range(bounds, _find_statistic(measure), pairs.ravel().tolist()))
 
 
 def _pair(
@@ -381,8 +378,12 @@ def _pair(
 
 def _is_rank(measure: str) -> bool:
     """Whether the measure's values are ranks: low values are good, and 0 means no rank."""
+    return _find_statistic(measure) == "mean rank"
+
+
+def _find_statistic(measure: str) -> str:
     word = kernels.parse_measure(measure).name
-    return any(known.name == word and known.statistic == "mean rank" for known in kernels.measure_words())
+    return next(known.statistic for known in kernels.measure_words() if known.name == word)
 
 
 def _test(

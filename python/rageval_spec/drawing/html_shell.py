@@ -129,3 +129,11 @@ def write_script(name: str, packed: str) -> bytes:
 def show_text(text: str) -> str:
     """A text as HTML that shows it as it is."""
     return html.escape(make_visible(text))
+
+
+def draw_table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A table for notebooks, which have no style sheet: each cell has its own style."""
+    heads = "".join(f'<th scope="col" {CELL}>{show_text(name)}</th>' for name in head)
+    cells = ("".join(f"<td {CELL}>{show_text(text)}</td>" for text in row) for row in rows)
+    body = "".join(f"<tr>{row}</tr>" for row in cells)
+    return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
