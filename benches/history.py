@@ -26,9 +26,8 @@ import polars as pl
 from rageval_spec.data.datasets import Fingerprint, Fingerprints
 from rageval_spec.data.evaluation import Aggregate, Evaluation, Provenance
 from rageval_spec.data.outcomes import Interval
-from rageval_spec.history.backends import open_history
-from rageval_spec.history.database import StoredRecord
-from rageval_spec.history.evaluation_records import Circumstances, build_record
+from rageval_spec.history.database import StoredRecord, open_history
+from rageval_spec.history.evaluation_records import build_record
 from rageval_spec.plugin.budget import Cost
 from rageval_spec.store.checkout import Checkout
 
@@ -73,13 +72,14 @@ def make_record(number: int, is_late: bool, metrics: int, dice: random.Random) -
         aggregates=tuple(aggregate(name, level + dice.gauss(0, 0.02)) for name in names),
         values=make_values(1, names[:1]),
     )
-    return build_record(evaluation, make_circumstances(number))
+    return record_evaluation(evaluation, number)
 
 
-def make_circumstances(number: int) -> Circumstances:
+def record_evaluation(evaluation: Evaluation, number: int) -> StoredRecord:
     checkout = Checkout(f"{number:040x}", "main", is_dirty=False)
     ci = {"system": "github", "run": str(number)}
-    return Circumstances(f"{number:032x}", START + timedelta(hours=number), checkout, ci, Cost(0.4, "known"), 60.0)
+    time, cost = START + timedelta(hours=number), Cost(0.4, "known")
+    return build_record(evaluation, f"{number:032x}", time, checkout=checkout, ci=ci, cost=cost, seconds=60.0)
 
 
 def aggregate(metric: str, mean: float) -> Aggregate:
@@ -141,7 +141,7 @@ def measure_writing(folder: Path, questions: int, metrics: int, times: int) -> N
     def write() -> None:
         number = next(numbers)
         with open_history(folder / f"{number}.db") as history:
-            history.add([build_record(evaluation, make_circumstances(number))])
+            history.add([record_evaluation(evaluation, number)])
 
     show(f"record {questions:,} x {metrics} values", measure(write, times), 1.0)
 

@@ -10,9 +10,8 @@ from pathlib import Path
 
 from rageval_spec.data.datasets import Fingerprint, Fingerprints
 from rageval_spec.data.evaluation import Evaluation
-from rageval_spec.history.backends import open_history
-from rageval_spec.history.database import History, StoredRecord
-from rageval_spec.history.evaluation_records import Circumstances, build_record
+from rageval_spec.history.database import History, StoredRecord, open_history
+from rageval_spec.history.evaluation_records import build_record
 from rageval_spec.plugin.budget import Cost
 from rageval_spec.store.checkout import Checkout
 from tests.sample_evaluation import make_evaluation
@@ -37,16 +36,16 @@ def make_record(
     cost: Cost | None = QUARTER,
 ) -> StoredRecord:
     """A record whose time is `number` hours after noon."""
-    circumstances = Circumstances(
-        id=make_id(number),
-        time=NOON + timedelta(hours=number),
+    return build_record(
+        evaluation or make_marked_evaluation(),
+        make_id(number),
+        NOON + timedelta(hours=number),
         checkout=Checkout("c" * 40, branch, is_dirty=False),
         ci={"system": "gitlab", "run": str(number)},
         cost=cost,
         seconds=12.5,
         labels=labels,
     )
-    return build_record(evaluation or make_marked_evaluation(), circumstances)
 
 
 def make_marked_evaluation() -> Evaluation:

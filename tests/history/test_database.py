@@ -13,8 +13,14 @@ import pytest
 
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.history import database, evaluation_records
-from rageval_spec.history.backends import open_history
-from rageval_spec.history.database import AGGREGATE_COLUMNS, MIGRATIONS, RECORD_COLUMNS, HistoryError, RecordFilter
+from rageval_spec.history.database import (
+    AGGREGATE_COLUMNS,
+    MIGRATIONS,
+    RECORD_COLUMNS,
+    HistoryError,
+    RecordFilter,
+    open_history,
+)
 from rageval_spec.plugin.budget import Cost
 from tests.history.records import NOON, make_id, make_record, opened
 

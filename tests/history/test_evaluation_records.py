@@ -19,10 +19,9 @@ from polars.testing import assert_frame_equal
 
 from rageval_spec.errors import DataError
 from rageval_spec.history import evaluation_records
-from rageval_spec.history.backends import SqliteConnection, open_history
+from rageval_spec.history.database import SqliteConnection, open_history
 from rageval_spec.history.evaluation_lookup import SearchPlaces, find_record
 from rageval_spec.history.evaluation_records import (
-    Circumstances,
     build_record,
     find_ci_run,
     load_stored,
@@ -200,7 +199,7 @@ def test_the_details_of_judges_stay_in_the_results_folder(tmp_path: Path) -> Non
 
 def test_what_ci_tells_counts_where_git_tells_nothing() -> None:
     ci = {"system": "github", "commit": "abc", "branch": "topic"}
-    row = build_record(make_marked_evaluation(), Circumstances("1", datetime.now(UTC), ci=ci)).row
+    row = build_record(make_marked_evaluation(), "1", datetime.now(UTC), ci=ci).row
     assert (row["git_commit"], row["branch"], row["is_dirty"]) == ("abc", "topic", None)
 
 

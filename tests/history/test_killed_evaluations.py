@@ -16,8 +16,7 @@ from pathlib import Path
 import pytest
 
 from rageval_spec.history import evaluation_records
-from rageval_spec.history.backends import open_history
-from rageval_spec.history.database import History
+from rageval_spec.history.database import History, open_history
 from rageval_spec.history.evaluation_records import FINGERPRINTS, RESULTS, VALUES
 from tests.history.records import make_id, make_record
 from tests.history.servers import run_server

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rageval_spec.history.backends import open_history
-from rageval_spec.history.database import MIGRATIONS, RECORD_COLUMNS, History
+from rageval_spec.history.database import MIGRATIONS, RECORD_COLUMNS, History, open_history
 from tests.history.records import make_id, make_record
 from tests.history.servers import run_server
 
@@ -20,7 +19,7 @@ _ROOT = Path(__file__).parents[2]
 _MIGRATION = """
 import os, signal, sys
 from rageval_spec.history import database
-from rageval_spec.history.backends import open_history
+from rageval_spec.history.database import open_history
 
 added = [f"weather_{number}" for number in range(int(sys.argv[2]))]
 later = [

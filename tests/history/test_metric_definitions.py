@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from rageval_spec.data.evaluation import Evaluation, UsedCalibration
-from rageval_spec.history.backends import open_history
+from rageval_spec.history.database import open_history
 from rageval_spec.history.metric_definitions import (
     find_generators,
     find_kinships,
@@ -223,7 +223,12 @@ def test_what_is_behind_a_metric_is_found_through_other_blocks() -> None:
     recorded = read_recorded_spec(evaluate())
     assert recorded is not None
     used = recorded.blocks.list_used(recorded.metrics["context_recall"].node)
-    assert [(one.section, one.name) for one in used] == [("judges", "fast"), ("judges", "words"), ("judges", "strict"), ("models", "gpt")]
+    assert [(one.section, one.name) for one in used] == [
+        ("judges", "fast"),
+        ("judges", "words"),
+        ("judges", "strict"),
+        ("models", "gpt"),
+    ]
     assert list(recorded.blocks.list_used(recorded.metrics["latency"].node)) == []
 
 

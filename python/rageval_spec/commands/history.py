@@ -11,6 +11,7 @@ import csv
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from io import StringIO
@@ -47,7 +48,7 @@ _choice_options = shared.together(
 
 
 def _open(place: str, *, create: bool = False) -> History:
-    from rageval_spec.history.backends import open_history
+    from rageval_spec.history.database import open_history
 
     return open_history(place, create=create)
 
@@ -247,14 +248,14 @@ def _is_history(path: Path) -> bool:
 
 
 def _read_history(path: Path) -> Iterator[StoredRecord]:
-    from rageval_spec.history.backends import open_history
+    from rageval_spec.history.database import open_history
 
     with open_history(path, create=False) as other:
         yield from other.copy()
 
 
 def _read(path: Path) -> StoredRecord:
-    from rageval_spec.history.evaluation_records import Circumstances, build_record, read
+    from rageval_spec.history.evaluation_records import build_record, read
     from rageval_spec.history.results_folder import RESULTS
     from rageval_spec.history.saved_evaluations import holds_results, load_record
     from rageval_spec.store.checkout import Checkout
@@ -269,19 +270,13 @@ def _read(path: Path) -> StoredRecord:
     commit = record.commit or ""
     checkout = Checkout(commit.removesuffix(_DIRTY) or None, None, commit.endswith(_DIRTY) if commit else None)
     labels = () if record.label is None else (record.label,)
-    return build_record(record.evaluation, Circumstances(record.id, record.time or written, checkout, labels=labels))
+    return build_record(record.evaluation, record.id, record.time or written, checkout=checkout, labels=labels)
 
 
-def choose(
-    name: str | None = None,
-    branch: str | None = None,
-    since: str | None = None,
-    outcome: str | None = None,
-    limit: int | None = None,
-) -> RecordFilter:
+def choose(since: str | None = None, **wanted: Any) -> RecordFilter:
     from rageval_spec.history.database import RecordFilter
 
-    return RecordFilter(name, branch, None if since is None else read_moment(since, "--since"), outcome, limit)
+    return RecordFilter(since=None if since is None else read_moment(since, "--since"), **wanted)
 
 
 def find_id(history: History, name: str) -> str:
@@ -293,11 +288,8 @@ def find_id(history: History, name: str) -> str:
 
 def read_moment(text: str, option: str) -> datetime:
     """The time that an age (`90d`) or a date (`2026-03-01`, in UTC) means."""
-    try:
+    with suppress(ValueError):
         date = datetime.fromisoformat(text)
-    except ValueError:
-        pass
-    else:
         return date if date.tzinfo else date.replace(tzinfo=UTC)
     try:
         return datetime.now(UTC) - timedelta(seconds=read_age(text))
@@ -374,7 +366,6 @@ _SHOWN_COMMIT = 8
 
 
 def list_records(history: History, chosen: RecordFilter, form: str) -> str:
-    """One line for each record, newest first, or a JSON list."""
     entries = history.entries(chosen)
     if form == "json":
         return dump_visible([describe_entry(entry) for entry in entries])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rageval_spec.commands.console import PROGRAM
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError, UsageError, expand_home
-from rageval_spec.history.backends import exists, open_history
+from rageval_spec.history.database import exists, open_history
 from rageval_spec.history.evaluation_lookup import SearchPlaces, find_newest, find_record, list_labels
 from rageval_spec.history.results_folder import RESULTS, VALUES
 from rageval_spec.history.saved_evaluations import FOLDER, load_record

@@ -1,6 +1,7 @@
-"""The history in a database: a SQLite file, or PostgreSQL for many machines.
+"""The history in a database: a SQLite file, or PostgreSQL for many machines that write at once.
 
-Several processes can use it at once. Every write is one transaction, so a killed process leaves a complete record or
+Several processes can use it at once: a SQLite file has a write-ahead log, and PostgreSQL needs psycopg 3 (the extra
+`postgres`). Every write is one transaction, so a killed process leaves a complete record or
 none. A record's id is its key: sending a record twice keeps one.
 
 The tables are the same in both databases, and migrations make them. `rageval_records` has a row for each record,
@@ -12,17 +13,25 @@ record.
 from __future__ import annotations
 
 import json
+import random
+import re
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec.diagnostics import suggest
-from rageval_spec.errors import DataError, RagevalError, UsageError
+from rageval_spec.errors import DataError, RagevalError, UsageError, expand_home
 from rageval_spec.plugin.budget import Cost, CostStatus
+from rageval_spec.store.disk import enable_write_ahead
+
+if TYPE_CHECKING:
+    from rageval_spec.spec.blocks.spec_node import HistoryNode
+
 
 FILE = Path(".rageval") / "history.db"
 SHORTEST_ID = 4
@@ -190,6 +199,142 @@ class Connection:
             yield
         except self._errors as error:
             raise self._explain(error) from error
+
+
+SQLITE_PATIENCE = 30.0
+"""Seconds to wait while another process writes."""
+_IGNORED = "history.db*\n"
+
+
+class SqliteConnection(Connection):
+    bytes_type = "BLOB"
+
+    def __init__(self, path: Path, *, create: bool = True) -> None:
+        """Open the file, and create it with its folder if `create` says so."""
+        import sqlite3
+
+        self.name, self._errors = str(path), sqlite3.Error
+        try:
+            if create and not path.exists():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                _keep_out_of_git(path.parent)
+            mode = "rwc" if create else "rw"
+            uri = f"{path.absolute().as_uri()}?mode={mode}"
+            self._connection = sqlite3.connect(uri, timeout=SQLITE_PATIENCE, isolation_level=None, uri=True)
+        except (OSError, sqlite3.Error, ValueError) as error:
+            raise self._explain(error) from error
+        try:
+            with self._explained():
+                enable_write_ahead(self._connection, SQLITE_PATIENCE)
+                self._connection.execute("PRAGMA foreign_keys = ON")
+        except HistoryError:
+            self.close()
+            raise
+
+    @contextmanager
+    def write(self) -> Iterator[None]:
+        import sqlite3
+
+        self.execute("BEGIN IMMEDIATE")  # waits for other writers
+        try:
+            yield
+            self.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):  # SQLite has rolled back itself, for example if the disk is full
+                self._connection.execute("ROLLBACK")
+            raise
+
+    def compact(self) -> None:
+        """Shrink the file, unless other processes use it."""
+        import sqlite3
+
+        with suppress(sqlite3.OperationalError):
+            self._connection.execute("VACUUM")
+
+    def _explain(self, error: Exception) -> HistoryError:
+        hint = " (is the disk full?)" if _is_input_output(error) else ""
+        return HistoryError(f"the history {self.name} cannot be used: {error}{hint}")
+
+
+def _is_input_output(error: Exception) -> bool:
+    """Whether SQLite could not read or write; its message does not say why. The code's low byte is its kind."""
+    import sqlite3
+
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_IOERR
+
+
+def _keep_out_of_git(folder: Path) -> None:
+    """Make git ignore the database, which changes with every evaluation. Labels saved as folders can be committed."""
+    ignore = folder / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text(_IGNORED, encoding="utf-8")
+
+
+POSTGRES_PATIENCE = 20.0
+"""Seconds to wait while the server has no free connection, or starts."""
+_CONNECT_TIMEOUT = 5
+_LOCK = 0x7261676576616C
+"""The key of the lock under which one process at a time migrates: "rageval" in ASCII."""
+_BUSY_CODES = ("53300", "57P03")
+_BUSY_WORDS = ("too many clients", "remaining connection slots", "the database system is starting up")
+_PASSWORD = re.compile(r"(?<=://)([^/@\s]*:)[^@\s]*(?=@)")
+
+
+class PostgresConnection(Connection):
+    bytes_type = "BYTEA"
+    # not to_regclass: after waiting for the lock, it can answer from a cache that has not seen the new tables
+    of_table = "SELECT 1 FROM pg_tables WHERE tablename = ? AND schemaname = ANY (current_schemas(false))"
+
+    def __init__(self, url: str) -> None:
+        """Connect to the server. A server that is busy or starts is asked again for `POSTGRES_PATIENCE` seconds."""
+        try:
+            import psycopg
+        except ImportError as error:
+            message = "a history in PostgreSQL needs psycopg; install it with: pip install 'rageval-spec[postgres]'"
+            raise UsageError(message) from error
+        self.name = hide_password(url)
+        self._errors = psycopg.Error
+        until = time.monotonic() + POSTGRES_PATIENCE
+        while True:
+            try:
+                # No prepared statements: PgBouncer can give each transaction another connection to the server.
+                self._connection = psycopg.connect(
+                    url, autocommit=True, connect_timeout=_CONNECT_TIMEOUT, prepare_threshold=None
+                )
+                return
+            except psycopg.Error as error:
+                if not _is_busy(error) or time.monotonic() > until:
+                    raise self._explain(error) from None  # the cause's text can hold the password
+                time.sleep(random.uniform(0.05, 0.5))
+
+    @contextmanager
+    def write(self) -> Iterator[None]:
+        with self._explained(), self._connection.transaction():
+            yield
+
+    def lock(self) -> None:
+        self.execute("SELECT pg_advisory_xact_lock(?)", (_LOCK,))
+
+    def _explain(self, error: Exception) -> HistoryError:
+        message = hide_password(" ".join(str(error).split()))
+        return HistoryError(f"the history {self.name} cannot be used: {message}")
+
+    def _translate(self, statement: str) -> str:
+        return statement.replace("?", "%s")
+
+    def _clean(self, value: Any) -> Any:
+        """Text without null characters, which PostgreSQL cannot hold, and without lone surrogates."""
+        return super()._clean(value.replace("\0", "\ufffd")) if isinstance(value, str) else value
+
+
+def hide_password(text: str) -> str:
+    """The text with `***` in place of the passwords in URLs."""
+    return _PASSWORD.sub(r"\1***", text)
+
+
+def _is_busy(error: Any) -> bool:
+    """Whether the server has no free connection, or starts. An error of connecting has no code, only words."""
+    return error.sqlstate in _BUSY_CODES or any(words in str(error) for words in _BUSY_WORDS)
 
 
 @dataclass
@@ -449,3 +594,49 @@ MIGRATIONS: Sequence[Sequence[str]] = (
 
 `BYTES` stands for the database's type of byte strings. The empty database has version 0.
 """
+
+
+SCHEMES = ("postgresql://", "postgres://")
+
+
+def locate(node: HistoryNode, folder: Path) -> str | Path | None:
+    """The address or the file of a spec's history; None if it has none. Relative paths start at `folder`."""
+    if node.use == "none":
+        return None
+    if node.url is not None:
+        return node.url.reveal()
+    return folder / (FILE if node.path is None else expand_home(node.path))
+
+
+def open_history(place: str | Path, *, create: bool = True) -> History:
+    """Open the history at a PostgreSQL address or in a SQLite file, which `create` makes if it is absent.
+
+    Its tables are brought up to date.
+    """
+    connection: Connection
+    if str(place).startswith(SCHEMES):
+        connection = PostgresConnection(str(place))
+    elif create or (path := Path(place)).exists():
+        connection = SqliteConnection(Path(place), create=create)
+    else:
+        raise UsageError(f"there is no history at {path}; {_suggest_place(path)}")
+    history = History(connection)
+    try:
+        history.migrate()
+    except BaseException:
+        connection.close()
+        raise
+    return history
+
+
+def _suggest_place(path: Path) -> str:
+    """Where a history is instead: it lies beside its spec, which can be in a folder below."""
+    nearby = sorted(Path().glob(f"*/.rageval/{path.name}"))
+    if nearby:
+        return f"it is next to its spec: add --history {nearby[0]}"
+    return "rageval-spec run records evaluations"
+
+
+def exists(place: str | Path | None) -> bool:
+    """Whether a history can be read: its file is there, or it is on a server."""
+    return place is not None and (str(place).startswith(SCHEMES) or Path(place).exists())

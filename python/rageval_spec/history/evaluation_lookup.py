@@ -14,13 +14,19 @@ from typing import TYPE_CHECKING
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError, UsageError, expand_home
 from rageval_spec.history import saved_evaluations
-from rageval_spec.history.backends import exists, locate, open_history
-from rageval_spec.history.database import FILE, SHORTEST_ID, History, HistoryError, RecordFilter, RecordSummary
+from rageval_spec.history.database import (
+    FILE,
+    SHORTEST_ID,
+    History,
+    HistoryError,
+    RecordFilter,
+    exists,
+    locate,
+    open_history,
+)
 from rageval_spec.history.results_folder import RESULTS, VALUES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rageval_spec.data.evaluation import Evaluation
     from rageval_spec.data.results import Record
     from rageval_spec.spec.blocks.spec_node import Spec
@@ -57,7 +63,6 @@ class SearchPlaces:
 
     @classmethod
     def of(cls, spec: Spec) -> SearchPlaces:
-        """The places of a spec."""
         return cls(spec.folder / saved_evaluations.FOLDER, locate(spec.history, spec.folder), spec.folder, spec.name)
 
 
@@ -72,7 +77,9 @@ def find_record(name: str, places: SearchPlaces) -> Record:
         DataError: there is none, or it cannot be read.
         HistoryError: the database cannot be reached, and no folder has this name.
     """
-    labelled, folder = _find_label_folder(name, places), _find_results(name, places)
+    candidates = saved_evaluations.list_candidates(name, places.labels)
+    labelled = next(filter(saved_evaluations.holds_results, candidates), None)
+    folder = _find_results(name, places)
     try:
         if exists(places.database):
             return _find_in_both(name, places, labelled, folder)
@@ -95,18 +102,14 @@ def _find_in_both(name: str, places: SearchPlaces, labelled: Path | None, folder
             return load_stored(history, set_last[0])
         if found := labelled or folder:
             return saved_evaluations.load_record(found)
-        record_id = _look_up(history, name) or find_newest(history, name, places)
+        record_id = history.look_up(name) or find_newest(history, name, places)
         if record_id is not None:
             return load_stored(history, record_id)
     raise _explain(name, places)
 
 
 def check_label(label: str) -> None:
-    """Check a new label, before anything is spent on what it names.
-
-    Raises:
-        UsageError: it is empty, too long, or one of the words that mean the newest record of a kind.
-    """
+    """Check a new label, before anything is spent on what it names."""
     saved_evaluations.check_folder_label(label)
     if label == PREVIOUS or label.startswith((f"{BRANCH}:", f"{COMMIT}:")):
         raise UsageError(f"the label '{label}' already means the newest record of its kind; choose another")
@@ -123,10 +126,6 @@ def list_labels(places: SearchPlaces) -> tuple[str, ...]:
         except (HistoryError, UsageError):
             pass
     return tuple(sorted(names))
-
-
-def _find_label_folder(name: str, places: SearchPlaces) -> Path | None:
-    return next(filter(saved_evaluations.holds_results, saved_evaluations.list_candidates(name, places.labels)), None)
 
 
 def _find_results(name: str, places: SearchPlaces) -> Path | None:
@@ -147,16 +146,15 @@ def _is_newer(set_last: tuple[str, datetime], folder: Path) -> bool:
     return written is None or time >= datetime.fromisoformat(written)
 
 
-def _look_up(history: History, name: str) -> str | None:
-    return history.look_up(name) if len(name) >= SHORTEST_ID else None
-
-
 def find_newest(history: History, name: str, places: SearchPlaces) -> str | None:
     """The id of the newest record that `previous`, `branch:NAME` or `commit:HASH` means, or None."""
     kind, _, value = name.partition(":")
     if name == PREVIOUS:
-        newest = history.entries(RecordFilter(places.name, limit=2))
-        found = newest[_is_record_of(history, newest, places.later) :]
+        from rageval_spec.history.evaluation_records import holds_results_of
+
+        found = history.entries(RecordFilter(places.name, limit=2))
+        if found and places.later is not None and holds_results_of(history, found[0], places.later):
+            del found[0]
     elif kind == BRANCH and value:
         found = [one for one in history.entries(RecordFilter(places.name, value)) if one.outcome in _PASSING]
     elif kind == COMMIT and len(value) >= SHORTEST_ID:
@@ -164,13 +162,6 @@ def find_newest(history: History, name: str, places: SearchPlaces) -> str | None
     else:
         found = []
     return found[0].id if found else None
-
-
-def _is_record_of(history: History, newest: Sequence[RecordSummary], evaluation: Evaluation | None) -> bool:
-    """Whether the newest record is that of the evaluation itself: its results have the same bytes."""
-    from rageval_spec.history.evaluation_records import holds_results_of
-
-    return bool(newest) and evaluation is not None and holds_results_of(history, newest[0], evaluation)
 
 
 def _explain_newest(name: str, places: SearchPlaces) -> str | None:

@@ -14,7 +14,7 @@ import time
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
@@ -26,7 +26,6 @@ from rageval_spec.data.datasets import Fingerprints, dump_designs, parse_designs
 from rageval_spec.data.results import Record, dump_results, parse_results
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.history import database
-from rageval_spec.history.backends import locate
 from rageval_spec.history.metric_definitions import take_meaning
 from rageval_spec.store.checkout import Checkout, start_finding_checkout
 from rageval_spec.store.disk import write_atomically
@@ -48,8 +47,9 @@ class Recorder:
         """Begin. A record that the history does not take is kept in `output`; `is_off` records nothing."""
         self.id = uuid4().hex
         self._spec = spec
-        self._place = None if is_off else locate(spec.history, spec.folder)
-        self._aside = spec.folder / ASIDE if output is None else output
+        self._place = None if is_off else database.locate(spec.history, spec.folder)
+        beside = spec.folder / ASIDE
+        self._aside = list(dict.fromkeys([beside if output is None else output, beside]))
         self._began = time.monotonic()
         self._wait_for_checkout = Checkout if self._place is None else start_finding_checkout(spec.folder)
 
@@ -71,37 +71,33 @@ class Recorder:
             return self._keep(record, error)
 
     def _build(self, evaluation: Evaluation, cost: Cost | None, label: str | None) -> database.StoredRecord:
-        circumstances = Circumstances(
-            id=self.id,
-            time=datetime.now(UTC),
+        return build_record(
+            evaluation,
+            self.id,
+            datetime.now(UTC),
             checkout=self._wait_for_checkout(),
             ci=find_ci_run(),
             cost=cost,
             seconds=round(time.monotonic() - self._began, 3),
             labels=() if label is None else (label,),
+            spec=self._spec,
         )
-        return build_record(evaluation, circumstances, self._spec)
 
     def _send(self, place: str | Path, record: database.StoredRecord) -> str | None:
-        from rageval_spec.history.backends import open_history
-
-        with open_history(place) as history:
+        with database.open_history(place) as history:
             history.add([record])
-            problems = send(history, self._list_places_aside()).problems
+            problems = send(history, self._aside).problems
         return "; ".join(problems) or None
-
-    def _list_places_aside(self) -> list[Path]:
-        return list(dict.fromkeys([self._aside, self._spec.folder / ASIDE]))
 
     def _keep(self, record: database.StoredRecord, error: Exception) -> str:
         refusals = []
-        for folder in self._list_places_aside():
+        for folder in self._aside:
             try:
                 path = keep(record, folder)
             except (OSError, ValueError, TypeError) as worse:
                 refusals.append(f"nor could its record be kept in {folder}: {worse}")
             else:
-                which = "" if folder == self._spec.folder / ASIDE else " with this results folder"
+                which = "" if folder == self._aside[-1] else " with this results folder"
                 return f"{error}; the record is in {path}, and the next evaluation{which} sends it"
         return "; ".join([f"the evaluation was not recorded: {error}", *refusals])
 
@@ -111,11 +107,7 @@ _VERSION = 1
 
 
 def keep(record: database.StoredRecord, folder: Path) -> Path:
-    """Write a record to a file in `folder`, and return its path.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
+    """Write a record to a file in `folder`, and return its path."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"record-{record.row['id']}.pending.json"
     contents = {part: base64.b64encode(content).decode() for part, content in record.contents.items()}
@@ -131,11 +123,7 @@ def keep(record: database.StoredRecord, folder: Path) -> Path:
 
 
 def read(path: Path) -> database.StoredRecord:
-    """Read a file that `keep` wrote.
-
-    Raises:
-        DataError: the file cannot be read, or is not such a file.
-    """
+    """Read a file that `keep` wrote."""
     try:
         kept: Any = json.loads(path.read_bytes())
         contents = {part: base64.b64decode(content) for part, content in kept["contents"].items()}
@@ -148,7 +136,7 @@ def read(path: Path) -> database.StoredRecord:
 
 
 class Sent(NamedTuple):
-    """What `send` did: the number of records that it sent, and why the others still wait, a sentence for each."""
+    """The number of records that `send` sent, and why the others still wait, a sentence for each."""
 
     records: int
     problems: tuple[str, ...]
@@ -276,37 +264,27 @@ _LEFT_OUT = ("details",)
 _LEVEL = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Circumstances:
-    """When, where and at what cost an evaluation was made.
-
-    Attributes:
-        id: the record's id: 32 hexadecimal digits.
-        time: when it ended, in UTC.
-        checkout: the commit and the branch.
-        ci: what `find_ci_run` found; its branch and commit count where the checkout has none.
-        cost: what the calls cost; None if no call was made.
-        seconds: how long it took.
-        labels: the labels to give the record.
-    """
-
-    id: str
-    time: datetime
-    checkout: Checkout = field(default_factory=Checkout)
-    ci: Mapping[str, str] = field(default_factory=dict)
-    cost: Cost | None = None
-    seconds: float | None = None
-    labels: Sequence[str] = ()
-
-
 def build_record(
-    evaluation: Evaluation, circumstances: Circumstances, spec: Spec | None = None
+    evaluation: Evaluation,
+    record_id: str,
+    ended: datetime,
+    *,
+    checkout: Checkout | None = None,
+    ci: Mapping[str, str] | None = None,
+    cost: Cost | None = None,
+    seconds: float | None = None,
+    labels: Sequence[str] = (),
+    spec: Spec | None = None,
 ) -> database.StoredRecord:
-    """The record of an evaluation. Without the `spec`, metrics have the digests of the spec that it recorded."""
-    checkout, ci = circumstances.checkout, circumstances.ci
+    """The record of an evaluation. Without the `spec`, metrics have the digests of the spec that it recorded.
+
+    `record_id` has 32 hexadecimal digits. Branch and commit of `ci` count where the checkout has none. `cost` is None
+    if no call was made.
+    """
+    checkout, ci = checkout or Checkout(), ci or {}
     row = {
-        "id": circumstances.id,
-        "time": database.write_time(circumstances.time),
+        "id": record_id,
+        "time": database.write_time(ended),
         "name": evaluation.name,
         "git_commit": checkout.commit or ci.get("commit"),
         "branch": checkout.branch or ci.get("branch"),
@@ -314,14 +292,14 @@ def build_record(
         "ci": _to_json(ci),
         "outcome": evaluation.verdict,
         "spec_digest": evaluation.provenance.spec_digest,
-        "cost": None if circumstances.cost is None else circumstances.cost.dollars,
-        "cost_status": None if circumstances.cost is None else circumstances.cost.status,
-        "seconds": circumstances.seconds,
+        "cost": None if cost is None else cost.dollars,
+        "cost_status": None if cost is None else cost.status,
+        "seconds": seconds,
         "gates": _to_json(_list_gates(evaluation)),
         "meaning": _to_json(take_meaning(evaluation, spec) | _list_taken_over(evaluation)),
     }
     values = evaluation.values
-    kept = values.drop([name for name in _LEFT_OUT if name in values.columns])
+    kept = values.drop(_LEFT_OUT, strict=False)
     contents = {
         RESULTS: zlib.compress(dump_results(evaluation), _LEVEL),
         VALUES: tables.dump_parquet(kept),
@@ -330,8 +308,8 @@ def build_record(
     if evaluation.designs:
         contents[DESIGNS] = zlib.compress(dump_designs(evaluation.question_designs).encode(), _LEVEL)
     sliced = [one for part in evaluation.slices for one in part.aggregates]
-    aggregates = [_flatten(circumstances.id, one) for one in (*evaluation.aggregates, *sliced)]
-    return database.StoredRecord(row, aggregates, contents, tuple(circumstances.labels))
+    aggregates = [_flatten(record_id, one) for one in (*evaluation.aggregates, *sliced)]
+    return database.StoredRecord(row, aggregates, contents, tuple(labels))
 
 
 def _to_json(content: Any) -> str:
@@ -370,12 +348,7 @@ def holds_results_of(history: database.History, entry: database.RecordSummary, e
 
 
 def load_stored(history: database.History, record_id: str) -> Record:
-    """Read a record of the database. Its evaluation has values, but no samples and no details of judges.
-
-    Raises:
-        UsageError: there is no such record.
-        DataError: the record is damaged.
-    """
+    """Read a record of the database. Its evaluation has values, but no samples and no details of judges."""
     import polars as pl
 
     entry = history.entry(record_id)

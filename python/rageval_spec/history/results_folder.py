@@ -66,9 +66,6 @@ def write_results(evaluation: Evaluation, folder: Path, *, with_samples: bool = 
 
     Without samples, the tables of questions, claims and documents are left out, and without an earlier evaluation in a
     gate, so is the table of its values. What another evaluation left of them is removed.
-
-    Raises:
-        RagevalError: a file cannot be written; the folder keeps its earlier files.
     """
     writers = _list_writers(evaluation, with_samples=with_samples)
     if with_samples and is_small(evaluation):
@@ -92,9 +89,7 @@ def is_small(evaluation: Evaluation) -> bool:
 def write_files(evaluation: Evaluation, folder: Path, *, with_samples: bool) -> None:
     """Write the files of a results folder into an existing folder that nobody reads yet."""
     for name, write in _list_writers(evaluation, with_samples=with_samples).items():
-        with _explained_writing(folder / name):
-            write(folder / name)
-            sync(folder / name)
+        _write_one(write, folder / name, folder / name)
 
 
 def _list_writers(evaluation: Evaluation, *, with_samples: bool) -> dict[str, Callable[[Path], None]]:
@@ -123,9 +118,7 @@ def _write_together(folder: Path, writers: dict[str, Callable[[Path], None]]) ->
     parts = {name: folder / f".{name}.{token}.part" for name in writers}
     try:
         for name, write in writers.items():
-            with _explained_writing(folder / name):
-                write(parts[name])
-                sync(parts[name])
+            _write_one(write, parts[name], folder / name)
         for name, part in parts.items():
             part.replace(folder / name)
     except BaseException:
@@ -135,14 +128,14 @@ def _write_together(folder: Path, writers: dict[str, Callable[[Path], None]]) ->
     flush_folder(folder)
 
 
-@contextmanager
-def _explained_writing(path: Path) -> Iterator[None]:
+def _write_one(write: Callable[[Path], None], path: Path, target: Path) -> None:
     import polars as pl
 
     try:
-        yield
+        write(path)
+        sync(path)
     except pl.exceptions.PolarsError as error:  # a full disk has no type of its own, and not always a message
-        raise RagevalError(f"{path}: the table could not be written; is the disk full? {error}") from error
+        raise RagevalError(f"{target}: the table could not be written; is the disk full? {error}") from error
 
 
 def _stream(
@@ -203,11 +196,7 @@ def make_mark(results: bytes) -> dict[str, str]:
 
 
 def check_kinds(folder: Path) -> None:
-    """Check that each file of a results folder is a file: a reader waits for ever for a pipe, and a device has no end.
-
-    Raises:
-        DataError: one of them is something else.
-    """
+    """Check that each file of a results folder is one: a reader waits for ever for a pipe, and a device has no end."""
     for name in ALL_FILES:
         path = folder / name
         if (kind := name_special(path)) is not None or path.is_dir():
@@ -215,11 +204,7 @@ def check_kinds(folder: Path) -> None:
 
 
 def check_marks(results: bytes, tables: Iterable[Path]) -> None:
-    """Check that tables belong to the results. Absent tables and those of earlier versions, without a mark, pass.
-
-    Raises:
-        DataError: a table belongs to other results.
-    """
+    """Check that tables belong to the results. Absent tables and those of earlier versions, without a mark, pass."""
     import polars as pl
 
     expected = make_mark(results)[_KEY]
@@ -251,14 +236,12 @@ class StoredSamples(tables.SampleTable):
     """
 
     def __init__(self, folder: Path) -> None:
-        """Keep the folder."""
         super().__init__(self._read_blocks)
         self._path = folder / SAMPLES
         self._documents = folder / DOCUMENTS
 
     @cached_property
     def whole(self) -> pl.DataFrame:
-        """The whole table: columns `tables.SAMPLES`."""
         import polars as pl
 
         if not self._columns:

@@ -12,6 +12,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -47,10 +48,6 @@ def save_evaluation(evaluation: Evaluation, label: str, history: Path = FOLDER, 
     A label can be any text, for example the name of a branch; characters that a file name cannot hold are
     percent-encoded. If the process is killed meanwhile, the label stays as it was. The record names the commit of the
     repository that contains `history`. Its id is `record_id`, or a new one.
-
-    Raises:
-        UsageError: the label is empty, or too long for a file name.
-        DataError: the folder cannot be written.
     """
     check_folder_label(label)
     target = history / _folder_name(label)
@@ -99,11 +96,7 @@ def _previous(target: Path) -> Path:
 
 
 def check_folder_label(label: str) -> None:
-    """Check that a label can name a folder.
-
-    Raises:
-        UsageError: it is empty or too long.
-    """
+    """Check that a label can name a folder."""
     if not label.strip():
         raise UsageError("a label must not be empty")
     if len(_folder_name(label)) > _LONGEST_NAME:
@@ -133,7 +126,6 @@ def list_candidates(name: str, history: Path) -> Iterator[Path]:
 
 
 def holds_results(folder: Path) -> bool:
-    """Whether a folder has an evaluation as JSON."""
     try:
         return (folder / results_folder.RESULTS).is_file()
     except (OSError, ValueError):  # too long for a path, or with a null character: no folder has such a name
@@ -144,9 +136,6 @@ def load_record(folder: Path) -> Record:
     """Read a record, or a results folder, whose record has no time, commit or label.
 
     Samples are read when they are first used; the folder need not have any.
-
-    Raises:
-        DataError: a file is absent, cannot be read, or is of another evaluation; the message names it.
     """
     path = folder / results_folder.RESULTS
     results_folder.check_kinds(folder)
@@ -207,10 +196,18 @@ def _load_designs(path: Path, summaries: Mapping[str, DesignSummary]) -> dict[st
 def _read_metadata(path: Path) -> Mapping[str, str]:
     import polars as pl
 
-    try:
+    with _explained(path, "a Parquet file"):
         return pl.read_parquet_metadata(path)
+
+
+@contextmanager
+def _explained(path: Path, what: str) -> Iterator[None]:
+    import polars as pl
+
+    try:
+        yield
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise DataError(f"{path}: not a Parquet file: {error}") from error
+        raise DataError(f"{path}: not {what}: {error}") from error
 
 
 def _load_base_values(path: Path) -> pl.DataFrame:
@@ -220,11 +217,8 @@ def _load_base_values(path: Path) -> pl.DataFrame:
     if not path.is_file():
         return empty_base_values()
     refuse_bomb(path)
-    try:
-        found = pl.read_parquet(path, columns=[*BASE_VALUES])
-        return found.match_to_schema(empty_base_values().schema)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise DataError(f"{path}: not a table of base values: {error}") from error
+    with _explained(path, "a table of base values"):
+        return pl.read_parquet(path, columns=[*BASE_VALUES]).match_to_schema(empty_base_values().schema)
 
 
 _VALUE_KEYS = ("dataset", "system", "metric", "query_id", "status")
@@ -233,11 +227,7 @@ _NUMBERS = ("value", "tie_low", "tie_high", LABEL, LABEL_WEIGHT)
 
 
 def _type_values(path: Path, values: pl.DataFrame) -> pl.DataFrame:
-    """The values with the types that their columns must have.
-
-    Raises:
-        DataError: a column has another type, or a row is not one that an evaluation writes.
-    """
+    """The values with the types that their columns must have."""
     import polars as pl
 
     nothing = {name: pl.String if name in _TEXTS else pl.Float64 for name in (*_TEXTS, *_NUMBERS)}
@@ -272,10 +262,8 @@ def _load_values(path: Path) -> pl.DataFrame:
             f"{path}: there is no such file; a comparison needs the per-query values: add 'parquet' to 'reports'"
         )
     refuse_bomb(path)
-    try:
+    with _explained(path, "a Parquet file"):
         values = pl.read_parquet(path)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise DataError(f"{path}: not a Parquet file: {error}") from error
     absent = [column for column in tables.VALUES if column not in values.columns]
     if absent:
         raise DataError(f"{path}: the column {', '.join(map(repr, absent))} is missing")

@@ -37,7 +37,6 @@ class TrendFilter:
     """Which numbers to follow; None does not restrict them.
 
     Attributes:
-        metric: the metric; None for all.
         slice: a slice; None for the numbers of all queries.
     """
 
@@ -51,9 +50,6 @@ def collect_trend(history: History, chosen: RecordFilter, wanted: TrendFilter) -
     """The trend of the chosen records, or of those with the newest record's name if none is chosen.
 
     Latency, costs and durations are there beside any metric. Records without a number are skipped.
-
-    Raises:
-        UsageError: there are no such records, or no numbers of the metric; the message suggests a name.
     """
     entries = history.entries(chosen)
     if not entries:
@@ -61,8 +57,7 @@ def collect_trend(history: History, chosen: RecordFilter, wanted: TrendFilter) -
     name = chosen.name or entries[0].name
     of_name = [entry for entry in reversed(entries) if entry.name == name]
     rows = _collect_numbers(history, chosen, wanted, {entry.id for entry in of_name})
-    is_restricted = any(one is not None for one in (wanted.metric, wanted.dataset, wanted.system, wanted.slice))
-    if is_restricted and not any(wanted.metric in (None, metric) for metric, *_ in rows):
+    if wanted != TrendFilter() and not any(wanted.metric in (None, metric) for metric, *_ in rows):
         raise _explain(history, chosen, wanted, {entry.id for entry in of_name})
     series = [_build_series(key, found, of_name) for key, found in rows.items()]
     series.sort(key=lambda one: one.metric != wanted.metric and one.metric.startswith(_LATENCY))
@@ -96,15 +91,9 @@ def _read_numbers(history: History, chosen: RecordFilter, wanted: TrendFilter) -
 def _explain(history: History, chosen: RecordFilter, wanted: TrendFilter, ids: set[str]) -> UsageError:
     """Why nothing matches: the first of the wanted names that no record has, with those that there are."""
     numbers = [one for one in history.numbers(None, chosen) if one.record_id in ids]
-    names = (
-        ("metric", wanted.metric, {one.metric for one in numbers}),
-        ("dataset", wanted.dataset, {one.dataset for one in numbers}),
-        ("system", wanted.system, {one.system for one in numbers}),
-        ("slice", wanted.slice, {one.slice for one in numbers if one.slice is not None}),
-    )
-    for kind, name, there in names:
-        if name is not None and name not in there:
-            known = sorted(there)
+    for kind in ("metric", "dataset", "system", "slice"):
+        name, known = getattr(wanted, kind), sorted({getattr(one, kind) for one in numbers} - {None})
+        if name is not None and name not in known:
             hint = suggest(name, known) or (f"the {kind}s are {', '.join(known)}" if known else f"there are no {kind}s")
             return UsageError(f"no record has the {kind} '{name}'; {hint}")
     what = "no metric has" if wanted.metric is None else f"'{wanted.metric}' has no"
@@ -114,7 +103,7 @@ def _explain(history: History, chosen: RecordFilter, wanted: TrendFilter, ids: s
 def _build_series(key: _Key, numbers: Mapping[str, Number], entries: Sequence[RecordSummary]) -> Series:
     metric, dataset, system, name = key
     kept = [entry for entry in entries if entry.id in numbers]
-    points = [_make_point(entry, numbers[entry.id]) for entry in kept]
+    points = [_make_point(entry, one.mean, one.low, one.high) for entry in kept for one in [numbers[entry.id]]]
     breaks = list(_find_breaks(kept, metric, dataset))
     return Series(
         metric, dataset, system, name or None, tuple(points), tuple(breaks), tuple(_mark_changes(points, breaks)),
@@ -122,9 +111,11 @@ def _build_series(key: _Key, numbers: Mapping[str, Number], entries: Sequence[Re
     )  # fmt: skip
 
 
-def _make_point(entry: RecordSummary, number: Number) -> TrendPoint:
-    assert number.mean is not None
-    return TrendPoint(entry.id, entry.time, number.mean, number.low, number.high, entry.commit, entry.outcome)
+def _make_point(
+    entry: RecordSummary, value: float | None, low: float | None = None, high: float | None = None
+) -> TrendPoint:
+    assert value is not None, "records without a number are left out"
+    return TrendPoint(entry.id, entry.time, value, low, high, entry.commit, entry.outcome)
 
 
 def _find_bounds(gates: Sequence[Mapping[str, Any]], key: _Key) -> dict[str, float]:
@@ -166,15 +157,8 @@ def _mark_changes(points: Sequence[TrendPoint], breaks: Sequence[Break]) -> Iter
 
 
 def _build_expenses(entries: Sequence[RecordSummary]) -> Iterator[Series]:
-    for metric, numbers in (
-        (COST, [(entry, entry.cost) for entry in entries]),
-        (DURATION, [(entry, entry.seconds) for entry in entries]),
-    ):
-        points = [
-            TrendPoint(entry.id, entry.time, number, commit=entry.commit, outcome=entry.outcome)
-            for entry, number in numbers
-            if number is not None
-        ]
+    for metric, name in ((COST, "cost"), (DURATION, "seconds")):
+        points = [_make_point(one, getattr(one, name)) for one in entries if getattr(one, name) is not None]
         if points:
             yield Series(metric, "", "", None, tuple(points), changes=tuple(_mark_changes(points, ())))
 

@@ -32,7 +32,6 @@ class SpecFile(pytest.File):
     """A spec. It is evaluated once, when the first of its tests runs."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        """The tests, in the order of the gates."""
         from rageval_spec.pipeline.gating.gate_outcomes import describe_bound
         from rageval_spec.spec import load
 
@@ -66,16 +65,9 @@ class SpecFile(pytest.File):
 
 
 class _Item(pytest.Item):
-    """What the tests of a spec share."""
-
     parent: SpecFile
 
     def find_outcome(self) -> RunOutcome:
-        """The outcome of the evaluation.
-
-        Raises:
-            GateFailedError: the evaluation could not be made.
-        """
         outcome = self.parent.outcome
         if isinstance(outcome, RagevalError):
             raise GateFailedError(str(outcome)) from None
@@ -88,7 +80,6 @@ class _Item(pytest.Item):
         return super().repr_failure(excinfo, *arguments)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """The file and the name of the test."""
         return self.path, None, f"{self.path.name}: {self.name}"
 
 
@@ -96,7 +87,6 @@ class EvaluationItem(_Item):
     """Passes if no part of the evaluation failed and something was scored."""
 
     def runtest(self) -> None:
-        """Evaluate."""
         outcome = self.find_outcome()
         if outcome.failures:
             raise GateFailedError("\n".join(map(str, outcome.failures)))
@@ -108,12 +98,10 @@ class GateItem(_Item):
     """Passes if a gate passes on every dataset and system; is skipped if it is inconclusive."""
 
     def __init__(self, *, gate: int, **keys: Any) -> None:
-        """Keep the number of the gate in the spec."""
         super().__init__(**keys)
         self.gate = gate
 
     def runtest(self) -> None:
-        """Evaluate, unless another test of the spec did, and look at the outcomes of the gate."""
         evaluation = self.find_outcome().evaluation
         outcomes = [one for one in evaluation.gates if one.gate == self.gate]
         failed = [one for one in outcomes if one.counted == "fail"]

@@ -22,8 +22,18 @@ import pytest
 
 from rageval_spec.errors import UsageError
 from rageval_spec.history import database
-from rageval_spec.history.backends import PostgresConnection, exists, hide_password, locate, open_history
-from rageval_spec.history.database import MIGRATIONS, History, HistoryError, RecordFilter, StoredRecord
+from rageval_spec.history.database import (
+    MIGRATIONS,
+    History,
+    HistoryError,
+    PostgresConnection,
+    RecordFilter,
+    StoredRecord,
+    exists,
+    hide_password,
+    locate,
+    open_history,
+)
 from rageval_spec.history.evaluation_lookup import SearchPlaces, find_record
 from rageval_spec.history.evaluation_records import load_stored
 from rageval_spec.plugin.secrets import Secret
@@ -37,7 +47,7 @@ from tests.tiny import write_spec
 _WRITER = """
 import sys
 from pathlib import Path
-from rageval_spec.history.backends import open_history
+from rageval_spec.history.database import open_history
 from tests.history.records import make_record
 path, first, count = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 for number in range(first, first + count):
@@ -124,7 +134,7 @@ _SETTINGS = "-c max_connections=4 -c superuser_reserved_connections=0"
 _JOBS = """
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from rageval_spec.history.backends import open_history
+from rageval_spec.history.database import open_history
 from tests.history.records import make_record
 
 def record(number):
