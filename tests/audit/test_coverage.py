@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rageval_spec.audit.audit_findings import AuditCheck
+from rageval_spec.audit.audit_findings import CheckContent
 from rageval_spec.audit.coverage import (
     check_age,
     check_gold,
@@ -61,7 +61,7 @@ def test_without_a_corpus_the_audit_says_that_documents_were_not_looked_up() -> 
     assert check_judgements(ask("a")).state == "skipped"
 
 
-def check(folder: Path, changed: str | None, created: str | None) -> AuditCheck:
+def check(folder: Path, changed: str | None, created: str | None) -> CheckContent:
     document = {"doc_id": "d1", "text": "x"} | ({} if changed is None else {"updated_at": changed})
     (folder / "corpus.jsonl").write_text(json.dumps(document) + "\n")
     (folder / "golden.jsonl").write_text('{"id": "q1", "question": "a", "relevant": "d1"}\n')
@@ -89,7 +89,7 @@ def test_dates_are_those_of_the_file_or_its_metadata() -> None:
 
 
 def test_a_context_that_left_its_document_is_named_unless_most_did(tmp_path: Path) -> None:
-    def build(*contexts: str) -> AuditCheck:
+    def build(*contexts: str) -> CheckContent:
         questions = [
             AuditedQuestion(f"q{n}", "a", "", ("x",), {"d1": 1}, reference_contexts=(text,))
             for n, text in enumerate(contexts)

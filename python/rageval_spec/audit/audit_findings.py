@@ -129,33 +129,46 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class AuditCheck:
-    """What one check of a dataset came to; `CheckContent` says what its parts mean."""
+class CheckContent:
+    """One check of a dataset.
+
+    Attributes:
+        name: which check it is, such as `duplicates`.
+        state: found, if there are findings; clean, if there are none; skipped, if it could not be made.
+        skipped: why it could not be made, and what to do; null if it was made.
+        findings: what it found.
+        tables: the numbers behind it.
+    """
 
     name: str
     title: str
+    state: CheckState = field(init=False, default="clean")
     findings: tuple[AuditFinding, ...] = ()
     skipped: str | None = None
     remark: str = ""
     tables: tuple[Table, ...] = ()
 
-    @property
-    def state(self) -> CheckState:
-        if self.findings:
-            return "found"
-        return "clean" if self.skipped is None else "skipped"
+    def __post_init__(self) -> None:
+        if self.findings or self.skipped is not None:
+            object.__setattr__(self, "state", "found" if self.findings else "skipped")
 
 
 @dataclass(frozen=True, slots=True)
-class DatasetAudit:
-    """The checks of one dataset; `DatasetContent` says what its parts mean."""
+class DatasetContent:
+    """The checks of one dataset.
+
+    Attributes:
+        questions: how many questions are evaluated.
+        with_reference, with_relevant: how many of them have a gold answer, and a relevant document.
+        origin: where it comes from: its version, how it was made, who reviewed it; empty if it does not say.
+    """
 
     name: str
     questions: int
     with_reference: int
     with_relevant: int
-    checks: tuple[AuditCheck, ...]
-    origin: str = ""
+    origin: str
+    checks: tuple[CheckContent, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +176,10 @@ class Audit:
     """What an audit of a spec found. `results` are those whose values were used; none if it was not evaluated."""
 
     name: str
-    datasets: tuple[DatasetAudit, ...]
+    datasets: tuple[DatasetContent, ...]
     results: tuple[str, ...] = ()
 
-    def iterate(self) -> Iterator[tuple[DatasetAudit, AuditCheck, AuditFinding]]:
+    def iterate(self) -> Iterator[tuple[DatasetContent, CheckContent, AuditFinding]]:
         for dataset in self.datasets:
             for check in dataset.checks:
                 for finding in check.findings:

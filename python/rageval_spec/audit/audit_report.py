@@ -30,45 +30,6 @@ FORMAT_VERSION = 1
 
 
 @dataclass(frozen=True)
-class CheckContent:
-    """One check of a dataset.
-
-    Attributes:
-        name: which check it is, such as `duplicates`.
-        state: found, if there are findings; clean, if there are none; skipped, if it could not be made.
-        skipped: why it could not be made, and what to do; null if it was made.
-        findings: what it found.
-        tables: the numbers behind it.
-    """
-
-    name: str
-    title: str
-    state: audit_findings.CheckState
-    findings: tuple[audit_findings.AuditFinding, ...]
-    skipped: str | None
-    remark: str
-    tables: tuple[audit_findings.Table, ...]
-
-
-@dataclass(frozen=True)
-class DatasetContent:
-    """The checks of one dataset.
-
-    Attributes:
-        questions: how many questions are evaluated.
-        with_reference, with_relevant: how many of them have a gold answer, and a relevant document.
-        origin: where it comes from: its version, how it was made, who reviewed it; empty if it does not say.
-    """
-
-    name: str
-    questions: int
-    with_reference: int
-    with_relevant: int
-    origin: str
-    checks: tuple[CheckContent, ...]
-
-
-@dataclass(frozen=True)
 class AuditContent:
     """The findings of rageval-spec about the test sets of a spec.
 
@@ -83,22 +44,13 @@ class AuditContent:
     name: str
     results: tuple[str, ...]
     counts: dict[audit_findings.Severity, int]
-    datasets: tuple[DatasetContent, ...]
+    datasets: tuple[audit_findings.DatasetContent, ...]
 
 
 def dump_audit(audit: audit_findings.Audit) -> str:
     """The audit as JSON text. Every finding is in it, however many there are."""
     counts = {severity: audit.count(severity) for severity in audit_findings.SEVERITIES}
-    datasets = tuple(map(_build_dataset, audit.datasets))
-    return dump_visible(asdict(AuditContent(FORMAT_VERSION, audit.name, audit.results, counts, datasets)))
-
-
-def _build_dataset(one: audit_findings.DatasetAudit) -> DatasetContent:
-    checks = tuple(
-        CheckContent(check.name, check.title, check.state, check.findings, check.skipped, check.remark, check.tables)
-        for check in one.checks
-    )
-    return DatasetContent(one.name, one.questions, one.with_reference, one.with_relevant, one.origin, checks)
+    return dump_visible(asdict(AuditContent(FORMAT_VERSION, audit.name, audit.results, counts, audit.datasets)))
 
 
 def build_schema() -> dict[str, Any]:
@@ -135,13 +87,13 @@ def _write(audit: audit_findings.Audit) -> Iterator[str]:
                 yield from _write_check(check)
 
 
-def _describe_state(check: audit_findings.AuditCheck) -> str:
+def _describe_state(check: audit_findings.CheckContent) -> str:
     if check.findings:
         return f"{len(check.findings):,} found"
     return "✓" if check.skipped is None else f"not checked: {check.skipped}"
 
 
-def _write_check(check: audit_findings.AuditCheck) -> Iterator[str]:
+def _write_check(check: audit_findings.CheckContent) -> Iterator[str]:
     yield f"### {escape(check.title)}"
     if check.remark:
         yield escape(check.remark)
@@ -186,7 +138,7 @@ def render_page(audit: audit_findings.Audit) -> bytes:
     )
 
 
-def _describe(number: int, dataset: audit_findings.DatasetAudit) -> dict[str, Any]:
+def _describe(number: int, dataset: audit_findings.DatasetContent) -> dict[str, Any]:
     checks = [_describe_check(f"check-{number}-{place}", check) for place, check in enumerate(dataset.checks)]
     return {
         "id": f"dataset-{number}",
@@ -197,7 +149,7 @@ def _describe(number: int, dataset: audit_findings.DatasetAudit) -> dict[str, An
     }
 
 
-def _describe_check(anchor: str, check: audit_findings.AuditCheck) -> dict[str, Any]:
+def _describe_check(anchor: str, check: audit_findings.CheckContent) -> dict[str, Any]:
     shown = check.findings[:MOST_ON_PAGE]
     found = {one.severity for one in check.findings}
     rest = len(check.findings) - len(shown)
@@ -255,7 +207,7 @@ NUMERIC = frozenset(
 """The columns of tables that are aligned right."""
 
 
-def describe_dataset(dataset: audit_findings.DatasetAudit) -> str:
+def describe_dataset(dataset: audit_findings.DatasetContent) -> str:
     parts = [count_noun(dataset.questions, "question")]
     parts += [f"{dataset.with_reference:,} with a reference", f"{dataset.with_relevant:,} with relevant documents"]
     return ", ".join(parts) + (f"; {dataset.origin}" if dataset.origin else "")
@@ -302,12 +254,12 @@ def _draw(audit: audit_findings.Audit) -> Iterator[RenderableType]:
     yield Text(make_visible(summarize(audit)), "bold")
 
 
-def _tell_why_skipped(check: audit_findings.AuditCheck) -> str | None:
+def _tell_why_skipped(check: audit_findings.CheckContent) -> str | None:
     """Why a check was skipped, if that is all there is to say of it. Neighbours with the same reason share a line."""
     return None if check.findings or check.remark or check.tables else check.skipped
 
 
-def _draw_check(check: audit_findings.AuditCheck) -> Iterator[RenderableType]:
+def _draw_check(check: audit_findings.CheckContent) -> Iterator[RenderableType]:
     from rich.padding import Padding
     from rich.text import Text
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.audit import item_analysis, mix_and_size
-from rageval_spec.audit.audit_findings import AuditCheck, DatasetAudit
+from rageval_spec.audit.audit_findings import CheckContent, DatasetContent
 from rageval_spec.audit.coverage import check_age, check_gold, check_judgements, check_questions, check_references
 from rageval_spec.audit.duplicates import Embed, check_leaks, check_overlap, check_repeats
 from rageval_spec.audit.question_set import AuditedQuestions, MetricValues, Outputs
@@ -53,7 +53,7 @@ class Material:
     origin: str = ""
 
 
-def audit_dataset(questions: AuditedQuestions, dataset: Dataset[Any], material: Material) -> DatasetAudit:
+def audit_dataset(questions: AuditedQuestions, dataset: Dataset[Any], material: Material) -> DatasetContent:
     train = material.train
     checks = (
         check_questions(questions),
@@ -73,20 +73,20 @@ def audit_dataset(questions: AuditedQuestions, dataset: Dataset[Any], material: 
         *_check_evaluated(questions, material),
     )
     every = questions.questions
-    return DatasetAudit(
+    return DatasetContent(
         questions.name,
         len(every),
         sum(bool(question.references) for question in every),
         sum(bool(question.relevant_ids) for question in every),
-        checks,
         material.origin,
+        checks,
     )
 
 
-def _check_evaluated(questions: AuditedQuestions, material: Material) -> tuple[AuditCheck, ...]:
+def _check_evaluated(questions: AuditedQuestions, material: Material) -> tuple[CheckContent, ...]:
     measured, why = material.measured, material.why_none
     if material.outputs is None:
-        unjudged = AuditCheck("unjudged", UNJUDGED, skipped=why)
+        unjudged = CheckContent("unjudged", UNJUDGED, skipped=why)
     else:
         unjudged = check_unjudged(questions, material.outputs)
     if measured is not None and len(measured.systems) > 1:
@@ -103,4 +103,4 @@ def _check_evaluated(questions: AuditedQuestions, material: Material) -> tuple[A
         "every_system_solves": item_analysis.SOLVED,
         "discrimination": item_analysis.DISCRIMINATION,
     }
-    return unjudged, *(AuditCheck(name, title, skipped=why) for name, title in titles.items())
+    return unjudged, *(CheckContent(name, title, skipped=why) for name, title in titles.items())

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rageval_spec.audit.audit_findings import DatasetAudit
+from rageval_spec.audit.audit_findings import DatasetContent
 from rageval_spec.audit.question_set import AuditedQuestions
 from rageval_spec.errors import UsageError
 from rageval_spec.reading.formats.text_files import COMPRESSED, find_file, format_of, text_lines
@@ -42,7 +42,7 @@ class Cleaned:
     lacks: tuple[str, ...] = ()
 
 
-def clean(dataset: Dataset[Any], questions: AuditedQuestions, audit: DatasetAudit) -> Cleaned | None:
+def clean(dataset: Dataset[Any], questions: AuditedQuestions, audit: DatasetContent) -> Cleaned | None:
     """The cleaned copy of a dataset's files; None if no finding says that a row can go.
 
     Text files are copied line by line. Others become JSON Lines with the same values.
@@ -69,7 +69,7 @@ def clean(dataset: Dataset[Any], questions: AuditedQuestions, audit: DatasetAudi
     return _finish(source, files, rows, reasons, use, questions)
 
 
-def _list_reasons(audit: DatasetAudit) -> dict[str, list[str]]:
+def _list_reasons(audit: DatasetContent) -> dict[str, list[str]]:
     reasons: dict[str, list[str]] = {}
     for check in audit.checks:
         for finding in check.findings:

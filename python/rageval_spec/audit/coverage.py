@@ -12,7 +12,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rageval_spec.audit.audit_findings import AuditCheck, AuditedRow, AuditFinding, Severity, make_finding
+from rageval_spec.audit.audit_findings import AuditedRow, AuditFinding, CheckContent, Severity, make_finding
 from rageval_spec.audit.question_set import (
     AuditedQuestion,
     AuditedQuestions,
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 _MOST_NAMED = 3
 
 
-def check_questions(questions: AuditedQuestions) -> AuditCheck:
+def check_questions(questions: AuditedQuestions) -> CheckContent:
     """The check `questions`: empty questions, and judgements of questions that are not there."""
-    return AuditCheck("questions", "Questions without text", tuple(_find_without_text(questions)))
+    return CheckContent("questions", "Questions without text", tuple(_find_without_text(questions)))
 
 
 def _find_without_text(questions: AuditedQuestions) -> Iterator[AuditFinding]:
@@ -51,18 +51,18 @@ def _find_without_text(questions: AuditedQuestions) -> Iterator[AuditFinding]:
         yield make_finding("unknown_query", message, AuditedRow(query_id))
 
 
-def check_references(questions: AuditedQuestions) -> AuditCheck:
+def check_references(questions: AuditedQuestions) -> CheckContent:
     """The check `references`: a question that its dataset calls unanswerable needs none."""
     title = "Questions without a reference"
     if not questions.has_references:
         skipped = "the dataset has no references; metrics that compare answers with them have nothing to compare with"
-        return AuditCheck("references", title, skipped=skipped)
+        return CheckContent("references", title, skipped=skipped)
     lacking = [one for one in questions.questions if not one.references and one.answerable is not False]
     findings = []
     for one in lacking:
         either = "" if one.relevant_ids else ", and no relevant document either"
         findings.append(make_finding("no_reference", f"no reference{either}", one.row))
-    return AuditCheck("references", title, tuple(findings))
+    return CheckContent("references", title, tuple(findings))
 
 
 _PLACEHOLDER = re.compile(
@@ -83,7 +83,7 @@ _USUALLY_FOUND = 0.8
 """The share of references that stand in their documents in a set that takes its references from there."""
 
 
-def check_gold(questions: AuditedQuestions) -> AuditCheck:
+def check_gold(questions: AuditedQuestions) -> CheckContent:
     """The check `gold`: references that cannot be right, and questions that no single reference answers.
 
     They are placeholders, refusals of questions that have an answer, texts in a wrong encoding, references that do not
@@ -94,7 +94,7 @@ def check_gold(questions: AuditedQuestions) -> AuditCheck:
         for question in questions.questions
         for found in (*_find_placeholders(question), *_find_mojibake(question), *_find_two_questions(question))
     ]
-    return AuditCheck("gold", "Doubtful questions and references", (*findings, *_find_unfounded(questions)))
+    return CheckContent("gold", "Doubtful questions and references", (*findings, *_find_unfounded(questions)))
 
 
 def _find_placeholders(question: AuditedQuestion) -> Iterator[AuditFinding]:
@@ -177,17 +177,17 @@ def _quote(text: str) -> str:
     return repr(shorten(text))
 
 
-def check_judgements(questions: AuditedQuestions) -> AuditCheck:
+def check_judgements(questions: AuditedQuestions) -> CheckContent:
     """The check `judgements`: questions without a relevant document, and relevant ones that the corpus lacks."""
     title = "Questions without a relevant document"
     if not questions.has_judgements:
         skipped = "the dataset has no relevance judgements, so retrieval cannot be scored"
-        return AuditCheck("judgements", title, skipped=skipped)
+        return CheckContent("judgements", title, skipped=skipped)
     corpus = questions.collection.corpus
     known = None if corpus is None else set(corpus["doc_id"].to_list())
     findings = [*_find_unjudged(questions), *(() if known is None else _find_absent(questions, known))]
     remark = "" if known is not None else "The dataset has no corpus, so nobody knows whether judged documents exist."
-    return AuditCheck("judgements", title, tuple(findings), remark=remark)
+    return CheckContent("judgements", title, tuple(findings), remark=remark)
 
 
 def _find_unjudged(questions: AuditedQuestions) -> Iterator[AuditFinding]:
@@ -225,7 +225,7 @@ _DIGEST = "blake2b:"
 _IDS = ("doc_id", "_id", "id")
 
 
-def check_age(questions: AuditedQuestions, dataset: Dataset[Any], documents: DocumentSet | None = None) -> AuditCheck:
+def check_age(questions: AuditedQuestions, dataset: Dataset[Any], documents: DocumentSet | None = None) -> CheckContent:
     """The check `outdated`: documents that changed after a question about them was written.
 
     Only versions and dates in the files count: the time at which a file was written is often that of a checkout.
@@ -233,12 +233,12 @@ def check_age(questions: AuditedQuestions, dataset: Dataset[Any], documents: Doc
     sources = {one.query_id: named for one in questions.questions if (named := _list_sources(one))}
     findings = [*_find_gone(questions)]
     if sources and documents is not None:
-        return AuditCheck("outdated", TITLE, (*_compare_versions(questions, sources, documents), *findings))
+        return CheckContent("outdated", TITLE, (*_compare_versions(questions, sources, documents), *findings))
     late, reason = _find_late(questions, dataset)
     if sources:
         reason = "the questions name the versions of their documents; name the documents with --documents PATH"
     findings = [*late, *findings]
-    return AuditCheck("outdated", TITLE, tuple(findings), skipped=None if findings else reason)
+    return CheckContent("outdated", TITLE, tuple(findings), skipped=None if findings else reason)
 
 
 def _list_sources(question: AuditedQuestion) -> dict[str, str]:

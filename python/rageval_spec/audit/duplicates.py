@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from rageval_spec.audit.audit_findings import AuditCheck, AuditFinding, Severity, make_finding
+from rageval_spec.audit.audit_findings import AuditFinding, CheckContent, Severity, make_finding
 from rageval_spec.audit.question_set import (
     AuditedQuestion,
     AuditedQuestions,
@@ -47,7 +47,9 @@ _HOW = {
 }
 
 
-def check_repeats(questions: AuditedQuestions, embed: Embed | None, remark: str = "") -> tuple[AuditCheck, AuditCheck]:
+def check_repeats(
+    questions: AuditedQuestions, embed: Embed | None, remark: str = ""
+) -> tuple[CheckContent, CheckContent]:
     """The checks `duplicates` and `contradictions`; `embed` gives vectors, `remark` says how questions were compared.
 
     Variants of one question under several conditions, which have the same group, may be equal.
@@ -56,7 +58,7 @@ def check_repeats(questions: AuditedQuestions, embed: Embed | None, remark: str 
     title, other = "Duplicates", "Contradictory references"
     if not any(question.text for question in every):
         reason = "the dataset has judgements but no texts of questions"
-        return AuditCheck("duplicates", title, skipped=reason), AuditCheck("contradictions", other, skipped=reason)
+        return CheckContent("duplicates", title, skipped=reason), CheckContent("contradictions", other, skipped=reason)
     pairs = [
         pair
         for pair in find_pairs(every, embed)
@@ -64,11 +66,11 @@ def check_repeats(questions: AuditedQuestions, embed: Embed | None, remark: str 
     ]
     apart = {pair for pair in pairs if contradicts(every[pair.later].references, every[pair.earlier].references)}
     repeated = tuple(_describe_repeat(pair, every) for pair in pairs if pair not in apart)
-    duplicates = AuditCheck("duplicates", title, repeated, remark=remark)
+    duplicates = CheckContent("duplicates", title, repeated, remark=remark)
     if not questions.has_references:
-        return duplicates, AuditCheck("contradictions", other, skipped="the dataset has no references")
+        return duplicates, CheckContent("contradictions", other, skipped="the dataset has no references")
     conflicts = tuple(_describe_conflict(pair, every) for pair in pairs if pair in apart)
-    return duplicates, AuditCheck("contradictions", other, conflicts)
+    return duplicates, CheckContent("contradictions", other, conflicts)
 
 
 def _describe_repeat(pair: QuestionPair, every: Sequence[AuditedQuestion]) -> AuditFinding:
@@ -122,15 +124,15 @@ _LEAST_SHARED_WITH_TRAINING = 0.6
 TITLE = "Overlap with the training data"
 
 
-def check_overlap(questions: AuditedQuestions, train: AuditedQuestions | None, name: str) -> AuditCheck:
+def check_overlap(questions: AuditedQuestions, train: AuditedQuestions | None, name: str) -> CheckContent:
     """The check `train_overlap` with the questions of the file `name` that a system was trained on."""
     if train is None:
         skipped = "no training questions are named; name a file with --train FILE"
-        return AuditCheck("train_overlap", TITLE, skipped=skipped)
+        return CheckContent("train_overlap", TITLE, skipped=skipped)
     findings = [_describe_overlap(*found) for found in _find_repeats(questions, train)]
     compared = f"Compared with {count_noun(len(train.questions), 'question')} of {name}."
     remark = f"{compared} {_describe_documents(questions, train)}".rstrip()
-    return AuditCheck("train_overlap", TITLE, tuple(findings), remark=remark)
+    return CheckContent("train_overlap", TITLE, tuple(findings), remark=remark)
 
 
 def _find_repeats(
@@ -198,20 +200,20 @@ _SHORTEST = 4
 """Letters. Shorter answers, such as a single sign, stand in a question by chance."""
 
 
-def check_leaks(questions: AuditedQuestions) -> AuditCheck:
+def check_leaks(questions: AuditedQuestions) -> CheckContent:
     """The check `leaks`.
 
     A question that offers its answers ("A or B?") does not leak one, and small numbers stand there by chance.
     """
     title = "Answers in their question"
     if not questions.has_references:
-        return AuditCheck("leaks", title, skipped="the dataset has no references")
+        return CheckContent("leaks", title, skipped="the dataset has no references")
     findings = (
         make_finding("leak", f"the reference '{shorten(leak)}' is in the question", one.row, reference=leak)
         for one in questions.questions
         if (leak := find_leak(one)) is not None
     )
-    return AuditCheck("leaks", title, tuple(findings))
+    return CheckContent("leaks", title, tuple(findings))
 
 
 def find_leak(question: AuditedQuestion) -> str | None:

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec import kernels
-from rageval_spec.audit.audit_findings import AuditCheck, AuditFinding, Severity, Table, make_finding
+from rageval_spec.audit.audit_findings import AuditFinding, CheckContent, Severity, Table, make_finding
 from rageval_spec.audit.question_set import (
     NO_SAMPLES,
     AuditedQuestion,
@@ -50,7 +50,7 @@ _FALSE_SHARE = 0.05
 _Z = 1.959964
 
 
-def check_failed(questions: AuditedQuestions, measured: MetricValues, outputs: Outputs) -> AuditCheck:
+def check_failed(questions: AuditedQuestions, measured: MetricValues, outputs: Outputs) -> CheckContent:
     """The check `every_system_fails`: those whose label is most likely wrong come first."""
     asked = _list_known(questions, measured, measured.failed)
     texts = _read_texts(questions, asked, outputs)
@@ -63,7 +63,7 @@ def check_failed(questions: AuditedQuestions, measured: MetricValues, outputs: O
     )
     if findings and not outputs:
         remark += f" The likeliest label errors are not first: {NO_SAMPLES}."
-    return AuditCheck("every_system_fails", FAILED, findings, remark=remark)
+    return CheckContent("every_system_fails", FAILED, findings, remark=remark)
 
 
 def _list_known(questions: AuditedQuestions, measured: MetricValues, places: Sequence[int]) -> list[AuditedQuestion]:
@@ -103,7 +103,7 @@ def _describe_failed(question: AuditedQuestion, found: Suspicion, measured: Metr
     return AuditFinding("every_system_fails", severity, message, advice, row, metric=metric, details=given)
 
 
-def check_solved(questions: AuditedQuestions, measured: MetricValues) -> AuditCheck:
+def check_solved(questions: AuditedQuestions, measured: MetricValues) -> CheckContent:
     """The check `every_system_solves`: questions that tell nothing about which system is better."""
     asked, total = _list_known(questions, measured, measured.solved), len(measured.query_ids)
     count = len(measured.systems)
@@ -111,10 +111,10 @@ def check_solved(questions: AuditedQuestions, measured: MetricValues) -> AuditCh
     findings = tuple(make_finding("every_system_solves", message, one.row, metric=metric) for one in asked)
     share = format_percent(len(asked) / total) if total else "0%"
     remark = f"{share} of {count_noun(total, 'question')} do not show which system is better, by {measured.metric}."
-    return AuditCheck("every_system_solves", SOLVED, findings, remark=remark)
+    return CheckContent("every_system_solves", SOLVED, findings, remark=remark)
 
 
-def check_discrimination(questions: AuditedQuestions, measured: MetricValues) -> AuditCheck:
+def check_discrimination(questions: AuditedQuestions, measured: MetricValues) -> CheckContent:
     """The check `discrimination`: whether better systems do better on a question (item-rest correlation)."""
     import numpy as np
 
@@ -124,7 +124,7 @@ def check_discrimination(questions: AuditedQuestions, measured: MetricValues) ->
             f"{count_noun(count, 'system')}; whether better systems do better on a question takes at least {FEWEST}, "
             f"better {_ENOUGH} or more. Name results with other systems, too: --results A --results B"
         )
-        return AuditCheck("discrimination", DISCRIMINATION, skipped=skipped)
+        return CheckContent("discrimination", DISCRIMINATION, skipped=skipped)
     correlations = correlate_with_rest(measured.values)
     told = np.flatnonzero(~np.isnan(correlations))
     worst = [int(told[place]) for place in select_negative(correlations[told], count)]
@@ -135,7 +135,7 @@ def check_discrimination(questions: AuditedQuestions, measured: MetricValues) ->
     )
     findings = tuple(_describe_negative(question, number, measured) for question, number in known)
     remark, table = _remark_on_count(count, measured.metric), _tabulate(correlations)
-    return AuditCheck("discrimination", DISCRIMINATION, findings, remark=remark, tables=(table,))
+    return CheckContent("discrimination", DISCRIMINATION, findings, remark=remark, tables=(table,))
 
 
 def correlate_with_rest(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from rageval_spec.audit.audit_findings import AuditCheck, AuditFinding, Table, make_finding
+from rageval_spec.audit.audit_findings import AuditFinding, CheckContent, Table, make_finding
 from rageval_spec.audit.question_set import AuditedQuestions, split_compared_words
 from rageval_spec.judging.language import NAMES, find_language
 from rageval_spec.reading.column_names import spell_alike
@@ -43,7 +43,7 @@ TYPE = WantedMix("type", ("type", "question_type", "query_type", "category"), TY
 DIFFICULTY = WantedMix("difficulty", ("difficulty", "level"), DIFFICULTIES, "--difficulty")
 
 
-def check_mix(questions: AuditedQuestions, wanted: WantedMix) -> AuditCheck:
+def check_mix(questions: AuditedQuestions, wanted: WantedMix) -> CheckContent:
     """The check `types` or `difficulties`: the shares of a column's values next to the wanted ones."""
     name = {"type": "types", "difficulty": "difficulties"}[wanted.name]
     title = f"Mix of {name}"
@@ -51,7 +51,7 @@ def check_mix(questions: AuditedQuestions, wanted: WantedMix) -> AuditCheck:
     if not values:
         known = list_choices([f"'{column}'" for column in wanted.columns])
         skipped = f"no question has a column {known}; add one to know what the set covers"
-        return AuditCheck(name, title, skipped=skipped)
+        return CheckContent(name, title, skipped=skipped)
     counts, total = Counter(values.values()), len(values)
     missing = len(questions.questions) - total
     lacking = f"{count_noun(missing, 'question')} without a {wanted.name}; shares are of the others." if missing else ""
@@ -61,7 +61,7 @@ def check_mix(questions: AuditedQuestions, wanted: WantedMix) -> AuditCheck:
         advice = f"name the wanted shares: {wanted.option} '{_suggest(counts)}'"
         skipped = f"the values are {names}, not {list_choices([*wanted.shares])}; {advice}"
         table = _tabulate_shares(wanted.name, counts, {}, total)
-        return AuditCheck(name, title, skipped=skipped, remark=lacking, tables=(table,))
+        return CheckContent(name, title, skipped=skipped, remark=lacking, tables=(table,))
     shares = {value: counts[value] / total for value in {*counts, *wanted.shares}}
     apart = [
         value
@@ -70,7 +70,7 @@ def check_mix(questions: AuditedQuestions, wanted: WantedMix) -> AuditCheck:
     ]
     findings = (_describe(wanted, apart, counts, total),) if apart else ()
     table = _tabulate_shares(wanted.name, counts, wanted.shares, total)
-    return AuditCheck(name, title, findings, remark=lacking, tables=(table,))
+    return CheckContent(name, title, findings, remark=lacking, tables=(table,))
 
 
 def read_values(questions: AuditedQuestions, columns: Sequence[str]) -> dict[str, str]:
@@ -121,7 +121,7 @@ def _tabulate_shares(name: str, counts: Counter[str], wanted: Mapping[str, float
     return Table((name, "questions", "share", "wanted"), tuple(rows), tuple(numbers))
 
 
-def check_languages(questions: AuditedQuestions) -> AuditCheck:
+def check_languages(questions: AuditedQuestions) -> CheckContent:
     """The check `languages`: which there are, and questions and references in another one than their neighbours."""
     title = "Languages"
     told = {question.query_id: find_language(question.text) for question in questions.questions}
@@ -132,7 +132,9 @@ def check_languages(questions: AuditedQuestions) -> AuditCheck:
             told[question.query_id] = None
     counts = Counter(code for code in told.values() if code is not None)
     if not counts:
-        return AuditCheck("languages", title, skipped="the questions have too few common words to tell their language")
+        return CheckContent(
+            "languages", title, skipped="the questions have too few common words to tell their language"
+        )
     total = sum(counts.values())
     rare = {code for code, count in counts.items() if code != main and total >= _FEW_TOLD and count / total < _RARE}
     most = f"and most are in {NAMES.get(main, main)}"
@@ -148,7 +150,7 @@ def check_languages(questions: AuditedQuestions) -> AuditCheck:
         "the language of the reference."
     )
     findings = (*odd, *_find_mismatches(questions, told))
-    return AuditCheck("languages", title, findings, remark=remark if by_reference else "", tables=(table,))
+    return CheckContent("languages", title, findings, remark=remark if by_reference else "", tables=(table,))
 
 
 def _count_by_reference(questions: AuditedQuestions, told: Mapping[str, str | None], main: str) -> int:
@@ -227,7 +229,7 @@ class Power(NamedTuple):
     needed: int | None = None
 
 
-def check_size(questions: AuditedQuestions, wanted: int, powers: Sequence[Power] | None, why_none: str) -> AuditCheck:
+def check_size(questions: AuditedQuestions, wanted: int, powers: Sequence[Power] | None, why_none: str) -> CheckContent:
     """The check `size`.
 
     Args:
@@ -243,9 +245,9 @@ def check_size(questions: AuditedQuestions, wanted: int, powers: Sequence[Power]
         findings.insert(0, make_finding("few_questions", message, advice=advice, questions=count, wanted=wanted))
     if powers is None:
         remark = f"What drop the questions can show is not known: {why_none}."
-        return AuditCheck("size", TITLE, tuple(findings), remark=remark)
+        return CheckContent("size", TITLE, tuple(findings), remark=remark)
     remark = _explain(powers) if powers else ""
-    return AuditCheck(
+    return CheckContent(
         "size", TITLE, tuple(findings), remark=remark, tables=(_tabulate_sizes(powers),) if powers else ()
     )
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rageval_spec.audit.audit_findings import AuditCheck, AuditFinding, Table, make_finding
+from rageval_spec.audit.audit_findings import AuditFinding, CheckContent, Table, make_finding
 from rageval_spec.audit.question_set import (
     NO_SAMPLES,
     AuditedQuestions,
@@ -62,20 +62,20 @@ class Rest(NamedTuple):
         return self.judged / self.documents
 
 
-def check_unjudged(questions: AuditedQuestions, outputs: Outputs) -> AuditCheck:
+def check_unjudged(questions: AuditedQuestions, outputs: Outputs) -> CheckContent:
     """The check `unjudged`: of each system, how many of its first ten documents are judged, and what that hides."""
     if not questions.has_judgements:
-        return AuditCheck("unjudged", TITLE, skipped="the dataset has no relevance judgements")
+        return CheckContent("unjudged", TITLE, skipped="the dataset has no relevance judgements")
     if not outputs:
-        return AuditCheck("unjudged", TITLE, skipped=NO_SAMPLES)
+        return CheckContent("unjudged", TITLE, skipped=NO_SAMPLES)
     runs = _list_runs(questions, outputs)
     if not runs:
-        return AuditCheck("unjudged", TITLE, skipped="the results do not name the documents that systems found")
+        return CheckContent("unjudged", TITLE, skipped="the results do not name the documents that systems found")
     shared = _find_shared_depth(runs)
     depths = [_measure(system, run, shared) for system, run in runs.items()]
     findings = (*_compare(depths), *_list_to_judge(questions, outputs))
     remark = _explain(questions) + _remark_on_changes(questions, outputs)
-    return AuditCheck("unjudged", TITLE, findings, remark=remark, tables=(_tabulate(depths),))
+    return CheckContent("unjudged", TITLE, findings, remark=remark, tables=(_tabulate(depths),))
 
 
 def _list_runs(questions: AuditedQuestions, outputs: Outputs) -> dict[str, list[tuple[str, Output]]]:
