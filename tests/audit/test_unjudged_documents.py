@@ -1,7 +1,9 @@
+"""Documents that systems put first and that nobody has judged."""
+
 from __future__ import annotations
 
+from rageval_spec.audit.item_analysis import check_unjudged
 from rageval_spec.audit.question_set import Output
-from rageval_spec.audit.unjudged_documents import check_unjudged
 from tests.question_sets import ask
 
 JUDGED = {"d1": 1, "d2": 0, "d3": 0}

@@ -11,8 +11,6 @@ from rageval_spec.audit.audit_findings import CheckContent, DatasetContent
 from rageval_spec.audit.coverage import check_age, check_gold, check_judgements, check_questions, check_references
 from rageval_spec.audit.duplicates import Embed, check_leaks, check_overlap, check_repeats
 from rageval_spec.audit.question_set import AuditedQuestions, MetricValues, Outputs
-from rageval_spec.audit.unjudged_documents import TITLE as UNJUDGED
-from rageval_spec.audit.unjudged_documents import check_unjudged
 
 if TYPE_CHECKING:
     from rageval_spec.generation.documents import DocumentSet
@@ -86,9 +84,9 @@ def audit_dataset(questions: AuditedQuestions, dataset: Dataset[Any], material: 
 def _check_evaluated(questions: AuditedQuestions, material: Material) -> tuple[CheckContent, ...]:
     measured, why = material.measured, material.why_none
     if material.outputs is None:
-        unjudged = CheckContent("unjudged", UNJUDGED, skipped=why)
+        unjudged = CheckContent("unjudged", item_analysis.UNJUDGED, skipped=why)
     else:
-        unjudged = check_unjudged(questions, material.outputs)
+        unjudged = item_analysis.check_unjudged(questions, material.outputs)
     if measured is not None and len(measured.systems) > 1:
         return (
             unjudged,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rageval_spec.audit.unjudged_documents import check_unjudged
+from rageval_spec.audit.item_analysis import check_unjudged
 from rageval_spec.commands.audit.audited_questions import (
     EarlierResults,
     find_meaning,

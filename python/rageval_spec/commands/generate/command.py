@@ -158,7 +158,7 @@ def generate(
         raise click.UsageError("--split-by says what --split keeps together; add --split, such as --split 30:70")
     if no_model:
         _check_offline()
-        from rageval_spec.commands.generate.offline import generate_offline
+        from rageval_spec.commands.generate.output import generate_offline
 
         columns = None if options["columns"] is None else read_columns(options["columns"])
         return generate_offline(
