@@ -8,13 +8,14 @@ import tracemalloc
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler
 from urllib.parse import urlsplit
 
 import pytest
 
 from rageval_spec.endpoints import endpoint as connections
-from rageval_spec.endpoints.endpoint import Connections, Endpoint, HttpRequest, hold_body
+from rageval_spec.endpoints.endpoint import Body, Connections, Endpoint, HttpRequest
 from rageval_spec.endpoints.tries import Reply, TryFailure
 from tests.models.chat_endpoint import ChatServer, say_yes
 from tests.models.endpoint import Answer, Hangup, Trickle
@@ -32,7 +33,7 @@ def build(server: ChatServer, timeout: float = 10.0) -> Connections:
 
 
 def ask(connections: Connections, query: str = "") -> Reply:
-    with hold_body(2**20, lambda: connections.is_closed) as body:
+    with closing(Body(2**20, lambda: connections.is_closed)) as body:
         return connections.exchange(HttpRequest("POST", b"{}", query), body)
 
 

@@ -17,6 +17,7 @@ import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from rageval_spec import kernels
 from rageval_spec.audit.audit_findings import AuditFinding, CheckContent, Severity, make_finding
 from rageval_spec.audit.question_set import (
     AuditedQuestion,
@@ -311,8 +312,6 @@ def _find_close(
     vectors: NDArray[np.float32],
 ) -> Iterator[QuestionPair]:
     """Pairs with close vectors, the same numbers and names, and the same gold answer."""
-    from rageval_spec import kernels
-
     if len(numbers) < 2:
         return
     nearest = kernels.top_k(vectors, vectors, _NEIGHBOURS, metric="cosine")
@@ -324,8 +323,6 @@ def _find_close(
 
 
 def _asks_the_same(questions: Sequence[AuditedQuestion], words: Sequence[Sequence[str]], one: int, other: int) -> bool:
-    from rageval_spec import kernels
-
     if find_numbers(words[one]) != find_numbers(words[other]) or _negates(words[one], words[other]):
         return False
     first, second = ({name.casefold() for name in kernels.names(questions[number].text)} for number in (one, other))

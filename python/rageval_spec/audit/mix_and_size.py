@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from rageval_spec.audit.audit_findings import AuditFinding, CheckContent, Table, make_finding
 from rageval_spec.audit.question_set import AuditedQuestions, split_compared_words
-from rageval_spec.judging.language import NAMES, find_language
+from rageval_spec.judging.language import FREQUENT_WORDS, NAMES, find_language
 from rageval_spec.reading.column_names import spell_alike
 from rageval_spec.wording import count_noun, format_number, format_percent, list_choices
 
@@ -177,8 +177,6 @@ def _tabulate_languages(counts: Counter[str], total: int) -> Table:
 
 def _is_clear(text: str, told: str, other: str) -> bool:
     """Whether a text has many more frequent words of one language than of another, or is in another script."""
-    from rageval_spec.judging.language import FREQUENT_WORDS
-
     words = set(split_compared_words(text))
     counts = []
     for code in (told, other):

@@ -12,11 +12,12 @@ import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import perf_counter
 from typing import Any, TypeVar
 
 from rageval_spec.data.chat import CallError, ChatReply, ChatRequest, InterruptedCallError
+from rageval_spec.data.findings import Tokens
 from rageval_spec.endpoints.dialects import Capabilities, ChatSettings, Dialect, read_complaint
 from rageval_spec.endpoints.endpoint import Endpoint, shorten
 from rageval_spec.endpoints.pacing import Clock, StoppedError
@@ -47,19 +48,11 @@ _SPENT = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class TokenExpectation:
-    """The most tokens that a call is expected to use."""
-
-    input: int
-    output: int
-
-
-def expect(request: ChatRequest, max_tokens: int | None) -> TokenExpectation:
+def expect(request: ChatRequest, max_tokens: int | None) -> Tokens:
     """The expected tokens of a call: a quarter of its characters, schema included, and the longest possible reply."""
     schema = 0 if request.schema is None else len(json.dumps(request.schema))
     characters = request.characters + schema
-    return TokenExpectation(characters // CHARACTERS_A_TOKEN + 1, request.max_tokens or max_tokens or USUAL_REPLY)
+    return Tokens(characters // CHARACTERS_A_TOKEN + 1, request.max_tokens or max_tokens or USUAL_REPLY)
 
 
 class Caller:
@@ -77,7 +70,7 @@ class Caller:
         self._lock = threading.Lock()
 
     def call(
-        self, request: ChatRequest, tokens: TokenExpectation, ledger: TryBudget, keep: Callable[[ChatReply], None]
+        self, request: ChatRequest, tokens: Tokens, ledger: TryBudget, keep: Callable[[ChatReply], None]
     ) -> ChatReply:
         """The reply to a request; `CallError` if the call failed, and a retry did not or would not help.
 

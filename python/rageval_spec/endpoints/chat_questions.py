@@ -319,19 +319,12 @@ class _Conversation(Generic[T]):
         replies = count_noun(self._unread, "reply", "replies")
         failed = f"{replies} of the model '{self._model.context.name}' cannot be read; the last one: "
         if isinstance(error, _CutOffReplyError):
-            return failed + error.explain()
+            return f"{failed}it is cut off because it is too long; raise max_tokens of the model"
         return f"{failed}{error}: {quote_reply(text)}" if text.strip() else f"{failed}{error}"
 
 
 class _CutOffReplyError(UnreadableReplyError):
     """A reply that the model's token limit has cut off; the message is written for the model."""
-
-    def __init__(self) -> None:
-        super().__init__("it is cut off because it is too long; write less")
-
-    def explain(self) -> str:
-        """The message for the user, who can raise the limit."""
-        return "it is cut off because it is too long; raise max_tokens of the model"
 
 
 def _read(question: ChatQuestion[T], reply: ChatReply) -> T:
@@ -346,7 +339,7 @@ def _read(question: ChatQuestion[T], reply: ChatReply) -> T:
 
 def _read_whole(question: ChatQuestion[T], reply: ChatReply) -> T:
     if reply.finish == "length":
-        raise _CutOffReplyError
+        raise _CutOffReplyError("it is cut off because it is too long; write less")
     text = drop_thoughts(reply.text)
     if not text and reply.finish not in (None, "stop"):
         raise UnreadableReplyError(f"it is empty ({reply.finish})")

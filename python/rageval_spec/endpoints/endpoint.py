@@ -18,7 +18,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
@@ -265,7 +265,7 @@ class Body:
             raise IncompleteRead(b"", response.length)
         return b"".join(pieces)
 
-    def release(self) -> None:
+    def close(self) -> None:
         if self._is_large:
             self._is_large = False
             _gate.release()
@@ -277,15 +277,6 @@ class Body:
                 raise TryFailure("is no longer asked")
         self._is_large = True
         return time.monotonic() - began
-
-
-@contextmanager
-def hold_body(most: int, is_closed: Callable[[], bool]) -> Iterator[Body]:
-    body = Body(most, is_closed)
-    try:
-        yield body
-    finally:
-        body.release()
 
 
 def _decompress(pieces: Iterator[bytes], encoding: str) -> Iterator[bytes]:
@@ -364,7 +355,7 @@ class Endpoint:
         `path` and `query` are appended to the URL's own; the body is JSON unless `content_type` says otherwise. Until
         the end of the `with` block no other large reply is read.
         """
-        with hold_body(self._most_bytes, lambda: self._connections.is_closed) as held:
+        with closing(Body(self._most_bytes, lambda: self._connections.is_closed)) as held:
             headers = {"content-type": content_type} if content_type else {}
             reply = self._connections.exchange(HttpRequest(method, body, query, path, headers), held)
             yield reply._replace(content=self._redactor.redact_bytes(reply.content))

@@ -202,8 +202,6 @@ class Tries:
 
 @dataclass(slots=True)
 class _Call:
-    """The state of a call."""
-
     ledger: TryBudget | None
     has_begun: bool = False
     tries: int = 0

@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from math import log
@@ -274,14 +273,6 @@ def read_plainly(text: str) -> str:
     return " ".join(re.sub(r"\s+([.,;:!?)])", r"\1", blank_markup(text)).split())
 
 
-@dataclass(frozen=True)
-class _Source:
-    """The sentences of a unit that can be asked, the most telling first, and how many sentences it has."""
-
-    sentences: Sequence[Sentence]
-    count: int
-
-
 class _Maker:
     def __init__(self, units: Sequence[Unit], shares: Mapping[Form, float], random: Random) -> None:
         self.order = take_turns(range(len(units)), [unit.doc_id for unit in units], random)
@@ -295,7 +286,7 @@ class _Maker:
         self._untitled: set[int] = set()
         self._is_said: dict[str, bool] = {}
         self._counts: Counter[Form] = Counter()
-        self._sources: dict[int, _Source] = {}
+        self._sources: dict[int, tuple[Sequence[Sentence], int]] = {}
         self._titled: dict[str, list[int]] = defaultdict(list)
         for place, unit in enumerate(units):
             self._titled[unit.title].append(place)
@@ -384,19 +375,20 @@ class _Maker:
 
     def _pick_sentence(self, place: int) -> Sentence | None:
         """One of the more telling sentences that was not asked yet; None if too few would be left."""
-        source = self._read(place)
+        sentences, count = self._read(place)
         taken = {start for start, _ in self._held_out[place]}
-        if source.count < _FEWEST_SENTENCES or len(taken) + 1 > max(1, _MOST_HELD_OUT * source.count):
+        if count < _FEWEST_SENTENCES or len(taken) + 1 > max(1, _MOST_HELD_OUT * count):
             return None
-        free = [sentence for sentence in source.sentences if sentence.start not in taken]
+        free = [sentence for sentence in sentences if sentence.start not in taken]
         return self._random.choice(free) if free else None
 
-    def _read(self, place: int) -> _Source:
+    def _read(self, place: int) -> tuple[Sequence[Sentence], int]:
+        """The sentences of a unit that can be asked, the most telling first, and how many sentences it has."""
         if place not in self._sources:
             unit = self._units[place]
             ranked = rank_sentences(blank_markup(unit.text), unit.spans, self._vocabulary)
             whole = [sentence for sentence in ranked if len(sentence.words) in _SENTENCE_WORDS]
-            self._sources[place] = _Source(whole[: max(1, (len(ranked) + 1) // 2)], len(ranked))
+            self._sources[place] = whole[: max(1, (len(ranked) + 1) // 2)], len(ranked)
         return self._sources[place]
 
     def _cut_window(self, sentence: Sentence, form: Form) -> tuple[str, str]:

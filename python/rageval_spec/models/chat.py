@@ -9,20 +9,23 @@ from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from rageval_spec.data.chat import CallError, ChatReply, ChatRequest, InterruptedCallError
+from rageval_spec.endpoints import pacing
 from rageval_spec.endpoints.addresses import check_base_url
-from rageval_spec.endpoints.shared_questions import pack_reply, unpack_reply
-from rageval_spec.endpoints.tries import PATIENCE, PATIENCE_TEXT
+from rageval_spec.endpoints.shared_questions import hold_claim, pack_reply, unpack_reply
+from rageval_spec.endpoints.tries import PATIENCE, PATIENCE_TEXT, Limits
 from rageval_spec.errors import RagevalError
 from rageval_spec.plugin import ChatModel, ModelNode
 from rageval_spec.plugin.budget import Reservation
 from rageval_spec.plugin.secrets import Secret, identify_headers
 
 if TYPE_CHECKING:
-    from rageval_spec.endpoints.calls import Caller, TokenExpectation
+    from rageval_spec.data.findings import Tokens
+    from rageval_spec.endpoints.calls import Caller
     from rageval_spec.endpoints.dialects import Dialect
 
 
@@ -181,8 +184,6 @@ class Chat(ChatModel[ChatNode]):
     @cached_property
     def price(self) -> tuple[float, float] | None:
         """US dollars per million tokens in and out, from the node or the dated list for this host; None if unknown."""
-        from urllib.parse import urlsplit
-
         from rageval_spec.endpoints.dialects import find_price
 
         if self.node.price is not None:
@@ -245,8 +246,6 @@ class Chat(ChatModel[ChatNode]):
         return None if answer is None else unpack_reply(answer)
 
     def _find_or_call(self, request: ChatRequest, digest: bytes) -> ChatReply:
-        from rageval_spec.endpoints.shared_questions import hold_claim
-
         with hold_claim(self.context.answers, self.key, digest, lambda: self._find(digest), self._sleep) as found:
             return found or self._call(request, digest)
 
@@ -274,7 +273,7 @@ class Chat(ChatModel[ChatNode]):
             finally:
                 self._report(done=1)
 
-    def _cost_of(self, reply: ChatReply, expected: TokenExpectation) -> float | None:
+    def _cost_of(self, reply: ChatReply, expected: Tokens) -> float | None:
         """The cost of a reply, in US dollars; estimated from its length if the endpoint does not report tokens.
 
         None if the model has no known price.
@@ -310,8 +309,6 @@ class Chat(ChatModel[ChatNode]):
         from rageval_spec.endpoints.calls import Caller
         from rageval_spec.endpoints.dialects import Capabilities, ChatSettings
         from rageval_spec.endpoints.endpoint import Endpoint
-        from rageval_spec.endpoints.pacing import Clock
-        from rageval_spec.endpoints.tries import Limits
 
         node = self.node
         headers = {**self._dialect.headers(node.api_key), **node.headers}
@@ -328,7 +325,7 @@ class Chat(ChatModel[ChatNode]):
                 node.tokens_per_minute,
                 node.patience,
             ),
-            Clock(),
+            pacing.Clock(),
         )
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, field_validator
 
+from rageval_spec.endpoints import pacing
 from rageval_spec.endpoints.addresses import check_base_url, complete_url
-from rageval_spec.endpoints.tries import PATIENCE, PATIENCE_TEXT
+from rageval_spec.endpoints.tries import PATIENCE, PATIENCE_TEXT, Limits, Tries, WrongReplyError
 from rageval_spec.libraries import np
 from rageval_spec.plugin import EmbeddingModel, Embeddings, ModelNode, Role
 from rageval_spec.plugin.secrets import Secret, identify_headers
@@ -130,8 +131,6 @@ class HttpModel(EmbeddingModel[HttpModelNode]):
     def _open(self) -> Batches:
         from rageval_spec.endpoints.calls import Batches
         from rageval_spec.endpoints.endpoint import Endpoint
-        from rageval_spec.endpoints.pacing import Clock
-        from rageval_spec.endpoints.tries import Limits, Tries
 
         headers = dict(self.node.headers)
         if self.node.api_key is not None:
@@ -140,7 +139,7 @@ class HttpModel(EmbeddingModel[HttpModelNode]):
         most = LEAST_LIMIT + self.node.batch * BYTES_A_TEXT
         endpoint = Endpoint(self.url, where, headers=headers, timeout=self.node.timeout, most_bytes=most)
         limits = Limits(self.node.concurrency, self.node.retries, patience=self.node.patience)
-        return Batches(endpoint, Tries(limits, Clock()))
+        return Batches(endpoint, Tries(limits, pacing.Clock()))
 
     def _ask(self, batches: Batches, texts: Sequence[str], start: int) -> Batch:
         from rageval_spec.inference.stored_outputs import Batch
@@ -158,15 +157,15 @@ class HttpModel(EmbeddingModel[HttpModelNode]):
         """The vectors in the order of the texts, from `{"data": [{"index": 0, "embedding": [0.1, ...]}, ...]}`."""
         items = content.get("data") if isinstance(content, dict) else None
         if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-            raise _wrong("with no list 'data' of embeddings")
+            raise WrongReplyError("with no list 'data' of embeddings")
         if len(items) != count:
-            raise _wrong(f"with {len(items)} embeddings for {count} texts")
+            raise WrongReplyError(f"with {len(items)} embeddings for {count} texts")
         ordered = [_read_vector(item, index) for index, item in enumerate(_order(items))]
         dimensions = {len(vector) for vector in ordered}
         if len(dimensions) > 1:
-            raise _wrong(f"with vectors of {min(dimensions)} and of {max(dimensions)} values")
+            raise WrongReplyError(f"with vectors of {min(dimensions)} and of {max(dimensions)} values")
         if (wanted := self.node.dimensions) not in (None, *dimensions):
-            raise _wrong(f"with vectors of {dimensions.pop()} values where 'dimensions' asks for {wanted}")
+            raise WrongReplyError(f"with vectors of {dimensions.pop()} values where 'dimensions' asks for {wanted}")
         vectors = np.stack(ordered)
         return _scale(vectors) if self.node.normalize else vectors
 
@@ -177,7 +176,7 @@ def _order(items: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
         return items
     placed = {item.get("index"): item for item in items if type(item.get("index")) is int}
     if placed.keys() != set(range(len(items))):
-        raise _wrong(f"with an 'index' that is missing, repeated, or not below {len(items)}")
+        raise WrongReplyError(f"with an 'index' that is missing, repeated, or not below {len(items)}")
     return [placed[index] for index in range(len(items))]
 
 
@@ -185,15 +184,15 @@ def _read_vector(item: dict[str, Any], index: int) -> NDArray[np.float32]:
     embedding = item.get("embedding")
     vector = _decode(embedding, index) if isinstance(embedding, str) else _read_numbers(embedding, index)
     if not len(vector):
-        raise _wrong(f"with an empty embedding for text {index} of the call")
+        raise WrongReplyError(f"with an empty embedding for text {index} of the call")
     if not np.isfinite(vector).all():
-        raise _wrong(f"with NaN or infinity in the embedding of text {index} of the call")
+        raise WrongReplyError(f"with NaN or infinity in the embedding of text {index} of the call")
     return vector
 
 
 def _read_numbers(embedding: Any, index: int) -> NDArray[np.float32]:
     if not isinstance(embedding, list) or not set(map(type, embedding)) <= {int, float}:
-        raise _wrong(f"with an embedding of text {index} of the call that is not a list of numbers")
+        raise WrongReplyError(f"with an embedding of text {index} of the call that is not a list of numbers")
     try:
         with np.errstate(over="ignore"):
             return np.array(embedding, np.float64).astype(np.float32)
@@ -208,9 +207,9 @@ def _decode(embedding: str, index: int) -> NDArray[np.float32]:
     try:
         content = a2b_base64(embedding, strict_mode=True)
     except (Error, ValueError):
-        raise _wrong(f"with an embedding of text {index} of the call that is not base64") from None
+        raise WrongReplyError(f"with an embedding of text {index} of the call that is not base64") from None
     if len(content) % 4:
-        raise _wrong(
+        raise WrongReplyError(
             f"with {len(content)} bytes as the embedding of text {index} of the call, which are not whole float32 "
             "values"
         )
@@ -222,12 +221,6 @@ def _scale(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
     scaled: NDArray[np.float32] = (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
     return scaled
-
-
-def _wrong(message: str) -> Exception:
-    from rageval_spec.endpoints.tries import WrongReplyError
-
-    return WrongReplyError(message)
 
 
 PLUGIN = HttpModel

@@ -321,7 +321,6 @@ class CommandNode(RetrievingNode):
 
     @property
     def templates(self) -> dict[str, Any]:
-        """The line of a question."""
         return {"input": self.input}
 
 

@@ -13,9 +13,10 @@ from urllib.parse import urlencode
 from pydantic import Field, field_validator, model_validator
 
 from rageval_spec.diagnostics import FileFault
-from rageval_spec.endpoints.tries import PATIENCE, PATIENCE_TEXT, Reply
+from rageval_spec.endpoints.addresses import check_base_url
+from rageval_spec.endpoints.tries import PATIENCE, PATIENCE_TEXT, Reply, TryFailure
 from rageval_spec.plugin import Context
-from rageval_spec.plugin.secrets import Secret, identify_headers
+from rageval_spec.plugin.secrets import Secret, identify_headers, is_credential
 from rageval_spec.recorded.answers_and_steps import AnswerRow, UnusableReplyError
 from rageval_spec.recorded.http_replies import CutOffReplyError, assemble, is_stream
 from rageval_spec.recorded.messages import MESSAGES
@@ -114,8 +115,6 @@ class HttpSystemNode(RetrievingNode):
     @field_validator("url")
     @classmethod
     def _check_url(cls, text: str) -> str:
-        from rageval_spec.endpoints.addresses import check_base_url
-
         if "{{" in text:
             raise ValueError("the url is the same for all questions; write variables in params or body")
         return check_base_url(text)
@@ -181,8 +180,6 @@ class HttpSystem(TemplateSystem[HttpSystemNode]):
             yield FileFault(("url",) if self.node.body is None else ("body",), message, hint, severity="warning")
 
     def ask(self, told: Variables) -> Received:
-        from rageval_spec.endpoints.tries import TryFailure
-
         endpoint = self._open()
         template = self.node.templates["body"]
         body = None if template is None else json.dumps(fill_in(template, told)).encode("ascii")
@@ -260,8 +257,6 @@ class HttpSystem(TemplateSystem[HttpSystemNode]):
             return self._endpoint
 
     def _read(self, reply: Reply) -> AnswerRow:
-        from rageval_spec.endpoints.tries import TryFailure
-
         status = f"answered {reply.status}"
         try:
             return self._parse(reply.content)
@@ -291,8 +286,6 @@ def _as_parameter(value: Any) -> str | list[str]:
 
 def _list_written_keys(template: Any) -> Iterator[str]:
     """API keys that `params` or `body` contain in plain text under names such as `api_key`, at any depth."""
-    from rageval_spec.plugin.secrets import is_credential
-
     if isinstance(template, Mapping):
         for name, value in template.items():
             if isinstance(value, str) and is_credential(value, str(name)):

@@ -18,15 +18,21 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from rageval_spec import signals
+from rageval_spec import registry, signals
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import PROGRAM, OutputCommand
 from rageval_spec.data import arithmetic
+from rageval_spec.data.findings import Estimate
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import BROKEN, PASSED, UsageError, expand_home
-from rageval_spec.generation.question_sets import GeneratedTestSet, SplitUnit, divide_rows, read_shares
+from rageval_spec.generation.documents import describe_unread
+from rageval_spec.generation.question_mix import read_percentage, read_shares
+from rageval_spec.generation.question_sets import GeneratedTestSet, SplitUnit, divide_rows
+from rageval_spec.generation.question_sets import read_shares as read_split
 from rageval_spec.progress import ProgressDisplay
+from rageval_spec.reading.column_names import CorpusColumns
+from rageval_spec.store.store import open_store
 from rageval_spec.wording import count_noun, list_names
 
 if TYPE_CHECKING:
@@ -35,7 +41,6 @@ if TYPE_CHECKING:
     from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
     from rageval_spec.plugin import Node
     from rageval_spec.plugin.budget import Budget
-    from rageval_spec.reading.column_names import CorpusColumns
     from rageval_spec.spec.blocks.spec_node import Spec
 
 
@@ -174,7 +179,7 @@ def generate(
         raise UsageError(f"{corpus}: there is no such file or folder")
     check_output(output, force=force, dry_run=dry_run)
     if split is not None:
-        read_shares(split)
+        read_split(split)
     spec = build_spec(corpus, **options)
     kept_in = None if no_store else store or spec.folder / STORE
     budget = spec.limits.budget()
@@ -220,7 +225,6 @@ def _check_offline() -> None:
 def _open(spec: Any, kept_in: Path | None, display: ProgressDisplay, budget: Budget) -> Iterator[SpecPlugins]:
     """The plugins, with models that are ready to be asked."""
     from rageval_spec.pipeline.planning.spec_plugins import build_parts, explain_interrupt, prepare_models, stop_calls
-    from rageval_spec.store.store import open_store
 
     display.describe_spending = budget.describe_progress
     with closing(open_store(kept_in)) as store:
@@ -268,8 +272,6 @@ class GenerationPlan:
 
 
 def _plan(dataset: Generated, parts: SpecPlugins, display: ProgressDisplay) -> GenerationPlan:
-    from rageval_spec.data.findings import Estimate
-    from rageval_spec.generation.documents import describe_unread
     from rageval_spec.pipeline.cost_estimate import ExpectedCalls, add_up
 
     display.announce("read the documents")
@@ -339,7 +341,6 @@ def build_spec(corpus: Path, *, spec: Path | None = None, overrides: Sequence[st
 
 def _read_keys(corpus: Path, keys: dict[str, Any]) -> dict[str, Any]:
     from rageval_spec.datasets.generated import NAMES
-    from rageval_spec.generation.question_mix import read_percentage, read_shares
 
     for name, option in _SHARES.items():
         if name in keys:
@@ -357,8 +358,6 @@ def _read_keys(corpus: Path, keys: dict[str, Any]) -> dict[str, Any]:
 def read_columns(text: str) -> CorpusColumns:
     """The names of the keys of a corpus in a text such as `doc_id: url, text: body`, with or without braces."""
     import yaml
-
-    from rageval_spec.reading.column_names import CorpusColumns
 
     try:
         names = yaml.safe_load("{" + text.strip().removeprefix("{").removesuffix("}") + "}")
@@ -394,7 +393,6 @@ def _extend(spec: Spec, path: Path, limits: Mapping[str, Any], keys: Mapping[str
 
 def _declare(section: Any, name: str | None, blocks: dict[str, Node], option: str, spec: Path | None) -> None:
     """Add the block that a name means without being declared."""
-    from rageval_spec import registry
     from rageval_spec.spec.blocks.spec_node import default_block
 
     if name is None or name in blocks:

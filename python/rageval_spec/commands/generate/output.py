@@ -19,6 +19,7 @@ from rageval_spec.commands.console import PROGRAM
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing.terminal import render_text, tabulate
 from rageval_spec.errors import BROKEN, PASSED, UsageError
+from rageval_spec.generation.documents import describe_unread, read_documents
 from rageval_spec.generation.question_production import REASONS
 from rageval_spec.generation.question_sets import SIDES, GeneratedTestSet, KindShare, SplitUnit
 from rageval_spec.progress import ProgressDisplay
@@ -204,7 +205,6 @@ def generate_offline(
 ) -> int:
     """Make questions without a model, write them, and print what came out; 3 if no question could be made."""
     check_output(output, force=force)
-    from rageval_spec.generation.documents import describe_unread, read_documents
     from rageval_spec.generation.offline_questions import make_offline_set
 
     with ProgressDisplay() as display:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import click
 
+from rageval_spec import registry
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import OutputCommand
@@ -153,7 +155,6 @@ def _rank(
     trials: Sequence[Trial], named: Named, collection: Collection, threads: int | None, display: ProgressDisplay
 ) -> dict[str, float]:
     """nDCG@10 of exact search with fp32 and with int8, over the whole folder."""
-    from rageval_spec import registry
     from rageval_spec.api.rankings import evaluate
     from rageval_spec.commands.models.model_process import TriedEmbedding
     from rageval_spec.plugin import Context
@@ -174,7 +175,6 @@ def _rank(
 
 def _open_collection(path: Path | None) -> Collection | None:
     """The BEIR folder with only its judged queries; None if the path is not a folder."""
-    from rageval_spec import registry
     from rageval_spec.data.tables import only_queries
     from rageval_spec.plugin import Context
 
@@ -323,8 +323,6 @@ def _read_object(line: str, place: str) -> str:
 
 def write_texts(count: int) -> Iterator[str]:
     """`count` passages of one to twelve sentences, the same every time."""
-    import random
-
     sentences = _SENTENCES.read_text("utf-8").splitlines()
     choice = random.Random(_SEED)
     for number in range(1, count + 1):
@@ -334,8 +332,6 @@ def write_texts(count: int) -> Iterator[str]:
 
 def pair_texts(texts: Sequence[str]) -> list[tuple[str, str]]:
     """Pairs for classifiers: each text with a claim, which is in turn a sentence of it and one of the next text."""
-    import random
-
     from rageval_spec import kernels
 
     choice, pairs = random.Random(_SEED), []

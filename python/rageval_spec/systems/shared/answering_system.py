@@ -316,7 +316,6 @@ class Interview:
         self._lock = Lock()
 
     def prepare(self, collection: Collection) -> None:
-        """List the questions."""
         system, node = self._system, self._system.node
         self._place = f"{self._context.name} on {collection.name}"
         self._asked = list(list_questions(system.reader, collection, system.variables, system.dispensable_variables))

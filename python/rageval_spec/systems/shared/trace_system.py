@@ -21,6 +21,7 @@ from rageval_spec.recorded.answers_and_steps import (
     dump_steps,
     read_asked,
     read_details,
+    table_of,
 )
 from rageval_spec.wording import count_noun
 
@@ -69,7 +70,6 @@ class TraceSystem(System[T]):
 
     def answer(self, collection: Collection) -> Answering:
         from rageval_spec.reading.answer_files import FileAnswer, match_answers
-        from rageval_spec.recorded.answers_and_steps import table_of
 
         where = f"systems.{self.context.name}"
         queries = collection.require("queries", f"{where}: {self.node.use}")
