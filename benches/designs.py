@@ -30,7 +30,7 @@ from rageval_spec import kernels
 from rageval_spec.data.datasets import Design, DesignSummary
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.spec.blocks.spec_node import StatisticsNode
-from rageval_spec.statistics.mean_intervals import MeanValues, find_mean_intervals
+from rageval_spec.statistics.mean_intervals import MeanValues, compute_mean_intervals
 from rageval_spec.statistics.raters.corrected_means import correct_mean, respect_bounds
 from rageval_spec.statistics.weighted_clusters import Placed, lay_out
 
@@ -97,8 +97,10 @@ def report(scenario: Scenario, draws: int, statistics: StatisticsNode) -> tuple[
         }
     else:
         found = {
-            "design": find_mean_intervals([MeanValues(one.values, bounds, one.layout) for one in placed], statistics),
-            "naive": find_mean_intervals([MeanValues(one.values, bounds) for one in placed], statistics),
+            "design": compute_mean_intervals(
+                [MeanValues(one.values, bounds, one.layout) for one in placed], statistics
+            ),
+            "naive": compute_mean_intervals([MeanValues(one.values, bounds) for one in placed], statistics),
         }
     told, covers = "", 0.0
     for kind, intervals in found.items():

@@ -46,9 +46,9 @@ from numpy.typing import NDArray
 from rageval_spec import kernels
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.pipeline.gating.gate_bounds import GateEstimate, count_more
-from rageval_spec.statistics.intervals import Resampling, find_exact_interval
-from rageval_spec.statistics.mean_intervals import MeanValues, find_mean_intervals, find_range
-from rageval_spec.statistics.sequential_analysis import find_sequence_interval
+from rageval_spec.statistics.intervals import Resampling, compute_exact_interval
+from rageval_spec.statistics.mean_intervals import MeanValues, compute_mean_intervals, compute_range
+from rageval_spec.statistics.sequential_analysis import compute_sequence_interval
 from rageval_spec.statistics.weighted_clusters import lay_out_clusters
 
 Floats = NDArray[np.float64]
@@ -153,7 +153,7 @@ def every_count(size: int) -> list[Floats]:
 
 def find_rule(sets: Sequence[MeanValues]) -> list[Interval]:
     """The rule's intervals; NaN for a set without one, whose interval holds nothing and passes no gate."""
-    return [one or Interval(math.nan, math.nan) for one in find_mean_intervals(sets, SETTINGS)]
+    return [one or Interval(math.nan, math.nan) for one in compute_mean_intervals(sets, SETTINGS)]
 
 
 def find_bca(sets: Sequence[Floats]) -> list[Interval]:
@@ -192,7 +192,7 @@ def measure(population: Population, size: int, draws: int) -> dict[str, Found]:
     rule = [
         MeanValues(
             values,
-            find_range(population.range, "mean", values),
+            compute_range(population.range, "mean", values),
             None if clusters is None else lay_out_clusters(clusters),
         )
         for values, clusters in drawn
@@ -200,7 +200,7 @@ def measure(population: Population, size: int, draws: int) -> dict[str, Found]:
     low, high = population.range
     watched = []
     if high is not None:
-        watched = [find_sequence_interval(one, bounds=(low, high)) for one in sets[:WATCHED]]
+        watched = [compute_sequence_interval(one, bounds=(low, high)) for one in sets[:WATCHED]]
     contenders = {"rule": find_rule(rule), "BCa": find_bca(sets), "t": find_student(sets), "betting": watched}
     return {
         name: sum_up(found, population.mean) if found else Found(math.nan, math.nan, math.nan)
@@ -345,7 +345,7 @@ def report_advice(draws: int) -> None:
         for size in (5, 10, 20, 40):
             advised = []
             for hits in random.binomial(size, share, draws):
-                interval = find_exact_interval(int(hits), size)
+                interval = compute_exact_interval(int(hits), size)
                 if interval is not None and interval.low < bound < interval.high and hits / size > bound:
                     estimate = GateEstimate(hits / size, interval.low, interval.high, size, range=(0.0, 1.0))
                     advised.append(size + (count_more(estimate, bound) or 10**6))
@@ -356,7 +356,7 @@ def report_advice(draws: int) -> None:
 
 def decides(share: float, bound: float, size: int, random: Random) -> bool:
     """Whether at least half of the sets of this size have an interval above the bound."""
-    interval = find_exact_interval(int(np.percentile(random.binomial(size, share, 999), 50)), size)
+    interval = compute_exact_interval(int(np.percentile(random.binomial(size, share, 999), 50)), size)
     return interval is not None and interval.low >= bound
 
 

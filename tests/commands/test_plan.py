@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from rageval_spec.statistics.aggregation import count_queries, find_smallest_drop
+from rageval_spec.statistics.aggregation import compute_smallest_drop, count_queries
 from tests.command_line import invoke
 from tests.onnx_from_checkpoints.folders import DETECTOR, write_detector
 from tests.pipeline.execution.test_question_clusters import write
@@ -81,7 +81,7 @@ def test_the_spread_of_a_pair_of_systems_comes_from_their_differences(spec: Path
     assert found["queries"] == len(own)
     assert found["sd"] == pytest.approx(spread)
     assert found["alpha"] == 0.1
-    smallest = find_smallest_drop(spread, len(own), 0.1)
+    smallest = compute_smallest_drop(spread, len(own), 0.1)
     assert found["smallest_drop"] == (None if smallest is None else pytest.approx(smallest))
     assert found["needed"] == count_queries(spread, 0.02, 0.1)
 

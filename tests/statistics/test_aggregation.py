@@ -35,9 +35,9 @@ from rageval_spec.statistics.aggregation import (
     aggregate,
     compare_evaluations,
     compare_systems,
+    compute_limit,
+    compute_smallest_drop,
     count_queries,
-    find_limit,
-    find_smallest_drop,
     share_highest,
 )
 from rageval_spec.statistics.percentiles import Statistic
@@ -537,13 +537,13 @@ def compute_power(sd: float, queries: int, drop: float, alpha: float = 0.05) -> 
 def test_a_worked_example() -> None:
     # ((1.95996 + 0.84162) * 0.25 / 0.05)² = 196.22, and 1.92 for the correction
     assert count_queries(0.25, 0.05) == 199
-    assert find_smallest_drop(0.25, 199) == pytest.approx(0.25 * 2.80159 / math.sqrt(199 - 1.92073), rel=1e-4)
+    assert compute_smallest_drop(0.25, 199) == pytest.approx(0.25 * 2.80159 / math.sqrt(199 - 1.92073), rel=1e-4)
 
 
 @pytest.mark.parametrize("alpha", [0.01, 0.05, 0.1])
 @pytest.mark.parametrize("queries", [20, 50, 400, 5000])
 def test_the_smallest_drop_has_the_stated_power(queries: int, alpha: float) -> None:
-    drop = find_smallest_drop(0.3, queries, alpha)
+    drop = compute_smallest_drop(0.3, queries, alpha)
     assert drop is not None
     assert exact_power(0.3, queries, drop, alpha) == pytest.approx(0.8, abs=0.005)
     assert compute_power(0.3, queries, drop, alpha) == pytest.approx(0.8, abs=1e-9)
@@ -556,13 +556,13 @@ def test_the_number_of_queries_is_the_smallest_that_suffices(drop: float) -> Non
     near = range(max(3, needed - 20), needed + 20)
     exact = next(queries for queries in near if exact_power(0.3, queries, drop, 0.05) >= 0.8)
     assert abs(needed - exact) <= 1
-    smallest = find_smallest_drop(0.3, needed)
+    smallest = compute_smallest_drop(0.3, needed)
     assert smallest is not None and smallest <= drop
 
 
 def test_simulated_tests_find_the_drop_as_often_as_promised() -> None:
     generator = np.random.default_rng(3)
-    drop = find_smallest_drop(0.25, 80)
+    drop = compute_smallest_drop(0.25, 80)
     assert drop is not None
     drawn = generator.normal(drop, 0.25, (4000, 80))
     found = np.asarray(stats.ttest_1samp(drawn, 0, axis=1).pvalue) < 0.05
@@ -570,12 +570,12 @@ def test_simulated_tests_find_the_drop_as_often_as_promised() -> None:
 
 
 def test_too_few_queries_show_nothing() -> None:
-    assert find_smallest_drop(0.2, 2) is None
-    assert find_smallest_drop(0.2, 3) is not None
+    assert compute_smallest_drop(0.2, 2) is None
+    assert compute_smallest_drop(0.2, 3) is not None
 
 
 def test_no_spread_and_no_drop() -> None:
-    assert find_smallest_drop(0.0, 40) == 0.0
+    assert compute_smallest_drop(0.0, 40) == 0.0
     assert count_queries(0.2, 0.0) is None
     assert count_queries(0.0, 0.1) == 3
 
@@ -597,7 +597,7 @@ def test_means_of_answers_are_rounded_once_and_those_of_rankings_are_added_in_or
 )
 def test_the_least_p_value_worked_by_hand(pairs: int, permutations: int, least: float) -> None:
     """Two of the 2**n exchanges are as extreme as possible; of random ones, at least the one seen is counted."""
-    assert find_limit(pairs, permutations).p_value == pytest.approx(least)
+    assert compute_limit(pairs, permutations).p_value == pytest.approx(least)
 
 
 @given(st.lists(st.floats(0.01, 1), min_size=2, max_size=10))
@@ -616,8 +616,8 @@ def test_the_least_adjusted_p_value_is_holms_with_that_p_value(family: list[tupl
         replace(
             compare_one([1.0, 0.0], [0.0, 0.0]),
             system=f"s{at}",
-            p_value=max(p, find_limit(pairs, 2000).p_value),
-            limit=find_limit(pairs, 2000),
+            p_value=max(p, compute_limit(pairs, 2000).p_value),
+            limit=compute_limit(pairs, 2000),
         )
         for at, (pairs, p) in enumerate(family)
     ]
@@ -632,9 +632,9 @@ def test_the_least_adjusted_p_value_is_holms_with_that_p_value(family: list[tupl
 
 @pytest.mark.parametrize(("pairs", "family", "needed"), [(3, 1, 6), (5, 1, 6), (8, 20, 10), (2, 2, 7)])
 def test_the_pairs_needed_are_enough_and_one_fewer_is_not(pairs: int, family: int, needed: int) -> None:
-    limit = replace(find_limit(pairs, 100_000), family=family)
+    limit = replace(compute_limit(pairs, 100_000), family=family)
     assert limit.count_pairs(0.05) == needed
-    assert family * find_limit(needed, 100_000).p_value < 0.05 <= family * find_limit(needed - 1, 100_000).p_value
+    assert family * compute_limit(needed, 100_000).p_value < 0.05 <= family * compute_limit(needed - 1, 100_000).p_value
 
 
 def test_three_identical_pairs_are_unresolvable_and_two_hundred_are_not() -> None:

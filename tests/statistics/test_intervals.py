@@ -13,9 +13,9 @@ from scipy.stats import beta, binomtest, fisher_exact
 
 from rageval_spec.statistics.intervals import (
     bootstrap_interval,
-    find_exact_interval,
-    find_p_of_excess,
-    find_p_value,
+    compute_exact_interval,
+    compute_p_of_excess,
+    compute_p_value,
     number_clusters,
 )
 
@@ -113,7 +113,7 @@ def test_p_values_are_uniform_where_the_difference_is_0() -> None:
     found = []
     for seed in range(200):
         differences = np.random.default_rng(seed).normal(size=60)
-        p_value = find_p_value(mean_of(differences), 60, resamples=300)
+        p_value = compute_p_value(mean_of(differences), 60, resamples=300)
         assert p_value is not None
         found.append(p_value)
     assert 0.01 <= np.mean([one < 0.05 for one in found]) <= 0.1
@@ -122,19 +122,19 @@ def test_p_values_are_uniform_where_the_difference_is_0() -> None:
 
 def test_a_p_value_is_about_that_of_students_t() -> None:
     differences = np.random.default_rng(5).normal(0.3, 1, size=80)
-    found = find_p_value(mean_of(differences), 80, resamples=20_000)
+    found = compute_p_value(mean_of(differences), 80, resamples=20_000)
     assert found == pytest.approx(stats.ttest_1samp(differences, 0).pvalue, abs=0.02)
 
 
 def test_p_values_of_what_never_differs_and_of_what_is_not_defined() -> None:
-    assert find_p_value(mean_of(np.zeros(10)), 10) == 1.0
-    assert find_p_value(lambda weights: np.full(len(weights), np.nan), 10) is None
-    assert find_p_value(mean_of(np.ones(10)), 10, clusters=["a"] * 10) is None
+    assert compute_p_value(mean_of(np.zeros(10)), 10) == 1.0
+    assert compute_p_value(lambda weights: np.full(len(weights), np.nan), 10) is None
+    assert compute_p_value(mean_of(np.ones(10)), 10, clusters=["a"] * 10) is None
 
 
 def test_a_worked_example() -> None:
     """By hand, of 8 of 10 at low = 0.4439: 45 p^8 (1-p)^2 + 10 p^9 (1-p) + p^10 = 0.025."""
-    interval = find_exact_interval(8, 10)
+    interval = compute_exact_interval(8, 10)
     assert interval is not None
     low = interval.low
     assert low == pytest.approx(0.4439, abs=5e-5)
@@ -145,7 +145,7 @@ def test_a_worked_example() -> None:
 @given(st.integers(1, 500), st.data(), st.sampled_from([0.8, 0.95, 0.99]))
 def test_it_equals_scipys(total: int, data: st.DataObject, confidence: float) -> None:
     count = data.draw(st.integers(0, total))
-    interval = find_exact_interval(count, total, confidence)
+    interval = compute_exact_interval(count, total, confidence)
     expected = binomtest(count, total).proportion_ci(confidence, method="exact")
     assert interval is not None
     assert (interval.low, interval.high) == pytest.approx((expected.low, expected.high), abs=1e-9)
@@ -154,18 +154,18 @@ def test_it_equals_scipys(total: int, data: st.DataObject, confidence: float) ->
 
 @given(st.floats(0.1, 400), st.floats(0.1, 400))
 def test_effective_numbers_need_not_be_whole(count: float, others: float) -> None:
-    interval = find_exact_interval(count, count + others)
+    interval = compute_exact_interval(count, count + others)
     low, high = beta.ppf(0.025, count, others + 1), beta.ppf(0.975, count + 1, others)
     assert interval is not None
     assert (interval.low, interval.high) == pytest.approx((low, high), abs=1e-6)
 
 
 def test_a_rounding_error_is_no_count() -> None:
-    assert find_exact_interval(1e-12, 5) == find_exact_interval(0, 5 - 1e-12)
+    assert compute_exact_interval(1e-12, 5) == compute_exact_interval(0, 5 - 1e-12)
 
 
 def test_nothing_has_no_interval() -> None:
-    assert find_exact_interval(0, 0) is None
+    assert compute_exact_interval(0, 0) is None
 
 
 @given(st.data())
@@ -174,5 +174,5 @@ def test_an_excess_has_the_p_value_of_fishers_exact_test(data: st.DataObject) ->
     count, others = data.draw(st.integers(0, total)), data.draw(st.integers(0, rest))
     table = np.array([[count, total - count], [others, rest - others]])
     expected = fisher_exact(table, alternative="greater").pvalue
-    found = find_p_of_excess(count, total, count + others, total + rest)
+    found = compute_p_of_excess(count, total, count + others, total + rest)
     assert found == pytest.approx(expected, rel=1e-6, abs=1e-12)

@@ -13,17 +13,17 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rageval_spec.data.outcomes import Interval
-from rageval_spec.statistics.intervals import EXACT, Resampling, find_exact_interval
+from rageval_spec.statistics.intervals import EXACT, Resampling, compute_exact_interval
 from rageval_spec.statistics.mean_intervals import (
     BOOTSTRAP,
     GAFFKE,
     MeanValues,
     average_means,
+    compute_difference_range,
+    compute_mean_interval,
+    compute_mean_intervals,
+    compute_range,
     count_needed,
-    find_difference_range,
-    find_mean_interval,
-    find_mean_intervals,
-    find_range,
     subtract_means,
 )
 from rageval_spec.statistics.weighted_clusters import lay_out_clusters
@@ -33,7 +33,7 @@ UNIT = (0.0, 1.0)
 
 
 def bound(values: Sequence[float], of: tuple[float, float | None] | None = UNIT, **more: object) -> Interval:
-    found = find_mean_interval(MeanValues(array("d", values), of, **more), SETTINGS)  # type: ignore[arg-type]
+    found = compute_mean_interval(MeanValues(array("d", values), of, **more), SETTINGS)  # type: ignore[arg-type]
     assert found is not None
     return found
 
@@ -53,7 +53,7 @@ def test_right_and_wrong_have_the_exact_interval(right: int, total: int, low: fl
     found = bound([1.0] * right + [0.0] * (total - right))
     assert (found.low, found.high) == pytest.approx((low, high), abs=1e-9)
     assert found.method == EXACT
-    share = find_exact_interval(right, total)
+    share = compute_exact_interval(right, total)
     assert share is not None
     assert (share.low, share.high) == pytest.approx((low, high), abs=1e-9)
 
@@ -114,13 +114,13 @@ def test_rare_failures_are_held_in_grades_too() -> None:
     chance = np.random.default_rng(4)
     sets = [np.where(chance.random(20) < 0.05, 0.0, chance.beta(20, 4, 20)) for _ in range(300)]
     mean = 0.95 * 20 / 24
-    found = find_mean_intervals([MeanValues(one, UNIT) for one in sets], SETTINGS)
+    found = compute_mean_intervals([MeanValues(one, UNIT) for one in sets], SETTINGS)
     held = [one is not None and one.low <= mean <= one.high for one in found]
     assert sum(held) >= 0.93 * len(held)
 
 
 def test_identical_pairs_are_not_certain() -> None:
-    found = bound([0.0] * 3, find_difference_range(UNIT))
+    found = bound([0.0] * 3, compute_difference_range(UNIT))
     assert (found.low, found.high) == pytest.approx((-(1 - 0.025 ** (1 / 3)), 1 - 0.025 ** (1 / 3)), abs=1e-9)
 
 
@@ -134,11 +134,11 @@ def test_values_without_a_highest_one_have_a_bootstrap_interval_wider_than_a_pla
 
 @pytest.mark.parametrize("of", [(0.0, None), (-math.inf, None), None])
 def test_equal_values_without_a_highest_one_have_no_interval(of: tuple[float, float | None] | None) -> None:
-    assert find_mean_interval(MeanValues(array("d", [0.3] * 5), of), SETTINGS) is None
+    assert compute_mean_interval(MeanValues(array("d", [0.3] * 5), of), SETTINGS) is None
 
 
 def test_a_single_value_has_no_interval() -> None:
-    assert find_mean_interval(MeanValues(array("d", [0.3]), UNIT), SETTINGS) is None
+    assert compute_mean_interval(MeanValues(array("d", [0.3]), UNIT), SETTINGS) is None
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_a_range_is_what_the_metric_declares_if_its_values_keep_to_it(
     values: list[float],
     expected: tuple[float, float | None] | None,
 ) -> None:
-    assert find_range(bounds, statistic, values) == expected
+    assert compute_range(bounds, statistic, values) == expected
 
 
 def test_clusters_of_equal_values_count_as_clusters() -> None:
@@ -173,15 +173,17 @@ def test_clusters_of_equal_values_count_as_clusters() -> None:
 
 
 def test_one_cluster_has_no_interval() -> None:
-    assert find_mean_interval(MeanValues(array("d", [1.0, 0.0]), UNIT, lay_out_clusters(["a", "a"])), SETTINGS) is None
+    assert (
+        compute_mean_interval(MeanValues(array("d", [1.0, 0.0]), UNIT, lay_out_clusters(["a", "a"])), SETTINGS) is None
+    )
 
 
 def test_an_interval_depends_on_nothing_else() -> None:
     """Neither on the other means, nor on threads."""
     chance = np.random.default_rng(1)
     means = [MeanValues(chance.random(size), of) for size in (5, 9, 40) for of in (UNIT, (0.0, None))]
-    together = find_mean_intervals(means, SETTINGS, threads=3)
-    assert together == [find_mean_intervals([one], SETTINGS, threads=1)[0] for one in means]
+    together = compute_mean_intervals(means, SETTINGS, threads=3)
+    assert together == [compute_mean_intervals([one], SETTINGS, threads=1)[0] for one in means]
 
 
 def test_differences_and_averages_of_means_have_a_width() -> None:
@@ -205,13 +207,13 @@ def test_five_right_answers_need_about_seventy_for_a_bound_of_95_percent() -> No
 
 @pytest.mark.parametrize(("right", "total", "least"), [(19, 20, 0.85), (9, 10, 0.7), (45, 50, 0.8), (180, 200, 0.88)])
 def test_the_number_needed_is_that_of_the_exact_interval(right: int, total: int, least: float) -> None:
-    now = find_exact_interval(right, total)
+    now = compute_exact_interval(right, total)
     assert now is not None
     needed = count_needed(right / total, now.low, total, least, UNIT, 0.95)
     assert needed is not None
 
     def end(count: float) -> float:
-        found = find_exact_interval(count * right / total, count)
+        found = compute_exact_interval(count * right / total, count)
         assert found is not None
         return found.low
 

@@ -17,9 +17,9 @@ from scipy import stats
 
 from rageval_spec.statistics.percentiles import (
     bootstrap_difference,
-    find_percentile,
-    find_percentile_interval,
-    find_ranks,
+    compute_percentile,
+    compute_percentile_interval,
+    compute_ranks,
     permute_difference,
     read_percentile,
     summarize,
@@ -40,10 +40,10 @@ def test_a_statistic_can_be_a_percentile(statistic: str, percent: int | None) ->
 
 def test_percentiles_worked_by_hand() -> None:
     numbers = np.array([4.0, 1.0, 3.0, 2.0])
-    assert find_percentile(numbers, 50) == 2.5
-    assert find_percentile(numbers, 25) == 1.75  # rank 1 + 3 x 0.25
-    assert find_percentile(numbers, 95) == pytest.approx(3.85)
-    assert find_percentile(np.array([7.0]), 95) == 7.0
+    assert compute_percentile(numbers, 50) == 2.5
+    assert compute_percentile(numbers, 25) == 1.75  # rank 1 + 3 x 0.25
+    assert compute_percentile(numbers, 95) == pytest.approx(3.85)
+    assert compute_percentile(np.array([7.0]), 95) == 7.0
 
 
 @pytest.mark.parametrize(
@@ -52,13 +52,13 @@ def test_percentiles_worked_by_hand() -> None:
     [(5, None), (6, (1, 6)), (8, (1, 8)), (9, (2, 8)), (10, (2, 9)), (20, (6, 15)), (30, (10, 21)), (50, (18, 33))],
 )
 def test_intervals_of_a_median_equal_the_textbooks(count: int, ranks: tuple[int, int] | None) -> None:
-    assert find_ranks(count, 50, 0.95) == ranks
+    assert compute_ranks(count, 50, 0.95) == ranks
 
 
 @pytest.mark.parametrize(("percent", "needed"), [(50, 6), (90, 36), (95, 72), (99, 368), (5, 72), (1, 368)])
 def test_extreme_percentiles_need_many_numbers(percent: int, needed: int) -> None:
-    assert find_ranks(needed - 1, percent, 0.95) is None
-    ranks = find_ranks(needed, percent, 0.95)
+    assert compute_ranks(needed - 1, percent, 0.95) is None
+    ranks = compute_ranks(needed, percent, 0.95)
     assert ranks is not None
     assert (ranks[1] == needed) if percent >= 50 else (ranks[0] == 1)
 
@@ -69,14 +69,14 @@ def test_ranks_follow_the_binomial_distribution(count: int, percent: int, confid
     tail = (1 - confidence) / 2 + 1e-12
     low = max((rank for rank in range(1, count + 1) if below.cdf(rank - 1) <= tail), default=0)
     high = min((rank for rank in range(1, count + 1) if below.sf(rank - 1) <= tail), default=0)
-    assert find_ranks(count, percent, confidence) == ((low, high) if low and high else None)
+    assert compute_ranks(count, percent, confidence) == ((low, high) if low and high else None)
 
 
 @given(st.integers(0, 200_000), PERCENTS, CONFIDENCES)
 def test_the_interval_covers_the_percentile_with_at_least_its_confidence(
     count: int, percent: int, confidence: float
 ) -> None:
-    ranks = find_ranks(count, percent, confidence)
+    ranks = compute_ranks(count, percent, confidence)
     if ranks is not None:
         below = stats.binom(count, percent / 100)
         assert below.cdf(ranks[1] - 1) - below.cdf(ranks[0] - 1) >= confidence - 1e-9
@@ -85,16 +85,16 @@ def test_the_interval_covers_the_percentile_with_at_least_its_confidence(
 @given(NUMBERS, PERCENTS, CONFIDENCES)
 def test_the_interval_contains_the_percentile(numbers: list[float], percent: int, confidence: float) -> None:
     values = np.array(numbers)
-    interval = find_percentile_interval(values, percent, confidence)
+    interval = compute_percentile_interval(values, percent, confidence)
     if interval is not None:
-        assert interval[0] <= find_percentile(values, percent) <= interval[1]
+        assert interval[0] <= compute_percentile(values, percent) <= interval[1]
         assert min(numbers) <= interval[0] <= interval[1] <= max(numbers)
 
 
 def test_the_ends_of_the_interval_are_two_of_the_numbers() -> None:
     numbers = np.array([float(number) for number in range(100, 0, -1)])
-    assert find_percentile_interval(numbers, 50, 0.95) == (40.0, 61.0)
-    assert find_percentile_interval(numbers[:20], 95, 0.95) is None
+    assert compute_percentile_interval(numbers, 50, 0.95) == (40.0, 61.0)
+    assert compute_percentile_interval(numbers[:20], 95, 0.95) is None
 
 
 def slow_percentile(numbers: Sequence[float], percent: int) -> float:
@@ -127,7 +127,7 @@ def test_the_interval_of_a_difference_equals_a_slow_reference(
     ends = bootstrap_difference(
         np.array(numbers), np.array(base), percent, resamples=200, confidence=confidence, seed=7
     )
-    if find_ranks(len(pairs), percent, confidence) is None:
+    if compute_ranks(len(pairs), percent, confidence) is None:
         assert ends is None
         return
     expected = slow_ends(numbers, base, percent, confidence)

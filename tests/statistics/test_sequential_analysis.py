@@ -20,9 +20,9 @@ from rageval_spec.statistics.sequential_analysis import (
     SHORTEST,
     _bound_chance,
     _measure,
+    compute_sequence_interval,
     decide,
     find_changes,
-    find_sequence_interval,
     grow_capital,
 )
 
@@ -81,7 +81,7 @@ def test_the_capital_equals_the_slow_reference(
 @given(UNITS, st.integers(1, 20) | st.none())
 def test_the_interval_is_what_a_scan_of_means_leaves(values: list[float], left: int | None) -> None:
     population = None if left is None else len(values) + left
-    interval = find_sequence_interval(values, population, confidence=0.8)
+    interval = compute_sequence_interval(values, population, confidence=0.8)
     edge = math.log(2 / 0.2)
     for mean in np.linspace(0.005, 0.995, 100):
         above, below = grow_capital(np.array(values), float(mean), population, confidence=0.8)
@@ -93,7 +93,7 @@ def test_the_interval_is_what_a_scan_of_means_leaves(values: list[float], left: 
 @given(UNITS, st.integers(0, 20), st.floats(0.01, 0.99))
 def test_a_bound_is_decided_when_the_interval_leaves_it(values: list[float], left: int, bound: float) -> None:
     population = len(values) + left
-    interval = find_sequence_interval(values, population)
+    interval = compute_sequence_interval(values, population)
     decision = decide(values, bound, population)
     if min(abs(bound - interval.low), abs(bound - interval.high)) > 1e-9:
         side = None if interval.low < bound < interval.high else bound <= interval.low
@@ -110,7 +110,7 @@ def test_the_decision_comes_at_the_first_value_that_excludes_the_bound() -> None
 
 def test_the_interval_shrinks_and_ends_at_the_mean() -> None:
     values = np.random.default_rng(1).permutation(np.repeat([0.0, 0.5, 1.0], [30, 20, 50]))
-    intervals = [find_sequence_interval(values[:count], 100) for count in range(0, 101, 10)]
+    intervals = [compute_sequence_interval(values[:count], 100) for count in range(0, 101, 10)]
     assert (intervals[0].low, intervals[0].high) == (0.0, 1.0)
     for earlier, later in itertools.pairwise(intervals):
         assert earlier.low <= later.low <= later.high <= earlier.high
@@ -119,14 +119,14 @@ def test_the_interval_shrinks_and_ends_at_the_mean() -> None:
 
 
 def test_nearly_the_whole_population_leaves_only_what_the_rest_can_change() -> None:
-    interval = find_sequence_interval([1.0, 0.0] * 49 + [1.0], 100)
+    interval = compute_sequence_interval([1.0, 0.0] * 49 + [1.0], 100)
     assert round(interval.low, 9) >= 0.5 and round(interval.high, 9) <= 0.51
 
 
 def test_differences_lie_between_minus_one_and_one() -> None:
     values = np.random.default_rng(2).choice([-1.0, 0.0, 0.0, 0.5], 80)
-    unit = find_sequence_interval((values + 1) / 2, 500)
-    interval = find_sequence_interval(values, 500, bounds=(-1, 1))
+    unit = compute_sequence_interval((values + 1) / 2, 500)
+    interval = compute_sequence_interval(values, 500, bounds=(-1, 1))
     assert (interval.low, interval.high) == pytest.approx((2 * unit.low - 1, 2 * unit.high - 1))
     assert decide(values, -0.9, 500, bounds=(-1, 1)) == decide((values + 1) / 2, 0.05, 500)
 
@@ -134,7 +134,7 @@ def test_differences_lie_between_minus_one_and_one() -> None:
 def test_values_that_differ_little_give_a_short_interval() -> None:
     generator = np.random.default_rng(3)
     close, apart = generator.normal(0.7, 0.05, 200).clip(0, 1), generator.choice([0.0, 1.0], 200, p=[0.3, 0.7])
-    short, long = find_sequence_interval(close), find_sequence_interval(apart)
+    short, long = compute_sequence_interval(close), compute_sequence_interval(apart)
     assert short.high - short.low < 0.4 * (long.high - long.low)
 
 
@@ -162,11 +162,11 @@ def test_an_ordinary_interval_watched_all_the_time_is_wrong_far_more_often() -> 
 
 def test_what_cannot_be_a_value_is_refused() -> None:
     with pytest.raises(ValueError, match="the values must be between 0 and 1"):
-        find_sequence_interval([0.5, 1.2])
+        compute_sequence_interval([0.5, 1.2])
     with pytest.raises(ValueError, match="the values must be between -1 and 1"):
         decide([math.inf], 0.0, bounds=(-1, 1))
     with pytest.raises(ValueError, match="there are 3 values of a population of 2"):
-        find_sequence_interval([0.5, 0.2, 0.1], 2)
+        compute_sequence_interval([0.5, 0.2, 0.1], 2)
 
 
 def test_bounds_beyond_all_values_are_decided_before_any_value() -> None:
@@ -186,7 +186,7 @@ def test_the_interval_with_draws_without_a_value_is_what_a_scan_of_means_leaves(
 ) -> None:
     drawn = np.where(gaps[: len(values)], np.nan, values)
     population = len(values) + left
-    interval = find_sequence_interval(drawn, population, confidence=0.8)
+    interval = compute_sequence_interval(drawn, population, confidence=0.8)
     edge = math.log(2 / 0.2)
     for mean in np.linspace(0.005, 0.995, 100):
         above, below = grow_capital(drawn, float(mean), population, confidence=0.8)
@@ -208,10 +208,14 @@ def test_decisions_with_draws_without_a_value_are_wrong_in_at_most_five_percent(
 
 def test_draws_without_a_value_are_not_part_of_the_mean() -> None:
     values = [1.0, math.nan, 0.0, 1.0, math.nan, 1.0]
-    assert find_sequence_interval(values, population=6).low == find_sequence_interval(values, population=6).high == 0.75
+    assert (
+        compute_sequence_interval(values, population=6).low
+        == compute_sequence_interval(values, population=6).high
+        == 0.75
+    )
     assert decide(values, 0.75, population=6) == (True, 6)
     assert decide([math.nan] * 6, 0.5, population=6) is None
-    interval = find_sequence_interval([math.nan] * 6, population=6)
+    interval = compute_sequence_interval([math.nan] * 6, population=6)
     assert (interval.low, interval.high) == pytest.approx((0, 1))
 
 

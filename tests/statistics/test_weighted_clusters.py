@@ -25,9 +25,9 @@ from rageval_spec.statistics.weak_slices import find_gaps
 from rageval_spec.statistics.weighted_clusters import (
     Layout,
     bootstrap_difference,
+    compute_percentile,
+    compute_woodruff_interval,
     contrast,
-    find_percentile,
-    find_weighted_interval,
     lay_out,
     permute_difference,
 )
@@ -67,7 +67,7 @@ def test_the_parts_of_clusters_worked_by_hand() -> None:
     # The mean is 0.5; the clusters are 0.5 and -0.5 apart in sum, so 1/8 of the mean each way, times sqrt(2 / 1).
     parts = layout.split([1.0, 0.5, 0.5, 0.0])
     assert parts == pytest.approx([0.5 + 2 * 0.125 * math.sqrt(2), 0.5 - 2 * 0.125 * math.sqrt(2)])
-    assert layout.find_variance([1.0, 0.5, 0.5, 0.0]) == pytest.approx(2 * 0.125**2 * 2)
+    assert layout.estimate_variance([1.0, 0.5, 0.5, 0.0]) == pytest.approx(2 * 0.125**2 * 2)
     assert layout.clusters == 2
     assert layout.degrees == 1
 
@@ -82,14 +82,14 @@ def test_weights_of_a_mix_worked_by_hand() -> None:
     # Each stratum has its own variance, and with one further degree of freedom that of all values.
     spread = 5 / 4 * sum(layout.weights * (np.array(values) - layout.average(values)) ** 2)
     by_hand = 0.2**2 * (0.5 + spread) / 2**2 + 0.8**2 * (2 / 3 + spread) / 3**2
-    assert layout.find_variance(values) == pytest.approx(by_hand)
+    assert layout.estimate_variance(values) == pytest.approx(by_hand)
 
 
 def test_a_large_mix_has_the_textbook_variance_of_a_stratified_mean() -> None:
     random, strata = np.random.default_rng(3), [0] * 3000 + [1] * 5000
     values = np.concatenate([random.random(3000), random.random(5000) ** 3])
     by_hand = 0.3**2 * values[:3000].var(ddof=1) / 3000 + 0.7**2 * values[3000:].var(ddof=1) / 5000
-    found = whole(mix({0: 0.3, 1: 0.7}, strata), 8000).find_variance(values)
+    found = whole(mix({0: 0.3, 1: 0.7}, strata), 8000).estimate_variance(values)
     assert found == pytest.approx(by_hand, rel=1e-3)
 
 
@@ -97,7 +97,7 @@ def test_a_small_stratum_whose_values_are_equal_is_not_known_exactly() -> None:
     layout = whole(mix({0: 0.5, 1: 0.5}, [0] * 4 + [1] * 400), 404)
     values = [1.0] * 4 + [0.0, 1.0] * 200
     large = 0.5**2 * 0.25 / 400
-    assert layout.find_variance(values) > 10 * large
+    assert layout.estimate_variance(values) > 10 * large
 
 
 def test_scored_questions_stand_for_the_others_of_their_stratum() -> None:
@@ -129,7 +129,7 @@ def test_a_stratum_of_one_cluster_varies_as_all_values_do() -> None:
     values = [1.0, 0.0, 0.5, 1.0]
     lonely = 0.5**2 * (np.average((np.array(values) - 0.75) ** 2, weights=layout.weights) * 4 / 3)
     others = 0.5**2 * (2 * np.var(values[1:], ddof=1) + lonely / 0.5**2) / 3**2
-    assert layout.find_variance(values) == pytest.approx(lonely + others)
+    assert layout.estimate_variance(values) == pytest.approx(lonely + others)
 
 
 def test_equal_values_have_no_variance() -> None:
@@ -146,7 +146,7 @@ def test_a_slice_across_strata_also_varies_with_how_many_of_each_it_has() -> Non
     # Both strata are constant. How many questions of each belong to the slice varies: half do.
     assert layout.inside == pytest.approx([0.5, 0.5])
     spread = 4 / 3 * 0.25
-    assert layout.find_variance(values) == pytest.approx(
+    assert layout.estimate_variance(values) == pytest.approx(
         4 * (0.25 * math.sqrt(0.5) * 0.5) ** 2 + 2 * 0.5**2 * spread / 2**2
     )
 
@@ -183,7 +183,7 @@ def test_the_variance_equals_a_slow_reference(drawn: list[tuple[float, float, in
     strata, numbers = [int(one[2]) for one in every], [int(one[3]) for one in every]
     layout = whole(clustered(numbers, weights, strata), len(every))
     assert layout.average(values) == pytest.approx(float(np.average(values, weights=weights)))
-    assert layout.find_variance(values) == pytest.approx(
+    assert layout.estimate_variance(values) == pytest.approx(
         reference_variance(values, weights, strata, numbers), abs=1e-12
     )
     parts = layout.split(values)
@@ -207,7 +207,7 @@ def test_the_standard_error_is_that_of_statsmodels_with_clusters_and_weights() -
     found = api.WLS(values, np.ones(200), weights).fit(cov_type="cluster", cov_kwds={"groups": clusters})
     layout = whole(clustered([*map(int, clusters)], [*map(float, weights)]), 200)
     assert layout.average(values) == pytest.approx(found.params[0], rel=1e-12)
-    assert math.sqrt(layout.find_variance(values)) == pytest.approx(found.bse[0], rel=1e-12)
+    assert math.sqrt(layout.estimate_variance(values)) == pytest.approx(found.bse[0], rel=1e-12)
 
 
 def test_equal_clusters_have_as_many_degrees_of_freedom_as_a_t_test() -> None:
@@ -457,12 +457,14 @@ def lay(clusters: list[int]) -> Layout:
 def test_equal_weights_give_numpys_percentile(numbers: list[float], percent: int) -> None:
     own = np.array(numbers)
     weights = np.full(len(own), 1 / len(own))
-    assert find_percentile(own, percent, weights) == pytest.approx(float(np.percentile(own, percent)), abs=1e-9)
+    assert compute_percentile(own, percent, weights) == pytest.approx(float(np.percentile(own, percent)), abs=1e-9)
 
 
 def test_a_weighted_median_worked_by_hand() -> None:
     # The weights up to each number are 1, 4, 6 of 6; a half of the way from 1 to 6 is 3.5: 5/6 from 10 to 20.
-    assert find_percentile(np.array([30.0, 10.0, 20.0]), 50, np.array([2, 1, 3]) / 6) == pytest.approx(10 + 10 * 5 / 6)
+    assert compute_percentile(np.array([30.0, 10.0, 20.0]), 50, np.array([2, 1, 3]) / 6) == pytest.approx(
+        10 + 10 * 5 / 6
+    )
 
 
 def reference(numbers: list[float], percent: float, weights: list[float]) -> float:
@@ -482,16 +484,16 @@ def reference(numbers: list[float], percent: float, weights: list[float]) -> flo
 )
 def test_a_weighted_percentile_equals_a_slow_reference(drawn: list[tuple[float, float]], percent: int) -> None:
     numbers, weights = ([one[place] for one in drawn] for place in range(2))
-    found = find_percentile(np.array(numbers), percent, np.array(weights))
+    found = compute_percentile(np.array(numbers), percent, np.array(weights))
     assert found == pytest.approx(reference(numbers, percent, weights), abs=1e-9)
 
 
 def test_the_interval_of_independent_values_is_near_that_of_the_binomial() -> None:
-    from rageval_spec.statistics.percentiles import find_percentile_interval as find_order_statistics
+    from rageval_spec.statistics.percentiles import compute_percentile_interval as find_order_statistics
 
     numbers = np.random.default_rng(2).exponential(size=2000)
     ends, others = (
-        find_weighted_interval(numbers, 90, lay([*range(2000)]), 0.95),
+        compute_woodruff_interval(numbers, 90, lay([*range(2000)]), 0.95),
         find_order_statistics(numbers, 90, 0.95),
     )
     assert ends is not None
@@ -501,15 +503,15 @@ def test_the_interval_of_independent_values_is_near_that_of_the_binomial() -> No
 def test_clusters_widen_the_interval_of_a_percentile() -> None:
     shared = np.repeat(np.random.default_rng(2).exponential(size=60), 5)
     alone, together = (
-        find_weighted_interval(shared, 50, lay(of), 0.95) for of in ([*range(300)], [at // 5 for at in range(300)])
+        compute_woodruff_interval(shared, 50, lay(of), 0.95) for of in ([*range(300)], [at // 5 for at in range(300)])
     )
     assert alone is not None and together is not None
     assert together[1] - together[0] > 1.5 * (alone[1] - alone[0])
 
 
 def test_a_percentile_of_few_clusters_has_no_interval() -> None:
-    assert find_weighted_interval(np.arange(40.0), 95, lay([at // 10 for at in range(40)]), 0.95) is None
-    assert find_weighted_interval(np.arange(40.0), 50, lay([0] * 40), 0.95) is None
+    assert compute_woodruff_interval(np.arange(40.0), 95, lay([at // 10 for at in range(40)]), 0.95) is None
+    assert compute_woodruff_interval(np.arange(40.0), 50, lay([0] * 40), 0.95) is None
 
 
 def test_exchanging_whole_clusters_makes_a_difference_less_certain() -> None:

@@ -22,9 +22,9 @@ from rageval_spec.statistics.intervals import Resampling
 from rageval_spec.statistics.mean_intervals import (
     MeanValues,
     ValueRange,
-    find_difference_range,
-    find_mean_intervals,
-    find_range,
+    compute_difference_range,
+    compute_mean_intervals,
+    compute_range,
 )
 
 if TYPE_CHECKING:
@@ -321,7 +321,7 @@ def compare(
     paired = [_pair(tables[first], tables[second], *cell) for cell in cells for _, first, second in [cell]]
     differences = [pairs[1] - pairs[0] for pairs in paired]
     p_values = _test(differences, test, permutations=permutations, seed=seed, confidence=confidence)
-    intervals = find_mean_intervals(
+    intervals = compute_mean_intervals(
         [
             MeanValues(difference, _find_range(measure, pairs))
             for (measure, _, _), difference, pairs in zip(cells, differences, paired, strict=True)
@@ -352,7 +352,7 @@ def _find_range(measure: str, pairs: Floats) -> ValueRange | None:
     word = kernels.parse_measure(measure).name
     info = registry.load("metrics", word).info if word in registry.words("metrics") else None
     bounds = None if info is None else info.bounds
-    return find_difference_range(find_range(bounds, _find_statistic(measure), pairs.ravel().tolist()))
+    return compute_difference_range(compute_range(bounds, _find_statistic(measure), pairs.ravel().tolist()))
 
 
 def _pair(

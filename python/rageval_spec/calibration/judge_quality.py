@@ -30,7 +30,7 @@ from rageval_spec.data.outcomes import Interval
 from rageval_spec.history.metric_definitions import RecordedSpec
 from rageval_spec.libraries import Bools, Floats, np
 from rageval_spec.plugin import ChatModel
-from rageval_spec.statistics.intervals import bootstrap_interval, find_p_value
+from rageval_spec.statistics.intervals import bootstrap_interval, compute_p_value
 from rageval_spec.statistics.raters import rater_agreement, risk_control
 from rageval_spec.statistics.raters.corrected_means import CorrectedMean
 from rageval_spec.statistics.raters.discrimination import decide, discriminate
@@ -445,7 +445,7 @@ def _test_pairs(
         def differ(weights: Floats, one: Statistic = one, other: Statistic = other) -> Floats:
             return one(weights) - other(weights)
 
-        p_value = find_p_value(differ, rows, clusters=how.questions, **drawn)
+        p_value = compute_p_value(differ, rows, clusters=how.questions, **drawn)
         if p_value is not None:
             interval = bootstrap_interval(differ, rows, clusters=how.questions, **drawn)
             difference = float(differ(np.ones((1, rows)))[0])

@@ -17,7 +17,7 @@ from rageval_spec.libraries import np
 from rageval_spec.statistics.intervals import RESAMPLES, bootstrap_interval
 from rageval_spec.statistics.raters.corrected_means import CorrectedMean, correct_mean, respect_bounds
 from rageval_spec.statistics.raters.discrimination import Decision, Discrimination
-from rageval_spec.statistics.raters.label_counts import Spread, find_spread
+from rageval_spec.statistics.raters.label_counts import Spread, estimate_spread
 from rageval_spec.statistics.raters.reliability_curves import Loss
 from rageval_spec.statistics.regression import Association
 
@@ -189,7 +189,7 @@ def plan_labels(
     The width of the corrected mean's interval follows from how well the judge's values go with the labels. Those of
     other measures, AUROC and kappa, shrink with the square root of the number of labels.
     """
-    spread = find_spread(mean, len(set(joined.clusters)))
+    spread = estimate_spread(mean, len(set(joined.clusters)))
     if spread is None or spread.variance <= 0:
         return None
     widths: dict[str, float | None] = {one.name: _measure_width(one.interval) for one in measures}

@@ -18,7 +18,7 @@ from rageval_spec.calibration.measures import BETWEEN, CalibrationMeasure, Measu
 from rageval_spec.data.judge_calibration import CalibrationLabels, Figure, StepBounds
 from rageval_spec.errors import UsageError
 from rageval_spec.libraries import Bools, Floats, Ints, np
-from rageval_spec.statistics.intervals import find_exact_interval, number_clusters
+from rageval_spec.statistics.intervals import compute_exact_interval, number_clusters
 from rageval_spec.statistics.raters import discrimination, risk_control
 from rageval_spec.wording import format_number
 
@@ -64,7 +64,7 @@ def find_threshold(values: Floats, is_yes: Bools, criterion: ThresholdCriterion)
     choice = criterion.choose(values, is_yes)
     if choice is not None:
         return BestThreshold(str(criterion), choice.threshold)
-    best = discrimination.find_highest_precision(values, is_yes)
+    best = discrimination.choose_highest_precision(values, is_yes)
     reason = (
         f"no threshold reaches a precision of {criterion.wanted:g} on these labels; the highest is "
         f"{format_number(best.value)}, from {format_number(best.threshold)} on"
@@ -94,7 +94,7 @@ def _bound_perfect(found: CalibrationMeasure, among: Bools, questions: Sequence[
     if found.value not in (0.0, 1.0):
         return found
     total = len({question for question, counts in zip(questions, among, strict=True) if counts})
-    return CalibrationMeasure(found.name, found.value, find_exact_interval(total if found.value else 0, total))
+    return CalibrationMeasure(found.name, found.value, compute_exact_interval(total if found.value else 0, total))
 
 
 def decide_outside(

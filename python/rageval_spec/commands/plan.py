@@ -219,7 +219,7 @@ def _spread_out(values: Mapping[str, float], design: Design | None) -> tuple[flo
     if design is None:
         return sd, mean, None
     layout, numbers = lay_out(design, [*values], [*values]), [*values.values()]
-    variance = layout.find_variance(numbers)
+    variance = layout.estimate_variance(numbers)
     if math.isnan(variance):
         raise UsageError("all questions belong to one cluster, so nothing can be shown")
     effective = math.sqrt(variance * len(numbers))
@@ -267,7 +267,7 @@ def _state(spec: Spec, sd: float, options: Options) -> Iterator[_Spread]:
 def _find_rows(spec: Spec, spread: _Spread) -> Iterator[PowerRow]:
     """A row for each `max_drop` and `alpha` of the gates on a cell; one with the usual alpha if there is no gate."""
     from rageval_spec.data.outcomes import read_drop
-    from rageval_spec.statistics.aggregation import ALPHA, count_queries, find_smallest_drop
+    from rageval_spec.statistics.aggregation import ALPHA, compute_smallest_drop, count_queries
 
     asked: set[tuple[float, float | None]] = set()
     for gate in spec.gates:
@@ -278,7 +278,7 @@ def _find_rows(spec: Spec, spread: _Spread) -> Iterator[PowerRow]:
             asked.add((gate.alpha or ALPHA, drop))
     where = spread[:-2]
     for alpha, drop in sorted(asked, key=lambda pair: (pair[0], pair[1] or 0)) or [(ALPHA, None)]:
-        smallest = find_smallest_drop(spread.sd, spread.queries, alpha)
+        smallest = compute_smallest_drop(spread.sd, spread.queries, alpha)
         needed = None if drop is None else count_queries(spread.sd, drop, alpha)
         yield PowerRow(*where, alpha, smallest, drop, needed, spread.effect)
 

@@ -361,9 +361,9 @@ def _test(pairs: Sequence[tuple[CauseCount, CauseCount]]) -> Iterator[FrequentCa
     if not pairs:
         return
     from rageval_spec import kernels
-    from rageval_spec.statistics.intervals import find_p_of_excess
+    from rageval_spec.statistics.intervals import compute_p_of_excess
 
-    p_values = [find_p_of_excess(one.count, one.total, whole.count, whole.total) for one, whole in pairs]
+    p_values = [compute_p_of_excess(one.count, one.total, whole.count, whole.total) for one, whole in pairs]
     for (one, whole), p_value in zip(pairs, kernels.holm(p_values), strict=True):
         if p_value < _ALPHA:
             yield FrequentCause(one, whole.count - one.count, whole.total - one.total, p_value)

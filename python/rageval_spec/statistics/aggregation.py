@@ -36,9 +36,9 @@ from rageval_spec.libraries import pl
 from rageval_spec.statistics import percentiles, weighted_clusters
 from rageval_spec.statistics.mean_intervals import (
     MeanValues,
-    find_difference_range,
-    find_mean_intervals,
-    find_range,
+    compute_difference_range,
+    compute_mean_intervals,
+    compute_range,
     list_bounds,
 )
 from rageval_spec.statistics.percentiles import Summarized, summarize
@@ -111,11 +111,11 @@ class _Column:
         if design is not None and self.statistic != "sum":
             layout = weighted_clusters.lay_out(design, scored["query_id"].to_list(), frame["query_id"].to_list())
             self.placed = weighted_clusters.Placed(self.numbers, layout, self.statistic)
-        self._ties = self._find_ties(scored)
+        self._ties = self._compute_ties(scored)
 
     def list_means(self) -> MeanValues:
         layout = None if self.placed is None else self.placed.layout
-        return MeanValues(self.numbers, find_range(list_bounds(self.metric), self.statistic, self.numbers), layout)
+        return MeanValues(self.numbers, compute_range(list_bounds(self.metric), self.statistic, self.numbers), layout)
 
     def aggregate(self, interval: Interval | None) -> Aggregate:
         mean = plain = summarize(self.metric, self.numbers) if len(self.numbers) else None
@@ -135,7 +135,7 @@ class _Column:
             return summarize(self.metric, numbers)
         return replace(self.placed, values=numbers).summarize()
 
-    def _find_ties(self, scored: pl.DataFrame) -> TieRange | None:
+    def _compute_ties(self, scored: pl.DataFrame) -> TieRange | None:
         if not set(_TIES).issubset(scored.columns) or not len(self.numbers):
             return None
         low, high = (scored[name] for name in _TIES)
@@ -165,7 +165,7 @@ def _intervals(
 ) -> list[Interval | None]:
     are_means = [column.statistic in _MEANS and len(column.numbers) > 1 for column in columns]
     means = [column.list_means() for column, is_mean in zip(columns, are_means, strict=True) if is_mean]
-    found = iter(find_mean_intervals(means, statistics, threads))
+    found = iter(compute_mean_intervals(means, statistics, threads))
     intervals = [
         next(found) if is_mean else _percentile_interval(column, statistics.confidence)
         for column, is_mean in zip(columns, are_means, strict=True)
@@ -181,9 +181,9 @@ def _intervals(
 def _percentile_interval(column: _Column, confidence: float) -> Interval | None:
     """The interval of a percentile; None for other statistics, and if there are too few values."""
     if column.placed is not None:
-        return weighted_clusters.find_percentile_interval(column.placed, confidence)
+        return weighted_clusters.compute_percentile_interval(column.placed, confidence)
     percent = percentiles.read_percentile(column.statistic)
-    ends = None if percent is None else percentiles.find_percentile_interval(column.numbers, percent, confidence)
+    ends = None if percent is None else percentiles.compute_percentile_interval(column.numbers, percent, confidence)
     return None if ends is None else Interval(*ends, confidence, percentiles.ORDER_STATISTICS)
 
 
@@ -300,7 +300,7 @@ def _test(
             threads=threads,
         )
     )
-    intervals = iter(find_mean_intervals([pair.list_means() for pair in means], statistics, threads))
+    intervals = iter(compute_mean_intervals([pair.list_means() for pair in means], statistics, threads))
     for pair in pairs:
         if pair.percent is None:
             p_value, interval = next(tests).p_value, next(intervals)
@@ -324,7 +324,7 @@ def _test(
             losses=losses,
             baseline_mean=pair.summarize(pair.base),
             design=None if pair.placed is None else pair.placed.describe(pair.plain_difference()),
-            limit=find_limit(pair.parts, statistics.permutations),
+            limit=compute_limit(pair.parts, statistics.permutations),
         )
 
 
@@ -351,8 +351,8 @@ class ValuePairs:
         return array("d", map(operator.sub, self.values, self.base))
 
     def list_means(self) -> MeanValues:
-        bounds = find_range(list_bounds(self.metric), self.metric.statistic, self.values, self.base)
-        return MeanValues(self.differences, find_difference_range(bounds), self.layout)
+        bounds = compute_range(list_bounds(self.metric), self.metric.statistic, self.values, self.base)
+        return MeanValues(self.differences, compute_difference_range(bounds), self.layout)
 
     @property
     def is_geometric(self) -> bool:
@@ -430,7 +430,7 @@ class _LeastAdjusted:
         return min(1.0, max(reached, (len(self._ordered) - before) * p_value))
 
 
-def find_limit(pairs: int, permutations: int) -> PairLimit:
+def compute_limit(pairs: int, permutations: int) -> PairLimit:
     """The smallest p-value that a permutation test of so many pairs can have, alone in its family.
 
     All exchanges of the pairs are tried if there are not more than `permutations`; else as many at random.
@@ -483,7 +483,7 @@ ALPHA = 0.05
 _NORMAL = NormalDist()
 
 
-def find_smallest_drop(sd: float, queries: int, alpha: float = ALPHA) -> float | None:
+def compute_smallest_drop(sd: float, queries: int, alpha: float = ALPHA) -> float | None:
     """The smallest true difference that a paired test on `queries` queries finds with the power `POWER`.
 
     `sd` is the standard deviation of the paired differences. None if the queries are too few for any difference.

@@ -101,7 +101,7 @@ def bootstrap_interval(
     return Interval(float(low), float(high), confidence, BOOTSTRAP_BCA)
 
 
-def find_p_value(
+def compute_p_value(
     statistic: Statistic,
     rows: int,
     *,
@@ -204,7 +204,7 @@ EXACT = "clopper-pearson"
 """The value of `Interval.method` for proportions."""
 
 
-def find_p_of_excess(count: int, total: int, whole_count: int, whole_total: int) -> float:
+def compute_p_of_excess(count: int, total: int, whole_count: int, whole_total: int) -> float:
     """Fisher's exact test, one-sided: the probability that a part has so many hits if it is a random part of the whole.
 
     Args:
@@ -224,12 +224,12 @@ def _log_choose(among: int, chosen: int) -> float:
     return math.lgamma(among + 1) - math.lgamma(chosen + 1) - math.lgamma(among - chosen + 1)
 
 
-def find_unseen_share(count: float, confidence: float) -> float:
+def compute_unseen_share(count: float, confidence: float) -> float:
     """The share of others that so many equal ones do not rule out (Clopper and Pearson, 1934)."""
     return -math.expm1(math.log((1 - confidence) / 2) / count)
 
 
-def find_binomial(hits: int, total: int, share: float) -> float:
+def compute_binomial(hits: int, total: int, share: float) -> float:
     """The binomial probability of exactly this many hits, for a share between 0 and 1."""
     return math.exp(_log_choose(total, hits) + hits * math.log(share) + (total - hits) * math.log1p(-share))
 
@@ -238,7 +238,7 @@ _NOTHING = 1e-6
 """An effective number below this is one of rounding."""
 
 
-def find_exact_interval(count: float, total: float, confidence: float = 0.95) -> Interval | None:
+def compute_exact_interval(count: float, total: float, confidence: float = 0.95) -> Interval | None:
     """The exact interval of Clopper and Pearson (1934) of the proportion `count / total`; None if `total` is 0.
 
     It covers its confidence at least, whatever the proportion. The numbers can be effective ones, which are not whole
@@ -253,28 +253,28 @@ def find_exact_interval(count: float, total: float, confidence: float = 0.95) ->
     return Interval(*ends, confidence, EXACT)
 
 
-def find_p_of_signs(count: int, total: int) -> float:
+def compute_p_of_signs(count: int, total: int) -> float:
     """The two-sided exact sign test: the probability of a count at least as far from half of the total.
 
     With the numbers of pairs that changed one way and the other, this is McNemar's exact test.
     """
     least = min(count, total - count)
-    return min(1.0, 2 * math.fsum(find_binomial(hits, total, 0.5) for hits in range(least + 1)))
+    return min(1.0, 2 * math.fsum(compute_binomial(hits, total, 0.5) for hits in range(least + 1)))
 
 
-def find_tail(wrong: int, sent: int, limit: float) -> float:
+def compute_tail(wrong: int, sent: int, limit: float) -> float:
     """The probability of at most this many wrong answers if the share of wrong ones is `limit`; 1 if none was sent."""
     if not sent or wrong >= sent:
         return 1.0
-    return min(1.0, math.fsum(find_binomial(hits, sent, limit) for hits in range(wrong + 1)))
+    return min(1.0, math.fsum(compute_binomial(hits, sent, limit) for hits in range(wrong + 1)))
 
 
-def find_upper(wrong: int, sent: int, confidence: float) -> float:
+def compute_upper(wrong: int, sent: int, confidence: float) -> float:
     """The largest share of wrong answers that this many of them do not rule out (one-sided, Clopper and Pearson)."""
     if wrong >= sent:
         return 1.0
     low, high = wrong / sent, 1.0
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if find_tail(wrong, sent, middle) > 1 - confidence else (low, middle)
+        low, high = (middle, high) if compute_tail(wrong, sent, middle) > 1 - confidence else (low, middle)
     return high

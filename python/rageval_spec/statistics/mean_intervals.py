@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from rageval_spec import kernels
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.libraries import Floats
-from rageval_spec.statistics.intervals import EXACT, find_unseen_share
+from rageval_spec.statistics.intervals import EXACT, compute_unseen_share
 
 if TYPE_CHECKING:
     from rageval_spec.statistics.intervals import ResamplingSettings
@@ -89,7 +89,7 @@ def lacks_range(metric: object, statistic: str) -> bool:
     return statistic == "mean" and bounds is not None and bounds[0] == -math.inf
 
 
-def find_range(bounds: ValueRange | None, statistic: str, *series: Iterable[float]) -> ValueRange | None:
+def compute_range(bounds: ValueRange | None, statistic: str, *series: Iterable[float]) -> ValueRange | None:
     """The range of a metric's values, for an interval of their mean.
 
     Args:
@@ -111,18 +111,18 @@ def _is_inside(value: float, low: float, high: float | None) -> bool:
     return value >= low - slack and (high is None or value <= high + slack)
 
 
-def find_difference_range(of_values: ValueRange | None) -> ValueRange | None:
+def compute_difference_range(of_values: ValueRange | None) -> ValueRange | None:
     """The range of the differences of two values."""
     ends = _list_ends(of_values)
     return None if ends is None else (ends[0] - ends[1], ends[1] - ends[0])
 
 
-def find_mean_interval(one: MeanValues, statistics: ResamplingSettings) -> Interval | None:
-    """The interval of one mean; see `find_mean_intervals`."""
-    return find_mean_intervals([one], statistics)[0]
+def compute_mean_interval(one: MeanValues, statistics: ResamplingSettings) -> Interval | None:
+    """The interval of one mean; see `compute_mean_intervals`."""
+    return compute_mean_intervals([one], statistics)[0]
 
 
-def find_mean_intervals(
+def compute_mean_intervals(
     means: Sequence[MeanValues], statistics: ResamplingSettings, threads: int | None = None
 ) -> list[Interval | None]:
     """The interval of each mean, in the order given.
@@ -296,7 +296,7 @@ def count_needed(
     span = 0.0 if ends is None else abs((ends[0] if end < mean else ends[1]) - mean)
 
     def unseen(values: float) -> float:
-        return span * find_unseen_share(values, confidence)
+        return span * compute_unseen_share(values, confidence)
 
     share = min(1.0, now / unseen(count)) if span else 0.0
     spread = (now**2 - (share * unseen(count)) ** 2) * count

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from rageval_spec import kernels
 from rageval_spec.data import arithmetic
 from rageval_spec.libraries import Floats, np
-from rageval_spec.statistics.intervals import find_binomial, find_unseen_share
+from rageval_spec.statistics.intervals import compute_binomial, compute_unseen_share
 
 if TYPE_CHECKING:
     from array import array
@@ -40,22 +40,22 @@ def read_percentile(statistic: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def find_percentile(numbers: Numbers, percent: int) -> float:
+def compute_percentile(numbers: Numbers, percent: int) -> float:
     """The percentile of at least one number, interpolated linearly (definition 7 of Hyndman and Fan, 1996)."""
     return float(np.percentile(numbers, percent))
 
 
-def find_percentile_interval(numbers: Numbers, percent: int, confidence: float) -> tuple[float, float] | None:
+def compute_percentile_interval(numbers: Numbers, percent: int, confidence: float) -> tuple[float, float] | None:
     """Two of the numbers, between which the percentile lies with at least this confidence.
 
     The probability beyond each end is at most (1 - confidence) / 2 (David and Nagaraja, Order Statistics, 2003, section
     7.1). Even at a very low confidence, the interval contains the percentile itself. None if there are too few numbers
     for one of the ends: at 95 %, the 50th percentile needs 6 numbers, and the 95th needs 72.
     """
-    ranks = find_ranks(len(numbers), percent, confidence)
+    ranks = compute_ranks(len(numbers), percent, confidence)
     if ranks is None:
         return None
-    ordered, seen = np.sort(numbers), find_percentile(numbers, percent)
+    ordered, seen = np.sort(numbers), compute_percentile(numbers, percent)
     low, high = (float(ordered[rank - 1]) for rank in ranks)
     return min(low, seen), max(high, seen)
 
@@ -65,15 +65,14 @@ def bootstrap_difference(
 ) -> tuple[float, float] | None:
     """The interval of the difference of two percentiles of paired numbers, the first minus the second.
 
-    Pairs are drawn with replacement, both numbers of a pair together, and the ends are quantiles of the differences
-    (the percentile bootstrap; Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13). A percentile
-    near the end of few numbers hardly varies between resamples, so there is none if `find_ranks` needs more numbers. If
-    all resamples have the same difference, as those of equal pairs do, the interval comes from those of both
-    percentiles.
+    Pairs are drawn with replacement, and the ends are quantiles of the differences (the percentile bootstrap; Efron and
+    Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13). A percentile near the end of few numbers hardly
+    varies between resamples, so there is none if `compute_ranks` needs more numbers. If all resamples have the same
+    difference, as those of equal pairs do, the interval comes from those of both percentiles.
     """
     pairs = np.array([numbers, base], dtype=np.float64)
     count = pairs.shape[1]
-    if find_ranks(count, percent, confidence) is None:
+    if compute_ranks(count, percent, confidence) is None:
         return None
     random = np.random.default_rng(seed)
     drawn = []
@@ -81,10 +80,10 @@ def bootstrap_difference(
         chosen = random.integers(0, count, (rows, count), dtype=np.uint32)
         first, second = (np.percentile(of[chosen], percent, axis=1, overwrite_input=True) for of in pairs)
         drawn.append(first - second)
-    return find_difference_ends(drawn, lambda at: float(np.percentile(pairs[0], at)), percent, count, confidence)
+    return compute_difference_ends(drawn, lambda at: float(np.percentile(pairs[0], at)), percent, count, confidence)
 
 
-def find_difference_ends(
+def compute_difference_ends(
     drawn: Sequence[Floats],
     find: Callable[[float], float],
     percent: int,
@@ -101,7 +100,7 @@ def find_difference_ends(
     low, high = map(float, np.percentile(np.concatenate(drawn), (tail, 100 - tail)))
     if low < high:
         return low, high
-    share = find_unseen_share(count, confidence)
+    share = compute_unseen_share(count, confidence)
     below, above = (100 * (percent / 100 + by) for by in (-share, share))
     if below <= 0 or above >= 100:
         return None
@@ -116,7 +115,7 @@ def permute_difference(numbers: Numbers, base: Numbers, percent: int, *, permuta
     likely as what was seen. The p-value is (1 + the exchanges with a difference at least as large) / (1 + all).
     """
     first, second = np.asarray(numbers, dtype=np.float64), np.asarray(base, dtype=np.float64)
-    seen = abs(find_percentile(first, percent) - find_percentile(second, percent))
+    seen = abs(compute_percentile(first, percent) - compute_percentile(second, percent))
     random, extreme = np.random.default_rng(seed), 0
     for rows in split_draws(permutations, len(first)):
         stays = random.integers(0, 2, (rows, len(first)), dtype=np.uint8).astype(bool)
@@ -134,7 +133,7 @@ def split_draws(total: int, width: int) -> Iterator[int]:
         yield total % rows
 
 
-def find_ranks(count: int, percent: int, confidence: float) -> tuple[int, int] | None:
+def compute_ranks(count: int, percent: int, confidence: float) -> tuple[int, int] | None:
     """The ranks (from 1) of the interval's ends among `count` numbers in ascending order.
 
     The number B of values below the percentile has a binomial distribution. The lower end is the highest rank r with
@@ -145,10 +144,10 @@ def find_ranks(count: int, percent: int, confidence: float) -> tuple[int, int] |
     spread = _NEGLIGIBLE * (math.sqrt(count * share * (1 - share)) + 1)
     first, last = max(0, math.floor(count * share - spread)), min(count, math.ceil(count * share + spread))
     low, below = first, 0.0
-    while low < last and (below := below + find_binomial(low, count, share)) <= tail:
+    while low < last and (below := below + compute_binomial(low, count, share)) <= tail:
         low += 1
     high, above = last + 1, 0.0
-    while high > first + 1 and (above := above + find_binomial(high - 1, count, share)) <= tail:
+    while high > first + 1 and (above := above + compute_binomial(high - 1, count, share)) <= tail:
         high -= 1
     return (low, high) if low >= 1 and high <= count else None
 
@@ -180,7 +179,7 @@ def summarize(metric: Summarized, numbers: array[float] | Floats) -> float:
     """
     percent = read_percentile(metric.statistic)
     if percent is not None:
-        return find_percentile(numbers, percent)
+        return compute_percentile(numbers, percent)
     if metric.statistic == "mean" and getattr(metric, "group", "ranking") != "ranking":
         return arithmetic.average(numbers)
     return kernels.aggregate_measure(_MEASURES[metric.statistic], numbers)

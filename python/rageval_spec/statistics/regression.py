@@ -149,7 +149,7 @@ def _choose(predictors: Mapping[str, Floats], rows: int) -> list[str]:
 def _spread(design: Floats, bread: Floats, residuals: Floats) -> Floats:
     """HC3: each squared residual is enlarged by how much its own row draws the line towards itself."""
 
-    squares = (residuals * _find_pull(design, bread)) ** 2
+    squares = (residuals * _compute_pull(design, bread)) ** 2
     covariance: Floats = bread @ (design.T * squares) @ design @ bread
     return covariance
 
@@ -160,7 +160,7 @@ def _cluster(design: Floats, bread: Floats, residuals: Floats, members: Ints, gr
     What only one cluster determines is met exactly there, and tells nothing about the spread.
     """
     order, counts = np.argsort(members, kind="stable"), np.bincount(members)
-    pulled = residuals * _find_pull(design, bread)
+    pulled = residuals * _compute_pull(design, bread)
     for rows in np.split(order, np.cumsum(counts)[:-1]):
         if len(rows) > 1:
             rest = np.eye(len(rows)) - design[rows] @ bread @ design[rows].T
@@ -171,7 +171,7 @@ def _cluster(design: Floats, bread: Floats, residuals: Floats, members: Ints, gr
     return covariance
 
 
-def _find_pull(design: Floats, bread: Floats) -> Floats:
+def _compute_pull(design: Floats, bread: Floats) -> Floats:
     """By how much each row's residual grows if the row is left out; 0 for a row that alone has some property.
 
     Such a row is met exactly, so that it tells nothing about the spread.
@@ -203,7 +203,7 @@ def associate(judged: Floats, labelled: Floats) -> Mapping[Association, Statisti
     return {
         "pearson": lambda weights: _correlate(judged[None, :], labelled[None, :], weights),
         "spearman": lambda weights: _correlate(rank(judged, weights), rank(labelled, weights), weights),
-        "kendall": lambda weights: _find_tau(judged, labelled, weights),
+        "kendall": lambda weights: _compute_tau(judged, labelled, weights),
         "mae": lambda weights: weights @ abs(gap) / weights.sum(axis=1),
         "bias": lambda weights: weights @ gap / weights.sum(axis=1),
     }
@@ -235,7 +235,7 @@ def _correlate(first: Floats, second: Floats, weights: Floats) -> Floats:
     return _divide(shared, np.sqrt(spread))
 
 
-def _find_tau(first: Floats, second: Floats, weights: Floats) -> Floats:
+def _compute_tau(first: Floats, second: Floats, weights: Floats) -> Floats:
     if len(first) > MOST_PAIRED:
         return np.full(len(weights), np.nan)
     places = [np.unique(numbers, return_inverse=True)[1] for numbers in (first, second)]

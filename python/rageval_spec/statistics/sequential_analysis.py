@@ -91,7 +91,7 @@ def grow_capital(
     )
 
 
-def find_sequence_interval(
+def compute_sequence_interval(
     values: Values,
     population: int | None = None,
     confidence: float = 0.95,
@@ -142,8 +142,8 @@ def decide(
 
     The decision is wrong with probability at most 1 - confidence, however many values were looked at. A mean that
     equals the bound counts as above, and after the whole population there is always a decision, unless no draw has a
-    value. The arguments are those of `find_sequence_interval` and, for `parts`, of `grow_capital`;
-    `find_sequence_interval` always uses the usual ones, so with others a bound can be decided while that interval
+    value. The arguments are those of `compute_sequence_interval` and, for `parts`, of `grow_capital`;
+    `compute_sequence_interval` always uses the usual ones, so with others a bound can be decided while that interval
     still holds it.
     """
     scaled = _scale(values, population, bounds)

@@ -14,8 +14,8 @@ from rageval_spec.libraries import Bools, Floats, np, pl
 from rageval_spec.statistics.aggregation import is_compared
 from rageval_spec.statistics.mean_intervals import (
     MeanValues,
-    find_mean_intervals,
-    find_range,
+    compute_mean_intervals,
+    compute_range,
     list_bounds,
     subtract_means,
 )
@@ -235,11 +235,11 @@ def _describe(
         mean, rest = (one.summarize() or 0.0 for one in placed)
     interval = None
     if metric.statistic == "mean":
-        bounds = find_range(list_bounds(metric), metric.statistic, *(numbers.tolist() for numbers in pair))
+        bounds = compute_range(list_bounds(metric), metric.statistic, *(numbers.tolist() for numbers in pair))
         sides = [MeanValues(numbers, bounds) for numbers in pair]
         if placed is not None:
             sides = [MeanValues(one.values, bounds, one.layout) for one in placed]
-        of_mean, of_rest = find_mean_intervals(sides, statistics, threads)
+        of_mean, of_rest = compute_mean_intervals(sides, statistics, threads)
         interval = subtract_means(mean, of_mean, rest, of_rest)
     return SliceGap(
         dataset=test.cell.dataset,

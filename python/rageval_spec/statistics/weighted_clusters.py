@@ -19,8 +19,8 @@ from rageval_spec import kernels
 from rageval_spec.data.datasets import CellDesign, Design
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.libraries import Bools, Floats, Ints, np
-from rageval_spec.statistics.intervals import find_exact_interval, number_clusters
-from rageval_spec.statistics.percentiles import find_difference_ends, read_percentile, split_draws
+from rageval_spec.statistics.intervals import compute_exact_interval, number_clusters
+from rageval_spec.statistics.percentiles import compute_difference_ends, read_percentile, split_draws
 
 if TYPE_CHECKING:
     from array import array
@@ -122,7 +122,7 @@ class Layout:
         """The weighted sum of each cluster, times their number, so that their mean is the weighted mean."""
         return self.clusters * add_up(self.members, self.weights * self.take(values), self.clusters)
 
-    def find_variance(self, values: Sequence[float] | Floats) -> float:
+    def estimate_variance(self, values: Sequence[float] | Floats) -> float:
         """The variance of the weighted mean; not a number for fewer than two clusters."""
         parts = self.split(values)
         return float(((parts - parts.mean()) ** 2).sum()) / len(parts) ** 2 if self.clusters > 1 else math.nan
@@ -233,7 +233,7 @@ class Placed:
             return None
         percent = read_percentile(self.statistic)
         if percent is not None:
-            return find_percentile(self.layout.take(self.values), percent, self.layout.weights)
+            return compute_percentile(self.layout.take(self.values), percent, self.layout.weights)
         mean = self.layout.average(self.values)
         return math.exp(mean) if self.statistic == "geometric mean" else mean
 
@@ -248,7 +248,7 @@ class Placed:
         )
 
 
-def find_share(hits: Floats, layout: Layout, confidence: float) -> tuple[float, Interval | None]:
+def estimate_share(hits: Floats, layout: Layout, confidence: float) -> tuple[float, Interval | None]:
     """The weighted share of hits (1 or 0 for each question), and the exact interval for the effective number of them.
 
     The effective number is what the variance of the share says, and at most that of the questions. If there are only
@@ -258,18 +258,18 @@ def find_share(hits: Floats, layout: Layout, confidence: float) -> tuple[float, 
     if not count:
         return 0.0, None
     share = min(1.0, max(0.0, layout.average(hits)))
-    variance, effective = layout.find_variance(hits), min(layout.clusters, layout.effective)
+    variance, effective = layout.estimate_variance(hits), min(layout.clusters, layout.effective)
     if 0 < share < 1 and variance > 0:
         effective = min(count, share * (1 - share) / variance)
-    return share, find_exact_interval(share * effective, effective, confidence) if layout.clusters > 1 else None
+    return share, compute_exact_interval(share * effective, effective, confidence) if layout.clusters > 1 else None
 
 
-def find_percentile_interval(placed: Placed, confidence: float) -> Interval | None:
+def compute_percentile_interval(placed: Placed, confidence: float) -> Interval | None:
     """The interval of a percentile; None for other statistics, and for too few values."""
     percent = read_percentile(placed.statistic)
     if percent is None:
         return None
-    ends = find_weighted_interval(np.asarray(placed.values), percent, placed.layout, confidence)
+    ends = compute_woodruff_interval(np.asarray(placed.values), percent, placed.layout, confidence)
     return ends and Interval(*ends, confidence, WOODRUFF)
 
 
@@ -306,7 +306,7 @@ DIFFERENCE_METHOD = "cluster-bootstrap-percentile"
 """The value of `Interval.method` for differences."""
 
 
-def find_percentile(numbers: Floats, percent: float, weights: Floats) -> float:
+def compute_percentile(numbers: Floats, percent: float, weights: Floats) -> float:
     """The weighted percentile of at least one number.
 
     The i-th smallest number is the percentile `(W(i) - w(1)) / (1 - w(1))`, with `W(i)` the weight up to and including
@@ -314,10 +314,10 @@ def find_percentile(numbers: Floats, percent: float, weights: Floats) -> float:
     Hyndman and Fan (1996).
     """
     order = np.argsort(numbers, kind="stable")
-    return float(_find_all(numbers[order], percent, weights[order][None, :])[0])
+    return float(_compute_percentiles(numbers[order], percent, weights[order][None, :])[0])
 
 
-def _find_all(ordered: Floats, percent: float, weights: Floats) -> Floats:
+def _compute_percentiles(ordered: Floats, percent: float, weights: Floats) -> Floats:
     """The percentile for each row of weights, of shape (rows, numbers); a row may have weights of 0."""
     rows = np.arange(len(weights))
     counted = weights > 0
@@ -340,7 +340,7 @@ def _find_all(ordered: Floats, percent: float, weights: Floats) -> Floats:
     return found
 
 
-def find_weighted_interval(
+def compute_woodruff_interval(
     numbers: Floats, percent: int, layout: Layout, confidence: float
 ) -> tuple[float, float] | None:
     """The interval of a weighted percentile (R. S. Woodruff, "Confidence intervals for medians and other position
@@ -352,13 +352,13 @@ def find_weighted_interval(
     own = layout.take(numbers)
     if layout.clusters < 2:
         return None
-    seen = find_percentile(own, percent, layout.weights)
-    error = math.sqrt(layout.find_variance((np.asarray(numbers) <= seen).astype(float)))
+    seen = compute_percentile(own, percent, layout.weights)
+    error = math.sqrt(layout.estimate_variance((np.asarray(numbers) <= seen).astype(float)))
     reach = kernels.student_quantile((1 + confidence) / 2, layout.degrees) * error
     low, high = percent / 100 - reach, percent / 100 + reach
     if low <= 0 or high >= 1 or error == 0:
         return None
-    ends = (find_percentile(own, 100 * end, layout.weights) for end in (low, high))
+    ends = (compute_percentile(own, 100 * end, layout.weights) for end in (low, high))
     first, last = ends
     return min(first, seen), max(last, seen)
 
@@ -370,7 +370,7 @@ def bootstrap_difference(
 
     Whole clusters are drawn, with all their pairs. None if either percentile has no interval of its own.
     """
-    if any(find_weighted_interval(of, percent, layout, confidence) is None for of in (numbers, base)):
+    if any(compute_woodruff_interval(of, percent, layout, confidence) is None for of in (numbers, base)):
         return None
     orders = [(own := layout.take(of), np.argsort(own, kind="stable")) for of in (numbers, base)]
     random, drawn = np.random.default_rng(seed), []
@@ -380,10 +380,12 @@ def bootstrap_difference(
         )
         counts = np.bincount(places.ravel(), minlength=rows * layout.clusters).reshape(rows, layout.clusters)
         weights = counts[:, layout.members] * layout.weights
-        first, second = (_find_all(own[order], percent, weights[:, order]) for own, order in orders)
+        first, second = (_compute_percentiles(own[order], percent, weights[:, order]) for own, order in orders)
         drawn.append(first - second)
     own, count = layout.take(numbers), min(layout.clusters, layout.effective)
-    return find_difference_ends(drawn, lambda at: find_percentile(own, at, layout.weights), percent, count, confidence)
+    return compute_difference_ends(
+        drawn, lambda at: compute_percentile(own, at, layout.weights), percent, count, confidence
+    )
 
 
 def permute_difference(
@@ -402,7 +404,7 @@ def permute_difference(
     def find(stays: Floats) -> Floats:
         kept = stays[:, members] == is_first
         above, below = (np.where(side, weights, 0.0)[:, order] for side in (kept, ~kept))
-        return np.abs(_find_all(ordered, percent, above) - _find_all(ordered, percent, below))
+        return np.abs(_compute_percentiles(ordered, percent, above) - _compute_percentiles(ordered, percent, below))
 
     seen = float(find(np.ones((1, layout.clusters), dtype=bool))[0])
     random, extreme = np.random.default_rng(seed), 0

@@ -7,7 +7,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from rageval_spec.statistics.intervals import find_p_of_signs
+from rageval_spec.statistics.intervals import compute_p_of_signs
 from rageval_spec.statistics.raters.judge_drift import compare_agreement, count_flips
 
 BEFORE = np.array([0.1, 0.2, 0.6, 0.9])
@@ -59,4 +59,4 @@ def test_agreement_with_people_is_compared_row_by_row() -> None:
     [(0, 0, 1.0), (3, 3, 1.0), (1, 9, 22 / 1024), (0, 6, 2 / 64), (6, 0, 2 / 64), (0, 1, 1.0)],
 )
 def test_mcnemars_exact_test(gained: int, lost: int, p_value: float) -> None:
-    assert find_p_of_signs(gained, gained + lost) == pytest.approx(p_value)
+    assert compute_p_of_signs(gained, gained + lost) == pytest.approx(p_value)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rageval_spec.statistics.raters.corrected_means import correct_mean
-from rageval_spec.statistics.raters.label_counts import Spread, bound_worth, find_first, find_spread
+from rageval_spec.statistics.raters.label_counts import Spread, bound_worth, estimate_spread, find_first
 
 Floats = NDArray[np.float64]
 
@@ -46,7 +46,7 @@ def test_a_width_that_all_labels_do_not_reach() -> None:
 @pytest.mark.parametrize("skill", [0.0, 0.5, 0.9])
 def test_the_expected_width_is_the_one_that_labels_give(skill: float) -> None:
     judged, truth = simulate(1000, skill, 1)
-    spread = find_spread(correct_mean(judged[:800], truth[:800], judged[800:]), 800)
+    spread = estimate_spread(correct_mean(judged[:800], truth[:800], judged[800:]), 800)
     assert spread is not None
     for labels in (40, 100, 600):
         widths = []
@@ -62,7 +62,7 @@ def test_the_expected_width_is_the_one_that_labels_give(skill: float) -> None:
 def test_the_width_with_the_labels_that_there_are_is_the_one_there_is() -> None:
     judged, truth = simulate(500, 0.7, 2)
     mean = correct_mean(judged[:80], truth[:80], judged[80:])
-    spread = find_spread(mean, 80)
+    spread = estimate_spread(mean, 80)
     assert spread is not None and mean.interval is not None and mean.labelled_interval is not None
     assert spread.expect_width(80) == pytest.approx(mean.interval.high - mean.interval.low)
     assert spread.expect_width(80, judged=False) == pytest.approx(
@@ -74,7 +74,7 @@ def test_answers_to_one_question_say_less() -> None:
     judged, truth = simulate(100, 0.7, 3)
     names = [row // 4 for row in range(400)]
     thrice = correct_mean(np.repeat(judged, 4), np.repeat(truth, 4), np.array([]), clusters=names)
-    together, apart = (find_spread(thrice, 100), find_spread(correct_mean(judged, truth, np.array([])), 100))
+    together, apart = (estimate_spread(thrice, 100), estimate_spread(correct_mean(judged, truth, np.array([])), 100))
     assert together is not None and apart is not None
     assert together.variance == pytest.approx(4 * apart.variance)
     assert together.expect_width(400) == pytest.approx(apart.expect_width(100))
@@ -85,11 +85,11 @@ def test_the_interval_of_the_number_of_labels_contains_it() -> None:
     for seed in range(60):
         judged, truth = simulate(5000, 0.6, seed)
         mean = correct_mean(judged[:150], truth[:150], judged[150:])
-        spread = find_spread(mean, 150)
+        spread = estimate_spread(mean, 150)
         assert spread is not None
         bounds = spread.bound_labels(0.1, 150)
         assert bounds.low <= (spread.count_labels(0.1) or 5000) <= bounds.high
-        exact = find_spread(correct_mean(judged[:2500], truth[:2500], judged[2500:]), 2500)
+        exact = estimate_spread(correct_mean(judged[:2500], truth[:2500], judged[2500:]), 2500)
         needed = None if exact is None else exact.count_labels(0.1)
         assert needed is not None
         hits += bounds.low <= needed <= bounds.high
@@ -97,7 +97,7 @@ def test_the_interval_of_the_number_of_labels_contains_it() -> None:
 
 
 def test_one_label_has_no_spread() -> None:
-    assert find_spread(correct_mean(np.array([0.5]), np.array([1.0]), np.array([0.2])), 1) is None
+    assert estimate_spread(correct_mean(np.array([0.5]), np.array([1.0]), np.array([0.2])), 1) is None
     assert Spread(0.25, 0.0, 10).expect_width(1) == math.inf
 
 
@@ -115,8 +115,8 @@ def test_the_interval_of_few_labels_contains_the_number_and_what_many_labels_sho
         judged, truth = simulate(5000, 0.6, seed)
         mean = correct_mean(judged[:labels], truth[:labels], judged[labels:])
         spread, exact = (
-            find_spread(mean, labels),
-            find_spread(correct_mean(judged[:2500], truth[:2500], judged[2500:]), 2500),
+            estimate_spread(mean, labels),
+            estimate_spread(correct_mean(judged[:2500], truth[:2500], judged[2500:]), 2500),
         )
         assert exact is not None
         if spread is None or spread.variance <= 0 or mean.worth is None:

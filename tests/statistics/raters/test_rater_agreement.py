@@ -21,7 +21,7 @@ from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 
-from rageval_spec.statistics.intervals import find_exact_interval, find_p_of_signs
+from rageval_spec.statistics.intervals import compute_exact_interval, compute_p_of_signs
 from rageval_spec.statistics.raters.rater_agreement import (
     COEFFICIENTS,
     MISSING,
@@ -257,12 +257,12 @@ Floats = NDArray[np.float64]
 def test_exact_intervals_and_sign_tests_are_scipys(count: int, total: int) -> None:
     test = stats.binomtest(count, total)
     expected = test.proportion_ci(0.95, method="exact")
-    found = find_exact_interval(count, total)
+    found = compute_exact_interval(count, total)
     assert found is not None
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-9)
-    assert find_p_of_signs(count, total) == pytest.approx(test.pvalue, rel=1e-9)
+    assert compute_p_of_signs(count, total) == pytest.approx(test.pvalue, rel=1e-9)
 
 
 def test_nothing_has_no_interval() -> None:
-    assert find_exact_interval(0, 0) is None
-    assert find_p_of_signs(0, 0) == 1.0
+    assert compute_exact_interval(0, 0) is None
+    assert compute_p_of_signs(0, 0) == 1.0

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from rageval_spec.statistics.intervals import find_tail, find_upper
+from rageval_spec.statistics.intervals import compute_tail, compute_upper
 from rageval_spec.statistics.raters.risk_control import (
     NOWHERE,
     STARTS,
@@ -159,14 +159,14 @@ def test_the_threshold_lies_above_the_wrong_answers() -> None:
 
 @pytest.mark.parametrize(("wrong", "sent", "limit"), [(0, 10, 0.1), (3, 100, 0.05), (40, 1000, 0.05), (9, 10, 0.5)])
 def test_tails_are_scipys(wrong: int, sent: int, limit: float) -> None:
-    assert find_tail(wrong, sent, limit) == pytest.approx(stats.binom.cdf(wrong, sent, limit), abs=1e-12)
-    assert find_upper(wrong, sent, 0.9) == pytest.approx(stats.beta.ppf(0.9, wrong + 1, sent - wrong), abs=1e-9)
+    assert compute_tail(wrong, sent, limit) == pytest.approx(stats.binom.cdf(wrong, sent, limit), abs=1e-12)
+    assert compute_upper(wrong, sent, 0.9) == pytest.approx(stats.beta.ppf(0.9, wrong + 1, sent - wrong), abs=1e-9)
 
 
 def test_nothing_sent_and_everything_wrong_rule_nothing_out() -> None:
-    assert find_tail(0, 0, 0.1) == 1.0
-    assert find_tail(5, 5, 0.1) == 1.0
-    assert find_upper(5, 5, 0.95) == 1.0
+    assert compute_tail(0, 0, 0.1) == 1.0
+    assert compute_tail(5, 5, 0.1) == 1.0
+    assert compute_upper(5, 5, 0.95) == 1.0
 
 
 def find_slowly(values: Floats, is_wrong: Bools, limit: float, confidence: float) -> tuple[int, int] | None:

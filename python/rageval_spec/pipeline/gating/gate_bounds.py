@@ -32,8 +32,8 @@ from rageval_spec.spec.blocks.gates import GateNode
 from rageval_spec.statistics.mean_intervals import (
     RANGE_ADVICE,
     ValueRange,
+    compute_difference_range,
     count_needed,
-    find_difference_range,
     lacks_range,
     list_bounds,
 )
@@ -393,7 +393,7 @@ class _Drop(CellCheck):
         comparison = self.comparison
         assert comparison.interval is not None
         change = self._snap(comparison.difference, 0.0)
-        of_values = find_difference_range(list_bounds(self.metric)) if self.cell.statistic == "mean" else None
+        of_values = compute_difference_range(list_bounds(self.metric)) if self.cell.statistic == "mean" else None
         estimate = GateEstimate.of(comparison, change, comparison.queries, of_values, comparison.baseline_mean or 0.0)
         limits = self._list_limits(abs(change))
         findings = [self._decide_limit(limit, estimate) for limit in limits if limit.miss != "pass"]

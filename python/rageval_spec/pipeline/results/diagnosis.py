@@ -27,7 +27,7 @@ from rageval_spec.pipeline.results.answer_words import decide_by_words
 from rageval_spec.pipeline.values.sample_tables import SampleParts
 from rageval_spec.spec.blocks.gates import NamedMetric
 from rageval_spec.spec.blocks.spec_node import DiagnosisNode, Spec
-from rageval_spec.statistics.intervals import find_exact_interval
+from rageval_spec.statistics.intervals import compute_exact_interval
 from rageval_spec.statistics.weighted_clusters import find_share, lay_out
 
 
@@ -186,7 +186,7 @@ def count_causes(
         found = dict(rows["cause"].value_counts().iter_rows())
         for cause in CAUSES:
             if count := found.get(cause, 0):
-                share, interval = count / rows.height, find_exact_interval(count, rows.height, confidence)
+                share, interval = count / rows.height, compute_exact_interval(count, rows.height, confidence)
                 if (design := (designs or {}).get(str(dataset))) is not None:
                     query_ids = rows["query_id"].to_list()
                     hits = (rows["cause"] == cause).to_numpy().astype(float)
@@ -274,7 +274,7 @@ def _choose(rows: pl.DataFrame, means: Mapping[str, float], confidence: float) -
     found = dict(rows["cause"].value_counts().iter_rows())
     lacking, generated = found.get("retrieval", 0) + found.get("both", 0), found.get("generation", 0)
     wrong = lacking + generated
-    share = find_exact_interval(lacking, wrong, confidence)
+    share = compute_exact_interval(lacking, wrong, confidence)
     if share is not None and share.low > _HALF:
         return _blame_retrieval(lacking, wrong, means)
     if share is not None and share.high < _HALF:
@@ -283,7 +283,7 @@ def _choose(rows: pl.DataFrame, means: Mapping[str, float], confidence: float) -
         which = "did not get what it needed" if lacking else "had what it needed in its contexts"
         return f"the one wrong answer {which}: too few to say what to improve first"
     if wrong:
-        every = find_exact_interval(wrong, wrong, confidence)
+        every = compute_exact_interval(wrong, wrong, confidence)
         why = "too even" if every is not None and every.low > _HALF else "too few"
         return (
             f"{lacking} of {wrong} wrong answers did not get what they needed, and {generated} had it: {why} to say "

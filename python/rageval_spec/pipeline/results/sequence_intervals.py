@@ -20,7 +20,7 @@ from rageval_spec.pipeline.values.slice_membership import find_slices
 from rageval_spec.plugin import Metric
 from rageval_spec.spec.blocks.gates import is_bounded_mean
 from rageval_spec.spec.blocks.spec_node import Spec
-from rageval_spec.statistics.sequential_analysis import find_sequence_interval
+from rageval_spec.statistics.sequential_analysis import compute_sequence_interval
 from rageval_spec.wording import count_noun
 
 _Numbers = TypeVar("_Numbers", Evaluation, SliceResult)
@@ -93,7 +93,7 @@ class SequenceIntervals:
         if all(map(math.isnan, own)):
             return None
         try:
-            return find_sequence_interval(clip(own, bounds), population, self.confidence, bounds)
+            return compute_sequence_interval(clip(own, bounds), population, self.confidence, bounds)
         except ValueError:  # the metric is wrong about its bounds
             return None
 

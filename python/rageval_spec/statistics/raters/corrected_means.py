@@ -117,8 +117,8 @@ def correct_mean(
     errors = labelled - weight * judged
     value = float(counts @ errors) + (weight * float(unlabelled.mean()) if len(unlabelled) else 0.0)
     degrees = int(members.max())
-    alone = _find_variance(labelled, counts, members)
-    variance = _find_variance(errors, counts, members)
+    alone = _estimate_variance(labelled, counts, members)
+    variance = _estimate_variance(errors, counts, members)
     if weight and degrees > 0:
         shares = np.full(len(unlabelled), weight / len(unlabelled))
         others = _number_others(clusters, members, other_clusters, len(unlabelled))
@@ -214,7 +214,7 @@ def _choose_weight(judged: Floats, labelled: Floats, others: int, counts: Floats
     return shared / (spread * (1 + len(labelled) / others))
 
 
-def _find_variance(numbers: Floats, counts: Floats, members: Ints) -> float:
+def _estimate_variance(numbers: Floats, counts: Floats, members: Ints) -> float:
     """The variance of the weighted mean; `counts` add up to 1. Not known for one cluster."""
     clusters = int(members.max()) + 1
     if clusters < _FEWEST:
@@ -306,7 +306,7 @@ def respect_bounds(
     variance = found.error**2 / width**2 * count / (count + unseen) + added
 
     def reach(value: float, variance: float, method: str) -> Interval:
-        lower, upper = _find_bounded_ends(
+        lower, upper = _compute_bounded_ends(
             min(max((value - low) / width, 0.0), 1.0), t * t * variance / (share * (1 - share))
         )
         return Interval(low + width * lower, low + width * upper, confidence, method)
@@ -318,7 +318,7 @@ def respect_bounds(
     )
 
 
-def _find_bounded_ends(value: float, factor: float) -> tuple[float, float]:
+def _compute_bounded_ends(value: float, factor: float) -> tuple[float, float]:
     """The shares `p` with `(value - p)**2 == factor * p * (1 - p)`."""
     middle = (value + factor / 2) / (1 + factor)
     half = math.sqrt(factor * value * (1 - value) + factor**2 / 4) / (1 + factor)
@@ -422,7 +422,7 @@ def correct_share(
     counts = np.ones(len(labelled)) if weights is None else weights
     counts = counts if shares is None else counts * shares[: len(labelled)]
     counts = counts / counts.mean()
-    of_yes, of_no = _find_rate(judged, is_yes, counts), _find_rate(1 - judged, ~is_yes, counts)
+    of_yes, of_no = _estimate_rate(judged, is_yes, counts), _estimate_rate(1 - judged, ~is_yes, counts)
     share, informed = float(everything.mean() if shares is None else own @ everything), of_yes.value + of_no.value - 1
     excess = share + of_no.value - 1  # of which the corrected share is the ratio to `informed`
     members = number_clusters(clusters, len(everything))
@@ -435,7 +435,7 @@ def correct_share(
         float(first @ second) + of_no.added,
         float(second @ second) + of_yes.added + of_no.added,
     )
-    ends = _find_share_ends(excess, informed, variances, confidence) if informed > 0 else None
+    ends = _compute_share_ends(excess, informed, variances, confidence) if informed > 0 else None
     if ends is None:
         raise UncorrectableError("the labels do not show that the judge says yes more often where people do")
     value = excess / informed
@@ -446,14 +446,14 @@ def correct_share(
     return CorrectedShare(value, interval, error, of_yes.value, of_no.value, parts, added)
 
 
-def _find_rate(is_right: Floats, of_class: Bools, counts: Floats) -> _Rate:
+def _estimate_rate(is_right: Floats, of_class: Bools, counts: Floats) -> _Rate:
     size = float(counts[of_class].sum()) + 2 * _ADDED
     rate = (float((counts * is_right)[of_class].sum()) + _ADDED) / size
     parts = np.where(of_class, counts * (is_right - rate), 0.0) / size
     return _Rate(rate, parts, _ADDED * ((1 - rate) ** 2 + rate**2) / size**2)
 
 
-def _find_share_ends(
+def _compute_share_ends(
     excess: float, informed: float, variances: tuple[float, float, float], confidence: float
 ) -> tuple[float, float] | None:
     """The ratios that are not ruled out: `(excess - ratio * informed)**2` is at most its variance times `z**2`.

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from rageval_spec.libraries import Bools, Floats, Ints, np
-from rageval_spec.statistics.intervals import find_exact_interval
+from rageval_spec.statistics.intervals import compute_exact_interval
 from rageval_spec.statistics.regression import sum_groups
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def _describe(band: Band, reached: int, decided: Ints, is_yes: Bools, questions:
     agreeing = int(_agree(decided, is_yes).sum())
     distinct = len({questions[place] for place in rows})
     share = agreeing / len(rows) if rows else 0.0
-    interval = find_exact_interval(round(share * distinct), distinct)
+    interval = compute_exact_interval(round(share * distinct), distinct)
     return StepChoice(band, reached, len(rows), agreeing, interval)
 
 
@@ -203,18 +203,18 @@ def discriminate(values: Floats, is_positive: Bools) -> Mapping[Discrimination, 
     def split(weights: Floats) -> tuple[Floats, Floats]:
         return sum_groups(weights * is_positive, places), sum_groups(weights * ~is_positive, places)
 
-    def find_auroc(weights: Floats) -> Floats:
+    def compute_auroc(weights: Floats) -> Floats:
         yes, no = split(weights)
         below = np.cumsum(no, axis=1) - no
         return _divide((yes * (below + no / 2)).sum(axis=1), yes.sum(axis=1) * no.sum(axis=1))
 
-    def find_precision(weights: Floats) -> Floats:
+    def compute_average_precision(weights: Floats) -> Floats:
         yes, no = (part[:, ::-1] for part in split(weights))
         found, taken = np.cumsum(yes, axis=1), np.cumsum(yes + no, axis=1)
         precision = np.divide(found, taken, out=np.zeros_like(found), where=taken > 0)
         return _divide((yes * precision).sum(axis=1), yes.sum(axis=1))
 
-    return {"auroc": find_auroc, "average_precision": find_precision}
+    return {"auroc": compute_auroc, "average_precision": compute_average_precision}
 
 
 def decide(values: Floats, is_positive: Bools, threshold: float) -> Mapping[Decision, Statistic]:
@@ -267,7 +267,7 @@ def choose_for_precision(values: Floats, is_positive: Bools, wanted: float) -> C
     return _choose(levels, precision, int(enough[0]))
 
 
-def find_highest_precision(values: Floats, is_positive: Bools) -> ChosenThreshold:
+def choose_highest_precision(values: Floats, is_positive: Bools) -> ChosenThreshold:
     """The threshold with the highest precision; of several, the lowest. There must be a row."""
     levels, precision = _list_precisions(values, is_positive)
     return _choose(levels, precision, int(np.argmax(precision)))

@@ -11,8 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rageval_spec.libraries import Floats
-from rageval_spec.statistics.intervals import Resampling, find_exact_interval, find_p_of_excess, find_p_of_signs
-from rageval_spec.statistics.mean_intervals import MeanValues, find_difference_range, find_mean_interval
+from rageval_spec.statistics.intervals import (
+    Resampling,
+    compute_exact_interval,
+    compute_p_of_excess,
+    compute_p_of_signs,
+)
+from rageval_spec.statistics.mean_intervals import MeanValues, compute_difference_range, compute_mean_interval
 from rageval_spec.statistics.weighted_clusters import lay_out_clusters
 
 if TYPE_CHECKING:
@@ -82,7 +87,7 @@ def count_flips(before: Floats, now: Floats, again: Floats | None, threshold: fl
     up, down = int((yes_now & ~yes_before).sum()), int((yes_before & ~yes_now).sum())
     moved = int((abs(now - before) > SAME).sum())
     rows = len(before)
-    interval = find_exact_interval(up + down, rows)
+    interval = compute_exact_interval(up + down, rows)
     if again is None:
         return Flips(rows, up, down, moved, interval)
     noisy = int((yes_now != (again >= threshold)).sum())
@@ -92,7 +97,7 @@ def count_flips(before: Floats, now: Floats, again: Floats | None, threshold: fl
 
 def _exceed(changed: int, noisy: int, rows: int) -> float:
     """The probability of so many changes if they are no more frequent than the noise (Fisher's exact test)."""
-    return find_p_of_excess(changed, rows, changed + noisy, 2 * rows)
+    return compute_p_of_excess(changed, rows, changed + noisy, 2 * rows)
 
 
 def compare_agreement(
@@ -112,14 +117,14 @@ def compare_agreement(
     differences = now - before
     interval = None
     if len(differences) > 1:
-        values = MeanValues(differences, find_difference_range((0.0, 1.0)), lay_out_clusters(questions))
-        interval = find_mean_interval(values, Resampling())
+        values = MeanValues(differences, compute_difference_range((0.0, 1.0)), lay_out_clusters(questions))
+        interval = compute_mean_interval(values, Resampling())
     return Shift(
         float(right_before.mean()),
         float(right_now.mean()),
         gained,
         lost,
-        find_p_of_signs(gained, gained + lost),
+        compute_p_of_signs(gained, gained + lost),
         float(differences.mean()),
         interval,
     )

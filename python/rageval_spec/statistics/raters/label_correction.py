@@ -186,7 +186,7 @@ def _correct(
     is_apart = pair is not None and min(side.count for side in pair.sides) >= outcomes.FEWEST_LABELS
     is_apart = is_apart and pair is not None and (rule.method == "rogan_gladen" or pair.is_apart)
     counted = pair.sides if pair is not None and is_apart else (rows,)
-    reason = rule.problem or _find_lack(min(one.count for one in counted), is_pair=pair is not None)
+    reason = rule.problem or _describe_lack(min(one.count for one in counted), is_pair=pair is not None)
     if reason is None and min(one.parts for one in counted) < _FEWEST_CLUSTERS:
         reason = "all labels belong to questions of one cluster"
     if reason is None and pair is not None and is_apart:
@@ -230,7 +230,7 @@ def _correct_apart(
     return _clip(_Found(found.value, found.interval, correction, kernels.student_p_value(t, found.degrees)), bounds)
 
 
-def _find_lack(count: int, *, is_pair: bool) -> str | None:
+def _describe_lack(count: int, *, is_pair: bool) -> str | None:
     if count >= outcomes.FEWEST_LABELS:
         return None
     noun, of_both = ("question", " for both") if is_pair else ("answer", "")

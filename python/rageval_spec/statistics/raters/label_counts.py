@@ -114,7 +114,7 @@ def bound_worth(labels: int, worth: float, rows: int, questions: int) -> tuple[f
     return min(low, worth), max(high, worth)
 
 
-def find_spread(mean: CorrectedMean, questions: int) -> Spread | None:
+def estimate_spread(mean: CorrectedMean, questions: int) -> Spread | None:
     """The spread of which a corrected mean's interval tells, with labels of so many questions; None without one."""
     interval = mean.labelled_interval
     if interval is None or questions < 2:

@@ -120,7 +120,7 @@ def measure_agreement(
     """
     rated = (ratings.codes != MISSING).sum(axis=1) >= 2
     count = int(rated.sum())
-    problem = _find_problem(ratings, rated, coefficient)
+    problem = _describe_problem(ratings, rated, coefficient)
     if problem is not None:
         return AgreementCoefficient(coefficient, None, None, count, problem)
     used = (ratings.codes != MISSING).any(axis=1) if coefficient == "ac1" else rated
@@ -130,7 +130,7 @@ def measure_agreement(
         return AgreementCoefficient(
             coefficient, None, None, count, "all ratings are of one category, so chance explains them too"
         )
-    interval = _find_interval(sums, combine, used, clusters, resamples, seed)
+    interval = _compute_interval(sums, combine, used, clusters, resamples, seed)
     return AgreementCoefficient(coefficient, value, interval, count)
 
 
@@ -154,7 +154,7 @@ def measure_rater(
     equal = (ratings.codes == own[:, None]).sum(axis=1) - 1
     shares = equal[counts] / others[counts]
     sums = np.column_stack([shares, np.ones_like(shares)])
-    interval = _find_interval(sums, lambda totals: totals[:, 0] / totals[:, 1], counts, clusters, resamples, seed)
+    interval = _compute_interval(sums, lambda totals: totals[:, 0] / totals[:, 1], counts, clusters, resamples, seed)
     return AgreementCoefficient("percent", float(shares.mean()), interval, int(counts.sum()))
 
 
@@ -169,7 +169,7 @@ def count_confusion(ratings: Ratings, first: int = 0, second: int = 1) -> Ints:
 _Combine: TypeAlias = "Callable[[Floats], Floats]"
 
 
-def _find_problem(ratings: Ratings, rated: Bools, coefficient: Coefficient) -> str | None:
+def _describe_problem(ratings: Ratings, rated: Bools, coefficient: Coefficient) -> str | None:
     if not rated.any():
         return "no item has two ratings"
     raters = (ratings.codes != MISSING).sum(axis=1)[rated]
@@ -320,7 +320,7 @@ def _correct(observed: Floats, by_chance: Floats) -> Floats:
         return np.where(by_chance > 0, 1 - observed / by_chance, np.nan)
 
 
-def _find_interval(
+def _compute_interval(
     sums: Floats,
     combine: _Combine,
     used: Bools,

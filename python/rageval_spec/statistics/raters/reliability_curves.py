@@ -166,7 +166,7 @@ def measure_error(
     places = _divide_by_width(values) if binning == "width" else _divide_by_mass(values)
     _, places = np.unique(places, return_inverse=True)
     gaps = values - labels
-    parts, spread = _find_parts(gaps, places, number_clusters(clusters, len(values)))
+    parts, spread = _compute_parts(gaps, places, number_clusters(clusters, len(values)))
     observed = float(abs(parts).sum())
     if spread.trace() <= _NO_CURVE:
         return CalibrationError(observed, observed, None)
@@ -182,7 +182,7 @@ def measure_error(
     return CalibrationError(middle, observed, Interval(low, high, 0.95, METHOD))
 
 
-def _find_parts(gaps: Floats, places: Ints, members: Ints) -> tuple[Floats, Floats]:
+def _compute_parts(gaps: Floats, places: Ints, members: Ints) -> tuple[Floats, Floats]:
     """What each bin adds to the mean difference of value and label, and the covariance of these parts.
 
     Both how many rows a bin has and their labels vary by chance. Each bin also gets one cluster's share of the
@@ -207,10 +207,10 @@ def _invert(parts: Floats, noise: Floats, observed: float, share: float, within:
     It is at most 1, because values and labels are between 0 and 1.
     """
 
-    def find_share(factor: float) -> float:
+    def share_within(factor: float) -> float:
         return float((abs(factor * parts + noise).sum(axis=1) <= within).mean())
 
-    return min(observed * _bisect(find_share, share), 1.0)
+    return min(observed * _bisect(share_within, share), 1.0)
 
 
 def _bisect(find: Callable[[float], float], wanted: float) -> float:
@@ -385,7 +385,7 @@ def fit_platt(values: Floats, labels: Floats) -> PlattMap | None:
     targets = low + labels * (high - low)
     design = np.column_stack([(values - centre) / spread, np.ones_like(values)])
     found = np.array([0.0, math.log((yes + 1) / (len(labels) - yes + 1))])
-    loss = _find_loss(design @ found, targets)
+    loss = _compute_loss(design @ found, targets)
     for _ in range(_MOST_STEPS):
         shares = (1 + np.tanh(design @ found / 2)) / 2
         slope = design.T @ (shares - targets)
@@ -405,12 +405,12 @@ def _walk(design: Floats, targets: Floats, start: Floats, step: Floats, loss: fl
     length = 1.0
     while length > _CLOSE:
         there = start - length * step
-        reached = _find_loss(design @ there, targets)
+        reached = _compute_loss(design @ there, targets)
         if reached < loss:
             return there, reached, True
         length /= 2
     return start, loss, False
 
 
-def _find_loss(numbers: Floats, targets: Floats) -> float:
+def _compute_loss(numbers: Floats, targets: Floats) -> float:
     return float((np.logaddexp(0, numbers) - targets * numbers).sum())

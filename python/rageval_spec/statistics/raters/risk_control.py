@@ -27,7 +27,7 @@ from itertools import product
 from typing import TypeAlias
 
 from rageval_spec.libraries import Bools, Floats, np
-from rageval_spec.statistics.intervals import find_tail, find_upper
+from rageval_spec.statistics.intervals import compute_tail, compute_upper
 
 Rule: TypeAlias = "Callable[[Floats, Sequence[float]], Bools]"
 """Which rows of values, of shape (rows, bounds), are sent with these bounds. Lower bounds never send fewer rows."""
@@ -213,7 +213,7 @@ def find_guarantee(values: Floats, is_wrong: Bools, limit: float, confidence: fl
     last = -1
     for start in starts:
         place = int(np.searchsorted(sent, start))
-        while place <= STEPS and find_tail(int(wrong[place]), int(sent[place]), limit) <= error:
+        while place <= STEPS and compute_tail(int(wrong[place]), int(sent[place]), limit) <= error:
             last = max(last, place)
             place += 1
     if last < 0:
@@ -258,7 +258,7 @@ def trace_risk(values: Floats, is_wrong: Bools, confidence: float) -> tuple[Risk
     for threshold in levels:
         sent = values >= threshold
         count, wrong = int(sent.sum()), int((sent & is_wrong).sum())
-        upper = find_upper(wrong, count, confidence)
+        upper = compute_upper(wrong, count, confidence)
         traced.append(RiskPoint(float(threshold), count / len(values), wrong / count, upper))
     return tuple(traced)
 
