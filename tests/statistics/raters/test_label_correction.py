@@ -21,15 +21,13 @@ from rageval_spec.data.evaluation import Aggregate, Comparison
 from rageval_spec.data.outcomes import FEWEST_LABELS
 from rageval_spec.spec.blocks.spec_node import StatisticsNode
 from rageval_spec.statistics.aggregation import aggregate, compare_evaluations, compare_systems
-from rageval_spec.statistics.raters.corrected_means import correct_mean, respect_bounds
+from rageval_spec.statistics.raters.corrected_means import Side, correct_difference, correct_mean, respect_bounds
 from rageval_spec.statistics.raters.label_correction import (
     LabelledPair,
     LabelledRows,
     Rule,
-    Side,
     correct_aggregates,
     correct_comparisons,
-    correct_difference,
     place_rows,
     take_rows,
 )
@@ -532,6 +530,7 @@ def test_it_is_the_difference_with_the_least_variance(weighted: bool) -> None:
     )
     assert found.degrees == effective - 1
     assert found.error == pytest.approx(math.sqrt(spread(best) * effective / (effective - 1)), rel=1e-4)
+    assert found.interval is not None and found.error is not None
     half = (found.interval.high - found.interval.low) / 2
     assert half == pytest.approx(stats.t.ppf(0.975, found.degrees) * found.error, rel=1e-4)
     assert (found.labels, found.worth is not None and found.worth > 85) == (85, True)
@@ -544,7 +543,7 @@ def test_with_labels_of_the_same_questions_it_is_about_the_paired_difference() -
     paired = correct_mean(judged[:80], labels[:80], judged[80:])
     assert found.labelled == pytest.approx(paired.labelled, rel=1e-12)
     assert found.value == pytest.approx(paired.value, abs=0.02)
-    assert paired.interval is not None
+    assert found.interval is not None and paired.interval is not None
     width, of_paired = found.interval.high - found.interval.low, paired.interval.high - paired.interval.low
     assert width == pytest.approx(of_paired, rel=0.05)
 
@@ -552,7 +551,7 @@ def test_with_labels_of_the_same_questions_it_is_about_the_paired_difference() -
 @pytest.mark.parametrize(("own", "other"), [((0, 50), (50, 100)), ((0, 50), (40, 90)), ((0, 20), (20, 90))])
 def test_the_interval_covers_what_people_would_say(own: tuple[int, int], other: tuple[int, int]) -> None:
     found = [correct_difference(*draw_unpaired(seed, 300, slice(*own), slice(*other))).interval for seed in range(600)]
-    covered = sum(interval.low <= 0.1 <= interval.high for interval in found)
+    covered = sum(interval is not None and interval.low <= 0.1 <= interval.high for interval in found)
     assert 552 <= covered <= 588  # 92% to 98%
 
 
@@ -569,6 +568,7 @@ def test_questions_of_a_cluster_are_not_independent() -> None:
     together = correct_difference(*thrice, clusters=[at // 3 for at in range(180)])
     assert together.value == pytest.approx(once.value, rel=1e-9)
     assert together.error == pytest.approx(once.error, rel=1e-9)
+    assert apart.error is not None and once.error is not None
     assert apart.error < 0.65 * once.error
 
 

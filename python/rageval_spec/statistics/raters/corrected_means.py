@@ -20,6 +20,7 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
+from typing import NamedTuple
 
 from rageval_spec import kernels
 from rageval_spec.data.outcomes import Interval
@@ -45,7 +46,8 @@ class CorrectedMean:
         labelled: the labels' mean, and `labelled_interval` what labels alone would give.
         labels: the number of labelled rows; `rows` is that of all rows.
         weight: how much the judge's values count: 0 for a judge that tells nothing, near 1 for a perfect one, more
-            for one whose values lie closer together than the labels, and negative for one that is the wrong way round.
+            for one whose values lie closer together than the labels, and negative for one that is the wrong way round;
+            None for a difference of two means, each with its own weight.
         worth: how many labels without the judge would give an interval as narrow; at least about `labels`.
         error: the standard error of the corrected mean; None with fewer than two labelled clusters.
         degrees: the degrees of freedom of the interval.
@@ -58,7 +60,7 @@ class CorrectedMean:
     labelled_interval: Interval | None
     labels: int
     rows: int
-    weight: float
+    weight: float | None
     worth: float | None
     error: float | None = None
     degrees: int = 0
@@ -165,20 +167,15 @@ def _correct_unequal(
 def _describe(
     means: tuple[float, float, float],
     variances: tuple[float, float],
-    weight: float,
+    weight: float | None,
     sizes: tuple[int, int],
     degrees: int,
     confidence: float,
 ) -> CorrectedMean:
     """The corrected mean with its intervals.
 
-    Args:
-        means: the corrected mean, the judge's and the labels'.
-        variances: of the corrected mean and of the labels'; not a number if unknown.
-        weight: the judge's weight.
-        sizes: the number of labels, and of all rows.
-        degrees: of freedom.
-        confidence: the level of the intervals.
+    `means` are the corrected one, the judge's and the labels'; `variances` are of the first and the last, not a number
+    if unknown; `sizes` are the number of labels, and of all rows.
     """
     (value, judged, labelled), (variance, alone), (labels, rows) = means, variances, sizes
     return CorrectedMean(
@@ -263,6 +260,87 @@ def _make_interval(value: float, variance: float, degrees: int, confidence: floa
         return None
     half = kernels.student_quantile((1 + confidence) / 2, degrees) * math.sqrt(variance)
     return Interval(value - half, value + half, confidence, method)
+
+
+class Side(NamedTuple):
+    """One system on each question: the judge's values, the labels, and one over the probability of being labelled.
+
+    Labels are not a number (NaN) where there are none.
+    """
+
+    judged: Floats
+    labels: Floats
+    weights: Floats
+
+
+def correct_difference(
+    first: Side,
+    second: Side,
+    *,
+    clusters: Sequence[Hashable] | None = None,
+    shares: Floats | None = None,
+    confidence: float = 0.95,
+) -> CorrectedMean:
+    """The difference of what people would say of two systems, `first - second`, on the same questions.
+
+    Each corrected mean is that of the labels plus a weight times how far the judge's mean over all questions lies from
+    that over the labelled ones. The two weights are those with which the difference has the least variance. A question
+    adds one part to it, from both systems. `labels` and `worth` count the labels of both systems.
+
+    Args:
+        first, second: the systems, on the same questions in the same order; each has at least two labels.
+        clusters: what each question belongs to; by default each is on its own.
+        shares: how much each question counts; they add up to 1. By default all count alike.
+        confidence: the level of the intervals.
+    """
+    count = len(first.judged)
+    members = number_clusters(clusters, count)
+    shares = np.full(count, 1 / count) if shares is None else shares
+    own, other = (_split(side, shares, members) for side in (first, second))
+    labelled, apart = own.labelled - other.labelled, own.of_labels - other.of_labels
+    judge = np.stack([own.of_judge, -other.of_judge])
+    varies = np.flatnonzero((judge**2).sum(axis=1) > _NOTHING)
+    weights = np.zeros(2)  # with which the sum of the squared parts is smallest; 0 for a judge without any part
+    if len(varies):
+        weights[varies] = np.linalg.lstsq(judge[varies].T, -apart, rcond=None)[0]
+    parts = apart + weights @ judge
+    degrees = min(own.effective, other.effective) - 1
+    scale = (degrees + 1) / degrees
+    means = (
+        labelled + float(weights @ np.array([own.gap, -other.gap])),
+        float(shares @ (first.judged - second.judged)),
+        labelled,
+    )
+    sizes = sum(int((~np.isnan(side.labels)).sum()) for side in (first, second)), count
+    variances = float(parts @ parts) * scale, float(apart @ apart) * scale
+    return _describe(means, variances, None, sizes, degrees, confidence)
+
+
+class _Split(NamedTuple):
+    """One side: the labels' mean, the judge's distance from it, and what each cluster moves both by."""
+
+    labelled: float
+    gap: float
+    of_labels: Floats
+    of_judge: Floats
+    effective: int
+
+
+def _split(side: Side, shares: Floats, members: Ints) -> _Split:
+    is_labelled = ~np.isnan(side.labels)
+    counts = np.where(is_labelled, shares * np.nan_to_num(side.weights), 0.0)
+    counts = counts / counts.sum()
+    labels = np.where(is_labelled, side.labels, 0.0)
+    mean, everything, seen = counts @ labels, shares @ side.judged, counts @ side.judged
+    of_judge = shares * (side.judged - everything) - counts * (side.judged - seen)
+    own = number_clusters(members[is_labelled].tolist(), is_labelled.sum())
+    return _Split(
+        float(mean),
+        float(everything - seen),
+        np.bincount(members, counts * (labels - mean)).astype(float),
+        np.bincount(members, of_judge).astype(float),
+        max(_FEWEST, count_effective(counts[is_labelled], own)),
+    )
 
 
 PPI_SCORE = "ppi++-score"

@@ -10,19 +10,20 @@ of the same questions all the same, so the two are not independent.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from rageval_spec import kernels
 from rageval_spec.data import outcomes
 from rageval_spec.data.evaluation import Aggregate, Comparison
-from rageval_spec.libraries import Floats, Ints, np, pl
+from rageval_spec.libraries import Floats, np, pl
 from rageval_spec.statistics.aggregation import PairedTests, adjust
 from rageval_spec.statistics.intervals import number_clusters
 from rageval_spec.statistics.raters import corrected_means
+from rageval_spec.statistics.raters.corrected_means import Side
 from rageval_spec.statistics.weighted_clusters import Layout, add_up, lay_out
 
 if TYPE_CHECKING:
@@ -223,11 +224,7 @@ def _correct_apart(
     except corrected_means.UncorrectableError as error:
         return _Found(None, None, replace(labelled, reason=str(error)))
     found = pair.correct_apart(confidence)
-    correction = replace(
-        labelled, labelled=found.labelled, labelled_interval=found.labelled_interval, worth=found.worth
-    )
-    t = abs(found.value) / found.error if found.error else math.inf
-    return _clip(_Found(found.value, found.interval, correction, kernels.student_p_value(t, found.degrees)), bounds)
+    return _settle(found, bounds, replace(labelled, labelled=found.labelled))
 
 
 def _describe_lack(count: int, *, is_pair: bool) -> str | None:
@@ -249,6 +246,10 @@ def _infer(
     found = rows.correct(confidence)
     if not is_pair:
         found = corrected_means.respect_bounds(found, rows.labels, bounds, confidence)
+    return _settle(found, bounds, labelled)
+
+
+def _settle(found: corrected_means.CorrectedMean, bounds: tuple[float, float], labelled: outcomes.Correction) -> _Found:
     correction = replace(labelled, labelled_interval=found.labelled_interval, worth=found.worth)
     t = abs(found.value) / found.error if found.error else math.inf
     return _clip(_Found(found.value, found.interval, correction, kernels.student_p_value(t, found.degrees)), bounds)
@@ -331,6 +332,11 @@ def place_rows(design: Design | None, scored: pl.DataFrame, asked: pl.DataFrame)
     return lay_out(design, scored["query_id"].to_list(), asked["query_id"].to_list())
 
 
+def _read_side(frame: pl.DataFrame, suffix: str = "") -> Side:
+    columns = (f"{name}{suffix}" for name in ("value", outcomes.LABEL, outcomes.LABEL_WEIGHT))
+    return Side(*(frame[name].cast(float).fill_null(math.nan).to_numpy() for name in columns))
+
+
 class LabelledRows:
     """The judge's values of some answers or questions, and what people say of those with labels.
 
@@ -338,9 +344,8 @@ class LabelledRows:
     design.
     """
 
-    def __init__(self, judged: Floats, labels: Floats, weights: Floats, *, layout: Layout | None = None) -> None:
-        if layout is not None:
-            judged, labels, weights = (of[layout.rows] for of in (judged, labels, weights))
+    def __init__(self, answers: Side, layout: Layout | None = None) -> None:
+        judged, labels, weights = answers if layout is None else (of[layout.rows] for of in answers)
         is_labelled = ~np.isnan(labels)
         self.judged, self.others = judged[is_labelled], judged[~is_labelled]
         self.labels, self.weights = labels[is_labelled], weights[is_labelled]
@@ -354,8 +359,7 @@ class LabelledRows:
 
     @classmethod
     def of(cls, frame: pl.DataFrame, layout: Layout | None = None) -> LabelledRows:
-        columns = ("value", outcomes.LABEL, outcomes.LABEL_WEIGHT)
-        return cls(*(frame[name].cast(float).fill_null(math.nan).to_numpy() for name in columns), layout=layout)
+        return cls(_read_side(frame), layout)
 
     def correct(self, confidence: float, *, uses_others: bool = True) -> corrected_means.CorrectedMean:
         """The corrected mean; that of the labels alone without the others."""
@@ -399,11 +403,7 @@ class LabelledPair:
         scored = (of.filter(of["status"] == "scored") for of in (own, base))
         both = next(scored).join(next(scored), on="query_id", how="inner", suffix="_of_base").sort("query_id")
         self._layout = place_rows(design, both, own)
-        columns = ("value", outcomes.LABEL, outcomes.LABEL_WEIGHT)
-        self._own, self._base = (
-            [both[f"{name}{suffix}"].cast(float).fill_null(math.nan).to_numpy() for name in columns]
-            for suffix in ("", "_of_base")
-        )
+        self._own, self._base = _read_side(both), _read_side(both, "_of_base")
 
     def add_up(self, parts: Floats) -> Floats:
         """What each cluster moves a number by, from what each question does; without a design, the same."""
@@ -416,26 +416,27 @@ class LabelledPair:
 
     @property
     def sides(self) -> tuple[LabelledRows, LabelledRows]:
-        return LabelledRows(*self._own, layout=self._layout), LabelledRows(*self._base, layout=self._layout)
+        return LabelledRows(self._own, self._layout), LabelledRows(self._base, self._layout)
 
     @property
     def is_apart(self) -> bool:
         """Whether many labelled answers are to questions of which the other system's answer has no label."""
         return self.differences.count < _MOSTLY * max(side.count for side in self.sides)
 
-    def correct_apart(self, confidence: float) -> CorrectedDifference:
+    def correct_apart(self, confidence: float) -> corrected_means.CorrectedMean:
         layout = self._layout
-        place = slice(None) if layout is None else layout.rows
-        own, base = (Side(*(column[place] for column in columns)) for columns in (self._own, self._base))
-        clusters = None if layout is None else layout.members.tolist()
-        shares = layout.weights if layout is not None and layout.is_weighted else None
-        return correct_difference(own, base, clusters=clusters, shares=shares, confidence=confidence)
+        if layout is None:
+            return corrected_means.correct_difference(self._own, self._base, confidence=confidence)
+        own, base = (Side(*(column[layout.rows] for column in side)) for side in (self._own, self._base))
+        clusters, shares = layout.members.tolist(), layout.weights if layout.is_weighted else None
+        return corrected_means.correct_difference(own, base, clusters=clusters, shares=shares, confidence=confidence)
 
     @property
     def differences(self) -> LabelledRows:
         """The difference of each query. Its label counts as the rarer of the two would."""
         (value, label, weight), (base, base_label, base_weight) = self._own, self._base
-        return LabelledRows(value - base, label - base_label, np.maximum(weight, base_weight), layout=self._layout)
+        answers = Side(value - base, label - base_label, np.maximum(weight, base_weight))
+        return LabelledRows(answers, self._layout)
 
 
 def take_rows(values: pl.DataFrame, metrics: Sequence[str]) -> pl.DataFrame:
@@ -443,132 +444,3 @@ def take_rows(values: pl.DataFrame, metrics: Sequence[str]) -> pl.DataFrame:
     wanted = values.filter(pl.col("metric").is_in(metrics))
     columns = (*outcomes.CELL, "query_id", "status", "value", outcomes.LABEL, outcomes.LABEL_WEIGHT)
     return wanted.select(*columns).sort(*outcomes.CELL, "query_id", maintain_order=True)
-
-
-_NOTHING = 1e-20
-"""What rounding can leave of a variance that is 0."""
-
-
-class Side(NamedTuple):
-    """One system on each question: the judge's values, the labels, and one over the probability of being labelled.
-
-    Labels are not a number (NaN) where there are none.
-    """
-
-    judged: Floats
-    labels: Floats
-    weights: Floats
-
-
-@dataclass(frozen=True, slots=True)
-class CorrectedDifference:
-    """The difference of two corrected means.
-
-    Attributes:
-        value: the difference, with its interval.
-        labelled: the difference of the labels' means, with its interval.
-        labels: the number of labelled answers of both systems.
-        worth: how many labels without the judge would give an interval as narrow.
-        error: the standard error; `degrees` are those of the interval.
-    """
-
-    value: float
-    interval: outcomes.Interval
-    labelled: float
-    labelled_interval: outcomes.Interval
-    labels: int
-    worth: float | None
-    error: float
-    degrees: int
-
-
-def correct_difference(
-    first: Side,
-    second: Side,
-    *,
-    clusters: Sequence[Hashable] | None = None,
-    shares: Floats | None = None,
-    confidence: float = 0.95,
-) -> CorrectedDifference:
-    """The difference of what people would say of two systems, `first - second`, on the same questions.
-
-    Each corrected mean is that of the labels plus a weight times how far the judge's mean over all questions lies from
-    that over the labelled ones. The two weights are those with which the difference has the least variance. A question
-    adds one part to it, from both systems.
-
-    Args:
-        first, second: the systems, on the same questions in the same order; each has at least two labels.
-        clusters: what each question belongs to; by default each is on its own.
-        shares: how much each question counts; they add up to 1. By default all count alike.
-        confidence: the level of the intervals.
-    """
-    count = len(first.judged)
-    members = number_clusters(clusters, count)
-    shares = np.full(count, 1 / count) if shares is None else shares
-    sides = [_split(side, shares, members) for side in (first, second)]
-    own, other = sides
-    labelled, apart = own.labelled - other.labelled, own.of_labels - other.of_labels
-    judge = np.stack([own.of_judge, -other.of_judge])
-    weights = _choose_weights(judge, apart)
-    value = labelled + float(weights @ np.array([own.gap, -other.gap]))
-    parts = apart + weights @ judge
-    degrees = min(side.effective for side in sides) - 1
-    scale = (degrees + 1) / degrees
-    variance, alone = float(parts @ parts) * scale, float(apart @ apart) * scale
-    size = sum(int((~np.isnan(side.labels)).sum()) for side in (first, second))
-    return CorrectedDifference(
-        value,
-        _make_interval(value, variance, degrees, confidence, corrected_means.PPI),
-        labelled,
-        _make_interval(labelled, alone, degrees, confidence, "student-t"),
-        size,
-        size * alone / variance if variance > 0 else None,
-        math.sqrt(variance),
-        degrees,
-    )
-
-
-class _Split(NamedTuple):
-    """One side: the labels' mean, the judge's distance from it, and what each cluster moves both by."""
-
-    labelled: float
-    gap: float
-    of_labels: Floats
-    of_judge: Floats
-    effective: int
-
-
-def _split(side: Side, shares: Floats, members: Ints) -> _Split:
-    is_labelled = ~np.isnan(side.labels)
-    counts = np.where(is_labelled, shares * np.nan_to_num(side.weights), 0.0)
-    counts = counts / counts.sum()
-    labels = np.where(is_labelled, side.labels, 0.0)
-    mean, everything, seen = counts @ labels, shares @ side.judged, counts @ side.judged
-    of_judge = shares * (side.judged - everything) - counts * (side.judged - seen)
-    size = int(members.max()) + 1
-    return _Split(
-        float(mean),
-        float(everything - seen),
-        np.bincount(members, counts * (labels - mean), minlength=size).astype(float),
-        np.bincount(members, of_judge, minlength=size).astype(float),
-        max(
-            2,
-            corrected_means.count_effective(
-                counts[is_labelled], number_clusters(members[is_labelled].tolist(), is_labelled.sum())
-            ),
-        ),
-    )
-
-
-def _choose_weights(judge: Floats, apart: Floats) -> Floats:
-    """The weights of both judges' parts that make the sum of the squared parts smallest; 0 for a judge without any."""
-    varies = np.flatnonzero((judge**2).sum(axis=1) > _NOTHING)
-    weights = np.zeros(len(judge))
-    if len(varies):
-        weights[varies] = np.linalg.lstsq(judge[varies].T, -apart, rcond=None)[0]
-    return weights
-
-
-def _make_interval(value: float, variance: float, degrees: int, confidence: float, method: str) -> outcomes.Interval:
-    half = kernels.student_quantile((1 + confidence) / 2, degrees) * math.sqrt(variance)
-    return outcomes.Interval(value - half, value + half, confidence, method)
