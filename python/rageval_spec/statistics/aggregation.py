@@ -82,8 +82,6 @@ def aggregate(
             gives the query no value, the query counts as decided by ties, and its own value takes the place of the
             null.
         metrics: the metrics, by the names in the column `metric`.
-        statistics: the seed, the confidence and the number of resamples.
-        threads: the number of threads of the kernels; it never changes a number.
         designs: the designs of datasets whose questions belong together or count differently, by name. Their means are
             weighted, and their intervals are of whole clusters.
     """

@@ -73,20 +73,13 @@ def bootstrap_interval(
     resamples: int = RESAMPLES,
     seed: int = 42,
 ) -> Interval | None:
-    """The BCa interval (Efron, 1987) of a statistic.
+    """The BCa interval (Efron, 1987) of a statistic of so many rows.
 
-    Args:
-        statistic: maps weights of shape (resamples, rows) to one number for each resample; not a number where it is
-            undefined.
-        rows: the number of rows of the data.
-        clusters: what each row belongs to; whole clusters are drawn. By default each row is its own.
-        confidence: the level.
-        resamples: the number of resamples.
-        seed: equal seeds give equal intervals.
+    `statistic` maps weights of shape (resamples, rows) to one number for each resample; not a number where it is
+    undefined. `clusters` has what each row belongs to, and whole clusters are drawn; by default each row is its own.
 
-    Returns:
-        The interval. None for fewer than two clusters, or if the statistic is undefined for all rows or in more than a
-        tenth of the resamples. If all resamples give the same number, the interval is that number.
+    None for fewer than two clusters, or if the statistic is undefined for all rows or in more than a tenth of the
+    resamples. If all resamples give the same number, the interval is that number.
     """
     members = number_clusters(clusters, rows)
     found = _resample(statistic, rows, members, resamples, seed)
@@ -112,13 +105,8 @@ def compute_p_value(
     """The probability that a difference at least this far from 0 arises by chance, if it really is 0.
 
     Resamples are moved so that their centre is 0: it is the share of them that are at least as far from it as the
-    difference is. Counting the difference itself, it is never below `1 / (resamples + 1)`.
-
-    Args:
-        statistic, rows, clusters, resamples, seed: as in `bootstrap_interval`.
-
-    Returns:
-        The two-sided p-value; None where `bootstrap_interval` has no interval.
+    difference is. Counting the difference itself, it is never below `1 / (resamples + 1)`. The arguments are those of
+    `bootstrap_interval`; where that has no interval, it is None.
     """
     found = _resample(statistic, rows, number_clusters(clusters, rows), resamples, seed)
     if found is None:
@@ -207,9 +195,7 @@ EXACT = "clopper-pearson"
 def compute_p_of_excess(count: int, total: int, whole_count: int, whole_total: int) -> float:
     """Fisher's exact test, one-sided: the probability that a part has so many hits if it is a random part of the whole.
 
-    Args:
-        count, total: the hits and the size of the part.
-        whole_count, whole_total: those of the whole, the part included.
+    The whole includes the part: of it are `count` of the `whole_count` hits.
     """
     most = min(total, whole_count)
     ways = _log_choose(whole_total, total)

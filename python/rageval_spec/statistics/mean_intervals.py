@@ -59,13 +59,9 @@ _YES_NO = (0.0, 1.0)
 
 @dataclass(frozen=True)
 class MeanValues:
-    """The values that a mean is of.
+    """The values that a mean is of, logarithms for a geometric mean, and their range; None if that is not known.
 
-    Attributes:
-        values: the values; logarithms for a geometric mean.
-        range: their lowest and highest possible value; None if neither is known.
-        layout: how the questions behind the values belong together and count; None if they are independent and count
-            the same.
+    Without a `layout`, the questions behind the values are independent and count the same.
     """
 
     values: Values
@@ -90,13 +86,11 @@ def lacks_range(metric: object, statistic: str) -> bool:
 
 
 def compute_range(bounds: ValueRange | None, statistic: str, *series: Iterable[float]) -> ValueRange | None:
-    """The range of a metric's values, for an interval of their mean.
+    """The range of a metric's values, for an interval of their mean, from the bounds that the metric declares.
 
-    Args:
-        bounds: those that the metric declares; None if it declares none.
-        statistic: how the metric is aggregated. The values of a geometric mean are logarithms, and its bounds are not.
-        series: all values that were seen. If one of them is outside the bounds, the metric is wrong about them, and the
-            range is not known. A metric that declares no bounds, but whose values are only 0 and 1, says yes and no.
+    The values of a geometric mean are logarithms, and its bounds are not. If a value of `series`, all that were seen,
+    is outside the bounds, the metric is wrong about them, and the range is not known. A metric that declares no bounds,
+    but whose values are only 0 and 1, says yes and no.
     """
     if bounds is None or (bounds[0] == -math.inf and bounds[1] is None):
         return _YES_NO if all(value in _YES_NO for values in series for value in values) else None
@@ -164,12 +158,9 @@ def compute_mean_intervals(
 
 @dataclass(frozen=True)
 class _Parts:
-    """What an interval is computed from.
+    """What an interval is computed from: the values of `source`, or what its clusters contribute to the mean.
 
-    Attributes:
-        source: the values.
-        numbers: the values themselves, or what the clusters contribute to the mean.
-        further: the lowest and the highest number that one more could be; None if one of them is not known.
+    `further` has the lowest and the highest number that one more could be; None if one of them is not known.
     """
 
     source: MeanValues
@@ -276,16 +267,8 @@ def count_needed(
     to the mean: it shrinks with the number of values. The rest shrinks with the square root of the number. Their
     squares add up, which for shares is within a few percent of the exact interval.
 
-    Args:
-        mean: the mean seen.
-        end: the end of its interval on the side of the bound.
-        count: the number of values, or of clusters, that the interval is from.
-        bound: the number that the end must reach, on the side of `end`.
-        of_values: the range of the values.
-        confidence: the level of the interval.
-
-    Returns:
-        The number of values; None if the bound equals the mean, or no number is enough.
+    `end` is the end of the interval, from `count` values or clusters of this range, that must reach the bound on its
+    side. None if the bound equals the mean, or no number is enough.
     """
     wanted, now = abs(bound - mean), abs(end - mean)
     if wanted == 0:

@@ -39,12 +39,8 @@ _ALIKE = 1e-9
 class Effect:
     """How the outcome changes with one predictor while the others stay as they are.
 
-    Attributes:
-        name: the predictor.
-        slope: the change of the outcome for one unit more.
-        error: its standard error.
-        interval: its interval.
-        p_value: two-sided, of a slope of 0; not adjusted for the other predictors.
+    The slope is the change of the outcome for one unit more, with its standard error. The p-value is two-sided, of a
+    slope of 0; it is not adjusted for the other predictors.
     """
 
     name: str
@@ -62,16 +58,9 @@ def regress(
 ) -> tuple[Effect, ...]:
     """The effects of predictors on an outcome, by least squares with a constant, with 95 % intervals.
 
-    Args:
-        outcome: a number for each row.
-        predictors: numbers for each row, by name. A predictor that does not vary, or that the ones before it determine,
-            is left out.
-        clusters: what each row belongs to; by default each row is its own.
-        weights: how much each row counts, above 0; by default all count the same.
-
-    Returns:
-        An effect for each predictor that is left, in their order; none if there are not at least two rows, or two
-        clusters, more than coefficients.
+    A predictor that does not vary, or that the ones before it determine, is left out. By default each row is its own
+    cluster, and all rows have the same weight, which is above 0. There are no effects if there are not at least two
+    rows, or two clusters, more than coefficients.
     """
     chosen = _choose(predictors, len(outcome))
     columns = [np.ones(len(outcome)), *(predictors[name] for name in chosen)]

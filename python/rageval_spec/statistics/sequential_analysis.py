@@ -73,16 +73,11 @@ def grow_capital(
     confidence: float = 0.95,
     parts: Sequence[float] = _PARTS,
 ) -> Capital:
-    """Both capitals after each value, if `mean` is the supposed mean.
+    """Both capitals after each value, if `mean`, in [0, 1], is the supposed mean.
 
-    Args:
-        values: numbers in [0, 1] in the order in which they were drawn, NaN for a draw without a value; the last axis
-            is time, others are draws.
-        mean: the supposed mean, in [0, 1].
-        population: how many values there are to draw from, without replacement; None if each is drawn independently.
-        confidence: the level at which the capitals are to be read, in (0, 1). The mean is excluded when a capital has
-            reached 2 / (1 - confidence).
-        parts: the parts of what may be wagered that the steady bettors wager.
+    The values are numbers in [0, 1] in the order in which they were drawn, NaN for a draw without a value; the last
+    axis is time, others are draws. They are drawn without replacement from a `population`; None if each is drawn
+    independently. At this confidence, the mean is excluded when a capital has reached 2 / (1 - confidence).
     """
     wager = _follow_variance(values, confidence)
     return Capital(
@@ -101,17 +96,10 @@ def compute_sequence_interval(
 
     With probability `confidence`, the mean is in the intervals after 1, 2, 3, ... values, all of them. After the whole
     population, both ends are the mean. An interval only shrinks as values are added. In the rare draws in which it
-    would become empty, its ends change places.
+    would become empty, its ends change places. `values` and `population` are as in `grow_capital`, on the scale of
+    `bounds`: (-1, 1) for the differences of values in [0, 1].
 
-    Args:
-        values: the values in the order in which they were drawn, within `bounds`; NaN for a draw without a value, of
-            which the mean is not made.
-        population: how many draws there are, without replacement; None if each is drawn independently.
-        confidence: the level, in (0, 1).
-        bounds: the lowest and the highest possible value: (-1, 1) for the differences of values in [0, 1].
-
-    Raises:
-        ValueError: a value is outside the bounds, or there are more values than the population has.
+    Raises `ValueError` if a value is outside the bounds, or there are more values than the population has.
     """
     scaled = _scale(values, population, bounds)
     span = bounds[1] - bounds[0]

@@ -287,11 +287,8 @@ def correct_difference(
     that over the labelled ones. The two weights are those with which the difference has the least variance. A question
     adds one part to it, from both systems. `labels` and `worth` count the labels of both systems.
 
-    Args:
-        first, second: the systems, on the same questions in the same order; each has at least two labels.
-        clusters: what each question belongs to; by default each is on its own.
-        shares: how much each question counts; they add up to 1. By default all count alike.
-        confidence: the level of the intervals.
+    Both have the same questions in the same order, and at least two labels. By default each question is its own
+    cluster, and all have the same of the shares, which add up to 1.
     """
     count = len(first.judged)
     members = number_clusters(clusters, count)
@@ -359,14 +356,9 @@ def respect_bounds(
     The interval has the means that lie no further from the estimate than Student's t allows with the variance that they
     themselves would give (Wilson's score interval, with the number of labels that the estimate is worth). To the
     variance, `_UNSEEN` labels are added by the share of it that the judge took away: only that share rests on how the
-    judge treats the rare labels. If all labels are the same, both intervals are those of `bound_equal`,
-    and it is not known what the labels are worth.
-
-    Args:
-        found: the mean, as `correct_mean` gives it.
-        labels: the labels that it comes from.
-        bounds: the lowest and the highest possible label. The labels are yes and no if there are no others.
-        confidence: the level of the intervals.
+    judge treats the rare labels. If all labels are the same, both intervals are those of `bound_equal`, and it is not
+    known what the labels are worth. `found` is the mean that `correct_mean` gives of these labels; they are yes and no
+    if there are no others than the two bounds.
     """
     low, high = bounds
     if found.error is not None and labels.min() == labels.max():

@@ -47,12 +47,8 @@ class Band:
 class StepChoice:
     """What was chosen for one step, and how it does on questions that had no part in choosing.
 
-    Attributes:
-        band: chosen on all rows.
-        reached: the rows that the step is asked about, of all.
-        decided: those of them that it decides.
-        agreeing: those of them that it decides as the labels do.
-        interval: of the agreement; None if the step decides nothing.
+    The band is chosen on all rows. The step is asked about `reached` rows; it decides `decided` of them, and `agreeing`
+    of these as the labels do. The interval is of the agreement; None if the step decides nothing.
     """
 
     band: Band
@@ -68,12 +64,9 @@ class StepChoice:
 
 
 def choose_band(scores: Floats, is_yes: Bools, wanted: float) -> Band:
-    """The band that decides most rows, with at least the wanted agreement on each side.
+    """The band that decides most rows, with at least the wanted agreement, from 0 to 1, on each side.
 
-    Args:
-        scores: the step's scores; NaN where it has none.
-        is_yes: the labels.
-        wanted: the agreement, from 0 to 1.
+    Scores are NaN where the step has none.
     """
     known = ~np.isnan(scores)
     levels, places = np.unique(scores[known], return_inverse=True)
@@ -97,14 +90,7 @@ def choose_bands(
 
     A band that agrees just enough with known labels agrees less with new ones. So of a few margins the smallest is used
     with which the decisions agree enough on the folds that had no part in choosing. A step that agrees enough with none
-    decides nothing.
-
-    Args:
-        scores: of shape (rows, steps), without the last step; NaN where a step has no score.
-        is_yes: the labels.
-        wanted: the agreement, from 0 to 1.
-        folds: the fold of each row, from 0.
-        questions: the question of each row.
+    decides nothing. `scores` has the shape (rows, steps), without the last step, and NaN where a step has no score.
     """
     waiting = np.ones(len(is_yes), dtype=bool)
     outside = {int(fold): waiting.copy() for fold in np.unique(folds)}

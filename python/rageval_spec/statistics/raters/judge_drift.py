@@ -33,13 +33,11 @@ class Flips:
     """Decisions that changed.
 
     Attributes:
-        rows: the rows that are compared.
-        up, down: the rows that changed from no to yes, and from yes to no.
+        up, down: the rows that changed from no to yes, and from yes to no, of all `rows`.
         moved: the rows whose value changed at all.
         interval: of the share of changed decisions.
         p_value: the probability of so many changes if the judge is as noisy as it is when it is asked twice; None
-            without a second answer.
-        p_moved: the same for values.
+            without a second answer. `p_moved` is the same for values.
     """
 
     rows: int
@@ -76,12 +74,9 @@ class Shift:
 
 
 def count_flips(before: Floats, now: Floats, again: Floats | None, threshold: float) -> Flips:
-    """Compare values with those of before.
+    """Compare the values of the same rows. A value from the threshold on is a yes.
 
-    Args:
-        before, now: the values of the same rows.
-        again: the values of a second time now; None if the judge always says the same.
-        threshold: values from it on are a yes.
+    `again` has the values of a second time now; None if the judge always says the same.
     """
     yes_before, yes_now = before >= threshold, now >= threshold
     up, down = int((yes_now & ~yes_before).sum()), int((yes_before & ~yes_now).sum())
@@ -103,13 +98,9 @@ def _exceed(changed: int, noisy: int, rows: int) -> float:
 def compare_agreement(
     before: Floats, now: Floats, labelled: Floats, threshold: float, questions: Sequence[Hashable]
 ) -> Shift:
-    """Compare how well two sets of values agree with people.
+    """Compare how well two sets of values of the same rows agree with people; the rows of a question are a cluster.
 
-    Args:
-        before, now: the values of the same rows.
-        labelled: the labels, from 0 to 1; above 0.5 is yes.
-        threshold: values from it on are a yes.
-        questions: the question of each row; the rows of a question count as one cluster.
+    A value from the threshold on is a yes, and a label, from 0 to 1, above 0.5.
     """
     is_yes = labelled > 0.5
     right_before, right_now = (before >= threshold) == is_yes, (now >= threshold) == is_yes

@@ -35,13 +35,9 @@ _FEWEST_CLUSTERS = 2
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How a metric is corrected.
+    """How a metric is corrected by the labels that the spec names `source`.
 
-    Attributes:
-        source: the name of its labels in the spec.
-        bounds: the lowest and the highest possible value.
-        method: how its numbers are corrected.
-        problem: why they cannot be corrected at all; None if that depends on the numbers.
+    `problem` is why its numbers cannot be corrected at all; None if that depends on the numbers.
     """
 
     source: str
@@ -70,15 +66,8 @@ def correct_aggregates(
     """The aggregates, those of the metrics with rules corrected; `correction` says where each comes from.
 
     Where there are too few labels, the mean and its interval are None, and the correction has the reason: the judge's
-    mean is never shown in their place.
-
-    Args:
-        aggregates: from `aggregate`, of the same values.
-        values: the values, with the columns `label` and `label_weight` if there are rules.
-        rules: how each metric that has labels is corrected.
-        confidence: the level of the intervals.
-        designs: the designs of datasets whose questions belong together or count differently. They hold for the
-            corrected means too.
+    mean is never shown in their place. The aggregates are of the same values, which have the columns `label` and
+    `label_weight` if there are rules. The designs of datasets hold for the corrected means too.
     """
     if not rules:
         return tuple(aggregates)
@@ -123,11 +112,8 @@ def correct_comparisons(
     What people say of the difference is corrected as a mean is: the judge's difference on every question, the labels'
     difference on the questions with labels for both. Where these are too few, there is a note instead of a comparison.
 
-    Args:
-        compared: from `compare_systems` or `compare_evaluations`, of the same values.
-        values, rules, confidence, designs: as in `correct_aggregates`.
-        earlier: the values of the earlier evaluation that systems are compared with; None if they are compared with
-            another system of the same values.
+    Systems are compared with the values of an `earlier` evaluation; without one, with another system of the same
+    values. The other arguments are as in `correct_aggregates`.
     """
     if not rules or not any(one.metric in rules for one in compared.comparisons):
         return compared

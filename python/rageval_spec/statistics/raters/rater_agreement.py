@@ -36,12 +36,10 @@ class AgreementCoefficient:
     """A coefficient of agreement.
 
     Attributes:
-        coefficient: its name.
         value: 1 for perfect agreement, 0 for what chance gives (except `percent`), negative below that; None if it is
-            not defined.
+            not defined, for a `reason`.
         interval: its BCa bootstrap interval over the items, or over their clusters; None if there is none.
         items: the items that count: those with at least two ratings.
-        reason: why there is no value.
     """
 
     coefficient: Coefficient
@@ -107,16 +105,11 @@ def measure_agreement(
     """A coefficient of agreement and its 95 % interval.
 
     It has no value, and says why, if no item has two ratings, if the raters gave only one category (there is then
-    nothing to correct for chance), or if the coefficient does not fit the ratings.
+    nothing to correct for chance), or if the coefficient does not fit the ratings. Items with fewer than two ratings do
+    not count, except that AC1 takes from them, as Gwet defines it, how often each category is used.
 
-    Args:
-        ratings: the ratings. Items with fewer than two ratings do not count, except that AC1 takes from them, as Gwet
-            defines it, how often each category is used.
-        coefficient: which one.
-        clusters: for each item, what it belongs to (its question); whole clusters are resampled. By default each item
-            is its own.
-        resamples: the number of bootstrap resamples; 0 for no interval.
-        seed: the seed of the resamples. Equal input gives equal output.
+    `clusters` has what each item belongs to (its question), and whole clusters are resampled; by default each item is
+    its own. With 0 resamples, there is no interval.
     """
     rated = (ratings.codes != MISSING).sum(axis=1) >= 2
     count = int(rated.sum())

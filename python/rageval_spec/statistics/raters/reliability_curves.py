@@ -42,12 +42,9 @@ _ON_EDGE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """The rows whose values lie in one part of the scale.
+    """The rows whose values lie in one part of the scale: from `low` up to `high`, which only the last bin includes.
 
-    Attributes:
-        low, high: the part; `high` belongs to the next bin, except for 1.
-        count: the number of its rows.
-        value, label: the mean of the judge's values, and of the labels.
+    `value` and `label` are the means of the judge's values and of the labels.
     """
 
     low: float
@@ -156,12 +153,8 @@ def measure_error(
     A plain error may happen to be smaller than that of most perfect judges. This does not show that the error is 0, so
     the upper end is then the one that half of the perfect judges would get (as in a power-constrained limit).
 
-    Args:
-        values: the judge's values; at least one.
-        labels: what people said of the same rows.
-        binning: `width` for ten bins of equal width, `mass` for up to ten with about equally many rows.
-        clusters: what each row belongs to; rows of a cluster are not independent. By default each row is its own.
-        seed: equal seeds give equal intervals.
+    There is at least one row. The binning is `width` for ten bins of equal width, `mass` for up to ten with about
+    equally many rows. By default each row is its own cluster.
     """
     places = _divide_by_width(values) if binning == "width" else _divide_by_mass(values)
     _, places = np.unique(places, return_inverse=True)
@@ -263,12 +256,7 @@ class PlattMap:
 
 @dataclass(frozen=True, slots=True)
 class IsotonicMap:
-    """A line through points that rises and never falls; flat before the first point and after the last.
-
-    Attributes:
-        values: the judge's values at the points, in ascending order.
-        results: what they are mapped to.
-    """
+    """A line that rises and never falls, from the judge's values, ascending, to `results`; flat before and after."""
 
     values: tuple[float, ...]
     results: tuple[float, ...]

@@ -74,12 +74,8 @@ def learn_path(values: Floats, is_wrong: Bools, rule: Rule, *, together: bool) -
     The best path is the one whose share of wrong answers is lowest, on average over the numbers of answers sent. There
     are few paths, because the best of many fits the chance in few rows.
 
-    Args:
-        values: of shape (rows, bounds), from 0 to 1; NaN where a row has no value.
-        is_wrong: whether people say that the answer is wrong.
-        rule: which rows are sent.
-        together: whether a row must reach all bounds; a slow bound then stays low. Else one bound is enough, and a slow
-            one stays high.
+    `values` has the shape (rows, bounds), from 0 to 1, and NaN where a row has no value. With `together`, a row must
+    reach all bounds, and a slow bound stays low. Else one bound is enough, and a slow one stays high.
     """
     columns = [column[~np.isnan(column) & (column >= 0)] for column in values.T]
     quantiles = [np.quantile(one, np.linspace(0, 1, STEPS + 1)) if len(one) else np.ones(STEPS + 1) for one in columns]
@@ -171,12 +167,8 @@ _FINEST = 0.001
 class Guarantee:
     """A threshold and what it promises.
 
-    Attributes:
-        limit: the largest share of wrong answers among those that are sent.
-        confidence: the probability with which the promise is kept.
-        threshold: answers with this value or a higher one are sent.
-        sent, wrong: the labelled answers that would be sent, and how many of them are wrong.
-        labels: all labelled answers.
+    With the probability `confidence`, at most the share `limit` is wrong among the answers that are sent: those whose
+    value is `threshold` or higher. Of all labelled answers, `sent` would be sent, and `wrong` of them are wrong.
     """
 
     limit: float
