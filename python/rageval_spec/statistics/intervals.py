@@ -188,6 +188,25 @@ def _correct_ends(value: float, drawn: Floats, left_out: Floats, confidence: flo
     return min(first, last), max(first, last)
 
 
+def divide(part: Floats, whole: Floats, least: float = 0.0) -> Floats:
+    """A statistic that is a ratio; not a number in resamples in which the whole is not above `least`."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(whole > least, part / whole, np.nan)
+
+
+def widen(
+    ends: tuple[float, float], mean: float, degrees: int, confidence: float, scale: float = 1.0
+) -> tuple[float, float]:
+    """The ends of a bootstrap interval, as far from the mean as few values require.
+
+    A bootstrap of few values is too narrow, as the normal distribution is beside Student's t (T. Hesterberg, "What
+    teachers should know about the bootstrap", The American Statistician 69, 2015).
+    """
+    share = (1 + confidence) / 2
+    factor = kernels.student_quantile(share, degrees) / NormalDist().inv_cdf(share) * scale
+    return mean - (mean - ends[0]) * factor, mean + (ends[1] - mean) * factor
+
+
 EXACT = "clopper-pearson"
 """The value of `Interval.method` for proportions."""
 

@@ -25,13 +25,12 @@ import math
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import TYPE_CHECKING, TypeAlias
 
 from rageval_spec import kernels
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.libraries import Floats
-from rageval_spec.statistics.intervals import EXACT, compute_unseen_share
+from rageval_spec.statistics.intervals import EXACT, compute_unseen_share, widen
 
 if TYPE_CHECKING:
     from rageval_spec.statistics.intervals import ResamplingSettings
@@ -200,7 +199,9 @@ class _Parts:
         if self.further is None and layout is not None and self._is_of_clusters:
             low, high = layout.widen(low, high, layout.average(self.source.values), confidence)
         elif self.further is None:
-            low, high = _widen(low, high, self.numbers, confidence)
+            count = len(self.numbers)
+            mean, scale = math.fsum(self.numbers) / count, math.sqrt(count / (count - 1))
+            low, high = widen(found, mean, count - 1, confidence, scale)
         least, most = self.source.range or (-math.inf, None)
         return Interval(max(low, least), high if most is None else min(high, most), confidence, self._name_method())
 
@@ -217,14 +218,6 @@ def _list_ends(of_values: ValueRange | None) -> tuple[float, float] | None:
     if of_values is None or of_values[1] is None or not -math.inf < of_values[0] < of_values[1]:
         return None
     return of_values[0], of_values[1]
-
-
-def _widen(low: float, high: float, numbers: Values, confidence: float) -> tuple[float, float]:
-    """The ends of a bootstrap interval, as far from the mean as few values require (T. Hesterberg, 2015)."""
-    count, share = len(numbers), (1 + confidence) / 2
-    factor = kernels.student_quantile(share, count - 1) / NormalDist().inv_cdf(share) * math.sqrt(count / (count - 1))
-    mean = math.fsum(numbers) / count
-    return mean - (mean - low) * factor, mean + (high - mean) * factor
 
 
 def subtract_means(

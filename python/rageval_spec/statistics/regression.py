@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Literal
 from rageval_spec import kernels
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.libraries import Floats, Ints, np
-from rageval_spec.statistics.intervals import number_clusters
+from rageval_spec.statistics.intervals import divide, number_clusters
 
 if TYPE_CHECKING:
     from rageval_spec.statistics.intervals import Statistic
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 METHOD = "hc3"
 CLUSTERED = "cluster jackknife"
 _ROUNDING = 1e-12
-"""Effects that are smaller than this share of the outcome cannot be distinguished from rounding."""
+"""What rounding can leave of a spread that is 0, or, as a share of the outcome, of an effect."""
 _ALIKE = 1e-9
 """A predictor whose part that the others do not explain is this small tells nothing of its own."""
 
@@ -221,7 +221,7 @@ def _correlate(first: Floats, second: Floats, weights: Floats) -> Floats:
     second = second - (weights * second).sum(axis=1, keepdims=True) / total
     shared = (weights * first * second).sum(axis=1)
     spread = (weights * first**2).sum(axis=1) * (weights * second**2).sum(axis=1)
-    return _divide(shared, np.sqrt(spread))
+    return divide(shared, np.sqrt(spread), _ROUNDING)
 
 
 def _compute_tau(first: Floats, second: Floats, weights: Floats) -> Floats:
@@ -233,7 +233,7 @@ def _compute_tau(first: Floats, second: Floats, weights: Floats) -> Floats:
     same = _sum_by_levels(many, few, weights) if by_levels else _sum_pairs(many, few, weights)
     # Twice the number of pairs of rows with different numbers.
     differ = [weights.sum(axis=1) ** 2 - (sum_groups(weights, one) ** 2).sum(axis=1) for one in places]
-    return _divide(same, np.sqrt(differ[0] * differ[1]))
+    return divide(same, np.sqrt(differ[0] * differ[1]), _ROUNDING)
 
 
 def _sum_pairs(first: Ints, second: Ints, weights: Floats) -> Floats:
@@ -252,12 +252,3 @@ def _sum_by_levels(first: Ints, second: Ints, weights: Floats) -> Floats:
         same += (here * (2 * upto - lower - upto[:, -1:])).sum(axis=1)
         lower += here
     return 2 * same
-
-
-_NOTHING = 1e-12
-"""What rounding can leave of a spread that is 0."""
-
-
-def _divide(part: Floats, whole: Floats) -> Floats:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(whole > _NOTHING, part / whole, np.nan)

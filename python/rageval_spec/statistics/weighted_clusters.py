@@ -12,14 +12,13 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from rageval_spec import kernels
 from rageval_spec.data.datasets import CellDesign, Design
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.libraries import Bools, Floats, Ints, np
-from rageval_spec.statistics.intervals import compute_exact_interval, number_clusters
+from rageval_spec.statistics.intervals import compute_exact_interval, number_clusters, widen
 from rageval_spec.statistics.percentiles import compute_difference_ends, read_percentile, split_draws
 
 if TYPE_CHECKING:
@@ -143,23 +142,18 @@ class Layout:
         return max(1, math.floor(float(first.sum()) ** 2 / sum_of_squares + _ROUNDING))
 
     def widen(self, low: float, high: float, mean: float, confidence: float) -> tuple[float, float]:
-        """The ends of a bootstrap interval, as far from the mean as few clusters require.
-
-        A bootstrap of few clusters is too narrow, as the normal distribution is beside Student's t (T. Hesterberg,
-        "What teachers should know about the bootstrap", The American Statistician 69, 2015).
-        """
-        share = (1 + confidence) / 2
-        factor = kernels.student_quantile(share, self.degrees) / NormalDist().inv_cdf(share)
-        return mean - (mean - low) * factor, mean + (high - mean) * factor
+        return widen((low, high), mean, self.degrees, confidence)
 
 
 def lay_out_clusters(clusters: Sequence[Hashable]) -> Layout:
     """The layout of rows that all count the same, with what each of them belongs to."""
-    count = len(clusters)
-    members = number_clusters(clusters, count)
-    equal = np.full(count, 1 / max(count, 1))
-    one = np.zeros(count, dtype=np.int64)
-    return Layout(np.arange(count), equal, members, one, np.ones(1), 0.0, False, len(set(members.tolist())) < count)
+    return _lay_out_equal(number_clusters(clusters, len(clusters)), is_clustered=len(set(clusters)) < len(clusters))
+
+
+def _lay_out_equal(members: Ints, *, is_clustered: bool) -> Layout:
+    count = len(members)
+    equal, one = np.full(count, 1 / max(count, 1)), np.zeros(count, dtype=np.int64)
+    return Layout(np.arange(count), equal, members, one, np.ones(1), 0.0, False, is_clustered)
 
 
 def lay_out(design: Design, scored: Sequence[str], asked: Sequence[str]) -> Layout:
@@ -172,10 +166,7 @@ def lay_out(design: Design, scored: Sequence[str], asked: Sequence[str]) -> Layo
     weights = design.list_weights(scored)
     intended = _weigh_strata(design, asked)
     if weights is None or not intended:
-        count = len(scored)
-        one = np.zeros(count, dtype=np.int64)
-        equal = np.full(count, 1 / max(count, 1))
-        return Layout(np.arange(count), equal, clusters, one, np.ones(1), 0.0, False, design.is_clustered)
+        return _lay_out_equal(clusters, is_clustered=design.is_clustered)
     own = np.array(weights)
     rows = np.flatnonzero(own > 0)
     places = np.array([design.strata.get(query_id, 0) for query_id in scored], dtype=np.int64)[rows]

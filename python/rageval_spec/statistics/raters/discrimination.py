@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from rageval_spec.libraries import Bools, Floats, Ints, np
-from rageval_spec.statistics.intervals import compute_exact_interval
+from rageval_spec.statistics.intervals import compute_exact_interval, divide
 from rageval_spec.statistics.regression import sum_groups
 
 if TYPE_CHECKING:
@@ -192,13 +192,13 @@ def discriminate(values: Floats, is_positive: Bools) -> Mapping[Discrimination, 
     def compute_auroc(weights: Floats) -> Floats:
         yes, no = split(weights)
         below = np.cumsum(no, axis=1) - no
-        return _divide((yes * (below + no / 2)).sum(axis=1), yes.sum(axis=1) * no.sum(axis=1))
+        return divide((yes * (below + no / 2)).sum(axis=1), yes.sum(axis=1) * no.sum(axis=1))
 
     def compute_average_precision(weights: Floats) -> Floats:
         yes, no = (part[:, ::-1] for part in split(weights))
         found, taken = np.cumsum(yes, axis=1), np.cumsum(yes + no, axis=1)
         precision = np.divide(found, taken, out=np.zeros_like(found), where=taken > 0)
-        return _divide((yes * precision).sum(axis=1), yes.sum(axis=1))
+        return divide((yes * precision).sum(axis=1), yes.sum(axis=1))
 
     return {"auroc": compute_auroc, "average_precision": compute_average_precision}
 
@@ -231,10 +231,8 @@ def choose_threshold(values: Floats, is_positive: Bools, criterion: Criterion) -
     yes = int(is_positive.sum())
     if not 0 < yes < len(values):
         return None
-    levels, places = np.unique(values, return_inverse=True)
-    hits = np.bincount(places, weights=is_positive, minlength=len(levels))
-    misses = np.bincount(places, weights=~is_positive, minlength=len(levels))
-    found, wrong = (np.cumsum(counts[::-1])[::-1].astype(float) for counts in (hits, misses))
+    levels, found, taken = _count_taken(values, is_positive)
+    wrong = taken - found
     scores = getattr(_Counts(found, wrong, yes - found, (len(values) - yes) - wrong), criterion)
     return _choose(levels, scores, int(np.nanargmax(scores)))
 
@@ -246,7 +244,8 @@ def choose_for_precision(values: Floats, is_positive: Bools, wanted: float) -> C
     """
     if not is_positive.any():
         return None
-    levels, precision = _list_precisions(values, is_positive)
+    levels, found, taken = _count_taken(values, is_positive)
+    precision = found / taken
     enough = np.flatnonzero(precision >= wanted)
     if not len(enough):
         return None
@@ -255,27 +254,22 @@ def choose_for_precision(values: Floats, is_positive: Bools, wanted: float) -> C
 
 def choose_highest_precision(values: Floats, is_positive: Bools) -> ChosenThreshold:
     """The threshold with the highest precision; of several, the lowest. There must be a row."""
-    levels, precision = _list_precisions(values, is_positive)
-    return _choose(levels, precision, int(np.argmax(precision)))
+    levels, found, taken = _count_taken(values, is_positive)
+    return _choose(levels, found / taken, int(np.argmax(found / taken)))
 
 
-def _list_precisions(values: Floats, is_positive: Bools) -> tuple[Floats, Floats]:
-    """The different values in ascending order, and the precision if each and all above it are taken as yes."""
+def _count_taken(values: Floats, is_positive: Bools) -> tuple[Floats, Floats, Floats]:
+    """The different values, ascending; the positive rows, and all rows, if each and those above it are taken as yes."""
     levels, places = np.unique(values, return_inverse=True)
-    hits = np.bincount(places, weights=is_positive, minlength=len(levels))
-    taken = np.cumsum(np.bincount(places, minlength=len(levels))[::-1])[::-1]
-    return levels, np.cumsum(hits[::-1])[::-1] / taken
+    hits, rows = (np.bincount(places, weights=of, minlength=len(levels)) for of in (is_positive, None))
+    found, taken = (np.cumsum(counts[::-1])[::-1].astype(float) for counts in (hits, rows))
+    return levels, found, taken
 
 
 def _choose(levels: Floats, scores: Floats, place: int) -> ChosenThreshold:
     """The threshold that takes the level at a place as yes, and no level below it."""
     threshold = levels[0] if place == 0 else (levels[place - 1] + levels[place]) / 2
     return ChosenThreshold(float(threshold), float(scores[place]))
-
-
-def _divide(part: Floats, whole: Floats) -> Floats:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(whole > 0, part / whole, np.nan)
 
 
 class _Counts(NamedTuple):
@@ -288,19 +282,19 @@ class _Counts(NamedTuple):
 
     @property
     def precision(self) -> Floats:
-        return _divide(self.hits, self.hits + self.wrong)
+        return divide(self.hits, self.hits + self.wrong)
 
     @property
     def recall(self) -> Floats:
-        return _divide(self.hits, self.hits + self.missed)
+        return divide(self.hits, self.hits + self.missed)
 
     @property
     def specificity(self) -> Floats:
-        return _divide(self.rejected, self.rejected + self.wrong)
+        return divide(self.rejected, self.rejected + self.wrong)
 
     @property
     def f1(self) -> Floats:
-        return _divide(2 * self.hits, 2 * self.hits + self.wrong + self.missed)
+        return divide(2 * self.hits, 2 * self.hits + self.wrong + self.missed)
 
     @property
     def youden(self) -> Floats:
@@ -314,4 +308,4 @@ class _Counts(NamedTuple):
     def kappa(self) -> Floats:
         hits, wrong, missed, rejected = self
         chance = (hits + wrong) * (wrong + rejected) + (hits + missed) * (missed + rejected)
-        return _divide(2 * (hits * rejected - wrong * missed), chance)
+        return divide(2 * (hits * rejected - wrong * missed), chance)

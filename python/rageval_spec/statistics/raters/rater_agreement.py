@@ -20,7 +20,7 @@ from typing import Literal, TypeAlias, get_args
 
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.libraries import Bools, Floats, Ints, np
-from rageval_spec.statistics.intervals import bootstrap_interval
+from rageval_spec.statistics.intervals import bootstrap_interval, divide
 
 Coefficient = Literal[
     "percent", "kappa", "kappa-linear", "kappa-quadratic", "fleiss", "ac1", "alpha-nominal", "alpha-ordinal",
@@ -309,8 +309,7 @@ _NOTHING = 1e-20
 
 def _correct(observed: Floats, by_chance: Floats) -> Floats:
     """Agreement corrected for chance: 1 less the disagreement there is as a part of the one that chance gives."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(by_chance > 0, 1 - observed / by_chance, np.nan)
+    return 1 - divide(observed, by_chance)
 
 
 def _compute_interval(
