@@ -30,13 +30,9 @@ _LONG = 100
 
 @dataclass(frozen=True, slots=True)
 class LocalReads:
-    """What one model, or one judge without a model, would read on this machine.
+    """What one model, or one judge without a model, would read on this machine: texts, pairs or samples.
 
-    Attributes:
-        count: how many texts, pairs or samples.
-        tokens: about how many tokens they have together.
-        speed: how fast they are read; None if it is not known.
-        guess: what the speed is if it was not measured: `a guess from the model's size`, or why there is none.
+    `guess` is what the speed is if it was not measured: `a guess from the model's size`, or why there is none.
     """
 
     reader: Reader
@@ -123,13 +119,10 @@ class ExpectedCalls:
     """The calls that are still to be made.
 
     Attributes:
-        models: the calls to each model.
         questions: the number of queries that each system would be asked, over all datasets.
         reused: for each system whose stored answers would be reused, where they come from.
         least: with `stopping:`, what is to be made if every gate is decided after the first questions; else None.
-        local: what judges on this machine would read.
         asked_completely: with `stopping:`, why all questions of a dataset are asked, for each of which they are.
-        limits: how many calls the spec allows.
     """
 
     models: tuple[ModelCalls, ...] = ()

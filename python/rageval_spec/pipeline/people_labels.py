@@ -37,12 +37,8 @@ FEW = 50
 class LabelledValues:
     """Values with the labels of their answers.
 
-    Attributes:
-        values: the values; if a metric has labels, with the columns `label` and `label_weight`.
-        rules: how each metric that has labels is corrected, by its name.
-        notes: what a reader of the corrected numbers must know.
-        confidence: the level of intervals.
-        designs: the clusters and weights of each dataset's questions, if the spec has any.
+    If a metric has labels, the values have the columns `label` and `label_weight`, and the rules how it is corrected,
+    by its name. The notes are what a reader of the corrected numbers must know.
     """
 
     values: pl.DataFrame
@@ -194,16 +190,9 @@ _Answers = Mapping[tuple[str, str, str], str | None]
 
 @dataclass(frozen=True, slots=True)
 class LabelMatches:
-    """Where the labelled answers of one metric are.
+    """Where the labelled answers of one metric are, by the counts that `__str__` describes.
 
-    Attributes:
-        metric: the metric's name in tables.
-        source: the name of its labels.
-        answers: how many answers have labels.
-        matching: how many of them are the systems' answers now.
-        changed: how many are earlier texts of answers.
-        unknown: how many are to questions that the systems are still to be asked.
-        absent: how many are of other questions or systems.
+    `changed` are earlier texts of answers, and `unknown` are to questions that the systems are still to be asked.
     """
 
     metric: str

@@ -172,7 +172,6 @@ class _Group:
     def __init__(
         self, work: Work, opened: OpenedDataset, runs: RunTables, systems: Sequence[str], progress: str = ""
     ) -> None:
-
         self._work = work
         self._opened = opened
         self._dataset = opened.collection.name

@@ -69,7 +69,6 @@ class Work:
 
     @cached_property
     def materials(self) -> Materials:
-
         return self._materials or Materials(self.spec, self.parts, self.limit, self.budget, self.store.folder)
 
     def narrow(self, metrics: Container[str]) -> Work:
@@ -93,7 +92,6 @@ class Timing:
         seconds: the wall time of its own work.
         total: the same plus the wall time of the systems whose runs it reads, each counted once.
         documents: the number of documents that it, or a system whose run it reads, searched; 0 if none reads a corpus.
-        queries: the number of queries.
         stored: True if the run came from the store; the seconds are then those of its original computation.
         reused: the number of texts whose vectors were in the store; the seconds then say little.
         made: when it was retrieved, in UTC, as ISO 8601 with seconds; None if an earlier version stored it.

@@ -203,12 +203,9 @@ Failed: TypeAlias = tuple[str, str | None]
 
 
 class RoundPairs(NamedTuple):
-    """A cell's values beside a baseline's.
+    """A cell's values beside a baseline's, by query, in the order of the draw; None for a question without both.
 
-    Attributes:
-        values: the two values by query, in the order of the draw; None for a question without a value in both.
-        population: how many questions can have a difference, asked or not.
-        has_baseline: whether the baseline has any value.
+    `population` is how many questions can have a difference, asked or not.
     """
 
     values: dict[str, tuple[float, float] | None]
@@ -233,9 +230,7 @@ class Round:
     Attributes:
         evaluated: all questions of the dataset, asked or not, for what is recorded of the data.
         asked, judged: the ids of all questions that systems answer, and of those with judgements.
-        order: the ids of all its questions, in the order in which they are asked.
-        count: how many of them were asked.
-        values: the values of every system and metric on the dataset.
+        order: the ids of all its questions, in the order in which they are asked; `count` of them were asked.
         failed: the systems, and the metrics of systems, that failed in every round: `(system, None)` or
             `(system, metric)`; None before the first round.
         edits: by the name of an earlier evaluation that has the dataset, how all its questions differ from it.
@@ -315,14 +310,11 @@ Column: TypeAlias = Sequence[Scored]
 
 
 class Look(NamedTuple):
-    """The comparison of a mean with a bound.
+    """The comparison of a mean with a bound: with `passes_above`, it must be at least the bound, otherwise at most.
 
     Attributes:
         values: the values of the mean, in the order of the draw; NaN for a question without one.
         population: how many questions there are, asked or not.
-        bound: the bound.
-        bounds: the lowest and the highest possible value.
-        passes_above: whether the mean must be at least the bound; otherwise at most.
         miss: the outcome of the gate if the mean is on the other side.
         is_share: whether it is the share of questions that could be scored, which mostly is all of them.
     """

@@ -64,12 +64,10 @@ _ADVICE: Mapping[Part, str] = {
 
 @dataclass(frozen=True)
 class Computed:
-    """The values of one metric of one system on one dataset.
+    """The values of one metric: columns `query_id, value, status, reason, details`, sorted by `query_id`.
 
-    Attributes:
-        values: columns `query_id, value, status, reason, details`, sorted by `query_id`.
-        error: the exception that the metric raised; None if it returned values.
-        is_broken: True if the metric returned values, but more than half of the queries it was given failed.
+    Without values, it has the exception that the metric raised. A metric is broken if it returned values, but more than
+    half of the queries it was given failed.
     """
 
     metric: str

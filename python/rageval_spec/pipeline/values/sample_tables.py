@@ -35,12 +35,9 @@ NOT_ANSWERED = "the system gave no answer to this query"
 
 @dataclass(frozen=True)
 class Answered:
-    """The answers of one system on one dataset.
+    """The answers of one system: a sample for each query that was asked, in the order of the dataset.
 
-    Attributes:
-        samples: one sample for each query that was asked, in the order of the dataset.
-        run: `query_id, doc_id, score` of the contexts, best first; None if no answer names its documents.
-        notes: notes on the queries without an answer.
+    The run is `query_id, doc_id, score` of the contexts, best first; None if no answer names its documents.
     """
 
     samples: Sequence[Sample]
@@ -274,11 +271,9 @@ class SampleParts:
 
 @dataclass(frozen=True)
 class Traits:
-    """What an evaluation found out about samples.
+    """What an evaluation found out about samples: slices by dataset, and causes by dataset and system.
 
-    Attributes:
-        slices: by dataset: `query_id, slices: list[str]`, the slices of each query.
-        causes: by dataset and system: `query_id, cause: str`, why a query went wrong.
+    The columns are `query_id, slices: list[str]`, and `query_id, cause: str`, why a query went wrong.
     """
 
     slices: Mapping[str, pl.DataFrame] = field(default_factory=dict)

@@ -47,7 +47,7 @@ class CorrectedMean:
         labels: the number of labelled rows; `rows` is that of all rows.
         weight: how much the judge's values count: 0 for a judge that tells nothing, near 1 for a perfect one, more
             for one whose values lie closer together than the labels, and negative for one that is the wrong way round;
-            None for a difference of two means, each with its own weight.
+            not a number for a difference of two means, each with its own weight.
         worth: how many labels without the judge would give an interval as narrow; at least about `labels`.
         error: the standard error of the corrected mean; None with fewer than two labelled clusters.
         degrees: the degrees of freedom of the interval.
@@ -60,7 +60,7 @@ class CorrectedMean:
     labelled_interval: Interval | None
     labels: int
     rows: int
-    weight: float | None
+    weight: float
     worth: float | None
     error: float | None = None
     degrees: int = 0
@@ -167,7 +167,7 @@ def _correct_unequal(
 def _describe(
     means: tuple[float, float, float],
     variances: tuple[float, float],
-    weight: float | None,
+    weight: float,
     sizes: tuple[int, int],
     degrees: int,
     confidence: float,
@@ -310,7 +310,7 @@ def correct_difference(
     )
     sizes = sum(int((~np.isnan(side.labels)).sum()) for side in (first, second)), count
     variances = float(parts @ parts) * scale, float(apart @ apart) * scale
-    return _describe(means, variances, None, sizes, degrees, confidence)
+    return _describe(means, variances, math.nan, sizes, degrees, confidence)
 
 
 class _Split(NamedTuple):
