@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rageval_spec import registry
 from rageval_spec.calibration import verdict_sentences
@@ -31,6 +31,7 @@ from rageval_spec.drawing.sections import describe_worth
 from rageval_spec.drawing.terminal import Block, render_text, tabulate
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.kernels import version
+from rageval_spec.libraries import RenderableType
 from rageval_spec.statistics.raters.reliability_curves import Bin
 from rageval_spec.statistics.raters.risk_control import RiskPoint
 from rageval_spec.store.disk import write_atomically
@@ -43,10 +44,6 @@ from rageval_spec.wording import (
     list_choices,
     list_names,
 )
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
 
 VERSION = 1
 """The version of the JSON's structure."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from rageval_spec.calibration.bias import Bias, Biases
 from rageval_spec.calibration.judge_quality import (
@@ -25,6 +24,7 @@ from rageval_spec.calibration.judge_quality import (
 from rageval_spec.calibration.measures import CalibrationMeasure, Learning, Need, Quantity
 from rageval_spec.calibration.reliability import Reliability
 from rageval_spec.drawing.terminal import Block, tabulate
+from rageval_spec.libraries import RenderableType
 from rageval_spec.statistics.raters.label_counts import MOST_LABELS
 from rageval_spec.statistics.raters.reliability_curves import CalibrationError
 from rageval_spec.statistics.raters.risk_control import count_needed
@@ -38,10 +38,6 @@ from rageval_spec.wording import (
     format_probability,
     format_signed,
 )
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
 
 _POOR = 0.7
 """An AUROC below this is little better than guessing (0.5)."""

@@ -9,21 +9,16 @@ In Markdown, no text of a user acts as Markdown or HTML, or mentions a person.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from rageval_spec.data.tables import SAMPLE_COLUMNS
 from rageval_spec.data.traces import Step
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing import cards
 from rageval_spec.drawing.escaping import escape, format_table, quote_cell
+from rageval_spec.libraries import Padding, RenderableType, Rule, Table, Text
 from rageval_spec.recorded.messages import write_turn
 from rageval_spec.wording import DIGITS, PLAIN, NumberFormat, count_noun
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.table import Table
-    from rich.text import Text
-
 
 LONGEST_TEXT = 2_000
 """Characters of a question, an answer or a reference that a card shows; `full` shows all of them."""
@@ -44,9 +39,6 @@ def draw_card(card: cards.Card, names: Sequence[str], *, full: bool = False) -> 
     The heading has the names, usually the system and the dataset, after the query id. Unless `full`, long texts are
     cut, and a note says how many characters are missing.
     """
-    from rich.rule import Rule
-    from rich.text import Text
-
     yield _draw_heading(card, names)
     yield Rule(style="dim")
     rows: list[tuple[str, RenderableType]] = []
@@ -90,9 +82,6 @@ def _describe_result(step: Step) -> str:
 
 def _stack(rows: Sequence[tuple[str, RenderableType]]) -> Table:
     """Labels on the left, their content on the right, an empty line between the parts."""
-    from rich.table import Table
-    from rich.text import Text
-
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(width=_LABEL_WIDTH, no_wrap=True)
     grid.add_column(overflow="fold")
@@ -104,8 +93,6 @@ def _stack(rows: Sequence[tuple[str, RenderableType]]) -> Table:
 
 
 def _draw_heading(card: cards.Card, names: Sequence[str]) -> Text:
-    from rich.text import Text
-
     parts = [Text(shorten(card.query_id), "bold"), *(Text(shorten(name)) for name in names)]
     if card.status != "answered":
         parts.append(Text(card.status, _STATUS_STYLES.get(card.status, "dim")))
@@ -128,8 +115,6 @@ def _describe_effort(card: cards.Card) -> Iterator[str]:
 
 def draw_text(text: str, *, full: bool = False, longest: int = LONGEST_TEXT, style: str = "") -> Text:
     """A user's text: its line breaks stay, other control characters are escaped, and a long text is cut."""
-    from rich.text import Text
-
     shown, more = _cut(text, longest, full=full)
     return Text.assemble((_make_harmless(shown), style), (more, "dim"))
 
@@ -155,15 +140,11 @@ def shorten(text: str, longest: int = LONGEST_LINE, *, full: bool = False) -> st
 
 def draw_line(text: str, style: str = "") -> Text:
     """A user's text on one line, which ends with `…` where it does not fit."""
-    from rich.text import Text
-
     return Text(shorten(text), style, no_wrap=True, overflow="ellipsis")
 
 
 def _list_answer(card: cards.Card, *, full: bool) -> Iterator[tuple[str, RenderableType]]:
     """The answer with its marks, and the notes on them; or why there is none."""
-    from rich.text import Text
-
     if card.error is not None:
         yield "error", draw_text(card.error, full=full, style="red")
     if card.answer is None:
@@ -178,8 +159,6 @@ def _list_answer(card: cards.Card, *, full: bool) -> Iterator[tuple[str, Rendera
 
 
 def _draw_answer(answer: str, marks: Sequence[cards.Mark], *, full: bool) -> Text:
-    from rich.text import Text
-
     shown, more = _cut(answer, LONGEST_TEXT, full=full)
     text = Text()
     for piece in cards.split_answer(shown, marks):
@@ -193,9 +172,6 @@ def _draw_answer(answer: str, marks: Sequence[cards.Mark], *, full: bool) -> Tex
 
 def _draw_notes(notes: Sequence[cards.ClaimNote], card: cards.Card, *, full: bool) -> Table:
     """One note for each unsupported claim: its sign and number, the verdicts, and what the judges read."""
-    from rich.table import Table
-    from rich.text import Text
-
     grid = Table.grid(padding=(0, 1, 0, 0))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
@@ -228,9 +204,6 @@ def _describe_source(mark: cards.Mark, contexts: Sequence[cards.ShownContext]) -
 
 def _draw_values(values: Sequence[cards.CardValue], *, full: bool) -> Table:
     """Metric, value, the baseline's value with the change, and what there is to say."""
-    from rich.table import Table
-    from rich.text import Text
-
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(justify="right", no_wrap=True)
@@ -247,8 +220,6 @@ def _draw_values(values: Sequence[cards.CardValue], *, full: bool) -> Table:
 
 def draw_change(one: cards.CardValue) -> Text:
     """`was 0.810 (main), −0.190 worse`, `bm25 has 0.431, −0.431 worse`, or nothing without a baseline."""
-    from rich.text import Text
-
     if one.baseline is None:
         return Text("")
     of_system = one.is_earlier is False and one.against is not None
@@ -275,9 +246,6 @@ def format_change(change: float, shown: NumberFormat = PLAIN) -> str:
 
 def _draw_contexts(card: cards.Card, *, full: bool) -> Table:
     """Rank, grade and document; relevant documents that are missing come last."""
-    from rich.table import Table
-    from rich.text import Text
-
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(justify="right", no_wrap=True)
     table.add_column(no_wrap=True)
@@ -322,8 +290,6 @@ def _count_missing(card: cards.Card, *, full: bool) -> str:
 
 
 def _draw_columns(card: cards.Card, *, full: bool) -> Text:
-    from rich.text import Text
-
     items = list(card.columns.items())
     shown = items if full else items[:_COLUMNS_SHOWN]
     more = len(items) - len(shown)
@@ -347,8 +313,6 @@ def draw_entry(card: cards.Card, names: Sequence[str], deciding: cards.CardValue
 
 
 def _draw_entry_heading(card: cards.Card, names: Sequence[str], deciding: cards.CardValue | None) -> Text:
-    from rich.text import Text
-
     parts = [Text(shorten(card.query_id), "bold"), *(Text(shorten(name), "dim") for name in names)]
     if card.status in _STATUS_STYLES:
         parts.append(Text(card.status, _STATUS_STYLES[card.status]))
@@ -364,8 +328,6 @@ def _draw_entry_heading(card: cards.Card, names: Sequence[str], deciding: cards.
 
 
 def indent(line: Text) -> RenderableType:
-    from rich.padding import Padding
-
     return Padding(line, (0, 0, 0, 2))
 
 

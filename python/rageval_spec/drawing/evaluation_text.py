@@ -24,13 +24,11 @@ from rageval_spec.drawing.verdict import (
     worst_first,
     worst_outcome,
 )
+from rageval_spec.libraries import Console, JustifyMethod, Text, cell_len
 from rageval_spec.wording import NO_MEAN, count_noun, find_format, format_interval, format_mean
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from rich.console import Console, JustifyMethod
-    from rich.text import Text
 
 _STYLES: dict[Verdict | None, str] = {
     "pass": "green",
@@ -58,8 +56,6 @@ def draw_evaluation(
     evaluation: Evaluation, digits: int, console: Console, folder: Path | None = None
 ) -> Iterator[Block]:
     """The blocks of the report, for a console of a certain width. `folder` has the results, if they are written."""
-    from rich.text import Text
-
     yield from _headline(evaluation, digits)
     if evaluation.failures and got_no_answer(evaluation):  # a server that is down is one message
         yield _verdict_line(evaluation)
@@ -81,8 +77,6 @@ def draw_evaluation(
 
 
 def _headline(evaluation: Evaluation, digits: int) -> Iterator[Block]:
-    from rich.text import Text
-
     headline = describe_headline(evaluation, digits)
     worst = _worst(evaluation.verdict)
     start = f"{MARKS[worst]} " if evaluation.gates or worst != "pass" else ""
@@ -96,8 +90,6 @@ def _headline(evaluation: Evaluation, digits: int) -> Iterator[Block]:
 
 def _slices(evaluation: Evaluation, digits: int, console: Console) -> Iterator[Block]:
     """For each dataset and system a table with a row for each slice and a column for each metric."""
-    from rich.text import Text
-
     for dataset in dict.fromkeys(one.dataset for one in evaluation.slices):
         slices = [one for one in evaluation.slices if one.dataset == dataset]
         largest = sorted(slices, key=lambda one: -one.queries)[:_SLICES_SHOWN]
@@ -120,9 +112,6 @@ def _slices(evaluation: Evaluation, digits: int, console: Console) -> Iterator[B
 
 
 def _section(section: Section) -> Iterator[Block]:
-    from rich.cells import cell_len
-    from rich.text import Text
-
     yield section.title, "bold"
     if section.rows:
         table = begin_table()
@@ -160,8 +149,6 @@ def _tables(evaluation: Evaluation, dataset: str, digits: int, console: Console)
     Columns with the difference from another system of the table are left out if they do not fit: the system's own
     column is there too.
     """
-    from rich.text import Text
-
     columns = [*_columns(evaluation, dataset, digits)]
     own = [column for column in columns if column.baseline not in evaluation.systems]
     counts = [_common_scored(evaluation, dataset, metric) for metric in evaluation.metrics]
@@ -270,8 +257,6 @@ def _note_lines(notes: Sequence[SharedNote]) -> Iterator[tuple[str, str, str]]:
 
 
 def _verdict_line(evaluation: Evaluation) -> Text:
-    from rich.text import Text
-
     worst = _worst(evaluation.verdict)
     mark, word = MARKS[worst], _VERDICTS[evaluation.verdict]
     return Text.assemble((f"{mark} {word}", _style(worst)), f": {describe_verdict(evaluation)}")

@@ -11,14 +11,10 @@ import shutil
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from io import StringIO
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from rageval_spec.diagnostics import make_visible
-
-if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
-    from rich.table import Table
-    from rich.text import Text
+from rageval_spec.libraries import Console, RenderableType, Table, Text, box, cell_len, chop_cells
 
 Block: TypeAlias = "tuple[str, str] | RenderableType"
 """A line of text, one with its style, or what rich draws. Lines are made visible when they are shown."""
@@ -33,9 +29,6 @@ def render_text(draw: Callable[[Console], Iterable[Block]], width: int | None = 
 
     `width` is in columns; by default it is the terminal's width, or 100 in a pipe.
     """
-    from rich.console import Console
-    from rich.text import Text
-
     is_terminal = sys.stdout.isatty()
     colour = (bool(os.environ.get("FORCE_COLOR")) or is_terminal) and os.environ.get("TERM") != "dumb"
     colour = colour and not os.environ.get("NO_COLOR")
@@ -67,9 +60,6 @@ def list_lines(lines: Iterable[tuple[str, str, str]]) -> Iterator[RenderableType
 
     Yields nothing if there are no lines.
     """
-    from rich.table import Table
-    from rich.text import Text
-
     grid = Table.grid(padding=(0, 1))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
@@ -82,16 +72,11 @@ def list_lines(lines: Iterable[tuple[str, str, str]]) -> Iterator[RenderableType
 
 def begin_table(leading: int = 0) -> Table:
     """An empty table with a line below its header, and `leading` empty lines between its rows."""
-    from rich import box
-    from rich.table import Table
-
     return Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False, leading=leading)
 
 
 def tabulate(header: Sequence[str], rows: Sequence[Sequence[str]], numbers: Collection[int]) -> RenderableType:
     """A table with a line below its header; `numbers` are the places of the columns that are aligned right."""
-    from rich.text import Text
-
     table = begin_table()
     for place, name in enumerate(header):
         table.add_column(Text(make_visible(name)), justify="right" if place in numbers else "left", overflow="fold")
@@ -144,8 +129,6 @@ def _measure_width(table: Table, console: Console) -> int:
 
 def _draw_columns(columns: Sequence[Column], outer: Sequence[Outer], is_stacked: bool, *, is_whole: bool) -> Table:
     """A table of these columns; one of several tables has no row for what none of its columns has."""
-    from rich.text import Text
-
     table = begin_table(leading=int(is_stacked))
     draw = _stack if is_stacked else _line_up
     inner = [(chop_name(column.title), draw(column.cells)) for column in columns]
@@ -169,16 +152,12 @@ def _line_up(cells: Sequence[Sequence[Part]]) -> list[Text]:
 
 
 def _stack(cells: Sequence[Sequence[Part]]) -> list[Text]:
-    from rich.text import Text
-
     beside = [_join([part for part in cell if not part.is_below]) for cell in cells]
     below = [[Text(part.text, part.style) for part in cell if part.is_below and part.text] for cell in cells]
     return [Text("\n").join([first, *rest]) for first, rest in zip(beside, below, strict=True)]
 
 
 def _join(parts: Sequence[Part]) -> Text:
-    from rich.text import Text
-
     text = Text(" ").join([Text(part.text, part.style) for part in parts if part.text])
     text.rstrip()
     return text
@@ -186,15 +165,11 @@ def _join(parts: Sequence[Part]) -> Text:
 
 def chop_name(name: str) -> Text:
     """A name as a table shows it: on several lines if it is long, and without control characters."""
-    from rich.text import Text
-
     return Text("\n".join(_wrap_name(make_visible(name))))
 
 
 def _wrap_name(name: str) -> list[str]:
     """The lines of a name, broken after punctuation, and within a word only if the word is too long."""
-    from rich.cells import cell_len, chop_cells
-
     lines = [""]
     for part in _NAME_PARTS.findall(name):
         for piece in [part] if cell_len(part) <= _NAME_WIDTH else chop_cells(part, _NAME_WIDTH):

@@ -26,7 +26,7 @@ from rageval_spec.drawing.escaping import escape, format_table, quote_cell
 from rageval_spec.drawing.legend import HIGHER, LOWER, SIGNIFICANCE, describe_unresolved, significance_mark
 from rageval_spec.drawing.terminal import Block, Column, Part, chop_name, fit_tables, list_lines, render_text
 from rageval_spec.errors import UsageError
-from rageval_spec.libraries import np, pl
+from rageval_spec.libraries import Console, np, pl
 from rageval_spec.pipeline.execution.runs import Timing
 from rageval_spec.plugin import Context
 from rageval_spec.plugin.block_names import names_in
@@ -39,7 +39,6 @@ from rageval_spec.wording import count_noun, format_interval, format_mean, forma
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from rich.console import Console
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from rageval_spec.commands.compare.changes import Compared, Kind, MetricChange, QuestionChange, QuestionChanges
 from rageval_spec.data.evaluation import Evaluation
@@ -22,6 +22,7 @@ from rageval_spec.drawing.card_text import draw_line, format_change, indent, sho
 from rageval_spec.drawing.escaping import escape, format_table, quote_cell
 from rageval_spec.drawing.html_shell import fill_page, join_styles, read_asset
 from rageval_spec.drawing.terminal import Block, begin_table
+from rageval_spec.libraries import Table, Text
 from rageval_spec.wording import (
     ADJUSTED,
     UNRESOLVABLE,
@@ -35,11 +36,6 @@ from rageval_spec.wording import (
     tell_apart,
     tell_means_apart,
 )
-
-if TYPE_CHECKING:
-    from rich.table import Table
-    from rich.text import Text
-
 
 SIGNS: dict[Kind, str] = {"broken": "✗", "fixed": "✓", "worse": "−", "better": "+", "changed": "~"}
 _STYLES: dict[Kind, str] = {
@@ -142,8 +138,6 @@ def describe_test(changes: Sequence[MetricChange], evaluation: Evaluation) -> st
 
 
 def _draw_metrics(changes: Sequence[MetricChange], evaluation: Evaluation, *, is_narrow: bool) -> Table:
-    from rich.text import Text
-
     systems = {one.system for one in changes}
     table = begin_table()
     for title in ("metric", *(["system"] if len(systems) > 1 else [])):
@@ -200,8 +194,6 @@ def describe_difference(one: MetricChange, shown: NumberFormat) -> str:
 
 
 def _draw_change(one: QuestionChange, found: Compared) -> Iterator[Block]:
-    from rich.text import Text
-
     parts = [Text(f"{SIGNS[one.kind]} {one.kind}", _STYLES[one.kind]), Text(shorten(one.query_id), "bold")]
     parts += [Text(shorten(name), "dim") for name in name_places(one, found)]
     parts.append(Text(shorten(describe_value(one, found.after.evaluation))))
@@ -234,8 +226,6 @@ def describe_value(one: QuestionChange, evaluation: Evaluation) -> str:
 
 
 def _draw_diff(edits: list[Edit]) -> Text:
-    from rich.text import Text
-
     text = Text()
     for edit in shorten_edits(edits):
         shown = make_visible(edit.text.replace("\r\n", "\n").replace("\t", "    "), keep="\n")
