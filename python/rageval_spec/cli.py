@@ -27,7 +27,7 @@ COMMANDS = (
     Later("compare", "rageval_spec.commands.compare.command:compare_results",
           "Compare two results: the numbers, and question by question what broke, what was fixed and "
           "how answers changed."),
-    Later("drift", "rageval_spec.commands.drift:drift",
+    Later("drift", "rageval_spec.commands.drift.command:drift",
           "Ask a judge again about frozen answers, and report whether it has changed."),
     Later("explain", "rageval_spec.commands.plugin_words:explain",
           "Explain a word of a spec: what it does, its keys, their defaults, and how to write it."),

@@ -5,20 +5,18 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from rageval_spec.commands.console import PROGRAM
+from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.diagnostics import suggest
+from rageval_spec.drawing.question_order import BaselineValues, list_baselines
 from rageval_spec.errors import DataError, UsageError, expand_home
 from rageval_spec.history.database import exists, open_history
 from rageval_spec.history.evaluation_lookup import SearchPlaces, find_newest, find_record, list_labels
 from rageval_spec.history.results_folder import RESULTS, VALUES
 from rageval_spec.history.saved_evaluations import FOLDER, load_record
 from rageval_spec.plugin.report import RESULTS_FOLDER
-
-if TYPE_CHECKING:
-    from rageval_spec.data.evaluation import Evaluation
-    from rageval_spec.drawing.question_order import BaselineValues
 
 HISTORY = "RAGEVAL_HISTORY"
 """The environment variable that holds the file or the address of the history."""
@@ -101,8 +99,6 @@ def open_baseline(name: str, evaluation: Evaluation) -> BaselineValues:
     Raises:
         UsageError: it is none of these.
     """
-    from rageval_spec.drawing.question_order import BaselineValues, list_baselines
-
     try:
         return BaselineValues(*open_results(name, evaluation))
     except UsageError:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, TypeAlias
 
 from rageval_spec.data.evaluation import Evaluation
-from rageval_spec.data.findings import is_supported
+from rageval_spec.data.findings import is_supported, list_findings
 from rageval_spec.data.outcomes import LABEL, Cause, explain_cause
 from rageval_spec.data.tables import SAMPLE_COLUMNS, STEPS, TRUNCATED
 from rageval_spec.data.traces import Step
@@ -187,8 +187,6 @@ def find_marks(
     They are in the order of their places, then of the metrics. Claims of other texts, such as the reference, are no
     marks, and neither is what a metric says about the use of a statement instead of its truth.
     """
-    from rageval_spec.data.findings import list_findings
-
     places = {metric: place for place, metric in enumerate(metrics)}
     ordered = sorted(values, key=lambda row: places.get(row["metric"], len(places)))
     names = [field.name for field in fields(Mark)]

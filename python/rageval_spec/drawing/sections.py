@@ -14,10 +14,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from rageval_spec import wording
+from rageval_spec import kernels, wording
 from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, SliceGap
 from rageval_spec.data.outcomes import Cause, CauseCount, Interval, RankCounts
 from rageval_spec.drawing.legend import WEIGHTED_TITLE
+from rageval_spec.statistics.intervals import find_p_of_excess
 from rageval_spec.statistics.raters.label_counts import bound_worth
 
 _MOST_SLICES = 8
@@ -360,10 +361,7 @@ def _pair(evaluation: Evaluation) -> Iterator[tuple[CauseCount, CauseCount]]:
 def _test(pairs: Sequence[tuple[CauseCount, CauseCount]]) -> Iterator[FrequentCause]:
     if not pairs:
         return
-    from rageval_spec import kernels
-    from rageval_spec.statistics.intervals import compute_p_of_excess
-
-    p_values = [compute_p_of_excess(one.count, one.total, whole.count, whole.total) for one, whole in pairs]
+    p_values = [find_p_of_excess(one.count, one.total, whole.count, whole.total) for one, whole in pairs]
     for (one, whole), p_value in zip(pairs, kernels.holm(p_values), strict=True):
         if p_value < _ALPHA:
             yield FrequentCause(one, whole.count - one.count, whole.total - one.total, p_value)

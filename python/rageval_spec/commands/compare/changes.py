@@ -29,11 +29,13 @@ from rageval_spec.data.labels import find_ends
 from rageval_spec.data.outcomes import CELL, LABEL, has_unnamed
 from rageval_spec.drawing import question_order
 from rageval_spec.drawing.question_order import KEY, Filter, match_systems
+from rageval_spec.errors import UsageError
 from rageval_spec.history.comparability import (
     Comparability,
     describe_changes,
     describe_overlap,
     describe_unknown,
+    find_comparability,
     find_edits,
 )
 from rageval_spec.history.metric_definitions import read_ranges
@@ -42,6 +44,7 @@ from rageval_spec.libraries import pl
 from rageval_spec.spec.blocks.spec_node import StatisticsNode
 from rageval_spec.statistics.aggregation import PairedTests, adjust_table, compare_evaluations, is_percentile
 from rageval_spec.statistics.mean_intervals import ValueRange
+from rageval_spec.statistics.raters.label_correction import Rule, correct_comparisons
 from rageval_spec.wording import list_names
 
 
@@ -179,8 +182,6 @@ def describe_unlike(evaluation: Evaluation, earlier: Evaluation) -> Iterator[str
 
 def correct(compared: PairedTests, evaluation: Evaluation, earlier: pl.DataFrame, confidence: float) -> PairedTests:
     """The comparisons, those of metrics with labels corrected by them; `earlier` has the earlier values."""
-    from rageval_spec.statistics.raters.label_correction import Rule, correct_comparisons
-
     ranges = read_ranges(evaluation)
     rules = {}
     for one in evaluation.aggregates:
@@ -482,3 +483,25 @@ class Compared:
     differences: tuple[str, ...]
     metrics: tuple[MetricChange, ...]
     questions: QuestionChanges
+
+
+def compare_results(before: NamedResults, after: NamedResults, wanted: Filter) -> Compared:
+    """What differs; a UsageError if the two have no system or no dataset in common."""
+    now, earlier = after.evaluation, before.evaluation
+    for noun, common, here, there in (
+        ("system", match_systems(now.systems, earlier.systems), now.systems, earlier.systems),
+        ("dataset", {*now.datasets} & {*earlier.datasets}, now.datasets, earlier.datasets),
+    ):
+        if not common:
+            raise UsageError(
+                f"the results have no {noun} in common: {before.name} has {', '.join(there)}, "
+                f"{after.name} has {', '.join(here)}"
+            )
+    known = find_comparability(now, earlier, before.name)
+    metrics = [
+        one
+        for one in compare_metrics(now, earlier, known)
+        if all(getattr(wanted, part) in (None, getattr(one, part)) for part in ("metric", "system", "dataset"))
+    ]
+    questions = find_changes(now, earlier, wanted)
+    return Compared(before, after, tuple(list_differences(now, earlier, known)), tuple(metrics), questions)

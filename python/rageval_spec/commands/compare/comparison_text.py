@@ -1,4 +1,4 @@
-"""Writes a comparison as text, Markdown or an HTML page, with the words of answers that changed.
+"""Writes a comparison as text, Markdown, JSON or an HTML page, with the words of answers that changed.
 
 In text, removed words are in `[-...-]` and added ones in `{+...+}`, whatever the colours. In Markdown and on the page,
 removed words are struck through; added ones are bold, or underlined. The page makes no request and runs no script, and
@@ -11,17 +11,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, astuple, dataclass
 from typing import Any, Literal
 
 from rageval_spec.commands.compare.changes import Compared, Kind, MetricChange, QuestionChange, QuestionChanges
 from rageval_spec.data.evaluation import Evaluation
-from rageval_spec.diagnostics import make_visible
+from rageval_spec.diagnostics import dump_visible, make_visible
 from rageval_spec.drawing import legend
 from rageval_spec.drawing.card_text import draw_line, format_change, indent, shorten
 from rageval_spec.drawing.escaping import escape, format_table, quote_cell
 from rageval_spec.drawing.html_shell import fill_page, join_styles, read_asset
-from rageval_spec.drawing.terminal import Block, begin_table
+from rageval_spec.drawing.terminal import Block, begin_table, render_text
 from rageval_spec.libraries import Table, Text
 from rageval_spec.wording import (
     ADJUSTED,
@@ -36,6 +36,39 @@ from rageval_spec.wording import (
     tell_apart,
     tell_means_apart,
 )
+
+FORMAT_VERSION = 1
+"""Of the JSON shape. Within a version, keys are only added."""
+
+
+def render_comparison(found: Compared, form: str) -> bytes:
+    if form == "json":
+        return dump_visible(_to_json(found)).encode("utf-8", "backslashreplace")
+    if form == "markdown":
+        return write_comparison(found).encode("utf-8", "backslashreplace")
+    return render_text(lambda console: draw_comparison(found, console.width))
+
+
+def _to_json(found: Compared) -> dict[str, Any]:
+    """The object of the JSON output.
+
+    `before` and `after` are the names of the results, `metrics` the attributes of `MetricChange`, `counts` those of
+    questions by kind, and `questions` the attributes of `QuestionChange`, with `diff`: pairs of "equal", "removed" or
+    "added" and a text.
+    """
+    return {
+        "format_version": FORMAT_VERSION,
+        "before": found.before.name,
+        "after": found.after.name,
+        "differences": list(found.differences),
+        "metrics": [asdict(one) for one in found.metrics],
+        "counts": {**found.questions.counts, "shared": found.questions.shared},
+        "questions": [
+            {**asdict(one), "diff": [astuple(edit) for edit in diff_words(one.answer_before or "", one.answer or "")]}
+            for one in found.questions.shown
+        ],
+    }
+
 
 SIGNS: dict[Kind, str] = {"broken": "✗", "fixed": "✓", "worse": "−", "better": "+", "changed": "~"}
 _STYLES: dict[Kind, str] = {

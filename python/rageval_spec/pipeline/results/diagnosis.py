@@ -28,7 +28,7 @@ from rageval_spec.pipeline.values.sample_tables import SampleParts
 from rageval_spec.spec.blocks.gates import NamedMetric
 from rageval_spec.spec.blocks.spec_node import DiagnosisNode, Spec
 from rageval_spec.statistics.intervals import compute_exact_interval
-from rageval_spec.statistics.weighted_clusters import find_share, lay_out
+from rageval_spec.statistics.weighted_clusters import estimate_share, lay_out
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ def count_causes(
                 if (design := (designs or {}).get(str(dataset))) is not None:
                     query_ids = rows["query_id"].to_list()
                     hits = (rows["cause"] == cause).to_numpy().astype(float)
-                    share, interval = find_share(hits, lay_out(design, query_ids, query_ids), confidence)
+                    share, interval = estimate_share(hits, lay_out(design, query_ids, query_ids), confidence)
                 yield CauseCount(str(dataset), str(system), cause, count, rows.height, share, interval, slice_name)
 
 

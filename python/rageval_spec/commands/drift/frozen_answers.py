@@ -1,23 +1,40 @@
-"""`rageval-spec drift`: asks a judge again about frozen answers, and says whether it has changed."""
+"""Asks a judge again about frozen answers, and says whether it has changed.
+
+Or it asks about them in the reverse order, and says whether the judge then says something else.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import reduce
 from operator import or_
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-import click
-
-from rageval_spec.commands import console
-from rageval_spec.commands import options as shared
+from rageval_spec import kernels
+from rageval_spec.data.labels import Anchor, AnchorSet
+from rageval_spec.data.outcomes import Interval
 from rageval_spec.data.samples import Sample
 from rageval_spec.diagnostics import dump_visible, make_visible
+from rageval_spec.drawing.terminal import Block, render_text, tabulate
 from rageval_spec.errors import BROKEN, GATE_FAILED, PASSED, DataError, UsageError
-from rageval_spec.libraries import np
+from rageval_spec.judging.calibrated_judge import find_surroundings
+from rageval_spec.judging.composition import asks_chat
+from rageval_spec.judging.grade_scores import list_scores
+from rageval_spec.libraries import Floats, np
+from rageval_spec.pipeline.cost_estimate import ExpectedCalls, add_up
+from rageval_spec.pipeline.execution.sample_judging import AskedJudge, find_asked, open_parts
+from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
+from rageval_spec.plugin import Judge
+from rageval_spec.plugin.judge_identity import digest_criterion, explain_difference, identify_judge
 from rageval_spec.progress import ProgressDisplay
+from rageval_spec.spec import load
+from rageval_spec.statistics.intervals import Resampling, find_exact_interval, find_p_of_signs, number_clusters
+from rageval_spec.statistics.mean_intervals import MeanValues, find_difference_range, find_mean_interval
+from rageval_spec.statistics.raters.judge_drift import Flips, Shift, compare_agreement, count_flips
+from rageval_spec.statistics.weighted_clusters import lay_out_clusters
 from rageval_spec.wording import (
     count_noun,
     format_interval,
@@ -27,15 +44,6 @@ from rageval_spec.wording import (
     format_probability,
     format_signed,
 )
-
-if TYPE_CHECKING:
-    from rageval_spec.calibration.order_effect import OrderEffect
-    from rageval_spec.data.labels import AnchorSet
-    from rageval_spec.drawing.terminal import Block
-    from rageval_spec.pipeline.execution.sample_judging import AskedJudge
-    from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
-    from rageval_spec.plugin import Judge
-    from rageval_spec.statistics.raters.judge_drift import Flips, Shift
 
 _TESTS = 3
 """Each test of drift takes its part of the error: changed decisions, changed values, and agreement with people."""
@@ -66,6 +74,43 @@ class Drift:
     noise: float | None
     shift: Shift
     has_drifted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OrderEffect:
+    """What the reverse order of one part does to a judge.
+
+    Attributes:
+        part: what is reversed: `contexts`, `options`, `choices`, `examples`.
+        answers: how many answers the judge assessed in both orders.
+        failed: how many it could not assess in one of them.
+        changed: how many got another value.
+        to_yes, to_no: how many decisions flipped at the threshold, by what they became.
+        flips: the exact interval of the share of decisions that flipped.
+        p_flips: McNemar's exact test, whether flips go one way; Holm-adjusted for all tests of the judge.
+        difference: by how much values change on average; positive is more generous in the reverse order.
+        interval: its interval, which holds for several answers to a question; None with fewer than two questions.
+        p_difference: of no difference; Holm-adjusted for all tests of the judge.
+        errors: the mean absolute error against people in the usual and in the reverse order; None without answers.
+    """
+
+    part: str
+    answers: int
+    failed: int
+    changed: int
+    to_yes: int
+    to_no: int
+    flips: Interval | None
+    p_flips: float
+    difference: float
+    interval: Interval | None
+    p_difference: float
+    errors: tuple[float, float] | None
+
+    @property
+    def p_value(self) -> float:
+        """Of no effect in one direction, by one of the two tests."""
+        return min(self.p_flips, self.p_difference)
 
 
 @dataclass(frozen=True)
@@ -100,13 +145,6 @@ def show_drift(
 
     Stored replies are not used, and nothing is stored. A judge with a chat model is asked twice, to know its own noise.
     """
-    from rageval_spec.drawing.terminal import render_text
-    from rageval_spec.judging.calibrated_judge import find_surroundings
-    from rageval_spec.judging.composition import asks_chat
-    from rageval_spec.pipeline.execution.sample_judging import open_parts
-    from rageval_spec.plugin.judge_identity import explain_difference, identify_judge
-    from rageval_spec.spec import load
-
     frozen, loaded = _read(anchors), load(spec, overrides=overrides)
     budget = loaded.limits.budget()
     values: list[list[float | None]] = []
@@ -139,11 +177,6 @@ def show_reversed(
 
     A judge without anything to reverse is a UsageError.
     """
-    from rageval_spec.calibration.order_effect import adjust, measure_order
-    from rageval_spec.drawing.terminal import render_text
-    from rageval_spec.pipeline.execution.sample_judging import open_parts
-    from rageval_spec.spec import load
-
     frozen, loaded = _read(anchors), load(spec, overrides=overrides)
     budget = loaded.limits.budget()
     with ProgressDisplay() as display, open_parts(loaded, None, display, budget) as parts:
@@ -171,9 +204,71 @@ def show_reversed(
     return DriftOutput(content, GATE_FAILED if any(one.p_value < alpha for one in adjusted) else PASSED)
 
 
-def _read(path: Path) -> AnchorSet:
-    from rageval_spec.data.labels import AnchorSet
+def measure_order(
+    part: str,
+    usual: Sequence[float | None],
+    reverse: Sequence[float | None],
+    anchors: Sequence[Anchor],
+    threshold: float,
+) -> OrderEffect:
+    """Compare a judge's values of the same answers in two orders; values are from 0 to 1, None where the judge failed.
 
+    From `threshold` on, a value is a yes.
+    """
+    rows = [row for row, pair in enumerate(zip(usual, reverse, strict=True)) if None not in pair]
+    one, two = (np.array([of[row] for row in rows], dtype=float) for of in (usual, reverse))
+    is_yes, becomes_yes = one >= threshold, two >= threshold
+    to_yes, to_no = int((~is_yes & becomes_yes).sum()), int((is_yes & ~becomes_yes).sum())
+    difference, interval, p_value = _average(two - one, [(anchors[row].dataset, anchors[row].query_id) for row in rows])
+    errors = None
+    if rows:
+        said = np.array([anchors[row].label for row in rows])
+        errors = float(np.abs(one - said).mean()), float(np.abs(two - said).mean())
+    return OrderEffect(
+        part=part,
+        answers=len(rows),
+        failed=len(usual) - len(rows),
+        changed=int((one != two).sum()),
+        to_yes=to_yes,
+        to_no=to_no,
+        flips=find_exact_interval(to_yes + to_no, len(rows)),
+        p_flips=find_p_of_signs(to_yes, to_yes + to_no),
+        difference=difference,
+        interval=interval,
+        p_difference=p_value,
+        errors=errors,
+    )
+
+
+def adjust(effects: Sequence[OrderEffect]) -> tuple[OrderEffect, ...]:
+    """The same with p-values that are Holm-adjusted for all of them."""
+    raw = [p_value for one in effects for p_value in (one.p_flips, one.p_difference)]
+    adjusted = kernels.holm(raw) if raw else []
+    return tuple(
+        replace(one, p_flips=adjusted[2 * place], p_difference=adjusted[2 * place + 1])
+        for place, one in enumerate(effects)
+    )
+
+
+def _average(differences: Floats, clusters: Sequence[Hashable]) -> tuple[float, Interval | None, float]:
+    """The mean with its interval and p-value, by the sums of the clusters."""
+    if not len(differences):
+        return 0.0, None, 1.0
+    mean = float(differences.mean())
+    members = number_clusters(clusters, len(differences))
+    groups = int(members.max()) + 1
+    if groups < 2:
+        return mean, None, 1.0
+    sums = np.bincount(members, differences - mean)
+    error = math.sqrt(groups / (groups - 1) * float((sums**2).sum())) / len(differences)
+    values = MeanValues(differences, find_difference_range((0.0, 1.0)), lay_out_clusters(clusters))
+    interval = find_mean_interval(values, Resampling())
+    if error == 0:
+        return mean, interval, 1.0 if mean == 0 else 0.0
+    return mean, interval, kernels.student_p_value(abs(mean) / error, groups - 1)
+
+
+def _read(path: Path) -> AnchorSet:
     try:
         return AnchorSet.parse(path.read_bytes(), str(path))
     except OSError as error:
@@ -182,9 +277,6 @@ def _read(path: Path) -> AnchorSet:
 
 def _find_frozen(parts: SpecPlugins, metric: str | None, frozen: AnchorSet) -> AskedJudge:
     """The metric and its judge, which must be asked what the judge of the anchors was asked."""
-    from rageval_spec.pipeline.execution.sample_judging import find_asked
-    from rageval_spec.plugin.judge_identity import digest_criterion
-
     asked = find_asked(parts, metric or frozen.metric)
     if digest_criterion(asked.criterion) != frozen.criterion:
         raise UsageError(f"{asked.metric.context.name} asks its judge something else than {frozen.metric} did")
@@ -215,8 +307,6 @@ def _reverse(sample: Sample) -> Sample:
 def _tell_cost(
     asked: AskedJudge, parts: SpecPlugins, display: ProgressDisplay, rounds: Sequence[_Round], times: int = 1
 ) -> None:
-    from rageval_spec.pipeline.cost_estimate import ExpectedCalls, add_up
-
     for one in rounds:
         one.judge.expect([asked.criterion])
     estimate = reduce(or_, [one.judge.estimate(asked.criterion, one.samples) for one in rounds])
@@ -231,8 +321,6 @@ def _tell_cost(
 
 def _ask(asked: AskedJudge, display: ProgressDisplay, one: _Round) -> list[float | None]:
     """The judge's scores, from 0 to 1; None where it gives none."""
-    from rageval_spec.judging.grade_scores import list_scores
-
     one.judge.expect([asked.criterion])
     display.announce(f"ask {asked.judge.context.name}" + (f", {one.part} in the reverse order" if one.part else ""))
     return list_scores(one.judge.assess(asked.criterion, one.samples).findings, asked.criterion)
@@ -256,8 +344,6 @@ def _compare(
     alpha: float,
 ) -> Drift | None:
     """The drift on the anchors that got a value each time; None if these are fewer than half."""
-    from rageval_spec.statistics.raters.judge_drift import compare_agreement, count_flips
-
     kept = [place for place in range(len(frozen.anchors)) if all(one[place] is not None for one in values)]
     if 2 * len(kept) < len(frozen.anchors):
         return None
@@ -288,8 +374,6 @@ def _compare(
 
 
 def _draw(found: Drift) -> Iterator[Block]:
-
-    from rageval_spec.drawing.terminal import tabulate
 
     times = "asked twice" if found.asked == 2 else "asked once"
     head = f"{found.metric}, judge '{found.judge}': {count_noun(found.anchors, 'anchor')}, {times}"
@@ -372,34 +456,3 @@ def _describe_effect(one: OrderEffect) -> Iterator[tuple[str, float | None]]:
     )
     usual, reverse = map(format_number, one.errors)
     yield f"Its mean absolute error is {usual} in the usual order, and {reverse} in the reverse one.", None
-
-
-@click.command("drift")
-@click.argument("anchors", type=click.Path(path_type=Path))
-@click.argument("spec", type=click.Path(path_type=Path))
-@click.option("--metric", metavar="METRIC", help="The metric whose judge to ask.  [default: the frozen one]")
-@click.option(
-    "--alpha", type=click.FloatRange(0, 0.5, min_open=True), default=0.05, show_default=True,
-    help="The probability of calling drift what is chance.",
-)  # fmt: skip
-@click.option(
-    "--reversed", "is_reversed", is_flag=True,
-    help="Compare with the reverse order instead: of contexts, and of the choices and examples of the prompt.",
-)  # fmt: skip
-@shared.set_option
-@shared.form_option
-def drift(anchors: Path, spec: Path, is_reversed: bool, **options: Any) -> int:
-    """Ask a judge again about frozen answers, and report whether it has changed.
-
-    ANCHORS is a file that `calibrate --freeze` wrote. Stored replies are not used. The exit code is 1 if the judge has
-    changed, or with --reversed, if the order changes what it says; and 3 if it gave a value to fewer than half of the
-    answers.
-
-    \b
-    rageval-spec calibrate --labels labels.csv --freeze anchors.json
-    rageval-spec drift anchors.json spec.yaml
-    rageval-spec drift anchors.json spec.yaml --reversed
-    """
-    found = (show_reversed if is_reversed else show_drift)(anchors, spec, **options)
-    console.write(found.content)
-    return found.exit_code

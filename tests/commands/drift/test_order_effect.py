@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar
 
-from rageval_spec.calibration.order_effect import OrderEffect, adjust
-from rageval_spec.calibration.order_effect import measure_order as measure_anchors
+from rageval_spec.commands.drift.frozen_answers import OrderEffect, adjust
+from rageval_spec.commands.drift.frozen_answers import measure_order as measure_anchors
 from rageval_spec.data.labels import Anchor
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rageval_spec.commands.calibrate.judges_against_labels import calibrate_judges
-from rageval_spec.commands.drift import DriftOutput, show_drift
+from rageval_spec.commands.drift.frozen_answers import DriftOutput, show_drift
 from rageval_spec.data.chat import LimitError
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.runner import Options, run
