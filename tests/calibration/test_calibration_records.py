@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.calibration.calibration_records import (
+from rageval_spec.calibration.calibration_report import (
     check_scores,
     count_labels,
     find_judge,

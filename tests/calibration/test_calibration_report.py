@@ -31,8 +31,7 @@ from rageval_spec.calibration.calibration_report import (
     dump,
 )
 from rageval_spec.calibration.judge_quality import SliceCalibration, measure_judge, promise
-from rageval_spec.calibration.judge_reports import CriterionReport, JudgeReport
-from rageval_spec.calibration.label_choice import CalibrationSettings
+from rageval_spec.calibration.judge_reports import CalibrationSettings, CriterionReport, JudgeReport
 from rageval_spec.calibration.labelled_items import Item, Joined
 from rageval_spec.calibration.measures import CalibrationMeasure
 from rageval_spec.calibration.thresholds import ThresholdCriterion

@@ -16,13 +16,13 @@ import pytest
 
 from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, TieRange
 from rageval_spec.data.outcomes import Interval
-from rageval_spec.drawing.legend import (
+from rageval_spec.drawing.sections import (
     WEIGHTED_TITLE,
     describe_legend,
     describe_ties,
+    show_weighted,
     significance_mark,
 )
-from rageval_spec.drawing.sections import show_weighted
 from rageval_spec.runner import Options, run
 from tests.browser import open_page
 from tests.command_line import invoke

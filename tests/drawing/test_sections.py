@@ -13,8 +13,8 @@ import pytest
 
 from rageval_spec.data.evaluation import Evaluation, SliceGap, SliceResult
 from rageval_spec.data.outcomes import Advice, Cause, CauseCount, Diagnosis, Interval, Note, RankCounts
-from rageval_spec.drawing.legend import describe_legend
 from rageval_spec.drawing.sections import (
+    describe_legend,
     list_frequent_causes,
     list_sections,
     list_slice_counts,

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from rageval_spec.api.evaluations import iterate_rows, simplify
 from rageval_spec.api.finished_evaluation import FinishedEvaluation, load_results
-from rageval_spec.calibration import calibration_report, label_choice
-from rageval_spec.calibration.calibration_records import keep_calibration
+from rageval_spec.calibration import calibration_report, judge_reports
+from rageval_spec.calibration.calibration_report import keep_calibration
 from rageval_spec.calibration.judge_reports import (
     CalibrationValues,
     CriterionReport,
@@ -86,11 +86,11 @@ def calibrate(
         raise UsageError(f"confidence: write a number between 0.5 and 1, not {confidence!r}")
     data = _open(evaluation)
     try:
-        settings = label_choice.CalibrationSettings(
+        settings = judge_reports.CalibrationSettings(
             _read_scale(scale),
-            label_choice.read_criterion(threshold),
+            judge_reports.read_criterion(threshold),
             width,
-            label_choice.read_guarantee(guarantee),
+            judge_reports.read_guarantee(guarantee),
             confidence,
             details=False,
         )
@@ -108,7 +108,7 @@ def _name_argument(found: re.Match[str]) -> str:
 
 def _read_scale(scale: Any) -> LabelScale | None:
     text = "..".join(map(str, scale)) if isinstance(scale, tuple | list) else scale
-    return label_choice.read_scale(None if text is None else str(text))
+    return judge_reports.read_scale(None if text is None else str(text))
 
 
 def _open(evaluation: Any) -> Evaluation:
@@ -267,7 +267,7 @@ class Calibrations(Mapping[str, MetricCalibration]):
         self,
         values: CalibrationValues,
         groups: Sequence[CriterionReport],
-        settings: label_choice.CalibrationSettings,
+        settings: judge_reports.CalibrationSettings,
     ) -> None:
         """`calibrate` creates calibrations."""
         self._values, self._groups, self._settings = values, groups, settings

@@ -12,15 +12,18 @@ from rageval_spec.data.outcomes import CauseCount, Verdict
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing.cards import list_first
 from rageval_spec.drawing.escaping import escape, format_table, longest_tick_run, quote, quote_cell
-from rageval_spec.drawing.legend import (
+from rageval_spec.drawing.sections import (
+    CAUSES,
     NOT_COMPARABLE,
     SIGNIFICANCE,
     describe_bands,
     describe_legend,
+    describe_share,
+    list_sections,
+    list_slice_counts,
     name_band,
     significance_mark,
 )
-from rageval_spec.drawing.sections import CAUSES, describe_share, list_sections, list_slice_counts
 from rageval_spec.drawing.verdict import describe_headline, share_failures, share_notes, worst_first, worst_outcome
 
 SIGNS: dict[Overall | Verdict, str] = {"pass": "✅", "warn": "⚠️", "inconclusive": "❔", "fail": "❌", "error": "❌"}

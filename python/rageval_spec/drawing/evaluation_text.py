@@ -10,9 +10,16 @@ from rageval_spec.data.outcomes import GateOutcome, NoteLevel, Verdict
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing.card_text import draw_entry
 from rageval_spec.drawing.cards import list_first, write_show
-from rageval_spec.drawing.legend import describe_bands, describe_legend, is_improvement, name_band, significance_mark
 from rageval_spec.drawing.question_order import got_no_answer
-from rageval_spec.drawing.sections import Section, list_sections
+from rageval_spec.drawing.sections import (
+    Section,
+    describe_bands,
+    describe_legend,
+    is_improvement,
+    list_sections,
+    name_band,
+    significance_mark,
+)
 from rageval_spec.drawing.terminal import Block, Column, Outer, Part, begin_table, chop_name, fit_tables, list_lines
 from rageval_spec.drawing.verdict import (
     MARKS,

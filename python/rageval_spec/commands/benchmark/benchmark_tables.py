@@ -23,7 +23,7 @@ from rageval_spec.data.outcomes import Cell, Interval, Note
 from rageval_spec.data.results import dump_results
 from rageval_spec.diagnostics import dump_visible, make_visible
 from rageval_spec.drawing.escaping import escape, format_table, quote_cell
-from rageval_spec.drawing.legend import HIGHER, LOWER, SIGNIFICANCE, describe_unresolved, significance_mark
+from rageval_spec.drawing.sections import HIGHER, LOWER, SIGNIFICANCE, describe_unresolved, significance_mark
 from rageval_spec.drawing.terminal import Block, Column, Part, chop_name, fit_tables, list_lines, render_text
 from rageval_spec.errors import UsageError
 from rageval_spec.libraries import Console, np, pl

@@ -12,8 +12,7 @@ from typing import Any, TypeAlias
 
 from rageval_spec import registry, runner
 from rageval_spec.calibration.judge_quality import Spending, find_spending, list_chat_models
-from rageval_spec.calibration.judge_reports import CalibrationValues
-from rageval_spec.calibration.label_choice import choose, count_others, know_nodes
+from rageval_spec.calibration.judge_reports import CalibrationValues, choose, count_others, know_nodes
 from rageval_spec.calibration.labelled_items import Answered, Joined, find_clusters, join_labels, read_samples
 from rageval_spec.calibration.thresholds import StepScores
 from rageval_spec.commands import console

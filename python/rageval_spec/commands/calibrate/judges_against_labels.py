@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from rageval_spec.calibration import calibration_report, label_choice
-from rageval_spec.calibration.calibration_records import keep_calibration
+from rageval_spec.calibration import calibration_report, judge_reports
+from rageval_spec.calibration.calibration_report import keep_calibration
 from rageval_spec.calibration.judge_reports import choose_values, list_judges, measure_judges
 from rageval_spec.calibration.measures import WIDTH
 from rageval_spec.commands.calibrate.judge_runs import Running, evaluate
@@ -43,11 +43,11 @@ def calibrate_judges(
         calibration_report.check_place(output)
     if freeze is not None:
         calibration_report.check_place(freeze, "anchors")
-    settings = label_choice.CalibrationSettings(
-        label_choice.read_scale(scale),
-        label_choice.read_criterion(threshold),
+    settings = judge_reports.CalibrationSettings(
+        judge_reports.read_scale(scale),
+        judge_reports.read_criterion(threshold),
         width,
-        label_choice.read_guarantee(guarantee),
+        judge_reports.read_guarantee(guarantee),
         confidence,
         details=details,
     )
@@ -55,7 +55,7 @@ def calibrate_judges(
     if results is not None and is_spec(results):
         running = running or Running()
         spec = load(Path(results), overrides=running.overrides)
-        evaluated = evaluate(spec, told or label_choice.read_spec_labels(spec), metrics, judges, running)
+        evaluated = evaluate(spec, told or judge_reports.read_spec_labels(spec), metrics, judges, running)
     elif running is not None and (running.overrides or running.everything):
         raise UsageError("--set and --all need a spec: rageval-spec calibrate spec.yaml")
     else:

@@ -9,10 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from rageval_spec.calibration.calibration_records import count_labels
-from rageval_spec.calibration.calibration_report import check_place, draw_risks, write_calibrations
+from rageval_spec.calibration.calibration_report import check_place, count_labels, draw_risks, write_calibrations
 from rageval_spec.calibration.judge_quality import ENOUGH_LABELS
-from rageval_spec.calibration.label_choice import read_guarantee, read_scale
+from rageval_spec.calibration.judge_reports import read_guarantee, read_scale
 from rageval_spec.calibration.labelled_items import explain_promise
 from rageval_spec.calibration.thresholds import Bands, Control, StepsPromise, count_decisions, find_bands, promise_steps
 from rageval_spec.calibration.verdict_sentences import say_needed

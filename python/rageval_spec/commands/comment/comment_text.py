@@ -28,8 +28,8 @@ from rageval_spec.data.outcomes import Cell, GateOutcome
 from rageval_spec.drawing.card_text import format_change, shorten
 from rageval_spec.drawing.escaping import escape, format_table, quote, quote_cell
 from rageval_spec.drawing.evaluation_markdown import SIGNS, describe_provenance, tabulate_slices
-from rageval_spec.drawing.legend import UNRESOLVED, is_improvement, significance_mark
 from rageval_spec.drawing.question_order import Filter
+from rageval_spec.drawing.sections import UNRESOLVED, is_improvement, significance_mark
 from rageval_spec.drawing.verdict import describe_headline, share_notes, worst_first
 from rageval_spec.history.comparability import find_comparability
 from rageval_spec.wording import (

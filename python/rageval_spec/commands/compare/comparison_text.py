@@ -17,7 +17,7 @@ from typing import Any, Literal
 from rageval_spec.commands.compare.changes import Compared, Kind, MetricChange, QuestionChange, QuestionChanges
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.diagnostics import dump_visible, make_visible
-from rageval_spec.drawing import legend
+from rageval_spec.drawing import sections
 from rageval_spec.drawing.card_text import draw_line, format_change, indent, shorten
 from rageval_spec.drawing.escaping import escape, format_table, quote_cell
 from rageval_spec.drawing.html_shell import fill_page, join_styles, read_asset
@@ -163,7 +163,7 @@ def describe_test(changes: Sequence[MetricChange], evaluation: Evaluation) -> st
     kind = "" if all(one.correction is not None for one in tests) else "paired permutation test, "
     told = [f"Difference: {which}; {level}{kind}{ADJUSTED} p."]
     told += ["pp: percentage points."] if any(one.metric in evaluation.show_as for one in changes) else []
-    told += [f"{mark} {lacking}." for mark, lacking in legend.describe_unresolved(tests)]
+    told += [f"{mark} {lacking}." for mark, lacking in sections.describe_unresolved(tests)]
     if corrected := [*dict.fromkeys(one.metric for one in tests if one.correction is not None)]:
         by = f"The numbers of {list_names(corrected)} are corrected by people's labels"
         told.append(f"{by}; the test is a t test of the corrected difference.")
@@ -180,7 +180,7 @@ def _draw_metrics(changes: Sequence[MetricChange], evaluation: Evaluation, *, is
     for title in ("p",) if is_narrow else ("interval", "p"):
         table.add_column(title, no_wrap=True)
     for one in changes:
-        is_clear = one.is_worse is not None and mark_change(one) in (legend.HIGHER, legend.LOWER)
+        is_clear = one.is_worse is not None and mark_change(one) in (sections.HIGHER, sections.LOWER)
         style = "" if not is_clear else "red" if one.is_worse else "green"
         shown = find_format(evaluation, one.metric)
         interval = show_interval(one, shown)
@@ -202,7 +202,7 @@ def describe_p_value(one: MetricChange) -> str:
     """`0.0123` or `< 0.0001`, adjusted; "" without a test. `unresolvable` if no difference could be significant."""
     if one.comparison is None:
         return ""
-    is_resolvable = one.comparison.is_resolvable(legend.SIGNIFICANCE)
+    is_resolvable = one.comparison.is_resolvable(sections.SIGNIFICANCE)
     return format_probability(one.comparison.p_adjusted) if is_resolvable else UNRESOLVABLE
 
 
@@ -213,7 +213,7 @@ def show_interval(one: MetricChange, shown: NumberFormat) -> str:
 
 def mark_change(one: MetricChange) -> str:
     """▲ or ▼ for a significant difference, ∅ if none could be, else ""."""
-    return legend.significance_mark(one.comparison)
+    return sections.significance_mark(one.comparison)
 
 
 def describe_difference(one: MetricChange, shown: NumberFormat) -> str:
@@ -221,7 +221,7 @@ def describe_difference(one: MetricChange, shown: NumberFormat) -> str:
     if not one.difference:
         return "–" if one.difference is None else "="
     mark = mark_change(one)
-    is_clear = mark not in (legend.NOT_COMPARABLE, legend.UNRESOLVED, "")
+    is_clear = mark not in (sections.NOT_COMPARABLE, sections.UNRESOLVED, "")
     words = [mark, ("worse" if one.is_worse else "better") if is_clear else ""]
     return " ".join(filter(None, (format_change(one.difference, shown), *words)))
 

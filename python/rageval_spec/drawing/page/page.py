@@ -16,9 +16,15 @@ from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.outcomes import GateOutcome, Interval
 from rageval_spec.data.results import list_content
 from rageval_spec.drawing.html_shell import build_shell, dump_json, pack, write_script
-from rageval_spec.drawing.legend import SIGNIFICANCE, describe_legend
 from rageval_spec.drawing.page.question_data import QuestionData, collect_questions, dump_documents, list_samples
-from rageval_spec.drawing.sections import list_frequent_causes, show_corrections, show_ranks, show_weighted
+from rageval_spec.drawing.sections import (
+    SIGNIFICANCE,
+    describe_legend,
+    list_frequent_causes,
+    show_corrections,
+    show_ranks,
+    show_weighted,
+)
 from rageval_spec.drawing.verdict import describe_headline, share_notes
 
 LARGEST = 25_000_000

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.calibration.label_choice import (
+from rageval_spec.calibration.judge_reports import (
     CalibratedCriterion,
     Known,
     choose,
