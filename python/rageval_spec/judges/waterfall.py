@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from rageval_spec import kernels
-from rageval_spec.data.findings import Ability, Assessment, Criterion, Estimate, Finding
+from rageval_spec.data.findings import Ability, Assessment, Criterion, Estimate, Failed, Finding
+from rageval_spec.data.judge_calibration import JudgeCalibration
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.samples import Sample
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.judges.shared import waterfall_stages
 from rageval_spec.judges.shared.composed_judge import KINDS, ComposedJudge
-from rageval_spec.judging.grade_scores import scale_score
-from rageval_spec.judging.refusals import PHRASES_TEXT
+from rageval_spec.judging.composition import TO_A_PERSON
+from rageval_spec.judging.grade_scores import scale_score, unscale_score
+from rageval_spec.judging.refusals import PHRASES_TEXT, find_refusal
 from rageval_spec.judging.segments import FRAGMENT, count_words
-from rageval_spec.plugin import EmbeddingModel, Judge, JudgeNode, PairModel, note_truncated
+from rageval_spec.plugin import EmbeddingModel, Judge, JudgeName, JudgeNode, ModelName, PairModel, note_truncated
 from rageval_spec.plugin.judge_identity import digest_criterion
-
-if TYPE_CHECKING:
-    from rageval_spec.data.judge_calibration import JudgeCalibration
+from rageval_spec.wording import count_noun, format_percent
 
 ANSWERABLE = Criterion(
     "answerability", "grade", "Can the question be answered from the contexts alone?", shown=("question", "contexts")
@@ -47,31 +49,227 @@ ANSWER_FOR_QUESTION = Criterion(
 )
 
 
+class Stage(BaseModel):
+    """Bounds on a sample's value at a stage, in [0, 1]; null disables that outcome."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    reject: float | None = Field(
+        default=None, ge=0, le=1, description="Reject answers below this value: their score is 0."
+    )
+    person: float | None = Field(
+        default=None, ge=0, le=1, description="Leave answers below this value to a person: they get no score."
+    )
+    accept: float | None = Field(
+        default=None, ge=0, le=1, description="Accept answers from this value up; no later stage sees them."
+    )
+
+    @model_validator(mode="after")
+    def _check_order(self) -> Stage:
+        bounds = {"reject": self.reject, "person": self.person, "accept": self.accept}
+        given = [(name, bound) for name, bound in bounds.items() if bound is not None]
+        for (lower, low), (upper, high) in pairwise(given):
+            if low > high:
+                raise ValueError(f"{lower} ({low:g}) is above {upper} ({high:g}){self._advise(lower, upper)}")
+        return self
+
+    def _advise(self, lower: str, upper: str) -> str:
+        """What to write if one of two conflicting bounds is a default; "" if the spec gives both."""
+        for default, other, side in ((upper, lower, "more"), (lower, upper, "less")):
+            if default not in self.model_fields_set:
+                return (
+                    f": {getattr(self, default):g} is the default of '{default}'; write '{default}: "
+                    f"{getattr(self, other):g}' or {side}, or '{default}: null' to disable it"
+                )
+        return ""
+
+
+class RetrievalStage(Stage):
+    """Measures how similar the most similar context is to the question, or reads the retriever's scores."""
+
+    reject: float | None = Field(default=0.15, ge=0, le=1, description="Reject answers below this value.")
+    person: float | None = Field(default=0.35, ge=0, le=1, description="Leave answers below this value to a person.")
+    model: ModelName | None = Field(
+        default="minilm",
+        description="An embedding model or a reranker: the name of a block under `models:`. `by: scores` needs none.",
+    )
+    by: Literal["similarity", "reranker", "scores"] = Field(
+        default="similarity",
+        description="similarity: the highest cosine, at least 0; reranker: the highest probability (the logistic "
+        "function of the logit) of a model that reads pairs and has one label; scores: the highest score that the "
+        "retriever gave a context, as recorded with the answer, from 0 to 1; answers without scores go on to the next "
+        "stage.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _leave_out_model(cls, content: Any) -> Any:
+        """Scores are recorded, so that no model is asked for them."""
+        by_scores = isinstance(content, dict) and content.get("by") == "scores"
+        return {"model": None, **content} if by_scores else content
+
+    @model_validator(mode="after")
+    def _check_model(self) -> RetrievalStage:
+        if self.by == "scores" and self.model is not None:
+            raise ValueError("'by: scores' reads the retriever's scores and asks no model; remove 'model'")
+        if self.by != "scores" and self.model is None:
+            raise ValueError(f"'by: {self.by}' needs a model; name one with 'model'")
+        return self
+
+
+class AnswerabilityStage(Stage):
+    """Measures whether the contexts contain the answer."""
+
+    person: float | None = Field(default=0.2, ge=0, le=1, description="Leave answers below this value to a person.")
+    judge: JudgeName = Field(
+        default="overlap",
+        description="A judge that can grade is asked whether the contexts answer the question; any other judge is "
+        "asked whether they mention what the question names.",
+    )
+
+
+class FaithfulnessStage(Stage):
+    """Asks a judge the metric's own criterion."""
+
+    reject: float | None = Field(default=0.27, ge=0, le=1, description="Reject answers below this value.")
+    person: float | None = Field(default=0.63, ge=0, le=1, description="Leave answers below this value to a person.")
+    judge: JudgeName = Field(default="overlap", description="The judge of the metric's own criterion.")
+
+
+class RelevanceStage(Stage):
+    """Measures whether the answer addresses the question."""
+
+    person: float | None = Field(default=0.3, ge=0, le=1, description="Leave answers below this value to a person.")
+    judge: JudgeName = Field(
+        default="embedding",
+        description="A judge that can grade, or one that can assess usefulness. The latter is not asked about answers "
+        "of a few words, which resemble no question.",
+    )
+
+
 class WaterfallNode(JudgeNode):
     """Runs four checks in the order of a production system; each can accept or reject a sample or call for a person."""
 
-    retrieval: waterfall_stages.RetrievalStage | None = Field(
-        default=waterfall_stages.RetrievalStage(),
+    retrieval: RetrievalStage | None = Field(
+        default=RetrievalStage(),
         description="Whether a context is similar to the question; null skips this check.",
     )
-    answerability: waterfall_stages.AnswerabilityStage | None = Field(
-        default=waterfall_stages.AnswerabilityStage(),
+    answerability: AnswerabilityStage | None = Field(
+        default=AnswerabilityStage(),
         description="Whether the contexts contain the answer; null skips this check.",
     )
-    faithfulness: waterfall_stages.FaithfulnessStage = Field(
-        default=waterfall_stages.FaithfulnessStage(), description="The metric's own criterion, such as faithfulness."
+    faithfulness: FaithfulnessStage = Field(
+        default=FaithfulnessStage(), description="The metric's own criterion, such as faithfulness."
     )
-    relevance: waterfall_stages.RelevanceStage | None = Field(
-        default=waterfall_stages.RelevanceStage(),
+    relevance: RelevanceStage | None = Field(
+        default=RelevanceStage(),
         description="Whether the answer addresses the question; null skips this check.",
     )
     phrases: tuple[str, ...] = Field(default=(), description=PHRASES_TEXT)
 
 
+JudgedStage = AnswerabilityStage | FaithfulnessStage | RelevanceStage
+COVERAGES = (0.25, 0.5, 0.75, 1.0)
+"""Shares of the accepted samples, most confident first, at which a note gives the risk."""
+LONGEST_REFUSAL = 40
+"""An answer of more words says more than that it does not know."""
+
+STAGES = ("retrieval", "answerability", "faithfulness", "relevance")
+"""The names of the stages, in their order."""
+LAST = "the last stage"
+"""Where a sample is decided that passes all of them."""
+
+Outcome = Literal["accepted", "rejected", "person", "nothing", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class StageDecision:
+    """The outcome of a sample and the stage that decided it; only accepted samples have a `confidence`."""
+
+    outcome: Outcome
+    stage: str
+    finding: Finding | Failed
+    confidence: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class StageValue:
+    """A stage's value of a sample, in [0, 1], with the value's name; None if the stage has no value."""
+
+    value: float | None
+    what: str = ""
+    finding: Finding | Failed | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Sends a sample on from a stage.
+
+    Attributes:
+        judged: the finding of the faithfulness stage, if it was asked.
+        phrases: the user's own phrases of refusals, besides the built-in list.
+    """
+
+    name: str
+    stage: Stage
+    criterion: Criterion
+    judged: Finding | None
+    phrases: Sequence[str] = ()
+
+    def decide(self, sample: Sample, reading: StageValue) -> StageDecision | None:
+        """The stage's decision; None if the sample goes on to the next stage."""
+        if isinstance(reading.finding, Failed):
+            failed = replace(reading.finding, reason=f"at {self.name}: {reading.finding.reason}")
+            return StageDecision("failed", self.name, failed)
+        if reading.value is None:
+            is_judged = self.name == "faithfulness" and reading.finding is not None
+            return StageDecision("nothing", self.name, self._sign(None)) if is_judged else None
+        if self.name in ("retrieval", "answerability") and is_refusal(sample.answer or "", self.phrases):
+            return self._decide_refusal(reading.value)
+        said = f"{reading.what} {reading.value:.2f}"
+        if self.stage.reject is not None and reading.value < self.stage.reject:
+            reason = f"rejected at {self.name}: {said} is below {self.stage.reject:.2f}"
+            return StageDecision("rejected", self.name, self._sign(unscale_score(0.0, self.criterion), reason))
+        if self.stage.person is not None and reading.value < self.stage.person:
+            reason = f"{TO_A_PERSON} at {self.name}: {said} is below {self.stage.person:.2f}"
+            return StageDecision("person", self.name, self._sign(None, reason))
+        if self.stage.accept is not None and reading.value >= self.stage.accept:
+            reason = f"accepted at {self.name}: {said} reaches {self.stage.accept:.2f}"
+            return accept(self.criterion, self.judged, self.name, reason, reading.value)
+        return None
+
+    def _decide_refusal(self, value: float) -> StageDecision | None:
+        """Decide on a refusal: right if the contexts lack the answer; if they seem to have it, a person decides."""
+        if value < max(self.stage.reject or 0.0, self.stage.person or 0.0):
+            shows = f"{self.name} does not show that the contexts contain an answer"
+            reason = f"the answer is a refusal, and {shows}: nothing to judge"
+            return StageDecision("nothing", self.name, self._sign(None, reason))
+        if self.name == "retrieval":
+            return None
+        reason = f"{TO_A_PERSON} at {self.name}: the answer is a refusal, but the contexts may contain the answer"
+        return StageDecision("person", self.name, self._sign(None, reason))
+
+    def _sign(self, score: float | None, reason: str | None = None) -> Finding:
+        found = self.judged or Finding(None)
+        return replace(found, score=score, reason=reason or found.reason, decided_by=self.name)
+
+
+def accept(
+    criterion: Criterion, judged: Finding | None, stage: str, reason: str | None, value: float = 1.0
+) -> StageDecision:
+    """Accept a sample with the score of the faithfulness stage; with 1 if that stage was not reached."""
+    if judged is None or judged.score is None:
+        found = Finding(unscale_score(1.0, criterion), reason=reason, decided_by=stage)
+        return StageDecision("accepted", stage, found, value)
+    confidence = scale_score(judged.score, criterion) if judged.confidence is None else judged.confidence
+    found = replace(judged, reason=reason or judged.reason, decided_by=stage if reason else "faithfulness")
+    return StageDecision("accepted", stage, found, confidence)
+
+
 _ROUNDING = 1e-6
 """How far rounding can move a cosine above 1."""
-_SILENT = waterfall_stages.StageValue(None)
-_Read = Callable[["Sequence[Sample]", list[Note]], Sequence[waterfall_stages.StageValue]]
+_SILENT = StageValue(None)
+_Read = Callable[["Sequence[Sample]", list[Note]], Sequence[StageValue]]
 
 
 class Waterfall(ComposedJudge[WaterfallNode]):
@@ -116,7 +314,7 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         if (retrieval := self.node.retrieval) is not None and retrieval.model is not None:
             kind: Any = EmbeddingModel if retrieval.by == "similarity" else PairModel
             self.context.model(retrieval.model, kind)
-        given = {name: getattr(self.node, name) for name in waterfall_stages.STAGES}
+        given = {name: getattr(self.node, name) for name in STAGES}
         own = [name for name, stage in given.items() if stage is not None and "person" in stage.model_fields_set]
         if self.node.calibrated is not None and own:
             return f"{own[0]} has its own 'person', which the calibration would replace; remove one"
@@ -145,7 +343,7 @@ class Waterfall(ComposedJudge[WaterfallNode]):
 
     def _pass(
         self, criterion: Criterion, samples: Sequence[Sample], notes: list[Note], *, sends: bool = True
-    ) -> Iterator[tuple[str, int, waterfall_stages.StageValue, waterfall_stages.StageDecision | None]]:
+    ) -> Iterator[tuple[str, int, StageValue, StageDecision | None]]:
         """Each stage with each sample that reaches it: the sample's place, its value and the decision.
 
         A sample that passes all stages is accepted at the last one. Without `sends` no stage asks for a person.
@@ -159,14 +357,14 @@ class Waterfall(ComposedJudge[WaterfallNode]):
             for place, reading in zip(asked, readings, strict=True):
                 if name == "faithfulness" and isinstance(reading.finding, Finding):
                     judged[place] = reading.finding
-                route = waterfall_stages.Route(name, stage, criterion, judged.get(place), self.node.phrases)
+                route = Route(name, stage, criterion, judged.get(place), self.node.phrases)
                 decision = route.decide(samples[place], reading)
                 if decision is None:
                     waiting.append(place)
                 yield name, place, reading, decision
         for place in waiting:
-            last = waterfall_stages.LAST
-            yield last, place, _SILENT, waterfall_stages.accept(criterion, judged.get(place), last, None)
+            last = LAST
+            yield last, place, _SILENT, accept(criterion, judged.get(place), last, None)
 
     def expect(self, criteria: Sequence[Criterion]) -> None:
         """Pass each stage's judge the criteria that it will get."""
@@ -188,7 +386,7 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         decisions = {place: decision for _, place, _, decision in passed if decision is not None}
         routed = [decisions[place] for place in range(len(samples))]
         if samples:
-            notes.append(waterfall_stages.describe_routes(routed, [name for name, _, _ in self._stages(criterion)]))
+            notes.append(describe_routes(routed, [name for name, _, _ in self._stages(criterion)]))
         return Assessment([decision.finding for decision in routed], tuple(dict.fromkeys(notes)))
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
@@ -199,16 +397,16 @@ class Waterfall(ComposedJudge[WaterfallNode]):
             estimate |= judge.estimate(asked, [sample for sample in samples if _speaks_of(name, sample, asked)])
         return estimate
 
-    def _stages(self, criterion: Criterion) -> Iterator[tuple[str, waterfall_stages.Stage, _Read]]:
+    def _stages(self, criterion: Criterion) -> Iterator[tuple[str, Stage, _Read]]:
         if self.node.retrieval is not None:
             yield "retrieval", self._calibrate("retrieval", criterion), self._read_retrieval
         for name, judge in self._judges().items():
             asked = _stage_criterion(name, judge, criterion)
             yield name, self._calibrate(name, criterion), partial(_read_judge, name, judge, asked)
 
-    def _calibrate(self, name: str, criterion: Criterion) -> waterfall_stages.Stage:
+    def _calibrate(self, name: str, criterion: Criterion) -> Stage:
         """The stage, with the bound for a person that the calibration has for it."""
-        stage: waterfall_stages.Stage = getattr(self.node, name)
+        stage: Stage = getattr(self.node, name)
         entry = self._calibrated.get(digest_criterion(criterion))
         bounds = {one.step: one for one in entry.steps} if entry is not None else {}
         return stage.model_copy(update={"person": bounds[name].person}) if name in bounds else stage
@@ -221,7 +419,7 @@ class Waterfall(ComposedJudge[WaterfallNode]):
 
         return find_entries(self)
 
-    def _judged_stages(self) -> dict[str, waterfall_stages.JudgedStage]:
+    def _judged_stages(self) -> dict[str, JudgedStage]:
         """The stages that ask a judge, in their order; those that are disabled are missing."""
         stages = {name: getattr(self.node, name) for name in ("answerability", "faithfulness", "relevance")}
         return {name: stage for name, stage in stages.items() if stage is not None}
@@ -229,7 +427,7 @@ class Waterfall(ComposedJudge[WaterfallNode]):
     def _judges(self) -> dict[str, Judge[Any]]:
         return {name: self.context.judge(stage.judge) for name, stage in self._judged_stages().items()}
 
-    def _read_retrieval(self, samples: Sequence[Sample], notes: list[Note]) -> Sequence[waterfall_stages.StageValue]:
+    def _read_retrieval(self, samples: Sequence[Sample], notes: list[Note]) -> Sequence[StageValue]:
         """Each sample's highest similarity of a context, or the reranker's probability, or the retriever's score."""
         stage = self.node.retrieval
         assert stage is not None, "its stage is asked"
@@ -247,13 +445,13 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         values = iter(measure(stage.model, pairs, notes) if pairs else ())
         what = "top similarity" if stage.by == "similarity" else "top probability"
         return [
-            waterfall_stages.StageValue(max((next(values) for c in s.contexts or () if c.strip()), default=0.0), what)
+            StageValue(max((next(values) for c in s.contexts or () if c.strip()), default=0.0), what)
             if _speaks_of("retrieval", s)
             else _SILENT
             for s in samples
         ]
 
-    def _read_scores(self, sample: Sample) -> waterfall_stages.StageValue:
+    def _read_scores(self, sample: Sample) -> StageValue:
         """The highest of the recorded scores of the contexts; no value without any."""
         if not (known := [score for score in sample.scores or () if score is not None]):
             return _SILENT
@@ -262,7 +460,7 @@ class Waterfall(ComposedJudge[WaterfallNode]):
             told = f"the retriever's scores are not between 0 and 1: {top:g} in {sample.query_id}"
             hint = "use 'by: similarity' or 'by: reranker'"
             raise UsageError(f"judges.{self.context.name}.retrieval: {told}; {hint}")
-        return waterfall_stages.StageValue(min(max(top, 0.0), 1.0), "top score")
+        return StageValue(min(max(top, 0.0), 1.0), "top score")
 
     def _compare(self, name: str, pairs: Sequence[tuple[str, str]], notes: list[Note]) -> Sequence[float]:
         """The cosine of each pair of question and context."""
@@ -312,7 +510,7 @@ def _speaks_of(name: str, sample: Sample, criterion: Criterion | None = None) ->
 
 def _read_judge(
     name: str, judge: Judge[Any], criterion: Criterion, samples: Sequence[Sample], notes: list[Note]
-) -> Sequence[waterfall_stages.StageValue]:
+) -> Sequence[StageValue]:
     readable = [_speaks_of(name, sample, criterion) for sample in samples]
     asked = [sample for sample, is_read in zip(samples, readable, strict=True) if is_read]
     assessment = judge.assess(criterion, asked) if asked else Assessment(())
@@ -323,8 +521,62 @@ def _read_judge(
         finding = next(found) if is_read else None
         score = getattr(finding, "score", None)
         value = None if score is None else scale_score(score, criterion)
-        values.append(waterfall_stages.StageValue(value, name, finding) if is_read else _SILENT)
+        values.append(StageValue(value, name, finding) if is_read else _SILENT)
     return values
+
+
+def is_refusal(answer: str, phrases: Sequence[str] = ()) -> bool:
+    """Whether an answer is short and refuses, by the built-in list or the user's own phrases."""
+    return count_words(answer) <= LONGEST_REFUSAL and find_refusal(answer, phrases) is not None
+
+
+def describe_routes(decisions: Sequence[StageDecision], stages: Sequence[str]) -> Note:
+    """A note on how many samples were accepted, rejected and so on, and on the risk at several coverages.
+
+    Its table has a row for each of the waterfall's stages, whether it decided something or not: the samples that
+    reached it and what became of them.
+    """
+    total = len(decisions)
+    counts = Counter(decision.outcome for decision in decisions)
+    parts = [
+        f"{count} {words} ({format_percent(count / total)})"
+        for outcome, words in _OUTCOMES.items()
+        if (count := counts[outcome])
+    ]
+    accepted = sorted((d.confidence for d in decisions if d.outcome == "accepted"), reverse=True)
+    message = f"{count_noun(total, 'sample')}: {', '.join(parts)}"
+    if accepted:
+        message += f"; coverage against risk: {', '.join(_describe_risk(accepted, total))}"
+    return Note("waterfall", message, count=len(accepted), table=tuple(_tabulate_stages(decisions, stages)))
+
+
+_OUTCOMES: Mapping[Outcome, str] = {
+    "accepted": "accepted",
+    "rejected": "rejected",
+    "person": TO_A_PERSON,
+    "nothing": "without anything to judge",
+    "failed": "failed",
+}
+
+
+def _tabulate_stages(decisions: Sequence[StageDecision], stages: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """A header, then for each stage the samples that reached it and their outcomes, in the order of the stages."""
+    outcomes = [outcome for outcome in _OUTCOMES if any(decision.outcome == outcome for decision in decisions)]
+    found = Counter((decision.stage, decision.outcome) for decision in decisions)
+    yield "stage", "reached", *(_OUTCOMES[outcome] for outcome in outcomes)
+    left = len(decisions)
+    ends = [LAST] if any(decision.stage == LAST for decision in decisions) else []
+    for stage in (*stages, *ends):
+        decided = [found[stage, outcome] for outcome in outcomes]
+        yield stage, str(left), *map(str, decided)
+        left -= sum(decided)
+
+
+def _describe_risk(confidences: Sequence[float], total: int) -> Iterator[str]:
+    """The risk (1 - mean confidence) of the most confident accepted samples at several coverages (shares of all)."""
+    counts = dict.fromkeys(math.ceil(share * len(confidences)) for share in COVERAGES)
+    for count in counts:
+        yield f"{format_percent(count / total)} {1 - math.fsum(confidences[:count]) / count:.3f}"
 
 
 PLUGIN = Waterfall

@@ -19,6 +19,9 @@ from rageval_spec.plugin.block_names import names_in
 from rageval_spec.store.store import NoAnswers
 from rageval_spec.wording import count_noun
 
+TO_A_PERSON = "sent to a person"
+"""How the reason of a sample begins that a person must decide."""
+
 
 def assess_or_fail(
     judge: Judge[Any], criterion: Criterion, samples: Sequence[Sample], *, is_last: bool = False

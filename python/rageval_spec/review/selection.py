@@ -18,7 +18,7 @@ from zlib import crc32
 from rageval_spec.data.labels import join_probabilities
 from rageval_spec.drawing import question_order
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.judges.shared.waterfall_stages import TO_A_PERSON
+from rageval_spec.judging.composition import TO_A_PERSON
 from rageval_spec.review.tasks import KEY, ChosenAnswer, Key
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from rageval_spec.data.findings import Failed, Finding
 from rageval_spec.data.samples import Sample
-from rageval_spec.judges.shared.waterfall_stages import (
+from rageval_spec.judges.waterfall import (
     FaithfulnessStage,
     RelevanceStage,
     RetrievalStage,
