@@ -151,19 +151,16 @@ class WaterfallNode(JudgeNode):
     """Runs four checks in the order of a production system; each can accept or reject a sample or call for a person."""
 
     retrieval: RetrievalStage | None = Field(
-        default=RetrievalStage(),
-        description="Whether a context is similar to the question; null skips this check.",
+        default=RetrievalStage(), description="Whether a context is similar to the question; null skips this check."
     )
     answerability: AnswerabilityStage | None = Field(
-        default=AnswerabilityStage(),
-        description="Whether the contexts contain the answer; null skips this check.",
+        default=AnswerabilityStage(), description="Whether the contexts contain the answer; null skips this check."
     )
     faithfulness: FaithfulnessStage = Field(
         default=FaithfulnessStage(), description="The metric's own criterion, such as faithfulness."
     )
     relevance: RelevanceStage | None = Field(
-        default=RelevanceStage(),
-        description="Whether the answer addresses the question; null skips this check.",
+        default=RelevanceStage(), description="Whether the answer addresses the question; null skips this check."
     )
     phrases: tuple[str, ...] = Field(default=(), description=PHRASES_TEXT)
 

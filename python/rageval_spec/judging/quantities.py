@@ -15,6 +15,8 @@ Units = frozenset[tuple[str, Decimal]]
 """What a number may count: kinds such as `time`, each with its factor. `pounds` are a weight or a currency."""
 _NO_UNIT: Units = frozenset()
 _PERCENT = ("share", Decimal("0.01"))
+_SHARE: Units = frozenset({("share", Decimal(1))})
+_TIME_OF_DAY: Units = frozenset({("clock", Decimal(1))})
 
 
 class Quantity(NamedTuple):
@@ -289,12 +291,11 @@ def _find_clocks(text: str) -> Iterator[Quantity]:
         if match[3]:
             hour = hour % 12 + 12 * (match[3] in "pP")
         if hour <= 24 and minute < 60:
-            units = frozenset({("clock", Decimal(1))})
-            yield Quantity(match[0], match.start(), match.end(), frozenset({Decimal(hour % 24 * 60 + minute)}), units)
+            yield Quantity(match[0], *match.span(), frozenset({Decimal(hour % 24 * 60 + minute)}), _TIME_OF_DAY)
     for match in _WORD.finditer(text):
         if (time := _TIMES_OF_DAY.get(match[0].lower())) is not None:
-            units = frozenset({("clock", Decimal(1))})
-            yield Quantity(match[0], *match.span(), frozenset({Decimal(time)}), units, is_word=True, may_be_word=True)
+            values = frozenset({Decimal(time)})
+            yield Quantity(match[0], *match.span(), values, _TIME_OF_DAY, is_word=True, may_be_word=True)
 
 
 def _find_digits(text: str) -> Iterator[Quantity]:
@@ -326,8 +327,8 @@ def _find_digits(text: str) -> Iterator[Quantity]:
         elif _falls(text, match.start(), end):
             values |= {-value for value in values}
         head = "version" if match["version"] else "" if units or factor else _find_head(before, digits)
-        written = " ".join(text[start:end].split())
-        yield Quantity(written, start, end, values, units, head, digits if head and "." in digits else "")
+        shown = digits if head and "." in digits else ""
+        yield Quantity(_join_words(text, start, end), start, end, values, units, head, shown)
 
 
 def _falls(text: str, start: int, end: int) -> bool:
@@ -370,10 +371,8 @@ def _find_numerals(text: str) -> Iterator[Quantity]:
         value = 10 * len(match[1]) + ones[match[2]]
         if value:
             head = _find_head(text[: match.start()], "0.0")
-            yield Quantity(
-                match[0], *match.span(), frozenset({Decimal(value)}), head=head, is_word=True,
-                may_be_word=len(match[0]) == 1 or not head,
-            )  # fmt: skip
+            values, may_be_word = frozenset({Decimal(value)}), len(match[0]) == 1 or not head
+            yield Quantity(match[0], *match.span(), values, head=head, is_word=True, may_be_word=may_be_word)
 
 
 def _find_words(text: str) -> Iterator[Quantity]:
@@ -427,7 +426,8 @@ def _read_number_words(text: str, words: Sequence[tuple[str, int, int]], at: int
     is_share = parts not in _ORDINALS or first == "one" or word(place + 1) in ("", "of", "der", "des")
     is_share = is_share or (at > 0 and words[at - 1][0] in ("by", "um"))
     if parts in _FRACTIONS and is_share and not _ORDINAL.search(last):
-        return _as_fraction(text, words, at, place, value)
+        end, values = words[place][2], _round(value / _FRACTIONS[parts])
+        return Quantity(_join_words(text, start, end), start, end, values, _SHARE, is_word=True), place + 1
     if word(place) in ("and", "und") and word(place + 1) in _ONES and word(place + 2) in _HALVES:
         value, place = value + Decimal("0.5"), place + 3
         end = words[place - 1][2]
@@ -445,18 +445,8 @@ def _read_number_words(text: str, words: Sequence[tuple[str, int, int]], at: int
         or (first == "second" and previous not in _DETERMINERS)
         or (first == "acht" and not units)
     )
-    written = " ".join(text[start:behind].split())
+    written = _join_words(text, start, behind)
     return Quantity(written, start, behind, values, units, is_word=True, may_be_word=may_be_word), place
-
-
-def _as_fraction(
-    text: str, words: Sequence[tuple[str, int, int]], at: int, place: int, value: Decimal
-) -> tuple[Quantity, int]:
-    share = value / _FRACTIONS[words[place][0]]
-    return Quantity(
-        " ".join(text[words[at][1] : words[place][2]].split()), words[at][1], words[place][2], _round(share),
-        frozenset({("share", Decimal(1))}), is_word=True,
-    ), place + 1  # fmt: skip
 
 
 def _read_half(text: str, words: Sequence[tuple[str, int, int]], at: int) -> tuple[Quantity, int]:
@@ -472,13 +462,15 @@ def _read_half(text: str, words: Sequence[tuple[str, int, int]], at: int) -> tup
     else:
         units, behind = _find_unit(text, words[place][2] if skip else end)
         end = behind if units else end
-        units = units or frozenset({("share", Decimal(1))})
+        units = units or _SHARE
     previous = words[at - 1][0] if at else ""
     is_part = previous in {*_ORDINALS, *_DETERMINERS, "other", "ersten", "zweiten", "erste", "zweite"}
-    return Quantity(
-        " ".join(text[start:end].split()), start, end, frozenset({value}), units, is_word=True,
-        may_be_word=is_part and words[at][0] != "hälfte",
-    ), place  # fmt: skip
+    written, may_be_word = _join_words(text, start, end), is_part and words[at][0] != "hälfte"
+    return Quantity(written, start, end, frozenset({value}), units, is_word=True, may_be_word=may_be_word), place
+
+
+def _join_words(text: str, start: int, end: int) -> str:
+    return " ".join(text[start:end].split())
 
 
 def _round(share: Decimal) -> frozenset[Decimal]:

@@ -388,9 +388,20 @@ class Planner:
             if text.tokens <= tokens and len(text.segment.text) <= characters:
                 parts.append(text)
             else:
-                sentences = self._cut_sentences(text.segment, tokens, characters)
-                parts += self._measure([*_list_window_runs(text.segment, sentences, tokens, characters, self.overlap)])
+                parts += self._measure([*self._run_windows(text.segment, tokens, characters)])
         return parts
+
+    def _run_windows(self, text: Segment, tokens: float, characters: float) -> Iterator[Segment]:
+        """Runs of sentences, each as long as fits; the next begins with the last ones of it if there is room."""
+        sentences = self._cut_sentences(text, tokens, characters)
+
+        def fits(first: int, last: int) -> bool:
+            run = sentences[first : last + 1]
+            size = sum(sentence.tokens + 1 for sentence in run)  # one more for the space between two
+            return size <= tokens and run[-1].segment.end - run[0].segment.start <= characters
+
+        for first, end in list_runs(len(sentences), self.overlap, fits):
+            yield join_segments(text.text, [sentence.segment for sentence in sentences[first:end]])
 
     def _cut_sentences(self, text: Segment, tokens: float, characters: float) -> list[_Sized]:
         """The sentences of a text; those that do not fit are halved until they do."""
@@ -420,29 +431,13 @@ class Planner:
         yield group
 
 
-def _list_window_runs(
-    text: Segment, sentences: Sequence[_Sized], tokens: float, characters: float, overlap: int
-) -> Iterator[Segment]:
-    """Runs of sentences, each as long as fits; the next begins with the last `overlap` sentences if there is room."""
-
-    def fits(first: int, last: int) -> bool:
-        run = sentences[first : last + 1]
-        size = sum(sentence.tokens + 1 for sentence in run)  # one more for the space between two
-        return size <= tokens and run[-1].segment.end - run[0].segment.start <= characters
-
-    for first, end in list_runs(len(sentences), overlap, fits):
-        yield join_segments(text.text, [sentence.segment for sentence in sentences[first:end]])
-
-
 def _halve(sentence: Segment) -> list[Segment]:
     """The sentence in two, at the white space nearest to its middle if there is any."""
     text, middle = sentence.text, len(sentence.text) // 2
     places = [match.start() for match in _SPACE.finditer(text)]
     at = min(places, key=lambda place: abs(place - middle), default=middle)
-    halves = []
-    for start, end in ((0, at), (at, len(text))):
-        part = text[start:end]
-        start += len(part) - len(part.lstrip())
-        if part := part.strip():
-            halves.append(Segment(part, sentence.start + start, sentence.start + start + len(part), sentence.source))
-    return halves
+    return [
+        Segment(half.text, sentence.start + half.start, sentence.start + half.end, sentence.source)
+        for half in (_trim(text, 0, at), _trim(text, at, len(text)))
+        if half.text
+    ]

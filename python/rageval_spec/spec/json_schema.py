@@ -50,12 +50,7 @@ def build_schema(*, builtin_only: bool = False) -> JsonObject:
     for section in LISTED_SECTIONS:
         definitions[section] = _entry_schema(section, words[section], nodes)
         properties[section]["items"] = {"$ref": f"#/definitions/{section}"}
-    return {
-        "$schema": _DRAFT,
-        "title": "rageval-spec",
-        **top,
-        "definitions": dict(sorted(definitions.items())),
-    }
+    return {"$schema": _DRAFT, "title": "rageval-spec", **top, "definitions": dict(sorted(definitions.items()))}
 
 
 def render_schema(*, builtin_only: bool = False) -> str:

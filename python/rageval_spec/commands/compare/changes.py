@@ -90,11 +90,7 @@ def compare_metrics(evaluation: Evaluation, earlier: Evaluation, known: Comparab
     statistics = {one.metric: one.statistic for one in evaluation.aggregates}
     ranges = read_ranges(evaluation)
     metrics = {
-        metric: _Metric(
-            statistics.get(metric, "mean"),
-            metric not in evaluation.lower_is_better,
-            ranges.get(metric),
-        )
+        metric: _Metric(statistics.get(metric, "mean"), metric not in evaluation.lower_is_better, ranges.get(metric))
         for metric in evaluation.metrics
     }
     settings = StatisticsNode.model_validate(evaluation.provenance.settings.get("statistics") or {})

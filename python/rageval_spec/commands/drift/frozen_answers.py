@@ -337,11 +337,7 @@ def _build(frozen: AnchorSet, place: int) -> Sample:
 
 
 def _compare(
-    frozen: AnchorSet,
-    asked: AskedJudge,
-    values: Sequence[Sequence[float | None]],
-    difference: str | None,
-    alpha: float,
+    frozen: AnchorSet, asked: AskedJudge, values: Sequence[Sequence[float | None]], difference: str | None, alpha: float
 ) -> Drift | None:
     """The drift on the anchors that got a value each time; None if these are fewer than half."""
     kept = [place for place in range(len(frozen.anchors)) if all(one[place] is not None for one in values)]

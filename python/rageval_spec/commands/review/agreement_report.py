@@ -11,20 +11,8 @@ from rageval_spec.diagnostics import dump_visible, make_visible
 from rageval_spec.drawing.terminal import render_text, tabulate
 from rageval_spec.errors import UsageError
 from rageval_spec.reading.label_files import read_columns, read_labels
-from rageval_spec.review.agreement import (
-    DOMINANT,
-    ENOUGH_AGREEMENT,
-    MetricAgreement,
-    Value,
-    compare_annotators,
-)
-from rageval_spec.wording import (
-    count_noun,
-    format_interval,
-    format_number,
-    format_percent,
-    list_choices,
-)
+from rageval_spec.review.agreement import DOMINANT, ENOUGH_AGREEMENT, MetricAgreement, Value, compare_annotators
+from rageval_spec.wording import count_noun, format_interval, format_number, format_percent, list_choices
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

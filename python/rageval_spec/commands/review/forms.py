@@ -222,8 +222,7 @@ def _describe(
         )
     if not selection.is_representative:
         yield Text(
-            "! No answer is drawn at random, so the labels cannot represent all answers; add --random 50.",
-            "yellow",
+            "! No answer is drawn at random, so the labels cannot represent all answers; add --random 50.", "yellow"
         )
     yield ""
     for path in files:
@@ -246,13 +245,7 @@ MOST_PLACES = 5
 
 
 def import_forms(
-    forms: Sequence[Path],
-    *,
-    output: Path | None,
-    into: Path | None,
-    annotator: str,
-    results: str | None,
-    replace: bool,
+    forms: Sequence[Path], *, output: Path | None, into: Path | None, annotator: str, results: str | None, replace: bool
 ) -> bytes:
     """Read forms, check them, write their labels if nothing is wrong, and say what to do next."""
     target = _find_target(forms, output, into)

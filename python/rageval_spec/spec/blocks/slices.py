@@ -91,11 +91,7 @@ _EXAMPLES = "write {by: difficulty}, or {name: long, where: {column: question, w
 
 
 def check_slices(
-    slices: Mapping[int, SliceNode],
-    gates: Mapping[int, GateNode],
-    places: Places,
-    *,
-    is_complete: bool,
+    slices: Mapping[int, SliceNode], gates: Mapping[int, GateNode], places: Places, *, is_complete: bool
 ) -> list[Diagnostic]:
     """Diagnostics of slices that contradict themselves or one another, and of gates on slices that cannot exist.
 

@@ -126,8 +126,7 @@ class RankingNode(SpecBlock):
         ),
     )
     tie_range: bool = Field(
-        default=True,
-        description="Report the lowest and highest value over all orders of tied documents.",
+        default=True, description="Report the lowest and highest value over all orders of tied documents."
     )
     missing: Missing = Field(
         default="zero",
@@ -155,10 +154,7 @@ class RankingNode(SpecBlock):
         default=None, ge=1, description="Score only this many documents at the top of each ranking (trec_eval's -M)."
     )
     relevance_level: int = Field(
-        default=1,
-        ge=1,
-        le=2**31 - 1,
-        description="The lowest relevance that counts as relevant (trec_eval's -l).",
+        default=1, ge=1, le=2**31 - 1, description="The lowest relevance that counts as relevant (trec_eval's -l)."
     )
     duplicates: Duplicates = Field(
         default="error",
