@@ -23,7 +23,7 @@ from rageval_spec import kernels, wording
 from rageval_spec.data.bands import BandScale
 from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, SliceGap
 from rageval_spec.data.outcomes import AskedQuestions, Cause, CauseCount, Interval, RankCounts
-from rageval_spec.statistics.intervals import find_p_of_excess
+from rageval_spec.statistics.intervals import compute_p_of_excess
 from rageval_spec.statistics.percentiles import ORDER_STATISTICS, read_percentile
 from rageval_spec.statistics.raters.label_counts import bound_worth
 from rageval_spec.statistics.sequential_analysis import BETTING
@@ -618,7 +618,7 @@ def _pair(evaluation: Evaluation) -> Iterator[tuple[CauseCount, CauseCount]]:
 def _test(pairs: Sequence[tuple[CauseCount, CauseCount]]) -> Iterator[FrequentCause]:
     if not pairs:
         return
-    p_values = [find_p_of_excess(one.count, one.total, whole.count, whole.total) for one, whole in pairs]
+    p_values = [compute_p_of_excess(one.count, one.total, whole.count, whole.total) for one, whole in pairs]
     for (one, whole), p_value in zip(pairs, kernels.holm(p_values), strict=True):
         if p_value < _ALPHA:
             yield FrequentCause(one, whole.count - one.count, whole.total - one.total, p_value)

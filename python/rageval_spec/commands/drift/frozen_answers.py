@@ -31,8 +31,8 @@ from rageval_spec.plugin import Judge
 from rageval_spec.plugin.judge_identity import digest_criterion, explain_difference, identify_judge
 from rageval_spec.progress import ProgressDisplay
 from rageval_spec.spec import load
-from rageval_spec.statistics.intervals import Resampling, find_exact_interval, find_p_of_signs, number_clusters
-from rageval_spec.statistics.mean_intervals import MeanValues, find_difference_range, find_mean_interval
+from rageval_spec.statistics.intervals import Resampling, compute_exact_interval, compute_p_of_signs, number_clusters
+from rageval_spec.statistics.mean_intervals import MeanValues, compute_difference_range, compute_mean_interval
 from rageval_spec.statistics.raters.judge_drift import Flips, Shift, compare_agreement, count_flips
 from rageval_spec.statistics.weighted_clusters import lay_out_clusters
 from rageval_spec.wording import (
@@ -231,8 +231,8 @@ def measure_order(
         changed=int((one != two).sum()),
         to_yes=to_yes,
         to_no=to_no,
-        flips=find_exact_interval(to_yes + to_no, len(rows)),
-        p_flips=find_p_of_signs(to_yes, to_yes + to_no),
+        flips=compute_exact_interval(to_yes + to_no, len(rows)),
+        p_flips=compute_p_of_signs(to_yes, to_yes + to_no),
         difference=difference,
         interval=interval,
         p_difference=p_value,
@@ -261,8 +261,8 @@ def _average(differences: Floats, clusters: Sequence[Hashable]) -> tuple[float, 
         return mean, None, 1.0
     sums = np.bincount(members, differences - mean)
     error = math.sqrt(groups / (groups - 1) * float((sums**2).sum())) / len(differences)
-    values = MeanValues(differences, find_difference_range((0.0, 1.0)), lay_out_clusters(clusters))
-    interval = find_mean_interval(values, Resampling())
+    values = MeanValues(differences, compute_difference_range((0.0, 1.0)), lay_out_clusters(clusters))
+    interval = compute_mean_interval(values, Resampling())
     if error == 0:
         return mean, interval, 1.0 if mean == 0 else 0.0
     return mean, interval, kernels.student_p_value(abs(mean) / error, groups - 1)
