@@ -1,7 +1,10 @@
-"""Fills the generated regions of README.md: lists and counts of plugins, from what the plugins say of themselves.
+"""Fills the generated regions of README.md and docs/exchange/README.md.
 
-    python docs/readme.py --write    # after a plugin came, went, or describes itself in other words
-    python docs/readme.py --check    # exit code 1 where README.md says something else
+They are lists and counts of plugins, from what the plugins say of themselves, and the table of tools, from the first
+table of each tool's page.
+
+    python docs/readme.py --write    # after a plugin or a tool came, went, or describes itself in other words
+    python docs/readme.py --check    # exit code 1 where a README says something else
 
 A region begins with `<!-- generated: NAME -->` and ends with `<!-- /generated -->`; NAME is a key of `REGIONS`.
 """
@@ -18,7 +21,9 @@ from rageval_spec import registry
 from rageval_spec.commands.plugin_words import summarize
 
 README = Path(__file__).parents[1] / "README.md"
+EXCHANGE = Path(__file__).parent / "exchange" / "README.md"
 WIDTH = 120
+_TOOLS = "| tool | in | out |\n|---|---|---|\n"
 _REGION = re.compile(r"(<!-- generated: ([^>]+?) -->)(.*?)(<!-- /generated -->)", re.DOTALL)
 
 
@@ -48,10 +53,28 @@ def tabulate_judges() -> str:
     return "\n".join(["", "| judge | what it does |", "|---|---|", *rows, ""])
 
 
+def tabulate_tools() -> str:
+    """A row for each tool with a link to its page, from the table that each page begins with.
+
+    Raises:
+        ValueError: a page does not begin with that table.
+    """
+    rows: list[str] = []
+    for page in sorted(EXCHANGE.parent.glob("*.md")):
+        if page != EXCHANGE:
+            _, begin, rest = page.read_text(encoding="utf-8").partition(f"\n\n{_TOOLS}")
+            if not begin:
+                raise ValueError(f"{page} does not begin with the table {_TOOLS.splitlines()[0]}")
+            own = rest.partition("\n\n")[0].splitlines()
+            rows += [re.sub(r"^\| (.+?) \(", rf"| [\1]({page.name}) (", row) for row in own]
+    return "\n".join([f"\n{_TOOLS.rstrip()}", *rows, ""])
+
+
 REGIONS: Mapping[str, Callable[[], str]] = {
     "count of metrics": count_metrics,
     "sections": list_sections,
     "judges": tabulate_judges,
+    "tools": tabulate_tools,
 }
 
 
@@ -65,19 +88,20 @@ def render(text: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """`--write` or `--check`, and a path (this repository's README.md by default)."""
+    """`--write` or `--check`, and a path (by default, both README.md of this repository)."""
     if not arguments or arguments[0] not in ("--write", "--check") or len(arguments) > 2:
         print("usage: python docs/readme.py --write|--check [FILE]", file=sys.stderr)
         return 2
-    path = Path(arguments[1]) if len(arguments) == 2 else README
-    text = path.read_text(encoding="utf-8")
-    filled = render(text)
-    if arguments[0] == "--write":
-        path.write_text(filled, encoding="utf-8")
-        return 0
-    if filled != text:
-        print(f"the lists in {path} are out of date; run: python docs/readme.py --write", file=sys.stderr)
-    return int(filled != text)
+    stale = False
+    for path in map(Path, arguments[1:] or (README, EXCHANGE)):
+        text = path.read_text(encoding="utf-8")
+        filled = render(text)
+        if arguments[0] == "--write":
+            path.write_text(filled, encoding="utf-8")
+        elif filled != text:
+            print(f"the lists in {path} are out of date; run: python docs/readme.py --write", file=sys.stderr)
+            stale = True
+    return int(stale)
 
 
 def _list_words(section: registry.Section) -> list[str]:

@@ -20,8 +20,8 @@ def test_the_lists_and_counts_of_the_readme_are_those_of_the_plugins() -> None:
 
 
 def test_every_region_that_can_be_filled_is_there() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert all(f"<!-- generated: {name} -->" in text for name in README["REGIONS"])
+    text, overview = (path.read_text(encoding="utf-8") for path in (README["README"], README["EXCHANGE"]))
+    assert all(f"<!-- generated: {name} -->" in text + overview for name in README["REGIONS"])
     assert all(f"`{word}`" in text for section in registry.SECTIONS[:4] for word in registry.words(section))
 
 
