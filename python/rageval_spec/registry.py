@@ -64,7 +64,7 @@ def load(section: Section, word: str) -> Any:
     The message names the file or the distribution and says what to write there.
     """
     if word in _tool_words(section):
-        return import_module("rageval_spec.exchange.shared.tool_plugins").make_plugin(section, word)
+        return import_module("rageval_spec.exchange.shared.contracts").make_plugin(section, word)
     if word in builtin_words(section):
         module = import_module(f"rageval_spec.{section}.{word}")
         return _check(section, getattr(module, "PLUGIN", None), f"{section}/{word}.py", "PLUGIN")

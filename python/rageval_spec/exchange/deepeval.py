@@ -35,8 +35,6 @@ _READ = frozenset({"metricsData", "tools_called", "toolsCalled", "success", "run
 
 
 class DeepEvalSource(RowFileSource):
-    """Reads goldens, test cases and the results of test runs."""
-
     tool = "deepeval"
     summary = "Read goldens, conversational goldens, test cases or a test run of DeepEval: JSON, JSON Lines or CSV."
     examples = ("import deepeval goldens.json -o golden.jsonl", "import deepeval test_run_20260301_120000.json")

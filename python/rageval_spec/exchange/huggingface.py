@@ -25,8 +25,6 @@ _DATA = ("*.parquet", "*.jsonl", "*.jsonl.gz", "*.json", "*.csv")
 
 
 class HuggingFaceNode(RowsNode):
-    """A dataset on the disk."""
-
     path: str = Field(description="The folder that `save_to_disk` wrote, a folder of the hub, or one of its files.")
     split: str | None = Field(default=None, description="The split. Default: test, or the only one.")
 

@@ -18,8 +18,6 @@ _LENGTH = 4
 
 
 class OtlpNode(TargetNode):
-    """What to write."""
-
     signals: tuple[Signal, ...] = Field(
         default=("traces",),
         min_length=1,
@@ -35,8 +33,6 @@ class OtlpNode(TargetNode):
 
 
 class OtlpTarget(FileTarget[OtlpNode]):
-    """Writes what `export otel` would send."""
-
     node_type = OtlpNode
     filename = "values.otlp"
     summary = (

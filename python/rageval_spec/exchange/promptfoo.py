@@ -23,8 +23,6 @@ _GOLD = frozenset({"equals", "contains", "icontains", "similar", "factuality", "
 
 
 class PromptfooSource(RowFileSource):
-    """Reads the results of `promptfoo eval -o results.json`."""
-
     tool = "promptfoo"
     summary = "Read the results of promptfoo: what `promptfoo eval -o results.json` wrote."
     examples = ("import promptfoo results.json -o answers.jsonl",)

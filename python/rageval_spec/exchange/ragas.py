@@ -27,8 +27,6 @@ _NAMES = {
 
 
 class RagasSource(RowFileSource):
-    """Reads samples of ragas: an `EvaluationDataset`, a `Testset`, or the table of a result."""
-
     tool = "ragas"
     summary = "Read samples of ragas: what to_jsonl, to_csv, to_pandas or to_hf_dataset wrote."
     examples = ("import ragas samples.jsonl -o golden.jsonl",)

@@ -25,8 +25,6 @@ _OPTIONAL = ("reference", "error", "seconds", "input_tokens", "output_tokens", "
 
 
 class WandbSourceNode(RowsNode):
-    """A table of W&B, or a folder with one."""
-
     path: str = Field(
         description=f"A file that ends in `{SUFFIX}`, or a folder with one: that of a run, or `wandb/latest-run`."
     )
@@ -82,8 +80,6 @@ class WandbSource(RowFileSource):
 
 
 class WandbTarget(FileTarget[TargetNode]):
-    """Writes answers and values as a table."""
-
     filename = f"rageval{SUFFIX}"
     summary = "Write answers and values as a table of W&B: a row for each answer, a column for each metric."
     examples = (f"export wandb rageval-results -o rageval{SUFFIX}",)
@@ -108,7 +104,6 @@ def _make_row(sample: Mapping[str, Any], values: Mapping[str, Any], metrics: Seq
 
 
 def _load(path: Path) -> tuple[list[str], list[Any]]:
-    """The columns and the rows of a table."""
     try:
         content = json.loads("\n".join(line for _, line in text_lines(path, longest=None)))
     except (ValueError, RecursionError) as error:

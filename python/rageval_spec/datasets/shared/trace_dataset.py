@@ -8,8 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from rageval_spec.data.tables import Collection, references_of
-from rageval_spec.exchange.shared.contracts import TraceSource, read_traces
-from rageval_spec.exchange.shared.tool_plugins import open_part
+from rageval_spec.exchange.shared.contracts import TraceSource, open_part, read_traces
 from rageval_spec.plugin import Dataset, DatasetNode, InputFile
 
 if TYPE_CHECKING:

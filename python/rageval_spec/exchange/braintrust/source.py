@@ -42,8 +42,6 @@ CLOUD = "https://api.braintrust.dev"
 
 
 class BraintrustConnection(BaseModel):
-    """The keys that say which Braintrust."""
-
     url: str | None = Field(
         default=None, description=f"The URL of Braintrust's API. Default: `$BRAINTRUST_API_URL`, else {CLOUD}."
     )
@@ -114,8 +112,6 @@ TOOL = "braintrust"
 
 
 class BraintrustSourceNode(BraintrustConnection, SpooledNode):
-    """Which experiment, logs or dataset to read from Braintrust."""
-
     project: str | None = Field(default=None, description="The project: its logs, or what the next keys name in it.")
     experiment: str | None = Field(default=None, description="Read the rows of this experiment of the project.")
 
@@ -131,8 +127,6 @@ class BraintrustSourceNode(BraintrustConnection, SpooledNode):
 
 
 class BraintrustSource(SpooledSource[BraintrustSourceNode]):
-    """Rows of Braintrust, put together to traces; rows of its datasets."""
-
     node_type = BraintrustSourceNode
     summary = "Read experiments, logs and datasets of Braintrust, from its API or from exported files."
     examples = (

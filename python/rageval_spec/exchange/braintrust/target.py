@@ -24,8 +24,6 @@ LONGEST_REASON = 20_000
 
 
 class BraintrustTargetNode(BraintrustConnection, TargetNode):
-    """Where to send values in Braintrust."""
-
     project: str | None = Field(
         default=None,
         description="Send the answers with their values as an experiment of this project. Default: add the values to "
@@ -38,8 +36,6 @@ class BraintrustTargetNode(BraintrustConnection, TargetNode):
 
 
 class BraintrustTarget(ValueTarget[BraintrustTargetNode]):
-    """Experiments, and scores of rows that are there."""
-
     node_type = BraintrustTargetNode
     summary = "Send values to Braintrust, into the rows that the answers came from, or as an experiment."
     examples = (

@@ -50,8 +50,6 @@ CLOUD = "https://cloud.langfuse.com"
 
 
 class LangfuseConnection(BaseModel):
-    """The keys that say which Langfuse and which project."""
-
     url: str | None = Field(
         default=None,
         description=f"The URL of Langfuse. Default: `$LANGFUSE_BASE_URL`, else `$LANGFUSE_HOST`, else {CLOUD}.",
@@ -115,12 +113,10 @@ class LangfuseApi(ToolApi):
             yield from self._by_number("/v2/scores", asked)
 
     def dataset_items(self, dataset: str) -> Iterator[list[Any]]:
-        """Pages of a dataset's items."""
         self.check_dataset(dataset)
         yield from self._by_number("/dataset-items", {"datasetName": dataset})
 
     def check_dataset(self, dataset: str) -> Mapping[str, Any]:
-        """The dataset of a name."""
         from rageval_spec.endpoints.service import ServiceError, quote_part
 
         try:
@@ -228,7 +224,6 @@ def observation_of(row: Row) -> str | None:
 
 
 def tell_kind(row: Row) -> RowKind:
-    """What a normalised row is."""
     if str(row.get("type", "")).upper() in OBSERVATION_TYPES and ("traceid" in row or "starttime" in row):
         return "observation"
     is_score = "name" in row and ({"value", "stringvalue"} & row.keys()) and ({"datatype", "source"} & row.keys())
@@ -265,7 +260,6 @@ def read_feedback(row: Row) -> Feedback | None:
 
 
 def is_correction(row: Row) -> bool:
-    """Whether a score holds a corrected answer."""
     return str(row.get("datatype", "")).upper() == "CORRECTION"
 
 
@@ -292,8 +286,6 @@ TOOL = "langfuse"
 
 
 class LangfuseSourceNode(LangfuseConnection, SpooledNode):
-    """Which traces, or which dataset, to read from Langfuse."""
-
     environment: str | None = Field(default=None, description="Only traces of this environment: `production`.")
     name: str | None = Field(default=None, description="Only traces with this name.")
     scores: bool = Field(default=True, description="Whether to read the scores of the traces, as feedback.")

@@ -40,8 +40,6 @@ Body = Mapping[str, Any]
 
 
 class LangfuseTargetNode(LangfuseConnection, ExperimentNode):
-    """Where to send values in Langfuse."""
-
     dataset: str | None = Field(
         default=None,
         description="Send the answers with their values as a run of this dataset, whose items have the ids of the "
@@ -89,7 +87,6 @@ class LangfuseTarget(ExperimentTarget[LangfuseTargetNode]):
         return found
 
     def make_answer(self, score: Score, run: str) -> Parcel:
-        """An item of the run of a dataset."""
         sample, contexts = score.sample, list_contexts(score.sample)
         body = {
             "traceId": self._trace_of_run(run, score.query_id),
@@ -107,7 +104,6 @@ class LangfuseTarget(ExperimentTarget[LangfuseTargetNode]):
         return Parcel(key, clean(body), f"answer -> item {score.query_id} of the run '{run}'", "answer")
 
     def make_value(self, score: Score, judgements: Judgements, names: Names, run: str | None) -> Parcel:
-        """A numeric score."""
         link = score.link
         if run is None:
             assert link is not None, "only answers with a trace are listed"
@@ -197,7 +193,6 @@ class LangfuseTarget(ExperimentTarget[LangfuseTargetNode]):
         return datetime.now(UTC)
 
     def _send_each(self, path: str, bodies: Sequence[Body]) -> None:
-        """Send bodies one by one, some at the same time."""
         from rageval_spec.endpoints.service import LIMITS
 
         with ThreadPoolExecutor(LIMITS.concurrency) as pool:

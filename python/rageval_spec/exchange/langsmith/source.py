@@ -56,8 +56,6 @@ CLOUD = "https://api.smith.langchain.com"
 
 
 class LangSmithConnection(BaseModel):
-    """The keys that say which LangSmith and which workspace."""
-
     url: str | None = Field(
         default=None,
         description="The URL of LangSmith's API. Default: `$LANGSMITH_ENDPOINT`, else `$LANGCHAIN_ENDPOINT`, else "
@@ -99,11 +97,9 @@ class LangSmithApi(ToolApi):
         self.is_old = False
 
     def find_project(self, name: str) -> str:
-        """The id of a tracing project."""
         return self._find("sessions", name, "tracing project")
 
     def find_dataset(self, name: str) -> str:
-        """The id of a dataset."""
         return self._find("datasets", name, "dataset")
 
     def runs(self, project: str, window: Mapping[str, str]) -> Iterator[list[Any]]:
@@ -125,12 +121,10 @@ class LangSmithApi(ToolApi):
             yield from self._old_runs(project, window)
 
     def feedback(self, runs: Sequence[str]) -> Iterator[Any]:
-        """The feedback on some runs."""
         for begin in range(0, len(runs), _RUNS_AT_ONCE):
             yield from self._list("/feedback", [("run", run) for run in runs[begin : begin + _RUNS_AT_ONCE]])
 
     def examples(self, dataset: str) -> Iterator[Any]:
-        """The examples of a dataset, by its id."""
         yield from self._list("/examples", [("dataset", dataset)])
 
     def _old_runs(self, project: str, window: Mapping[str, str]) -> Iterator[list[Any]]:
@@ -183,8 +177,6 @@ TOOL = "langsmith"
 
 
 class LangSmithSourceNode(LangSmithConnection, SpooledNode):
-    """Which traces, or which dataset, to read from LangSmith."""
-
     project: str | None = Field(default=None, description="Read the traces of this tracing project.")
     feedback: bool = Field(default=True, description="Whether to read the feedback on the answers.")
 
@@ -196,8 +188,6 @@ class LangSmithSourceNode(LangSmithConnection, SpooledNode):
 
 
 class LangSmithSource(SpooledSource[LangSmithSourceNode]):
-    """Runs of LangSmith, put together to traces; examples of its datasets."""
-
     node_type = LangSmithSourceNode
     summary = "Read traces and datasets of LangSmith, from its API or from exported files."
     examples = (
@@ -272,7 +262,6 @@ _CONVERSATION = ("thread_id", "session_id", "conversation_id")
 
 
 def is_feedback(row: Row) -> bool:
-    """Whether a row is feedback and not a run."""
     return "key" in row and "run_id" in row
 
 

@@ -41,8 +41,6 @@ Body = Mapping[str, Any]
 
 
 class LangSmithTargetNode(LangSmithConnection, ExperimentNode):
-    """Where to send values in LangSmith."""
-
     dataset: str | None = Field(
         default=None,
         description="Send the answers with their values as an experiment on this dataset, whose examples have the "
@@ -55,8 +53,6 @@ class LangSmithTargetNode(LangSmithConnection, ExperimentNode):
 
 
 class LangSmithTarget(ExperimentTarget[LangSmithTargetNode]):
-    """Feedback on runs, and experiments on datasets."""
-
     node_type = LangSmithTargetNode
     summary = "Send values to LangSmith, as feedback on the runs that the answers came from, or as an experiment."
     examples = (

@@ -29,7 +29,7 @@ from rageval_spec.exchange.shared.connections import (
 )
 from rageval_spec.exchange.shared.contracts import WindowNode
 from rageval_spec.exchange.shared.delivery import split
-from rageval_spec.exchange.shared.span_sources import SpanSource, describe_known
+from rageval_spec.exchange.shared.row_groups import SpanSource, describe_known
 from rageval_spec.exchange.shared.spans.json_spans import JsonSpanError, decode_json
 from rageval_spec.exchange.shared.spans.span_traces import SpanReader
 from rageval_spec.exchange.shared.spans.spans import Span
@@ -80,8 +80,6 @@ def find_headers(token: Secret | None) -> dict[str, Secret]:
 
 
 class MlflowServer(ToolApi):
-    """Asks one tracking server."""
-
     def __init__(self, url: str | None, token: Secret | None, where: str) -> None:
         super().__init__(Service(find_url(url), where, headers=find_headers(token)), where)
 
@@ -142,8 +140,6 @@ _RECORDS_A_PAGE = 500
 
 
 class MlflowSourceNode(WindowNode):
-    """What to read from MLflow: the traces of an experiment, an evaluation dataset, or a table that a run logged."""
-
     url: str | None = URL
     experiment: str | None = Field(
         default=None, min_length=1, description="The experiment whose traces, or whose dataset, to read, by name."

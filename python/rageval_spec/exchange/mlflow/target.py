@@ -39,8 +39,6 @@ _REPORT = "report.html"
 
 
 class MlflowTargetNode(TargetNode):
-    """Where to write an evaluation in MLflow."""
-
     url: str | None = URL
     experiment: str | None = Field(
         default=None,

@@ -125,7 +125,6 @@ class Receiver:
 
 
 def _prepare(receiver: Receiver) -> uvicorn.Server:
-    """The server, which does not listen yet."""
     try:
         import uvicorn
 
@@ -353,7 +352,6 @@ class RequestSpool:
             return True
 
     def close(self) -> None:
-        """Take no further request."""
         with self._lock:
             if self._stream is not None:
                 self._stream.close()

@@ -33,8 +33,6 @@ _SHOWN_EVERY = 2000
 
 
 class OtelFilesNode(WindowNode):
-    """Spans in files."""
-
     path: str = Field(
         description=(
             "A file of spans, or a folder of such files: OTLP as protobuf or JSON, or spans as console exporters write "
@@ -44,8 +42,6 @@ class OtelFilesNode(WindowNode):
 
 
 class OtelSourceNode(WindowNode):
-    """Spans in files, or received over OTLP/HTTP."""
-
     path: str | None = Field(
         default=None,
         description="A file of spans, or a folder of such files: OTLP as protobuf or JSON; plain or gzip.",
@@ -126,8 +122,6 @@ class SpanFileSource(TraceSource[N]):
 
 
 class OtelFiles(SpanFileSource[OtelFilesNode]):
-    """Reads the traces of files."""
-
     node_type = OtelFilesNode
     summary = "Read the traces of OpenTelemetry spans from files."
     known_as = ("opentelemetry", "openinference", "otlp")
@@ -143,8 +137,6 @@ class OtelFiles(SpanFileSource[OtelFilesNode]):
 
 
 class OtelSource(SpanFileSource[OtelSourceNode]):
-    """Reads the traces of files, or of what is sent to an address."""
-
     node_type = OtelSourceNode
     for_specs = OtelFiles
     summary = "Read the traces of OpenTelemetry spans, from files or as they are sent."

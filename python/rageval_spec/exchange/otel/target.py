@@ -54,8 +54,6 @@ _ENDPOINT, _HEADERS = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_HEADERS
 
 
 class OtelConnection(BaseModel):
-    """The endpoint that OTLP is sent to."""
-
     endpoint: str | None = Field(
         default=None,
         description=(
@@ -96,8 +94,6 @@ _SHOWN_ID = 8
 
 
 class OtelTargetNode(OtelConnection, TargetNode):
-    """Where to send values, and as what."""
-
     signals: tuple[Signal, ...] = Field(
         default=("logs",),
         min_length=1,
@@ -116,8 +112,6 @@ class OtelTargetNode(OtelConnection, TargetNode):
 
 
 class OtelTarget(Target[OtelTargetNode]):
-    """Sends values to a collector, or to any tool that receives OTLP."""
-
     node_type = OtelTargetNode
     known_as = ("opentelemetry", "otlp", "collector")
     summary = "Send values over OTLP: as log records or spans in the traces of the answers, and as metrics."
@@ -198,7 +192,6 @@ def find_time(moment: str | None) -> int:
 
 
 def encode_bodies(kind: str, bodies: Sequence[Mapping[str, Any]], now: int) -> bytes:
-    """The request with these bodies of one kind of parcel."""
     from rageval_spec.kernels import version
 
     scope = Scope("rageval-spec", version())
@@ -210,7 +203,6 @@ def encode_bodies(kind: str, bodies: Sequence[Mapping[str, Any]], now: int) -> b
 
 
 def _describe(score: Score, judgements: Judgements) -> dict[str, Any]:
-    """A value as JSON types."""
     told = {"label": judgements.label(score), "comment": judgements.explain(score), "status": score.status}
     evaluator = asdict(judgements.find_evaluator(score.metric))
     return {"name": score.metric, "value": score.value, **told, "evaluator": evaluator}
@@ -307,14 +299,12 @@ def make_spans(body: Mapping[str, Any], now: int, resource: Mapping[str, Any]) -
 
 
 def make_event(body: Mapping[str, Any], now: int) -> LogEvent:
-    """One value as an event of its own."""
     place = _find_own_place(body)
     attributes = {**describe_event(body["value"]), **{f"rageval.{name}": body[name] for name in _DETAILS}}
     return LogEvent(EVALUATION_EVENT, place.ended or now, attributes, place.trace_id, place.span_id)
 
 
 def _find_own_place(body: Mapping[str, Any]) -> ValueSpan:
-    """The span that a body names."""
     return ValueSpan(body["trace_id"], body["span_id"], body["ended"])
 
 

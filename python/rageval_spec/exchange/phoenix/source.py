@@ -27,7 +27,7 @@ from rageval_spec.exchange.shared.connections import (
 )
 from rageval_spec.exchange.shared.contracts import WindowNode
 from rageval_spec.exchange.shared.delivery import split
-from rageval_spec.exchange.shared.span_sources import SpanSource
+from rageval_spec.exchange.shared.row_groups import SpanSource
 from rageval_spec.exchange.shared.spans.spans import ERROR, OK, UNSET, Span, SpanEvent, documents_of, format_moment
 from rageval_spec.plugin.secrets import Secret
 from rageval_spec.recorded import values
@@ -68,8 +68,6 @@ def find_headers(api_key: Secret | None) -> dict[str, Secret]:
 
 
 class PhoenixServer(ToolApi):
-    """Reads and writes below `/v1` of one Phoenix."""
-
     def __init__(self, url: str | None, api_key: Secret | None, where: str) -> None:
         super().__init__(Service(find_url(url), where, headers=find_headers(api_key)), where)
 
@@ -87,7 +85,6 @@ class PhoenixServer(ToolApi):
         return chain.from_iterable(list_cursor_pages(fetch, self.where))
 
     def read_examples(self, dataset: str, identity: str) -> Iterator[Trace]:
-        """The questions of the examples of a dataset with this name and id."""
         path = f"/v1/datasets/{identity}/examples"
         content = self.service.get(path)
         message = f"{self.where}: {path} answered without the list 'examples'"
@@ -97,7 +94,6 @@ class PhoenixServer(ToolApi):
             yield read_example(example, dataset, version, f"{self.where}: dataset {dataset}, example {number}")
 
     def find_dataset(self, name: str) -> str:
-        """The id of the dataset of that name."""
         for found in self.list_items("/v1/datasets", [("name", name), ("limit", "100")]):
             if found.get("name") == name and isinstance(found.get("id"), str):
                 return str(found["id"])
@@ -218,8 +214,6 @@ _NOT_THERE = 404
 
 
 class PhoenixSourceNode(WindowNode):
-    """What to read from Arize Phoenix: the traces of a project, or the examples of a dataset."""
-
     url: str | None = URL
     project: str | None = Field(default=None, min_length=1, description="The project whose traces to read, by name.")
     dataset: str | None = Field(

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 
 class PhoenixTargetNode(TargetNode):
-    """Where to write values in Arize Phoenix."""
-
     url: str | None = URL
     dataset: str | None = Field(
         default=None,

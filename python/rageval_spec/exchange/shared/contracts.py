@@ -3,7 +3,9 @@
 A source gives traces, and a tool's datasets as traces without an answer. Traces are read once for all blocks of a
 spec that ask for the same.
 
-Tools are the modules and packages in `exchange/`, and entry points in the group `rageval_spec.exchange`.
+Tools are the modules and packages in `exchange/`, and entry points in the group `rageval_spec.exchange`. A folder with
+`source.py` gives its word to `datasets:` and `systems:`, one with `target.py` to `reports:`. The keys of their blocks
+are the options of `import` and `export`.
 
 Users write moments as `7d` or as an ISO 8601 time.
 """
@@ -12,8 +14,8 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache, cached_property
 from importlib import import_module
@@ -24,7 +26,7 @@ from threading import Lock
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, NamedTuple, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, field_validator
 
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError, UsageError
@@ -35,7 +37,7 @@ from rageval_spec.wording import format_percent, read_duration
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
     from rageval_spec.data.traces import Trace
-    from rageval_spec.plugin import Context
+    from rageval_spec.plugin import Context, Plugin
     from rageval_spec.plugin.budget import Budget
     from rageval_spec.store.disk import InputFile
 
@@ -183,7 +185,6 @@ class TraceCheck:
     LINES = ("without contexts", "without answer", *READING, "failed")
 
     def __init__(self) -> None:
-        """Count from nothing."""
         self.rows = 0
         self.counts = dict.fromkeys(self.LINES, 0)
         self._first: dict[str, str] = {}
@@ -405,6 +406,33 @@ def _import(word: str) -> ModuleType:
     (entry,) = entry_points(group=GROUP, name=word)
     module: ModuleType = entry.load()
     return module
+
+
+P = TypeVar("P", bound=ToolPart[Any])
+_BASES: Mapping[str, tuple[str, str, str]] = {
+    "datasets": ("rageval_spec.datasets.shared.trace_dataset", "TraceDataset", "source_type"),
+    "systems": ("rageval_spec.systems.shared.trace_system", "TraceSystem", "source_type"),
+    "reports": ("rageval_spec.reports.shared.tool_report", "SendingReport", "target_type"),
+}
+"""The class that a section's plugins of tools derive from, and its attribute with the tool's source or target."""
+
+
+def make_plugin(section: str, word: str) -> type[Plugin[Any]]:
+    """The plugin class of a tool's word in `datasets`, `systems` or `reports`."""
+    module, name, attribute = _BASES[section]
+    base = getattr(import_module(module), name)
+    tool = load(word)
+    part: Any = tool.target if section == "reports" else tool.source and (tool.source.for_specs or tool.source)
+    named = word.capitalize() + section.removesuffix("s").capitalize()
+    node = create_model(f"{named}Node", __base__=(base.node_type, part.node_type), __doc__=part.summary)
+    members = {"node_type": node, attribute: part, "known_as": part.known_as, "__doc__": base.__doc__}
+    return type(named, (base,), {**members, "__module__": module})
+
+
+def open_part(part: type[P], plugin: Plugin[Any]) -> P:
+    """The source or the target of a plugin's tool, with what the plugin's block says."""
+    node = part.node_type(**{name: getattr(plugin.node, name) for name in part.node_type.model_fields})
+    return part(node, replace(plugin.context, models={}, judges={}))
 
 
 class PlacesNode(SourceNode):

@@ -1,7 +1,7 @@
-"""The base class of sources whose rows are steps of traces, read from an API or from files.
+"""The base classes of sources whose rows are steps of traces, and of those whose tools keep spans trace by trace.
 
-A tool's pages cut through its traces: rows come in any order and leave in groups. Until then they are kept on disk.
-Reading ends even if a server's pages never would.
+A tool's pages of rows cut through its traces: they come in any order and leave in groups. Until then they are kept on
+disk. Reading ends even if a server's pages never would.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import timedelta
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
@@ -20,6 +21,7 @@ from pydantic import Field
 from rageval_spec.data.traces import Trace, TraceLink
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.exchange.shared.contracts import PlacesNode, TraceSource, WindowNode
+from rageval_spec.exchange.shared.spans.span_traces import SpanReader
 from rageval_spec.exchange.shared.spans.spans import format_moment
 from rageval_spec.reading.rows import read_rows
 from rageval_spec.recorded import questions_and_answers
@@ -57,6 +59,7 @@ class TraceRow(NamedTuple):
 
 
 N = TypeVar("N", bound=SpooledNode)
+W = TypeVar("W", bound=WindowNode)
 Rows = Sequence[Mapping[str, Any]]
 
 
@@ -191,6 +194,32 @@ class SpooledSource(TraceSource[N]):
         return not (since is not None and began < since) and (until is None or began < until)
 
 
+class SpanSource(TraceSource[W]):
+    """Reads traces from spans, and counts what of them could not be read."""
+
+    tool: ClassVar[str]
+
+    def __init__(self, node: W, context: Any) -> None:
+        super().__init__(node, context)
+        self.reader = SpanReader(self.tool)
+
+    @abstractmethod
+    def read_all(self) -> Iterator[Trace]:
+        """The traces, newest first, or the rows of a dataset as traces; more than the limit if there are more."""
+
+    def read(self) -> Iterator[Trace]:
+        return islice(self.read_all(), self.node.limit)
+
+    def remarks(self) -> Sequence[str]:
+        return self.reader.remarks()
+
+
+def describe_known(what: str, names: Iterable[str]) -> str:
+    """What there is instead of something that was not found: `its apps are bot, search`."""
+    listed = ", ".join(names)
+    return f"its {what} are {listed}" if listed else "it has none"
+
+
 def make_item(
     link: TraceLink, query_id: str, question: str, places: RecordedPaths, given: Any, gold: Any, metadata: Any
 ) -> Trace:
@@ -258,7 +287,6 @@ class RowSpool:
             yield [json.loads(content) for (content,) in found]
 
     def close(self) -> None:
-        """Delete the file."""
         self._database.close()
         self._folder.cleanup()
 

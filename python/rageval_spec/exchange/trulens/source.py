@@ -23,7 +23,7 @@ from rageval_spec.data.traces import Feedback, Trace, TraceLink
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.exchange.shared.connections import read_object
 from rageval_spec.exchange.shared.contracts import WindowNode
-from rageval_spec.exchange.shared.span_sources import SpanSource, describe_known
+from rageval_spec.exchange.shared.row_groups import SpanSource, describe_known
 from rageval_spec.exchange.shared.spans.span_traces import SpanReader
 from rageval_spec.exchange.shared.spans.spans import ERROR, UNSET, Span, format_moment
 from rageval_spec.recorded.answers_and_steps import find_end
@@ -136,8 +136,6 @@ TOOL = "trulens"
 
 
 class TrulensSourceNode(WindowNode):
-    """What to read from TruLens: the records of its database, or the ground truths of a dataset."""
-
     path: str = Field(description="TruLens's SQLite file, such as `default.sqlite`.")
     app: str | None = Field(default=None, min_length=1, description="Only records of this app, by name. Default: all.")
     dataset: str | None = Field(

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
 
 class TrulensTargetNode(TargetNode):
-    """Which database of TruLens to write feedback into."""
-
     database: str = Field(description="TruLens's SQLite file, such as `default.sqlite`.")
     backup: bool = Field(
         default=True,

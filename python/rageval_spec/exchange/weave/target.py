@@ -25,8 +25,6 @@ CLOUD = "https://trace.wandb.ai"
 
 
 class WeaveTargetNode(TargetNode):
-    """Where to write a dataset in Weave."""
-
     project: str = Field(description="The project with its entity: `my-team/support`.")
     name: str | None = Field(default=None, description="The name of the dataset. Default: the spec's name.")
     url: str | None = Field(

@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from rageval_spec.exchange.shared.contracts import Target
+from rageval_spec.exchange.shared.contracts import Target, open_part
 from rageval_spec.exchange.shared.delivery import send_parcels
-from rageval_spec.exchange.shared.tool_plugins import open_part
 from rageval_spec.plugin import Report, ReportNode
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from pydantic import field_validator
 from rageval_spec.data.outcomes import Note, TakenOver
 from rageval_spec.data.traces import NO_ANSWER
 from rageval_spec.errors import DataError
-from rageval_spec.exchange.shared.contracts import TraceSource, read_traces
-from rageval_spec.exchange.shared.tool_plugins import open_part
+from rageval_spec.exchange.shared.contracts import TraceSource, open_part, read_traces
 from rageval_spec.plugin import Answering, GeneratingNode, InputFile, System
 from rageval_spec.recorded.answers_and_steps import (
     AnswerRow,

@@ -334,7 +334,6 @@ def is_flat(found: Any) -> bool:
 
 
 def read_flat(found: Mapping[str, Any], place: str = "") -> Span:
-    """The span of an object that `is_flat`."""
     context, parent = found["context"], found.get("parent_id")
     status, message = _read_status(found)
     resource = found.get("resource")

@@ -256,7 +256,6 @@ def encode_gauges(gauges: Iterable[Gauge], resource: Mapping[str, Any], scope: S
 
 
 def encode_events(events: Iterable[LogEvent], resource: Mapping[str, Any], scope: Scope) -> bytes:
-    """An `ExportLogsServiceRequest`."""
     from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 
     request = ExportLogsServiceRequest()

@@ -74,7 +74,6 @@ class SpanFiles:
                 )
 
     def remarks(self) -> list[str]:
-        """What was passed over, as sentences."""
         told = [
             f"{count_noun(number, f'request with {what} was', f'requests with {what} were')} passed over; "
             "only spans and evaluation results are read"
@@ -183,7 +182,6 @@ def list_files(path: Path) -> list[Path]:
 
 @contextmanager
 def _open(path: Path) -> Iterator[io.BufferedReader]:
-    """The bytes of a file, decompressed."""
     try:
         with path.open("rb") as file:
             if file.peek(2)[:2] == _GZIP:
@@ -322,7 +320,6 @@ class SpanStore:
             yield spans[:MOST_SPANS]
 
     def close(self) -> None:
-        """Delete the database."""
         self._database.close()
 
     def _dump(self, span: Span) -> tuple[str, int, int, bytes]:

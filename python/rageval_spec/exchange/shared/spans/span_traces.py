@@ -73,7 +73,6 @@ class SpanReader:
                 yield trace
 
     def remarks(self) -> list[str]:
-        """What was left out, as sentences."""
         said = []
         if self.without_question:
             verb = "was" if self.without_question == 1 else "were"
