@@ -9,7 +9,7 @@ from pydantic import Field
 
 from rageval_spec.data.traces import unwrap
 from rageval_spec.errors import UsageError
-from rageval_spec.exchange.braintrust.source import BraintrustApi, BraintrustConnection, find_url
+from rageval_spec.exchange.braintrust.source import TOOL, BraintrustApi, BraintrustConnection, find_url
 from rageval_spec.exchange.shared.contracts import Parcel, TargetNode
 from rageval_spec.exchange.shared.delivery import make_hex
 from rageval_spec.exchange.shared.scores import Judgements, Names, Score, ValueTarget, drop_unknown
@@ -19,7 +19,6 @@ from rageval_spec.wording import count_noun
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
 
-TOOL = "braintrust"
 LONGEST_REASON = 20_000
 
 

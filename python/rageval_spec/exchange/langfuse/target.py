@@ -17,7 +17,7 @@ from pydantic import Field
 
 from rageval_spec.data.traces import unwrap
 from rageval_spec.errors import DataError
-from rageval_spec.exchange.langfuse.source import LangfuseApi, LangfuseConnection, find_url
+from rageval_spec.exchange.langfuse.source import TOOL, LangfuseApi, LangfuseConnection, find_url
 from rageval_spec.exchange.shared.connections import ABSENT
 from rageval_spec.exchange.shared.contracts import Parcel
 from rageval_spec.exchange.shared.delivery import make_hex
@@ -34,7 +34,6 @@ from rageval_spec.exchange.shared.scores import (
 from rageval_spec.recorded.values import clean, write_time
 from rageval_spec.wording import count_noun
 
-TOOL = "langfuse"
 RESULTS_FILE = "results.json"
 Body = Mapping[str, Any]
 

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from rageval_spec.endpoints.service import LIMITS, ServiceError
 from rageval_spec.errors import UsageError
-from rageval_spec.exchange.langsmith.source import LangSmithApi, LangSmithConnection, find_url
+from rageval_spec.exchange.langsmith.source import TOOL, LangSmithApi, LangSmithConnection, find_url
 from rageval_spec.exchange.shared.connections import read_key
 from rageval_spec.exchange.shared.contracts import Parcel
 from rageval_spec.exchange.shared.delivery import make_uuid
@@ -32,7 +32,6 @@ from rageval_spec.exchange.shared.scores import (
 from rageval_spec.recorded.values import clean, write_time
 from rageval_spec.wording import count_noun
 
-TOOL = "langsmith"
 DIGITS = 4
 """The decimal places that LangSmith stores of a score; it refuses more."""
 _CONFLICT, _NOT_FOUND = 409, 404

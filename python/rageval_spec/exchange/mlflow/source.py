@@ -191,23 +191,19 @@ class MlflowSource(SpanSource[MlflowSourceNode]):
             return self._read_table(str(self.node.run), self.node.table)
         return self._read_traces() if self.node.dataset is None else self._read_dataset(self.node.dataset)
 
-    @property
-    def _experiment(self) -> str:
-        return str(self.node.experiment)
-
     def _read_traces(self) -> Iterator[Trace]:
         for batch in split(self._list_infos(), min(_TRACES_AT_ONCE, self.node.limit or _TRACES_AT_ONCE)):
             spans = self._read_spans([str(info.get("trace_id")) for info in batch])
             for info in batch:
                 found = spans.get(str(info.get("trace_id")))
-                yield from read_trace(info, found, self.reader, self._experiment, self.context.name)
+                yield from read_trace(info, found, self.reader, str(self.node.experiment), self.context.name)
 
     def _list_infos(self) -> Iterator[dict[str, Any]]:
         """The information of the traces in the window, newest first, each once.
 
         MLflow counts its pages from the newest trace, so a trace that comes meanwhile shows others twice.
         """
-        experiment = self.api.find_experiment(self._experiment)
+        experiment = self.api.find_experiment(str(self.node.experiment))
         body = {
             "locations": [{"type": "MLFLOW_EXPERIMENT", "mlflow_experiment": {"experiment_id": experiment}}],
             "max_results": min(self.node.limit or _TRACES_A_PAGE, _TRACES_A_PAGE),
@@ -260,15 +256,15 @@ class MlflowSource(SpanSource[MlflowSourceNode]):
             yield read_record(record, name, f"{place}, record {number}")
 
     def _find_dataset(self, name: str) -> str:
-        experiment = self.api.find_experiment(self._experiment)
+        experiment = self.api.find_experiment(str(self.node.experiment))
         body = {"experiment_ids": [experiment], "max_results": 50}
         names = []
         for dataset in self.api.search(f"{V3}/datasets/search", body, "datasets"):
             if dataset.get("name") == name and isinstance(dataset.get("dataset_id"), str):
                 return str(dataset["dataset_id"])
             names.append(str(dataset.get("name")))
-        there = describe_known("datasets", names)
-        raise UsageError(f"{self.context.name}: the experiment {self._experiment!r} has no dataset {name!r}; {there}")
+        there = f"has no dataset {name!r}; {describe_known('datasets', names)}"
+        raise UsageError(f"{self.context.name}: the experiment {self.node.experiment!r} {there}")
 
     def _read_table(self, run: str, path: str) -> Iterator[Trace]:
         try:

@@ -175,8 +175,7 @@ def read_id(found: Any, digits: int, path: str) -> str:
                 decoded = b""
             if len(decoded) == digits // 2 and any(decoded):
                 return decoded.hex()
-    shown = repr(found[:40]) if isinstance(found, str) else name_kind(found)
-    raise JsonSpanError(f"{path}: {shown} where {digits} hexadecimal digits were expected")
+    raise JsonSpanError(f"{path}: {_show(found)} where {digits} hexadecimal digits were expected")
 
 
 def _attributes(found: Mapping[str, Any], path: str) -> dict[str, Any]:
@@ -390,15 +389,10 @@ def read_time(found: Any, path: str) -> int:
     try:
         moment = datetime.fromisoformat(found)
     except (ValueError, TypeError):
-        shown = repr(found[:40]) if isinstance(found, str) else name_kind(found)
-        raise JsonSpanError(f"{path}: {shown} where an ISO 8601 time was expected") from None
+        raise JsonSpanError(f"{path}: {_show(found)} where an ISO 8601 time was expected") from None
     since = (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)) - _EPOCH
     return max(0, since // timedelta(microseconds=1)) * 1000
 
 
 def _flat_object(found: Any, path: str) -> dict[str, Any]:
-    if found is None:
-        return {}
-    if isinstance(found, Mapping):
-        return dict(found)
-    raise JsonSpanError(f"{path}: {name_kind(found)} where an object was expected")
+    return {} if found is None else dict(_object(found, path))

@@ -340,10 +340,7 @@ def feedback_of(span: Span) -> Iterator[Feedback]:
 
 def _read_feedback(said: Mapping[str, Any], source: Speaker, author: str | None) -> Feedback:
     name = values.dump_text(said.get("name")) or "evaluation"
-    label, comment = (
-        values.dump_text(said.get("label")),
-        values.dump_text(said.get("comment")),
-    )
+    label, comment = (values.dump_text(said.get(part)) for part in ("label", "comment"))
     return Feedback(name, values.read_number(said.get("value")), label, comment, source, author)
 
 
