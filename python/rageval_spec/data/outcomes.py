@@ -365,18 +365,9 @@ class TakenOver:
         names = [version or UNKNOWN for _, version in asked]
         commits = {name: names.count(name) for name in dict.fromkeys(names)}
         first, last = (one.isoformat(timespec="seconds") for one in (known[0], known[-1])) if known else (None, None)
-        return cls(
-            dataset="",
-            system=system,
-            answers=len(asked),
-            questions=questions,
-            sources=("recorded",),
-            first=first,
-            last=last,
-            undated=len(asked) - len(known),
-            commits={} if set(commits) <= {UNKNOWN} else commits,
-            place=place,
-        )
+        told = {} if set(commits) <= {UNKNOWN} else commits
+        undated = len(asked) - len(known)
+        return cls("", system, len(asked), questions, ("recorded",), first, last, undated, commits=told, place=place)
 
     @property
     def versions(self) -> tuple[str, ...]:
@@ -521,15 +512,10 @@ def empty_base_answers() -> pl.DataFrame:
 
 
 def collect_base_values(values: pl.DataFrame, earlier: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """What the values of an evaluation were in earlier ones: columns `BASE_VALUES`.
+    """What the values of an evaluation were in `earlier` ones, by the names that gates use: columns `BASE_VALUES`.
 
-    Args:
-        values: the values table of the later evaluation.
-        earlier: the values tables of the earlier evaluations, by the names that gates use.
-
-    Returns:
-        A row for each scored value of an earlier evaluation whose dataset, system, metric and query the later one has,
-        in the order of `earlier`, then in that of `values`.
+    There is a row for each scored value of an earlier evaluation whose dataset, system, metric and query the later one
+    has, in the order of `earlier`, then in that of `values`.
     """
     on = [*CELL, "query_id"]
     wanted = values.select(on)

@@ -53,16 +53,9 @@ def check_gates(
     at that end of its interval). If lower values are better, it limits a rise. Without `max_drop`, a gate with `alpha`
     fails on any significant drop, and a gate without `alpha` fails on any drop.
 
-    Args:
-        gates: the gates of the spec, in its order.
-        aggregates: all cells of the evaluation.
-        metrics: the metrics by name, for their direction.
-        comparisons: for each `gate.baseline`, the comparisons of every system with it.
-        overlaps: how many queries of each dataset are the same as in each earlier evaluation.
-        bands: the scale of each metric that has one, for `at_least`.
-        slices: the slices of the evaluation, which gates can name.
-        missing: the baselines of which there is no evaluation yet.
-        earlier: the earlier evaluations by the names that gates use, for the parts that they do not have.
+    `comparisons` are those of every system with each `gate.baseline`, `overlaps` say how many queries of each dataset
+    are the same as in each earlier evaluation, `bands` are the scales of metrics for `at_least`, and `missing` has the
+    baselines of which there is no evaluation yet.
     """
     checker = _Checker(aggregates, metrics, comparisons or {}, overlaps, bands or {}, slices, missing, earlier or {})
     return tuple(outcome for index, gate in enumerate(gates) for outcome in checker.check(index, gate))

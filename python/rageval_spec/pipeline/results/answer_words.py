@@ -28,11 +28,8 @@ def decide_by_words(
 ) -> bool | None:
     """Whether an answer is right by any of its gold answers; None between right and wrong.
 
-    Args:
-        answer: the system's answer. One that only declines is wrong, unless a gold answer declines too.
-        references: its gold answers, at least one.
-        question: what was asked. Names in it are no facts that an answer adds.
-        wrong_below, right_from: the bounds of the share of words.
+    An answer that only declines is wrong, unless a gold answer declines too. Names in the question are no facts that an
+    answer adds. `wrong_below` and `right_from` are bounds of the share of words.
     """
     if find_bare_refusal(answer) is not None and not any(find_bare_refusal(text) for text in references):
         return False

@@ -52,12 +52,7 @@ def diagnose(
     There is no diagnosis if no metric of the spec says whether answers are right, or if neither a metric nor judged
     documents say whether contexts have what was needed, nor a metric whether answers are faithful to them.
 
-    Args:
-        spec: its `diagnosis:` names metrics and thresholds.
-        execution: the values, and the answers.
-        aggregates: the means, for the advice.
-        slices: `dataset, query_id, slices` (a list of names), if the spec declares slices.
-        designs: the clusters and weights of each dataset's questions, if the spec has any.
+    The means are for the advice. `slices` has `dataset, query_id, slices` (a list of names).
     """
     answered = {(part.dataset, part.system): part for part in execution.samples if not part.retrieves}
     has_judgements = any(part.qrels is not None for part in answered.values())
@@ -119,19 +114,14 @@ def find_causes(
     judged: Mapping[tuple[str, str], pl.DataFrame],
     right: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """The cause of each question of each system that has the metric of correctness.
+    """The cause of each question of each system that has the metric of correctness, in the order of `values`.
 
-    Args:
-        values: columns `tables.VALUES`.
-        choice: the metrics that decide.
-        node: the thresholds.
-        judged: for each dataset and system, `find_judged_contexts`; read if `choice.retrieval` says so.
-        right: `dataset, system, query_id, decided`, which decide in the place of the metric of correctness; None to
-            let its values decide.
+    `judged` is `find_judged_contexts` of each dataset and system, for a choice of judged documents. `right`, with the
+    columns `dataset, system, query_id, decided`, decides in the place of the metric of correctness.
 
     Returns:
-        `dataset, system, query_id, cause, is_refusal`, in the order of `values`. `is_refusal` says that the answer has
-        no value of faithfulness because it makes no claim.
+        `dataset, system, query_id, cause, is_refusal`. `is_refusal` says that the answer has no value of faithfulness
+        because it makes no claim.
     """
     table = values.filter(pl.col("metric") == choice.correctness).select(*_KEY, right=_decide(node))
     if right is not None:
@@ -256,11 +246,7 @@ def advise(
     It says what to improve first only if an exact test says that this is the cause of more than half of the wrong
     answers.
 
-    Args:
-        causes: the table from `find_causes`.
-        aggregates: the means of all metrics.
-        words: the word of each metric (`conciseness`), by its name.
-        confidence: that of the test.
+    `words` has the word of each metric (`conciseness`), by its name.
     """
     means = {(a.dataset, a.system, words.get(a.metric, "")): a.mean for a in aggregates if a.mean is not None}
     for (dataset, system), rows in causes.group_by("dataset", "system", maintain_order=True):

@@ -1,16 +1,16 @@
-"""Turns values into an evaluation: aggregates, paired tests, gates and notes."""
+"""Turns values into an evaluation: aggregates, paired tests, gates and notes, on all queries and on slices."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import chain
 from typing import Any, TypeAlias
 
-from rageval_spec.data.datasets import DatasetOrigin, Fingerprints, take_fingerprints
-from rageval_spec.data.evaluation import Aggregate, Evaluation, Provenance
+from rageval_spec.data.datasets import DatasetOrigin, Design, Fingerprints, take_fingerprints
+from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, Provenance, SliceGap, SliceResult
 from rageval_spec.data.outcomes import (
     BASE_ANSWERS,
     GateOutcome,
@@ -35,20 +35,20 @@ from rageval_spec.pipeline.gating.gate_outcomes import (
     leave_undecided,
     relate,
 )
-from rageval_spec.pipeline.people_labels import attach_again, attach_labels, digest_labels
+from rageval_spec.pipeline.people_labels import LabelledValues, attach_again, attach_labels, digest_labels
 from rageval_spec.pipeline.planning.plan import EvaluationPlan, package_version
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
 from rageval_spec.pipeline.results import provenance
 from rageval_spec.pipeline.results.diagnosis import diagnose
 from rageval_spec.pipeline.results.sample_redaction import redact_failures, redact_notes, redact_samples, redact_values
 from rageval_spec.pipeline.results.sequence_intervals import describe_interruption
-from rageval_spec.pipeline.results.slice_numbers import evaluate_slices
 from rageval_spec.pipeline.values.answer_values import coverage_notes, range_notes, uncovered_notes
 from rageval_spec.pipeline.values.sample_tables import SampleParts, Traits, stream_samples
-from rageval_spec.pipeline.values.slice_membership import find_memberships, find_slices
+from rageval_spec.pipeline.values.slice_membership import Slice, find_memberships, find_slices
 from rageval_spec.plugin import Metric
 from rageval_spec.spec.blocks.spec_node import RedactedColumn, Spec
-from rageval_spec.statistics.aggregation import adjust_table, aggregate, compare_systems, share_highest
+from rageval_spec.statistics.aggregation import adjust, adjust_table, aggregate, compare_systems, share_highest
+from rageval_spec.statistics.weak_slices import find_gaps
 from rageval_spec.wording import describe_versions
 
 
@@ -275,3 +275,65 @@ def _find_first(spec: Spec, execution: Execution) -> dict[str, str]:
     pairs = {(cell.metric, cell.system) for cell in list_cells(execution.values)}
     order = {system: place for place, system in enumerate(spec.systems)}
     return dict(sorted(pairs, key=lambda pair: order[pair[1]], reverse=True))
+
+
+@dataclass(frozen=True)
+class SliceNumbers:
+    """The numbers of each slice, the slices where a system is significantly worse than elsewhere, and what gates ask.
+
+    `gated` has the comparisons that gates on slices request, for each baseline.
+    """
+
+    results: tuple[SliceResult, ...]
+    weakest: tuple[SliceGap, ...]
+    gated: Mapping[str, tuple[Comparison, ...]]
+
+
+def evaluate_slices(
+    spec: Spec,
+    metrics: Mapping[str, Metric[Any]],
+    slices: Sequence[Slice],
+    values: pl.DataFrame,
+    first: Mapping[str, str],
+    earlier: Mapping[str, GateBaseline],
+    labelled: LabelledValues,
+    designs: Mapping[str, Design] | None = None,
+) -> SliceNumbers:
+    """Aggregate and compare the values on each slice.
+
+    `first` is, for each metric, the system with which the others are compared, and `earlier` the evaluations that gates
+    compare with. No slice is tested against the rest on a metric whose numbers are `labelled`.
+    """
+    results, tables = [], []
+    gated: dict[str, list[Comparison]] = {}
+    for slice in slices:
+        own = slice.select(values)
+        aggregates = aggregate(own, metrics, spec.statistics, spec.limits.threads, designs)
+        aggregates = labelled.correct_aggregates(aggregates, own)
+        compared = compare_systems(own, first, metrics, spec.statistics, spec.limits.threads, designs=designs)
+        tables += _label(labelled.correct_comparisons(compared, own).comparisons, slice)
+        named = tuple(replace(one, slice=slice.name) for one in aggregates)
+        results.append(
+            SliceResult(slice.dataset, slice.name, slice.by, slice.description, len(slice.query_ids), named, ())
+        )
+        for baseline, found in compare_baselines(spec, own, earlier, metrics, labelled, designs, slice).items():
+            gated.setdefault(baseline, []).extend(_label(found.comparisons, slice))
+    adjusted = share_highest({baseline: adjust(found) for baseline, found in gated.items()})
+    own_gates = [c for baseline, found in adjusted.items() if baseline not in earlier for c in found]
+    by_slice: dict[tuple[str, str | None], list[Comparison]] = {}
+    for comparison in adjust_table(tables, own_gates):
+        by_slice.setdefault((comparison.dataset, comparison.slice), []).append(comparison)
+    gaps = find_gaps(
+        values,
+        [(slice.dataset, slice.name, slice.query_ids) for slice in slices],
+        labelled.keep_uncorrected(metrics),
+        spec.statistics,
+        spec.limits.threads,
+        designs,
+    )
+    results = [replace(one, comparisons=tuple(by_slice.get((one.dataset, one.name), ()))) for one in results]
+    return SliceNumbers(tuple(results), gaps, adjusted)
+
+
+def _label(comparisons: Sequence[Comparison], slice: Slice) -> list[Comparison]:
+    return [replace(comparison, slice=slice.name) for comparison in comparisons]
