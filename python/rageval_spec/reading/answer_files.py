@@ -350,7 +350,7 @@ class _Differing(NamedTuple):
 
 
 def _find_differing(answers: Sequence[FileAnswer], texts: Mapping[str, str]) -> _Differing:
-    known = [(answer, texts[answer.query_id]) for answer in answers if answer.query_id in texts]
+    known = [(one, texts[one.query_id]) for one in answers if one.query_id is not None and one.query_id in texts]
     compared = [(answer, asked) for answer, asked in known if answer.question is not None and answer.question.strip()]
     pairs = [(answer, asked) for answer, asked in compared if _fold(asked) not in _fold(str(answer.question))]
     return _Differing(pairs, len(compared))
