@@ -40,9 +40,9 @@ from rageval_spec.data.outcomes import Interval
 from rageval_spec.diagnostics import SpecError
 from rageval_spec.drawing.terminal import render_text
 from rageval_spec.errors import UsageError
-from rageval_spec.pipeline.planning.preflight import validate
 from rageval_spec.runner import Options, run
 from rageval_spec.statistics.raters.reliability_curves import Bin, read_map
+from tests.checked_specs import validate
 from tests.tiny import write_spec
 
 

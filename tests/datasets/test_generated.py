@@ -5,9 +5,9 @@ import pytest
 from rageval_spec.commands.store import prune_store
 from rageval_spec.diagnostics import SpecError
 from rageval_spec.errors import DataError
-from rageval_spec.pipeline.planning.preflight import validate
 from rageval_spec.runner import Options, plan, run
 from rageval_spec.spec import schema
+from tests.checked_specs import validate
 from tests.command_line import invoke
 from tests.generation.conftest import workshop as workshop
 from tests.generation.writing import Workshop

@@ -12,9 +12,9 @@ from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.results import dump_results, parse_results
 from rageval_spec.data.samples import Sample
 from rageval_spec.diagnostics import SpecError
-from rageval_spec.pipeline.planning.preflight import validate
 from rageval_spec.plugin import Measurement
 from rageval_spec.runner import Options, run
+from tests.checked_specs import validate
 from tests.metrics.comparing import answer_metric, measure
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from rageval_spec import runner
 from rageval_spec.diagnostics import SpecError
-from rageval_spec.pipeline.planning.preflight import validate
 from rageval_spec.runner import Options, RunOutcome
+from tests.checked_specs import validate
 from tests.systems.asking import Service
 from tests.tiny import write_spec
 

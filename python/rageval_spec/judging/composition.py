@@ -6,7 +6,7 @@ chat models give another sample of each reply.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -40,11 +40,16 @@ def assess_or_fail(
         return Assessment([Failed(f"{judge.context.name}: {error}")] * len(samples))
 
 
+def _list_named(judge: Judge[Any]) -> Iterator[Model[Any] | None]:
+    """The models that a judge and the judges that it asks name; None for one that the spec does not have."""
+    yield from (judge.context.models.get(name) for name in names_in(judge.node, "models"))
+    for name in names_in(judge.node, "judges"):
+        yield from _list_named(judge.context.judge(name))
+
+
 def is_free(judge: Judge[Any]) -> bool:
     """Whether neither a judge nor the judges that it asks name a model, so that an estimate can ask it."""
-    if names_in(judge.node, "models"):
-        return False
-    return all(is_free(judge.context.judge(name)) for name in names_in(judge.node, "judges"))
+    return not [*_list_named(judge)]
 
 
 def describe_saving(
@@ -136,10 +141,7 @@ class RepeatedModel(ChatModel[Any]):
 
 def asks_chat(judge: Judge[Any]) -> bool:
     """Whether a judge, or one that it asks, names a chat model. Other judges say the same each time."""
-    models = (judge.context.models.get(name) for name in names_in(judge.node, "models"))
-    if any(isinstance(model, ChatModel) for model in models):
-        return True
-    return any(asks_chat(judge.context.judge(name)) for name in names_in(judge.node, "judges"))
+    return any(isinstance(model, ChatModel) for model in _list_named(judge))
 
 
 def count_repeats(judge: Judge[Any]) -> int:
@@ -167,13 +169,9 @@ def repeat_judge(judge: Judge[Any], repeat: int) -> Judge[Any]:
 
 def number_calls(estimate: Estimate, repeat: int) -> Estimate:
     """The calls of a judge that `repeat_judge` made; they differ from the calls of the judge itself."""
-    return Estimate(
-        {
-            model: {_move(key, repeat): tokens for key, tokens in calls.items()}
-            for model, calls in estimate.calls.items()
-        },
-        estimate.reads,
-    )
+    calls = estimate.calls.items()
+    moved = {model: {_move(key, repeat): tokens for key, tokens in each.items()} for model, each in calls}
+    return Estimate(moved, estimate.reads)
 
 
 def _move(key: str, repeat: int) -> str:

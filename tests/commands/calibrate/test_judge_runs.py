@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.commands.calibrate.judge_runs import choose_metric, gather
+from rageval_spec.commands.calibrate.judges_against_labels import choose_metric, gather
 from rageval_spec.data.labels import Label
 from rageval_spec.errors import UsageError
 from rageval_spec.pipeline.execution.sample_judging import find_asked

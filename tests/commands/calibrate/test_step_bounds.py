@@ -15,8 +15,8 @@ import pytest
 from rageval_spec.commands.calibrate.step_bounds import calibrate_steps
 from rageval_spec.diagnostics import SpecError
 from rageval_spec.errors import UsageError
-from rageval_spec.pipeline.planning.preflight import validate
 from rageval_spec.runner import Options, run
+from tests.checked_specs import validate
 from tests.models.chat_endpoint import ChatServer, completion
 from tests.models.endpoint import Answer
 from tests.tiny import write_spec

@@ -12,9 +12,9 @@ import xlsxwriter
 from rageval_spec import registry
 from rageval_spec.data.labels import Label, LabelScale
 from rageval_spec.labels.shared.label_file import LabelColumns
-from rageval_spec.pipeline.planning.preflight import validate
 from rageval_spec.plugin import Context
 from rageval_spec.reading.label_files import LABEL_COLUMNS
+from tests.checked_specs import validate
 from tests.command_line import invoke
 
 ROWS: list[dict[str, Any]] = [

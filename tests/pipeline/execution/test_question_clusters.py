@@ -13,8 +13,8 @@ import pytest
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.diagnostics import SpecError
 from rageval_spec.history.saved_evaluations import load_record
-from rageval_spec.pipeline.planning.preflight import validate
 from rageval_spec.runner import Options, run
+from tests.checked_specs import validate
 from tests.command_line import invoke
 
 QUESTIONS: list[dict[str, Any]] = [

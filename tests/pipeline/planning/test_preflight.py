@@ -14,7 +14,8 @@ import pytest
 
 from rageval_spec.data.labels import Label
 from rageval_spec.diagnostics import SpecError
-from rageval_spec.pipeline.planning.preflight import choose_labels, inspect, validate
+from rageval_spec.pipeline.planning.preflight import choose_labels, inspect
+from tests.checked_specs import validate
 from tests.command_line import invoke
 from tests.pipeline.labelling import write
 from tests.tiny import write_spec

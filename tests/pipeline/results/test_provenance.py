@@ -28,13 +28,13 @@ from rageval_spec.diagnostics import SpecError
 from rageval_spec.drawing.evaluation_markdown import describe_provenance
 from rageval_spec.drawing.question_order import Filter
 from rageval_spec.judging.prompts import FOLDER
-from rageval_spec.pipeline.planning.preflight import validate
 from rageval_spec.pipeline.results.provenance import describe_spec, digest_data, find_dataset_origin
 from rageval_spec.plugin import DatasetNode
 from rageval_spec.reading.question_files import dump_columns
 from rageval_spec.runner import Options, plan, run
 from rageval_spec.spec import loads
 from rageval_spec.store.replies import list_asked
+from tests.checked_specs import validate
 from tests.models.chat_endpoint import ChatServer, completion
 from tests.models.endpoint import Answer
 from tests.tiny import write_spec

@@ -12,8 +12,8 @@ import pytest
 
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.diagnostics import SpecError
-from rageval_spec.pipeline.planning.preflight import validate
 from rageval_spec.runner import Options, run
+from tests.checked_specs import validate
 
 HARD = range(12)
 

@@ -259,7 +259,7 @@ def test_files_of_answers_get_the_same_message(tmp_path: Path) -> None:
 
 def test_validate_reports_it_at_its_place(tmp_path: Path) -> None:
     from rageval_spec.diagnostics import SpecError
-    from rageval_spec.pipeline.planning.preflight import validate
+    from tests.checked_specs import validate
 
     (tmp_path / "golden.csv").write_bytes(zipped("xl/workbook.xml"))
     path = write_spec(tmp_path, datasets={"golden": {"use": "csv", "path": "golden.csv"}})

@@ -93,7 +93,7 @@ def calibrate(results: str | None, labels: tuple[Path, ...], **options: Any) -> 
     rageval-spec calibrate --labels labels.csv --guarantee "wrong answers sent <= 2%" --confidence 0.95
     rageval-spec calibrate spec.yaml --agreement 0.95 --against last -o calibration.json
     """
-    from rageval_spec.commands.calibrate.judge_runs import Running
+    from rageval_spec.commands.calibrate.judges_against_labels import Running
 
     running = Running(**{name: options.pop(name) for name in ("overrides", "store", "no_store", "everything")})
     steps = {name: options.pop(name) for name in ("spec", "agreement", "against", "control")}

@@ -15,7 +15,7 @@ from rageval_spec.calibration.judge_reports import read_guarantee, read_scale
 from rageval_spec.calibration.labelled_items import explain_promise
 from rageval_spec.calibration.thresholds import Bands, Control, StepsPromise, count_decisions, find_bands, promise_steps
 from rageval_spec.calibration.verdict_sentences import say_needed
-from rageval_spec.commands.calibrate.judge_runs import Gathered, choose_metric, gather, list_bounds
+from rageval_spec.commands.calibrate.judges_against_labels import Gathered, choose_metric, gather, list_bounds
 from rageval_spec.commands.results_argument import open_results_of
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.judge_calibration import CalibrationLabels, Guaranteed, JudgeCalibration, StepBounds

@@ -370,7 +370,6 @@ def _compare(
 
 
 def _draw(found: Drift) -> Iterator[Block]:
-
     times = "asked twice" if found.asked == 2 else "asked once"
     head = f"{found.metric}, judge '{found.judge}': {count_noun(found.anchors, 'anchor')}, {times}"
     yield head, "bold"

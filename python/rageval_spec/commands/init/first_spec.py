@@ -119,19 +119,14 @@ def _describe_service(url: str) -> dict[str, Any]:
 def _describe_dataset(golden: Path, folder: Path, columns: Mapping[str, str]) -> dict[str, Any]:
     path = _relative(golden, folder)
     if golden.is_dir():
-        return {"use": "beir", "path": path, **_find_split(golden)}
+        splits = sorted(path.name.partition(".")[0] for path in golden.glob("qrels/*.tsv*"))
+        return {"use": "beir", "path": path, **({} if not splits or "test" in splits else {"split": splits[0]})}
     word = _WORDS.get(format_of(golden))
     if word is None:
         known = ", ".join(f".{suffix}" for suffix in _WORDS)
         raise UsageError(f"{golden}: it is not clear what this file holds; its name must end in one of {known}")
     named = {part: name for part, name in columns.items() if part in {**QuestionColumns.model_fields, "relevant": None}}
     return {"use": word, "path": path, **({"columns": named} if named else {})}
-
-
-def _find_split(folder: Path) -> dict[str, str]:
-    """The split to name, if there are no judgements for the usual one."""
-    splits = sorted(path.name.partition(".")[0] for path in folder.glob("qrels/*.tsv*"))
-    return {} if not splits or "test" in splits else {"split": splits[0]}
 
 
 def _write_system(answers: Path, folder: Path, columns: Mapping[str, str]) -> dict[str, Any]:

@@ -210,7 +210,9 @@ class Listing:
             lines = [line for entry in entries for line in _list_entry(entry, width)] or [f"  {otherwise}"]
             blocks.append("\n".join([title, *lines]))
         if self.asked:
-            blocks.append("\n".join([f"Chat models asked with the store {_shorten(self.store)}", *self._list_asked()]))
+            wide = max(len(one.model) for one in self.asked)
+            lines = [f"  {make_visible(one.model):<{wide}}  {make_visible(one.url)}: {one}" for one in self.asked]
+            blocks.append("\n".join([f"Chat models asked with the store {_shorten(self.store)}", *lines]))
         hint = "To use one, write {use: onnx, model: NAME} under 'models:'. NAME can also be a folder or an .onnx file."
         return "\n\n".join([*blocks, "\n".join(wrap(hint, width))]) + "\n"
 
@@ -222,11 +224,6 @@ class Listing:
             raise UsageError(f"'{name}' is a word of a spec, not a model; run: rageval-spec explain models.{name}")
         hint = suggest(name, [one.name for one in known.values()]) or "to list them, run: rageval-spec models show"
         raise UsageError(f"the model '{name}' is not on this machine; {hint}")
-
-    def _list_asked(self) -> Iterator[str]:
-        width = max(len(one.model) for one in self.asked)
-        for one in self.asked:
-            yield f"  {make_visible(one.model):<{width}}  {make_visible(one.url)}: {one}"
 
     def to_json(self) -> str:
         """The list as JSON, for other programs."""

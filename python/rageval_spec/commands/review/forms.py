@@ -178,21 +178,14 @@ def _divide(sheet: ReviewSheet, annotators: Sequence[str], overlap: float) -> It
 
 def _write(sheet: ReviewSheet, form: Form) -> list[bytes]:
     """The files of a form."""
-    if form == "csv":
-        from rageval_spec.review.forms import write_csv
+    if form == "html":
+        from rageval_spec.review.page.rendering import render_page
 
-        return [write_csv(sheet)]
-    if form == "xlsx":
-        from rageval_spec.review.forms import write_xlsx
+        return [render_page(to_payload(sheet))]
+    from rageval_spec.review import forms
 
-        return [write_xlsx(sheet)]
-    if form == "label_studio":
-        from rageval_spec.review.forms import write_config, write_tasks
-
-        return [write_tasks(sheet), write_config(sheet)]
-    from rageval_spec.review.page.rendering import render_page
-
-    return [render_page(to_payload(sheet))]
+    writers = {"csv": [forms.write_csv], "xlsx": [forms.write_xlsx]}
+    return [write(sheet) for write in writers.get(form, [forms.write_tasks, forms.write_config])]
 
 
 def _describe(

@@ -38,11 +38,6 @@ if TYPE_CHECKING:
     from rageval_spec.reading.production_mix import ProductionMix
 
 
-def validate(path: Path, overrides: Sequence[str] = ()) -> Spec:
-    """As `inspect`, without how the files are read."""
-    return inspect(path, overrides)[0]
-
-
 def inspect(path: Path, overrides: Sequence[str] = ()) -> tuple[Spec, dict[str, list[FileReading]]]:
     """Load a spec and check that its blocks fit together. Reads no data except the names of columns.
 
