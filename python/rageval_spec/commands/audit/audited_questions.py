@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from rageval_spec import registry
 from rageval_spec.audit import question_set
@@ -254,15 +254,10 @@ _LOCAL = ("onnx", "sentence_transformers")
 _BY_WORDS = "Compared by their words"
 
 
-class Meaning(NamedTuple):
-    """How questions are compared: what gives their vectors, or None, and a sentence about it."""
+def find_meaning(parts: SpecPlugins | None, wanted: str | None) -> tuple[Embed | None, str]:
+    """What gives the vectors by which questions are compared, or None, and a sentence about it.
 
-    embed: Embed | None
-    remark: str
-
-
-def find_meaning(parts: SpecPlugins | None, wanted: str | None) -> Meaning:
-    """The model to compare questions with: the one that is named, else the first one of the spec that is local.
+    The model is the one that is named, else the first one of the spec that is local.
 
     A local model that cannot be opened is left out, with its reason; a model behind an endpoint is only asked if it
     is named.
@@ -274,19 +269,19 @@ def find_meaning(parts: SpecPlugins | None, wanted: str | None) -> Meaning:
         raise UsageError(f"--model {wanted}: the spec has no embedding model of this name; {hint}")
     name = wanted or next((name for name, model in known.items() if model.node.use in _LOCAL), None)
     if name is None:
-        return Meaning(None, f"{_BY_WORDS}; an embedding model in the spec also compares their meaning.")
+        return None, f"{_BY_WORDS}; an embedding model in the spec also compares their meaning."
     model = known[name]
     try:
         model.prepare()
     except RagevalError as error:
         if wanted is not None:
             raise
-        return Meaning(None, f"{_BY_WORDS}, because the model '{name}' cannot be opened: {error}")
+        return None, f"{_BY_WORDS}, because the model '{name}' cannot be opened: {error}"
 
     def embed(texts: Sequence[str]) -> NDArray[np.float32]:
         return model.embed(texts, "query").vectors
 
-    return Meaning(embed, f"{_BY_WORDS} and, with the model '{name}', by their meaning.")
+    return embed, f"{_BY_WORDS} and, with the model '{name}', by their meaning."
 
 
 def audit_subject(
@@ -314,7 +309,7 @@ def audit_subject(
     if spec is None and results:
         raise UsageError("--results needs a spec, which defines the metrics of the results")
     trained = None if train is None else (open_train(train), str(train))
-    meaning = find_meaning(parts, model)
+    embed, compared = find_meaning(parts, model)
     sources = None if documents is None else read_documents(documents)
     audits = []
     for name, questions in opened.items():
@@ -326,8 +321,8 @@ def audit_subject(
             difficulties=_want(DIFFICULTY, difficulties, questions),
             train=trained,
             documents=sources,
-            embed=meaning.embed,
-            compared=meaning.remark,
+            embed=embed,
+            compared=compared,
             why_none=f"this needs results; audit a spec that has been evaluated with {PROGRAM} run",
             origin="" if origin is None else origin.describe(),
         )
