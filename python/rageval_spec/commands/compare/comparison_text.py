@@ -45,7 +45,7 @@ def render_comparison(found: Compared, form: str) -> bytes:
     if form == "json":
         return dump_visible(_to_json(found)).encode("utf-8", "backslashreplace")
     if form == "markdown":
-        return write_comparison(found).encode("utf-8", "backslashreplace")
+        return ("\n\n".join(_list_blocks(found)) + "\n").encode("utf-8", "backslashreplace")
     return render_text(lambda console: draw_comparison(found, console.width))
 
 
@@ -277,12 +277,8 @@ def split_space(text: str) -> tuple[str, str]:
     return (text[: len(text) - len(rest)], rest) if rest else ("", text)
 
 
-def write_comparison(found: Compared) -> str:
-    """What differs, the numbers, and the questions that changed."""
-    return "\n\n".join(_list_blocks(found)) + "\n"
-
-
 def _list_blocks(found: Compared) -> Iterator[str]:
+    """What differs, the numbers, and the questions that changed, as Markdown."""
     yield f"# {quote_cell(found.before.name)} → {quote_cell(found.after.name)}"
     if found.differences:
         yield "**What else differs**"
