@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
 from rageval_spec.diagnostics import make_visible
+from rageval_spec.libraries import Console
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -148,7 +149,6 @@ class ProgressDisplay:
         return f"{label}: {so_far if total is None else self._count(label, done, total)}"
 
     def _start(self) -> None:
-        from rich.console import Console
         from rich.progress import Progress as Drawing
         from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 

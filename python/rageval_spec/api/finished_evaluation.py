@@ -18,6 +18,7 @@ from rageval_spec.diagnostics import Diagnostic, make_visible, suggest
 from rageval_spec.drawing.html_shell import CELL, show_text
 from rageval_spec.drawing.verdict import MARKS, describe_verdict, list_taken_over, worst_outcome
 from rageval_spec.errors import DataError, UsageError, no_exit
+from rageval_spec.libraries import pl
 from rageval_spec.plugin import Context
 from rageval_spec.wording import (
     DIGITS,
@@ -30,8 +31,6 @@ from rageval_spec.wording import (
 )
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from rageval_spec.api.question_cards import QuestionCard, QuestionCards
 
 
@@ -170,8 +169,6 @@ class FinishedEvaluation:
         return make_cards(select_cards(self.data, Filter(**wanted)))
 
     def _find_question(self, query_id: str, dataset: str | None, system: str | None) -> tuple[str, str, str]:
-        import polars as pl
-
         key = ("dataset", "system", "query_id")
         wanted = {"query_id": query_id, "dataset": dataset, "system": system}
         chosen = [pl.col(name) == text for name, text in wanted.items() if text is not None]
@@ -291,8 +288,6 @@ def _tabulate(
     more: Iterable[str] = (),
 ) -> pl.DataFrame:
     """A table of attributes; low, high and confidence are those of the interval. `more` texts follow the numbers."""
-    import polars as pl
-
     kinds = ((texts, pl.String), (numbers, pl.Float64), (counts, pl.Int64), (more, pl.String))
     schema = {name: kind() for names, kind in kinds for name in names}
     of_interval = ("low", "high", "confidence")

@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeAlias
 
 from rageval_spec.errors import UsageError
 from rageval_spec.kernels.inputs import check_bounds
+from rageval_spec.libraries import pl
 
 
 class ArrowTable(Protocol):
@@ -73,8 +74,6 @@ def nest(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def _select(frame: Any, number: str) -> object:
     """A polars frame with only the columns to read. A column of type Null becomes text, which the kernel can read."""
-    import polars as pl
-
     if not isinstance(frame, pl.DataFrame):
         return frame
     wanted = [name for name in ("query_id", "doc_id", number) if name in frame.columns]
@@ -84,8 +83,6 @@ def _select(frame: Any, number: str) -> object:
 
 
 def _as_frame(columns: Mapping[str, Any], table: str, number: str) -> object:
-    import polars as pl
-
     names = ("query_id", "doc_id", number)
     for name in names:
         if name not in columns:

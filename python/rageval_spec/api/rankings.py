@@ -18,6 +18,7 @@ from rageval_spec import kernels, registry
 from rageval_spec.api.ranking_inputs import Judgements, Run, measure_name, measure_text, read_form
 from rageval_spec.errors import NothingScoredError, UsageError
 from rageval_spec.kernels.ranking_measures import Duplicates, Missing, RankingOptions, check_choice, check_whole
+from rageval_spec.libraries import np, pl
 from rageval_spec.statistics.intervals import Resampling
 from rageval_spec.statistics.mean_intervals import (
     MeanValues,
@@ -28,8 +29,6 @@ from rageval_spec.statistics.mean_intervals import (
 )
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from rageval_spec.data.outcomes import Interval
     from rageval_spec.libraries import Floats
 
@@ -181,8 +180,6 @@ class Results:
 
     def to_polars(self) -> pl.DataFrame:
         """One row per query, in ascending order of ids: `query_id`, then a float64 column for each measure."""
-        import polars as pl
-
         columns = {"query_id": pl.Series(self._evaluation.query_ids, dtype=pl.String)}
         return pl.DataFrame({**columns, **dict(zip(self._names, self._evaluation.values, strict=True))})
 
@@ -269,8 +266,6 @@ class Comparisons:
 
     def to_polars(self) -> pl.DataFrame:
         """A table with one row for each pair and measure; the columns are the attributes of `PairedComparison`."""
-        import polars as pl
-
         kinds: dict[str, Any] = {"measure": pl.String, "first": pl.String, "second": pl.String}
         kinds |= dict.fromkeys(("wins", "ties", "losses", "queries"), pl.Int64)
         columns = {name: [getattr(pair, name) for pair in self.pairs] for name in PairedComparison.__slots__}
@@ -363,8 +358,6 @@ def _pair(
     second_name: str,
 ) -> Floats:
     """The values of both systems on the queries that both have, shape (2, queries)."""
-    import numpy as np
-
     shared = [query for query in first if query in second]
     if not shared:
         raise UsageError(f"{first_name} and {second_name} have no evaluated query in common")
@@ -447,8 +440,6 @@ def average_overlap(
 
 
 def _order(run: str, query: str, docs: Mapping[Any, Any]) -> list[str]:
-    import numpy as np
-
     for doc, score in docs.items():
         if not isinstance(doc, str):
             raise TypeError(f"{run}[{query!r}]: the doc_id {doc!r} is of type {type(doc).__name__}; ids must be str")

@@ -20,6 +20,7 @@ from rageval_spec.diagnostics import dump_visible, make_visible
 from rageval_spec.drawing.escaping import escape, format_table, quote, quote_cell
 from rageval_spec.drawing.html_shell import fill_page, join_styles
 from rageval_spec.drawing.terminal import render_text, tabulate
+from rageval_spec.libraries import Padding, Text
 from rageval_spec.wording import count_noun, list_names
 
 if TYPE_CHECKING:
@@ -236,8 +237,6 @@ def render_audit(audit: audit_findings.Audit) -> bytes:
 
 
 def _draw(audit: audit_findings.Audit) -> Iterator[RenderableType]:
-    from rich.text import Text
-
     for dataset in audit.datasets:
         yield Text(make_visible(f"{audit.name} / {dataset.name}: {describe_dataset(dataset)}"), "bold")
         if audit.results:
@@ -260,9 +259,6 @@ def _tell_why_skipped(check: audit_findings.CheckContent) -> str | None:
 
 
 def _draw_check(check: audit_findings.CheckContent) -> Iterator[RenderableType]:
-    from rich.padding import Padding
-    from rich.text import Text
-
     style = {"found": "bold", "clean": "green", "skipped": "dim"}[check.state]
     count = f" ({len(check.findings):,})" if check.findings else ""
     reason = f": {check.skipped}" if check.skipped is not None and not check.findings else ""
@@ -287,9 +283,6 @@ def _draw_alike(group: Sequence[audit_findings.AuditFinding], advised: str) -> I
 
     Several that say the same are one, with a line for each row.
     """
-    from rich.padding import Padding
-    from rich.text import Text
-
     finding, line = group[0], Text()
     if finding.rows and len(group) == 1:
         line.append(make_visible(f"{finding.rows[0]}: "))

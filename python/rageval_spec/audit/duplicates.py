@@ -33,10 +33,10 @@ from rageval_spec.audit.question_set import (
 )
 from rageval_spec.judging.quantities import find_missing, find_quantities, have_same, spell_fractions
 from rageval_spec.judging.segments import SHINGLE, list_shingles
+from rageval_spec.libraries import np
 from rageval_spec.wording import count_noun, format_percent
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -466,8 +466,6 @@ def compare_shingles(first: frozenset[str], second: frozenset[str]) -> float:
 
 
 def _find_candidates(texts: Sequence[str], groups: Sequence[Hashable] | None = None) -> set[tuple[int, int]]:
-    import numpy as np
-
     if len(texts) < 2:
         return set()
     signatures = np.concatenate([_sign(texts[start : start + _BLOCK]) for start in range(0, len(texts), _BLOCK)])
@@ -497,8 +495,6 @@ def _pair(group: NDArray[np.int64], signatures: NDArray[np.uint32]) -> Iterator[
 
 def _sign(texts: Sequence[str]) -> NDArray[np.uint32]:
     """The smallest hash of each text's shingles by each hash function: shape (texts, _HASHES)."""
-    import numpy as np
-
     padded = [f" {text} ".ljust(SHINGLE) for text in texts]
     points = np.frombuffer("".join(padded).encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(np.uint64)
     lengths = np.array([len(text) for text in padded])

@@ -35,11 +35,10 @@ from rageval_spec.audit.question_set import (
     shorten,
     split_compared_words,
 )
+from rageval_spec.libraries import np, pl
 from rageval_spec.wording import count_noun, format_number, format_percent
 
 if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
     from numpy.typing import NDArray
 
 
@@ -87,8 +86,6 @@ def _read_texts(
     corpus = questions.collection.corpus
     if corpus is None or not asked:
         return {}
-    import polars as pl
-
     wanted = {doc_id for question in asked for doc_id in question.relevant_ids}
     for question in asked:
         wanted |= {output.doc_ids[0] for output in outputs.get(question.query_id, ()) if output.doc_ids}
@@ -123,8 +120,6 @@ def check_solved(questions: AuditedQuestions, measured: MetricValues) -> CheckCo
 
 def check_discrimination(questions: AuditedQuestions, measured: MetricValues) -> CheckContent:
     """The check `discrimination`: whether better systems do better on a question (item-rest correlation)."""
-    import numpy as np
-
     count = len(measured.systems)
     if count < FEWEST:
         skipped = (
@@ -150,8 +145,6 @@ def correlate_with_rest(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
     Not a number for a question on which all systems, or the rest, are equal.
     """
-    import numpy as np
-
     questions = len(values)
     if questions < 2:
         return np.full(questions, np.nan)
@@ -215,8 +208,6 @@ def _remark_on_count(systems: int, metric: str) -> str:
 
 
 def _tabulate(correlations: NDArray[np.float64]) -> Table:
-    import numpy as np
-
     told = correlations[~np.isnan(correlations)]
     ranges = (("below 0", -2.0, 0.0), ("0 to 0.2", 0.0, 0.2), ("0.2 to 0.4", 0.2, 0.4), ("0.4 and above", 0.4, 2.0))
     counts = {name: int(((told >= low) & (told < high)).sum()) for name, low, high in ranges}
@@ -409,8 +400,6 @@ def _measure_rest(run: Sequence[tuple[str, Output]], shared: Mapping[str, int]) 
 
 def _build_tables(run: Sequence[tuple[str, Output]]) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The judgements, and the ranking as far as it counts: the judged documents, and the first ten."""
-    import polars as pl
-
     judged = [(query_id, doc_id, grade) for query_id, one in run for doc_id, grade in one.relevant.items()]
     ranked = []
     for query_id, output in run:

@@ -19,10 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.audit.audit_findings import AuditedRow
+from rageval_spec.libraries import np, pl
 
 if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
     from numpy.typing import NDArray
 
     from rageval_spec.data.tables import Collection
@@ -221,8 +220,6 @@ def combine(
     metric: str, columns: Mapping[str, Mapping[str, float]], best: float | None, fails_at: float
 ) -> MetricValues:
     """The values of the questions that every system has one for; `columns` are each system's, by query id."""
-    import numpy as np
-
     shared = set.intersection(*(set(column) for column in columns.values())) if columns else set()
     first = next(iter(columns.values()), {})
     ids = tuple(query_id for query_id in first if query_id in shared)

@@ -27,6 +27,7 @@ from rageval_spec.commands.options import read_age
 from rageval_spec.data.tables import dump_parquet
 from rageval_spec.diagnostics import dump_visible, make_visible
 from rageval_spec.errors import PASSED, UsageError
+from rageval_spec.libraries import pl
 from rageval_spec.wording import count_noun, describe_taken_over, format_number, protect_cell
 
 if TYPE_CHECKING:
@@ -354,8 +355,6 @@ def _write_csv(head: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> bytes:
 
 
 def _write_parquet(head: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> bytes:
-    import polars as pl
-
     kinds = {"text": pl.String, "boolean": pl.Boolean, "number": pl.Float64}
     schema = {name: kinds[_COLUMNS.get(name, "number")] for name in head}
     return dump_parquet(pl.DataFrame([[row.get(name) for name in head] for row in rows], schema, orient="row"))

@@ -17,6 +17,7 @@ from typing import Literal, TypeVar
 
 from rageval_spec import kernels
 from rageval_spec.api.ranking_inputs import nest
+from rageval_spec.libraries import np
 
 __version__ = "0.5.11"
 
@@ -218,8 +219,6 @@ def compute_aggregated_measure(measure: str, values: list[float]) -> float:
     Raises:
         ValueError: there are no values, so there is no mean.
     """
-    import numpy as np
-
     if measure.startswith("num_"):
         return float(np.sum(values))
     if not len(values):

@@ -14,6 +14,7 @@ from rageval_spec.exchange.shared.connections import read_object
 from rageval_spec.exchange.shared.contracts import FileTarget, TargetNode
 from rageval_spec.exchange.shared.row_files import RowFileSource, RowsNode, translate_known
 from rageval_spec.exchange.shared.scores import list_rows
+from rageval_spec.libraries import pl
 from rageval_spec.reading.rows import read_rows
 from rageval_spec.store.disk import InputFile
 
@@ -115,8 +116,6 @@ def _read_json(path: Path) -> Mapping[str, Any]:
 
 def _read_arrow(file: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The rows of an Arrow stream, as `save_to_disk` writes it."""
-    import polars as pl
-
     try:
         frame = pl.read_ipc_stream(file)
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
@@ -134,8 +133,6 @@ class HuggingFaceTarget(FileTarget[TargetNode]):
 
     def render_files(self, evaluation: Evaluation, name: str) -> Iterator[tuple[str, bytes]]:  # noqa: ARG002
         """`README.md` and `data/test-00000-of-00001.parquet` in a folder."""
-        import polars as pl
-
         from rageval_spec.data.tables import dump_parquet
 
         rows = [_make_row(sample, values, evaluation.metrics) for sample, values in list_rows(evaluation)]

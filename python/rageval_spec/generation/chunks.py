@@ -23,12 +23,11 @@ from rageval_spec.errors import UsageError
 from rageval_spec.generation.document_formats import TextBlock
 from rageval_spec.generation.documents import SourceDocument
 from rageval_spec.judging.language import NAMES, find_language
+from rageval_spec.libraries import np, pl
 from rageval_spec.plugin import Context, Retrieval, System
 from rageval_spec.progress import ignore_progress
 
 if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
     from numpy.typing import NDArray
 
 
@@ -319,8 +318,6 @@ class Search:
 
     def rank(self, questions: Mapping[str, str]) -> Rankings:
         """The best chunks for each question; a chunk that a retriever does not find is missing."""
-        import polars as pl
-
         if not questions:
             return {name: {} for name in self.systems}
         queries = pl.DataFrame({"query_id": list(questions), "text": list(questions.values())})

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rageval_spec.generation.model_requests import FOLDER
 from rageval_spec.judging.language import FREQUENT_WORDS
 from rageval_spec.judging.segments import list_shingles
+from rageval_spec.libraries import np
 from rageval_spec.wording import format_percent
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from rageval_spec.plugin import EmbeddingModel
@@ -75,8 +75,6 @@ class AcceptedQuestions:
         return self._find_by_meaning(question)
 
     def _find_by_meaning(self, question: str) -> Duplicate | None:
-        import numpy as np
-
         if self._model is None or not self._vectors:
             return None
         cosines = np.stack(self._vectors) @ self._embed([question])[0]
@@ -84,8 +82,6 @@ class AcceptedQuestions:
         return Duplicate(int(near[0]), f"cosine {cosines[near[0]]:.2f}") if len(near) else None
 
     def _embed(self, questions: Sequence[str]) -> NDArray[np.float32]:
-        import numpy as np
-
         assert self._model is not None, "only called with a model"
         vectors = self._model.embed(questions, "query").vectors
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -20,11 +20,10 @@ from rageval_spec.generation.chunks import Chunk, cut_documents, find_pairs, mak
 from rageval_spec.generation.documents import DocumentSet, SourceDocument, read_documents
 from rageval_spec.generation.question_mix import Mix
 from rageval_spec.generation.question_production import Candidate, Corpus, QuestionMaker
+from rageval_spec.libraries import np, pl
 from rageval_spec.wording import count_noun, format_percent
 
 if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
     from numpy.typing import NDArray
 
     from rageval_spec.plugin import Context, EmbeddingModel
@@ -303,15 +302,11 @@ def suppose(count: int) -> GeneratedTestSet:
 
 
 def _tabulate(rows: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> pl.DataFrame:
-    import polars as pl
-
     content = [tuple(row[key] for key in names.values()) for row in rows]
     return pl.DataFrame(content, schema=dict.fromkeys(names, pl.String), orient="row")
 
 
 def _tabulate_qrels(rows: Sequence[Mapping[str, Any]], key: str) -> pl.DataFrame:
-    import polars as pl
-
     content = [(row["query_id"], doc_id, 1) for row in rows for doc_id in row[key]]
     schema = {"query_id": pl.String, "doc_id": pl.String, "relevance": pl.Int64}
     return pl.DataFrame(content, schema=schema, orient="row")

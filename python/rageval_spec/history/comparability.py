@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING
 from rageval_spec.data.datasets import DesignSummary, Fingerprint
 from rageval_spec.data.outcomes import BaselineChange, ChangedPart, Note, Overlap
 from rageval_spec.history.metric_definitions import list_changes, read_definitions
+from rageval_spec.libraries import pl
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from rageval_spec.data.evaluation import Comparison, Evaluation
 
 
@@ -144,8 +143,6 @@ class Comparability:
 
     def keep_same(self, values: pl.DataFrame) -> pl.DataFrame:
         """The values without those of queries whose question changed."""
-        import polars as pl
-
         changed = [(dataset, query) for dataset, found in self.edits.items() for query in sorted(found.changed)]
         if not changed:
             return values

@@ -27,6 +27,7 @@ from rageval_spec.data.results import Record, dump_results, parse_results
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.history import database
 from rageval_spec.history.metric_definitions import take_meaning
+from rageval_spec.libraries import pl
 from rageval_spec.store.checkout import Checkout, start_finding_checkout
 from rageval_spec.store.disk import write_atomically
 
@@ -349,8 +350,6 @@ def holds_results_of(history: database.History, entry: database.RecordSummary, e
 
 def load_stored(history: database.History, record_id: str) -> Record:
     """Read a record of the database. Its evaluation has values, but no samples and no details of judges."""
-    import polars as pl
-
     entry = history.entry(record_id)
     try:
         content = zlib.decompress(history.content(record_id, RESULTS))

@@ -38,13 +38,12 @@ from rageval_spec.data.results import dump_results
 from rageval_spec.data.tables import NUMBERS, DocumentNumbers, empty_documents, empty_samples, restore_contexts
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.kernels.inputs import name_special
+from rageval_spec.libraries import pl
 from rageval_spec.plugin.report import RESULTS_FILES
 from rageval_spec.reading.formats.parquet import refuse_bomb
 from rageval_spec.store.disk import flush_folder, sweep, sync, write_flushed
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from rageval_spec.data.evaluation import Evaluation
 
 
@@ -129,8 +128,6 @@ def _write_together(folder: Path, writers: dict[str, Callable[[Path], None]]) ->
 
 
 def _write_one(write: Callable[[Path], None], path: Path, target: Path) -> None:
-    import polars as pl
-
     try:
         write(path)
         sync(path)
@@ -145,8 +142,6 @@ def _stream(
 
     A table of one row group is written at once: to start the streaming engine takes longer than to write it.
     """
-    import polars as pl
-
     waiting = blocks()
     first, rows = [empty], 0
     for block in waiting:
@@ -205,8 +200,6 @@ def check_kinds(folder: Path) -> None:
 
 def check_marks(results: bytes, tables: Iterable[Path]) -> None:
     """Check that tables belong to the results. Absent tables and those of earlier versions, without a mark, pass."""
-    import polars as pl
-
     expected = make_mark(results)[_KEY]
     for path in tables:
         if not path.is_file():
@@ -242,8 +235,6 @@ class StoredSamples(tables.SampleTable):
 
     @cached_property
     def whole(self) -> pl.DataFrame:
-        import polars as pl
-
         if not self._columns:
             return tables.empty_samples()
         with self._explained():
@@ -253,8 +244,6 @@ class StoredSamples(tables.SampleTable):
 
     def select(self, columns: Sequence[str]) -> pl.DataFrame:
         """Some columns, without reading the others."""
-        import polars as pl
-
         known = [name for name in tables.SAMPLES if name in columns]
         if self.is_held or not self._columns or "contexts" in known:
             return super().select(known)
@@ -264,8 +253,6 @@ class StoredSamples(tables.SampleTable):
 
     def find(self, wanted: pl.DataFrame) -> pl.DataFrame:
         """The rows that share the columns of `wanted`, without holding the others."""
-        import polars as pl
-
         if self.is_held or not self._columns:
             return super().find(wanted)
         with self._explained():
@@ -278,8 +265,6 @@ class StoredSamples(tables.SampleTable):
 
     def _read_blocks(self) -> Iterator[pl.DataFrame]:
         """All rows in blocks, with the texts of only these rows in memory."""
-        import polars as pl
-
         if not self._columns:
             return
         scan = pl.scan_parquet(self._path)
@@ -290,8 +275,6 @@ class StoredSamples(tables.SampleTable):
 
     def _restore(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Rows of the file with the texts of their contexts."""
-        import polars as pl
-
         if NUMBERS not in rows.columns:
             return _complete(rows)
         numbers = rows.get_column(NUMBERS).explode().drop_nulls().unique()
@@ -303,8 +286,6 @@ class StoredSamples(tables.SampleTable):
     @cached_property
     def _columns(self) -> list[str]:
         """The columns of the file; empty without one."""
-        import polars as pl
-
         if not self._path.is_file():
             return []
         for path in (self._path, self._documents):
@@ -319,8 +300,6 @@ class StoredSamples(tables.SampleTable):
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        import polars as pl
-
         try:
             yield
         except (pl.exceptions.PolarsError, OSError, LookupError, TypeError, ValueError) as error:
@@ -329,8 +308,6 @@ class StoredSamples(tables.SampleTable):
 
 def _complete(found: pl.DataFrame) -> pl.DataFrame:
     """The rows with all columns of samples and their types."""
-    import polars as pl
-
     empty = tables.empty_samples()
     added = [pl.lit(None).alias(name) for name in empty.columns if name not in found.columns]
     return tables.type_samples(found.with_columns(added))

@@ -17,7 +17,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, unquote
 from uuid import uuid4
 
@@ -29,12 +29,10 @@ from rageval_spec.data.outcomes import BASE_VALUES, LABEL, LABEL_WEIGHT, Note, e
 from rageval_spec.data.results import Record, parse_results
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.history import results_folder
+from rageval_spec.libraries import pl
 from rageval_spec.reading.formats.parquet import refuse_bomb
 from rageval_spec.store.checkout import find_commit
 from rageval_spec.store.disk import sweep, write_flushed
-
-if TYPE_CHECKING:
-    import polars as pl
 
 FOLDER = Path(".rageval") / "history"
 RECORD = "record.json"
@@ -194,16 +192,12 @@ def _load_designs(path: Path, summaries: Mapping[str, DesignSummary]) -> dict[st
 
 
 def _read_metadata(path: Path) -> Mapping[str, str]:
-    import polars as pl
-
     with _explained(path, "a Parquet file"):
         return pl.read_parquet_metadata(path)
 
 
 @contextmanager
 def _explained(path: Path, what: str) -> Iterator[None]:
-    import polars as pl
-
     try:
         yield
     except (pl.exceptions.PolarsError, OSError) as error:
@@ -212,8 +206,6 @@ def _explained(path: Path, what: str) -> Iterator[None]:
 
 def _load_base_values(path: Path) -> pl.DataFrame:
     """The values of earlier evaluations; no rows without the file, which only folders with such a gate have."""
-    import polars as pl
-
     if not path.is_file():
         return empty_base_values()
     refuse_bomb(path)
@@ -228,8 +220,6 @@ _NUMBERS = ("value", "tie_low", "tie_high", LABEL, LABEL_WEIGHT)
 
 def _type_values(path: Path, values: pl.DataFrame) -> pl.DataFrame:
     """The values with the types that their columns must have."""
-    import polars as pl
-
     nothing = {name: pl.String if name in _TEXTS else pl.Float64 for name in (*_TEXTS, *_NUMBERS)}
     known = [name for name in nothing if name in values.columns]
     values = values.with_columns(
@@ -255,8 +245,6 @@ def _type_values(path: Path, values: pl.DataFrame) -> pl.DataFrame:
 
 
 def _load_values(path: Path) -> pl.DataFrame:
-    import polars as pl
-
     if not path.is_file():
         raise DataError(
             f"{path}: there is no such file; a comparison needs the per-query values: add 'parquet' to 'reports'"

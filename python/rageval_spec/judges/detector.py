@@ -32,12 +32,12 @@ from rageval_spec.judging.span_detection import (
     join_pieces,
     list_spans,
 )
+from rageval_spec.libraries import np
 from rageval_spec.plugin import Judge, JudgeNode, ModelName, TokenModel, TokenTags
 from rageval_spec.plugin.plugin import FileReading, KnownModel
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -309,8 +309,6 @@ def _list_answers(
 
 def _find_unsupported(logits: NDArray[np.float32], meanings: Sequence[TokenMeaning]) -> NDArray[np.float64]:
     """The probability [tokens] that a token is unsupported: the softmax of the logits, summed over its labels."""
-    import numpy as np
-
     wide = logits.astype(np.float64)
     powers = np.exp(wide - wide.max(axis=1, keepdims=True))
     columns = [place for place, meaning in enumerate(meanings) if meaning == "unsupported"]

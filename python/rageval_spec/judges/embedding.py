@@ -11,10 +11,10 @@ from rageval_spec.data.findings import Ability, Assessment, Claim, Criterion, Es
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.samples import Sample
 from rageval_spec.judging import segments
+from rageval_spec.libraries import np
 from rageval_spec.plugin import EmbeddingModel, Judge, JudgeNode, ModelName, Role, note_truncated
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from rageval_spec.judging.mentions import Mentions
@@ -210,8 +210,6 @@ class _Vectors:
 
     def of(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
         """The vectors of texts, float32 [texts, dimension]."""
-        import numpy as np
-
         if not texts:
             return np.empty((0, next(iter(self._vectors.values())).shape[1]), np.float32)
         return self._vectors[role][[self._places[role][text] for text in texts]]
@@ -221,8 +219,6 @@ class _Vectors:
 
 
 def _scale(vectors: NDArray[np.float32], texts: Sequence[str], model: EmbeddingModel[Any]) -> NDArray[np.float32]:
-    import numpy as np
-
     from rageval_spec.errors import DataError
 
     lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)

@@ -16,12 +16,12 @@ from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.inference.verifiers import DEFAULT_WINDOW, VERIFIERS, Meaning, Verifier, find_verifier, read_label
 from rageval_spec.judging import segments
 from rageval_spec.judging.known_models import describe_verifier, list_taken, make_rulers, suggest_known
+from rageval_spec.libraries import np
 from rageval_spec.plugin import Judge, JudgeNode, ModelName, PairModel, PairScores, note_truncated
 from rageval_spec.plugin.plugin import FileReading, KnownModel
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -310,8 +310,6 @@ class _Reading(NamedTuple):
 
 def _find_probabilities(logits: NDArray[np.float32], meanings: Sequence[Meaning]) -> NDArray[np.float64]:
     """The probabilities [pairs, 2] of entailment and of contradiction."""
-    import numpy as np
-
     wide = logits.astype(np.float64)
     if len(meanings) == 1:
         # The logistic function, in the form that cannot overflow.

@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rageval_spec.data.findings import Failed
 from rageval_spec.judging.segments import Segment, join_segments, list_runs, split_segments
+from rageval_spec.libraries import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -58,8 +58,6 @@ class TaggedAnswer:
 
     def share_supported(self, threshold: float) -> float | None:
         """The share of tokens below the threshold, of those with a letter or a digit; None if there are none."""
-        import numpy as np
-
         counted = np.array([_says_something(self.text[start:end]) for start, end in self.offsets], np.bool_)
         if not counted.any():
             return None
@@ -92,8 +90,6 @@ def join_pieces(
         offsets: for each of its pairs [tokens, 2], in the piece of the answer.
         unsupported: for each of its pairs [tokens].
     """
-    import numpy as np
-
     windows, end = len(plan.windows), 0
     places, probabilities = [], []
     for number, piece in enumerate(plan.pieces):

@@ -11,6 +11,7 @@ from pydantic import Field, field_validator
 from rageval_spec.data.samples import Part, Sample
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import DataError, UsageError
+from rageval_spec.libraries import pl
 from rageval_spec.metrics.shared.answer_metrics import FAILED_SYSTEM, OwnValuesMetric, OwnValuesNode
 from rageval_spec.plugin import Context, InputFile, Measured, Measurement, MetricInfo
 from rageval_spec.user_functions import NamedFunction, Workers, check_name, describe_error, finish
@@ -178,8 +179,6 @@ class PythonMetric(OwnValuesMetric[PythonMetricNode]):
             return Measurement.error(reason)
 
     def _measure_frame(self, samples: Sequence[Sample]) -> list[Measurement]:
-        import polars as pl
-
         frame = pl.DataFrame([_list_row(sample) for sample in samples], infer_schema_length=None)
         try:
             result = self._workers.submit(lambda: finish(self._function(frame))).result()

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from rageval_spec.libraries import pl
 from rageval_spec.metrics.shared import ranking_metrics
 from rageval_spec.plugin import MetricInfo
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 class RrNode(ranking_metrics.RelevantInRanking):
@@ -35,8 +31,6 @@ class Rr(ranking_metrics.KernelMetric[RrNode]):
     )
 
     def find_ranks(self, values: pl.DataFrame) -> pl.Series:
-        import polars as pl
-
         value = pl.col("value")
         rank = pl.when(value > 0).then((1 / value).round()).otherwise(0)
         return values.filter(status="scored").select(rank.cast(pl.Int64).alias("rank")).to_series()

@@ -9,12 +9,12 @@ from pydantic import Field
 
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.samples import Sample
+from rageval_spec.libraries import np
 from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER, FAILED_SYSTEM, NO_REFERENCE
 from rageval_spec.metrics.shared.reference_metrics import ReferenceMetric
 from rageval_spec.plugin import EmbeddingModel, Measured, Measurement, MetricInfo, MetricNode, ModelName, note_truncated
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -84,8 +84,6 @@ def _find_nearest(vectors: NDArray[np.float32], counts: Sequence[int]) -> Iterat
 
     `vectors` has the vectors of the answers, then `counts[i]` vectors of references for each answer i.
     """
-    import numpy as np
-
     exact = vectors.astype(np.float64)
     first = len(counts)
     for answer, count in zip(exact, counts, strict=False):

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from rageval_spec.data.outcomes import Note
+from rageval_spec.libraries import pl
 from rageval_spec.metrics.shared import ranking_metrics
 from rageval_spec.plugin import MetricInfo
-
-if TYPE_CHECKING:
-    import polars as pl
 
 MISSED = "missed"
 """Why a query with one target has no value; the miss share is the share of such queries among those with one target."""
@@ -51,8 +48,6 @@ class TargetRank(ranking_metrics.KernelMetric[TargetRankNode]):
         return ("num_rel" if self.node.rel is None else f"num_rel(rel={self.node.rel})",)
 
     def unscorable(self, numbers: pl.DataFrame) -> pl.Series:
-        import polars as pl
-
         (targets,) = (pl.col(name) for name in self.companions())
         reason = (
             pl.when(targets == 0)
@@ -65,14 +60,10 @@ class TargetRank(ranking_metrics.KernelMetric[TargetRankNode]):
         return numbers.select(reason.otherwise(pl.lit(None, dtype=pl.String))).to_series()
 
     def find_ranks(self, values: pl.DataFrame) -> pl.Series:
-        import polars as pl
-
         known = values.filter((pl.col("status") == "scored") | (pl.col("reason") == MISSED))
         return known.get_column("value").fill_null(0).cast(pl.Int64)
 
     def remark_on(self, values: pl.DataFrame) -> Note:
-        import polars as pl
-
         scored, missed = pl.col("status") == "scored", pl.col("reason") == MISSED
         one_end = pl.col("tie_low").is_not_null() & pl.col("tie_high").is_null()
         found, lost = (values.filter(rows).height for rows in (scored, missed))

@@ -14,6 +14,7 @@ from rageval_spec.data import tables
 from rageval_spec.data.findings import Estimate, Reader, Tokens
 from rageval_spec.data.samples import Sample
 from rageval_spec.data.tables import Collection
+from rageval_spec.libraries import pl
 from rageval_spec.pipeline.planning.question_selection import queries_to_ask
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
 from rageval_spec.pipeline.values.answer_values import brief_judges, list_usable
@@ -234,8 +235,6 @@ def expect(
 def _add_placeholders(system: System[Any], asked: Collection) -> tuple[Sequence[Sample], int]:
     """Samples with the stored answers, and with placeholders for the rest; and the number of placeholders."""
     assert asked.queries is not None, "queries_to_ask refuses a collection without"
-    import polars as pl
-
     known = system.find_answers(asked)
     missing = asked.queries.filter(~asked.queries["query_id"].is_in(known["query_id"].to_list()))
     if not system.can_be_asked:

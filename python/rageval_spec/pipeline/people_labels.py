@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rageval_spec.data.outcomes import LABEL, LABEL_WEIGHT, UNNAMED, Note, has_unnamed
 from rageval_spec.errors import DataError
+from rageval_spec.libraries import pl
 from rageval_spec.pipeline.planning.preflight import choose_labels, list_labelled
 from rageval_spec.pipeline.planning.question_selection import queries_to_ask
 from rageval_spec.wording import agree, count_noun
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from rageval_spec.calibration.labelled_items import Joined
     from rageval_spec.data.datasets import Design
     from rageval_spec.data.evaluation import Aggregate, Evaluation
@@ -121,8 +120,6 @@ def attach_again(labelled: LabelledValues, parts: SpecPlugins, earlier: Evaluati
 
 def _take_stored(earlier: Evaluation, name: str) -> list[pl.DataFrame]:
     """The labels of a metric among the values of an evaluation that does not hold the texts of its answers."""
-    import polars as pl
-
     if LABEL not in earlier.values.columns or has_unnamed(earlier.notes, name):
         return []
     if earlier.select_samples("answer")["answer"].drop_nulls().len():
@@ -132,8 +129,6 @@ def _take_stored(earlier: Evaluation, name: str) -> list[pl.DataFrame]:
 
 
 def _make_frame(joined: Joined, bounds: tuple[float, float]) -> pl.DataFrame:
-    import polars as pl
-
     low, high = bounds
     return pl.DataFrame(
         {
@@ -148,8 +143,6 @@ def _make_frame(joined: Joined, bounds: tuple[float, float]) -> pl.DataFrame:
 
 
 def _join(values: pl.DataFrame, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    import polars as pl
-
     if not frames:
         return values.with_columns(pl.lit(None, pl.Float64).alias(name) for name in (LABEL, LABEL_WEIGHT))
     return values.join(pl.concat(frames), on=_KEYS, how="left", maintain_order="left")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec.data.tables import references_of
 from rageval_spec.errors import DataError
+from rageval_spec.libraries import pl
 from rageval_spec.reading.column_meanings import find_question_names, find_rivals
 from rageval_spec.reading.column_names import KNOWN_NAMES, QuestionColumns
 from rageval_spec.reading.missing_columns import explain_rivals, refuse_absent
@@ -25,8 +26,6 @@ from rageval_spec.reading.rows import parse_list
 from rageval_spec.recorded.answers_and_steps import UnusableReplyError, is_missing, read_contexts, read_text
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from rageval_spec.data.samples import Part
 
 
@@ -176,8 +175,6 @@ def other_columns_table(rows: Iterable[tuple[str, Mapping[str, Any]]], names: Co
 
     The rows are query ids and named values.
     """
-    import polars as pl
-
     if not names:
         return None
     schema = {"query_id": pl.String, "columns": pl.String}

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel
 
 from rageval_spec.errors import DataError
+from rageval_spec.libraries import pl
 from rageval_spec.reading import rows
 from rageval_spec.reading.column_meanings import find_aliases, fold_names, has_foldable, list_aliases
 from rageval_spec.reading.column_names import (
@@ -322,8 +323,6 @@ class RowFile:
 
 def _holds_turns(records: Records) -> bool:
     """Whether a text may be a conversation, which `RowFile.rows` replaces by its last turn."""
-    import polars as pl
-
     texts = records.frame.select(pl.col(pl.String).str.strip_chars_start().str.starts_with("[").any())
     return any(texts.row(0)) if texts.width else False
 

@@ -19,12 +19,10 @@ from rageval_spec.data.labels import join_probabilities
 from rageval_spec.drawing import question_order
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.judging.composition import TO_A_PERSON
+from rageval_spec.libraries import np, pl
 from rageval_spec.review.tasks import KEY, ChosenAnswer, Key
 
 if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-
     from rageval_spec.data.evaluation import Evaluation
 
 Suspicion: TypeAlias = Literal["unsure", "low", "regressed", "person"]
@@ -164,8 +162,6 @@ def select_answers(
 
 
 def _list_population(evaluation: Evaluation, wanted: WantedSelection) -> _Population:
-    import polars as pl
-
     chosen = question_order.Filter(system=wanted.system, dataset=wanted.dataset, slice=wanted.slice)
     for metric in wanted.metrics or (None,):
         chosen = question_order.complete_filter(evaluation, replace(chosen, metric=metric))
@@ -288,8 +284,6 @@ def _join_chances(unit: Unit, draws: Iterable[_Draw]) -> float:
 
 
 def _seed(wanted: WantedSelection, what: str) -> np.random.Generator:
-    import numpy as np
-
     return np.random.Generator(np.random.PCG64([wanted.seed, crc32(what.encode("utf-8", "backslashreplace"))]))
 
 
@@ -308,8 +302,6 @@ _HALF = 0.5
 
 def list_judged_metrics(evaluation: Evaluation) -> tuple[str, ...]:
     """The metrics whose values a judge decided, in their order; without any, those of answers that lie in [0, 1]."""
-    import polars as pl
-
     values = evaluation.values
     if "details" in values.columns:
         judged = values.filter(pl.col("details").str.contains(r'"(judge|claims|decided_by|confidence)":'))
@@ -328,8 +320,6 @@ def rate_low(evaluation: Evaluation, metrics: Sequence[str], below: float) -> di
     For a metric whose low values are good, the bound is mirrored: values above `1 - below` count. Values that do not
     lie in [0, 1] are placed between the lowest and the highest of their metric.
     """
-    import polars as pl
-
     rated = pl.concat([question_order.rate_values(evaluation, metric) for metric in metrics])
     bad = rated.filter(pl.col("badness") > 1 - below + 1e-9).group_by(KEY).agg(pl.col("badness").max())
     return _to_dict(bad)
@@ -361,8 +351,6 @@ def rate_regressed(
 
 def rate_person(evaluation: Evaluation, metrics: Sequence[str]) -> dict[Key, float]:
     """The answers that a `waterfall` sent to a person; all are rated 1."""
-    import polars as pl
-
     sent = pl.col("reason").str.contains(TO_A_PERSON, literal=True) & pl.col("metric").is_in(list(metrics))
     return dict.fromkeys(_to_dict(evaluation.values.filter(sent).select(KEY).unique().with_columns(rating=1.0)), 1.0)
 
@@ -375,8 +363,6 @@ def rate_unsure(evaluation: Evaluation, metrics: Sequence[str], threshold: float
     that decided lies at least `APART` from the step before. Where it is not known how far, it is unsure if a step
     decided that is not the first, because the first was unsure.
     """
-    import polars as pl
-
     first_steps = _find_first_steps(evaluation)
     rows = evaluation.values.filter(pl.col("metric").is_in(list(metrics)))
     details = pl.col("details") if "details" in rows.columns else pl.lit(None, dtype=pl.String).alias("details")

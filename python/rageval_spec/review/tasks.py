@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rageval_spec.data.labels import digest_answer
 from rageval_spec.errors import DataError
+from rageval_spec.libraries import pl
 from rageval_spec.review.criteria import GENERAL, ReviewCriterion
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from rageval_spec.data.evaluation import Evaluation
 
 Key: TypeAlias = tuple[str, str, str]
@@ -186,8 +185,6 @@ def build_sheet(
 
 def build_tasks(evaluation: Evaluation, chosen: Sequence[ChosenAnswer], metrics: Sequence[str]) -> Iterator[ReviewTask]:
     """The tasks of the chosen answers, with claims and values of these metrics. Raises DataError: a text is absent."""
-    import polars as pl
-
     wanted = pl.DataFrame([one.key for one in chosen], schema=dict.fromkeys(KEY, pl.String), orient="row")
     samples = evaluation.find_samples(wanted)
     claims = _group_claims(evaluation, wanted, samples, metrics)
@@ -205,8 +202,6 @@ def build_tasks(evaluation: Evaluation, chosen: Sequence[ChosenAnswer], metrics:
 def _group_claims(
     evaluation: Evaluation, wanted: pl.DataFrame, samples: pl.DataFrame, metrics: Sequence[str]
 ) -> dict[Key, list[ReviewClaim]]:
-    import polars as pl
-
     from rageval_spec.data.findings import stream_findings
 
     values = evaluation.values.filter(pl.col("metric").is_in(list(metrics))).join(wanted, on=KEY, how="semi")

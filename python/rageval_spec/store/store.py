@@ -24,11 +24,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rageval_spec.errors import RagevalError, StoreWarning
+from rageval_spec.libraries import pl
 from rageval_spec.store.disk import FileDigests, InputFile, digest_path, flush_folder, prepare, sweep, write_flushed
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from rageval_spec.store.replies import FileAnswers
 
     Record = Mapping[str, Any]
@@ -268,8 +267,6 @@ def _write_partitions(folder: Path, table: pl.DataFrame, record: Record) -> None
 
 
 def _read_partitions(folder: Path) -> pl.DataFrame:
-    import polars as pl
-
     parts = []
     for entry in json.loads((folder / MANIFEST).read_bytes())["partitions"]:
         content = (folder / entry["file"]).read_bytes()

@@ -24,13 +24,12 @@ from pydantic import Field
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.tables import Collection, document_texts
 from rageval_spec.errors import UsageError
+from rageval_spec.libraries import np, pl
 from rageval_spec.plugin import Retrieval, System, SystemNode
 from rageval_spec.wording import format_percent
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
-    import polars as pl
 
 
 Tokenizer = Literal["words", "unicode"]
@@ -284,8 +283,6 @@ class _Index:
 
     def rank(self, text: str) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.float32]]:
         """Positions and scores of the best documents, best first; equal scores are ordered by position."""
-        import numpy as np
-
         tokens = next(self._tokenizer.streaming_tokenize([text], update_vocab=False, allow_empty=False))
         if self._empty or not tokens:
             return np.empty(0, np.intp), np.empty(0, np.float32)
@@ -312,9 +309,6 @@ def _remark(choice: ChosenTokenizer) -> Iterator[Note]:
 def _run(
     query_ids: pl.Series, doc_ids: pl.Series, rankings: list[tuple[npt.NDArray[np.intp], npt.NDArray[np.float32]]]
 ) -> pl.DataFrame:
-    import numpy as np
-    import polars as pl
-
     lengths = np.array([len(documents) for documents, _ in rankings], dtype=np.intp)
     queries = np.repeat(np.arange(len(rankings)), lengths)
     documents = np.concatenate([np.empty(0, np.intp), *(documents for documents, _ in rankings)])

@@ -6,7 +6,7 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -14,6 +14,7 @@ from rageval_spec import kernels
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.tables import Collection, document_texts
 from rageval_spec.errors import DataError, ModelWarning
+from rageval_spec.libraries import np, pl
 from rageval_spec.plugin import (
     EmbeddingModel,
     Embeddings,
@@ -25,10 +26,6 @@ from rageval_spec.plugin import (
     note_truncated,
 )
 from rageval_spec.wording import count_noun, format_percent
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 Similarity = Literal["cosine", "dot"]
 _UNREAD = 0.4
@@ -68,8 +65,6 @@ class Dense(System[DenseNode]):
         )
 
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> Retrieval:  # noqa: ARG002
-        import polars as pl
-
         reader = f"systems.{self.context.name}: dense"
         model = self.context.model(self.node.model, EmbeddingModel)  # type: ignore[type-abstract]
         table = collection.require("queries", reader)
@@ -147,9 +142,6 @@ class _Texts:
 
 
 def _run(query_ids: pl.Series, doc_ids: pl.Series, found: kernels.Neighbours) -> pl.DataFrame:
-    import numpy as np
-    import polars as pl
-
     queries = np.repeat(np.arange(len(query_ids)), found.indices.shape[1])
     return pl.DataFrame(
         {

@@ -17,6 +17,7 @@ from rageval_spec.data.tables import Collection
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.kernels.inputs import check_bounds
+from rageval_spec.libraries import pl
 from rageval_spec.plugin import Answering, GeneratingNode, InputFile, System
 from rageval_spec.plugin.plugin import FileReading
 from rageval_spec.reading.column_meanings import find_answer_names, holds_answers, list_other_answer_columns
@@ -32,8 +33,6 @@ from rageval_spec.recorded.tool_layouts import Layout
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from rageval_spec.reading.answer_files import Matched
 
 Format = Literal["trec", "json", "jsonl", "csv", "parquet", "xlsx", "yaml"]
@@ -301,8 +300,6 @@ def _remark(matched: Matched, answers: int) -> Iterator[Note]:
 
 def _read_nested(path: Path) -> Records:
     """Rows of `{query: {document: score}}`."""
-    import polars as pl
-
     query_ids: list[str] = []
     doc_ids: list[str] = []
     scores: list[float] = []
@@ -351,8 +348,6 @@ def _mapping(path: Path, value: object, what: str) -> dict[str, Any]:
 
 def _best_first(run: pl.DataFrame) -> pl.DataFrame:
     """The run grouped by query, in the order in which the queries first appear, each ranking by descending score."""
-    import polars as pl
-
     same = pl.col("query_id") == pl.col("query_id").shift(1)
     groups, queries, rising = run.select(
         groups=(~same).fill_null(True).sum(),

@@ -11,6 +11,7 @@ from rageval_spec import kernels
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.tables import Collection, document_texts
 from rageval_spec.errors import DataError, UsageError
+from rageval_spec.libraries import np, pl
 from rageval_spec.plugin import (
     ModelName,
     PairModel,
@@ -24,8 +25,6 @@ from rageval_spec.plugin import (
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
     from numpy.typing import NDArray
 
 
@@ -59,8 +58,6 @@ class Rerank(System[RerankNode]):
         )
 
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> Retrieval:
-        import polars as pl
-
         model = self._model()
         run = self._rank(runs[self.node.system])
         is_read = pl.int_range(pl.len()).over("query_id") < self.node.top
@@ -108,9 +105,6 @@ class Rerank(System[RerankNode]):
         return pairs
 
     def _scores(self, answer: PairScores, top: pl.DataFrame) -> pl.Series:
-        import numpy as np
-        import polars as pl
-
         scores = answer.logits[:, 0]
         finite = np.isfinite(scores)
         if not finite.all():
@@ -132,8 +126,6 @@ def _remark_on_blank(pairs: list[tuple[str, str]]) -> Iterator[Note]:
 
 def _lower(rest: pl.DataFrame, reranked: pl.DataFrame) -> pl.DataFrame:
     """`rest` with new scores: in each query, descending float32 numbers directly below the query's lowest score."""
-    import polars as pl
-
     lowest = reranked.group_by("query_id").agg(lowest=pl.col("score").min())
     found = rest.join(lowest, on="query_id", how="left", maintain_order="left")
     steps = found.select(pl.int_range(1, pl.len() + 1).over("query_id")).to_series().to_numpy()
@@ -146,8 +138,6 @@ def _step_down(values: NDArray[np.float32], steps: NDArray[np.int64]) -> NDArray
 
     The bits of a number that is not negative, read as an integer, count the numbers between 0 and it.
     """
-    import numpy as np
-
     bits = values.view(np.int32).astype(np.int64)
     place = np.where(bits < 0, -(bits & 0x7FFFFFFF), bits) - steps
     return np.where(place < 0, -place | 0x80000000, place).astype(np.uint32).view(np.float32)

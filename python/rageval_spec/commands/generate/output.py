@@ -22,6 +22,7 @@ from rageval_spec.errors import BROKEN, PASSED, UsageError
 from rageval_spec.generation.documents import describe_unread, read_documents
 from rageval_spec.generation.question_production import REASONS
 from rageval_spec.generation.question_sets import SIDES, GeneratedTestSet, KindShare, SplitUnit
+from rageval_spec.libraries import Text
 from rageval_spec.progress import ProgressDisplay
 from rageval_spec.runner import write_report
 from rageval_spec.wording import count_noun
@@ -122,8 +123,6 @@ class Summary:
         return render_text(lambda _: self._draw(output))
 
     def _draw(self, output: Path) -> Iterator[RenderableType]:
-        from rich.text import Text
-
         yield Text(make_visible(self._head()), "bold")
         if self.questions:
             yield ""
@@ -157,8 +156,6 @@ class Summary:
             yield label, share.name, f"{share.made:,}", f"{share.wanted:,.0f}"
 
     def _remark(self) -> Iterator[RenderableType]:
-        from rich.text import Text
-
         for shortage in self.shortages:
             yield Text(make_visible(f"! missing {shortage}"), "yellow")
         for share in self.off:
@@ -255,8 +252,6 @@ def _render(made: OfflineSet, output: Path, form: str, documents: int, written: 
 
 
 def _draw(made: OfflineSet, output: Path, about: str, counts: dict[str, dict[str, int]]) -> Iterator[RenderableType]:
-    from rich.text import Text
-
     from rageval_spec.generation.offline_questions import REASONS as DROPPED
 
     yield Text(about, "bold")

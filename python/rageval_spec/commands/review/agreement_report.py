@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rageval_spec.diagnostics import dump_visible, make_visible
 from rageval_spec.drawing.terminal import render_text, tabulate
 from rageval_spec.errors import UsageError
+from rageval_spec.libraries import Text
 from rageval_spec.reading.label_files import read_columns, read_labels
 from rageval_spec.review.agreement import DOMINANT, ENOUGH_AGREEMENT, MetricAgreement, Value, compare_annotators
 from rageval_spec.wording import count_noun, format_interval, format_number, format_percent, list_choices
@@ -58,8 +59,6 @@ def describe_agreement(paths: Sequence[Path], columns: Sequence[str], metrics: S
 
 
 def _draw_agreement(found: MetricAgreement) -> Iterator[RenderableType]:
-    from rich.text import Text
-
     who = count_noun(len(found.annotators), "annotator")
     title = f"Agreement on {found.metric}" if found.metric else "Agreement"
     yield Text(
@@ -136,8 +135,6 @@ def _draw_scale(found: MetricAgreement) -> Iterator[RenderableType]:
 
 def _draw_annotators(found: MetricAgreement) -> Iterator[RenderableType]:
     """How often the others agree with each annotator, those first with whom they agree least."""
-    from rich.text import Text
-
     if len(found.annotators) < 3:
         return
     ordered = sorted(found.annotators, key=lambda one: 1.0 if one.percent.value is None else one.percent.value)
@@ -175,8 +172,6 @@ def _number(one: AgreementCoefficient) -> str:
 
 
 def _draw_confusion(found: MetricAgreement) -> Iterator[RenderableType]:
-    from rich.text import Text
-
     if not found.confusion or len(found.scale) > MOST_SHOWN:
         return
     values = [_show(value) for value, _ in found.scale]
@@ -190,8 +185,6 @@ def _draw_confusion(found: MetricAgreement) -> Iterator[RenderableType]:
 
 
 def _draw_disagreements(found: MetricAgreement) -> Iterator[RenderableType]:
-    from rich.text import Text
-
     apart = found.disagreements
     if not apart:
         return

@@ -15,6 +15,7 @@ from rageval_spec.commands.results_argument import open_baseline, open_results
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing.terminal import render_text, tabulate
 from rageval_spec.errors import DataError, UsageError
+from rageval_spec.libraries import Text
 from rageval_spec.review.criteria import GENERAL, ReviewCriterion, make_criterion
 from rageval_spec.review.label_import import (
     CheckedEntries,
@@ -197,8 +198,6 @@ def _describe(
     annotators: Sequence[str],
     overlap: float,
 ) -> Iterator[RenderableType]:
-    from rich.text import Text
-
     answers = count_noun(selection.population, "answer")
     yield Text(make_visible(f"Chose {len(sheet.tasks)} of {answers} of {sheet.name} for review"), "bold")
     yield ""
@@ -293,8 +292,6 @@ def _list_places(places: Sequence[str]) -> str:
 def _describe_import(
     checked: CheckedEntries, merged: Merged, forms: Sequence[FilledForm], target: Path
 ) -> Iterator[RenderableType]:
-    from rich.text import Text
-
     people = [*dict.fromkeys(label.annotator for label in checked.labels)]
     read = count_noun(len(checked.labels), "label")
     yield Text(make_visible(f"Read {read} by {list_names(people)}"), "bold")

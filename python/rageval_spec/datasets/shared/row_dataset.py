@@ -16,6 +16,7 @@ from rageval_spec import kernels
 from rageval_spec.data.tables import Collection
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError
+from rageval_spec.libraries import pl
 from rageval_spec.plugin import Dataset, DatasetNode, InputFile
 from rageval_spec.plugin.plugin import FileReading
 from rageval_spec.reading import question_files
@@ -51,8 +52,6 @@ from rageval_spec.recorded.json_path import list_keys
 from rageval_spec.recorded.tool_layouts import Layout
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from rageval_spec.data.samples import Part
 
 
@@ -572,8 +571,6 @@ class RowDataset(FileDataset[R]):
         return self._load("corpus", corpus_table) if self._is_tabular else super().load_corpus()
 
     def _load_queries(self) -> pl.DataFrame:
-        import polars as pl
-
         key = self._question_key or "path"
         if key == "queries" or not self._numbers_rows:
             return self._load(key, queries_table)
@@ -608,8 +605,6 @@ class RowDataset(FileDataset[R]):
         return list_other_names([name for name in present if name], self._columns(key), read)
 
     def _load_relevant(self) -> pl.DataFrame | None:
-        import polars as pl
-
         relevant = self._relevant
         is_table = self._source("path").form in ("csv", "xlsx")
         key, places, judgements = None, list[str](), list[tuple[str, str, str]]()

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from rageval_spec.data.tables import Collection, references_of
 from rageval_spec.exchange.shared.contracts import TraceSource, open_part, read_traces
+from rageval_spec.libraries import pl
 from rageval_spec.plugin import Dataset, DatasetNode, InputFile
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from rageval_spec.data.traces import Trace
 
 T = TypeVar("T", bound=DatasetNode)
@@ -56,8 +55,6 @@ class TraceDataset(Dataset[T]):
         return list({trace.id: trace for trace in found}.values())
 
     def _load_queries(self) -> pl.DataFrame:
-        import polars as pl
-
         rows = [(trace.id, trace.question) for trace in self._traces]
         return pl.DataFrame(rows, schema={"query_id": pl.String, "text": pl.String}, orient="row")
 
@@ -70,14 +67,10 @@ class TraceDataset(Dataset[T]):
         )
 
     def _load_qrels(self) -> pl.DataFrame | None:
-        import polars as pl
-
         rows = [(one.id, doc_id, 1) for one in self._traces for doc_id in dict.fromkeys(one.relevant or ())]
         schema = {"query_id": pl.String, "doc_id": pl.String, "relevance": pl.Int64}
         return pl.DataFrame(rows, schema=schema, orient="row") if rows else None
 
     def _load_columns(self) -> pl.DataFrame | None:
-        import polars as pl
-
         rows = [(trace.id, json.dumps(dict(trace.list_columns()), sort_keys=True)) for trace in self._traces]
         return pl.DataFrame(rows, schema={"query_id": pl.String, "columns": pl.String}, orient="row")

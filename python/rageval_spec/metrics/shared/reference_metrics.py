@@ -26,6 +26,7 @@ from rageval_spec.data.findings import Failed
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.samples import Sample
 from rageval_spec.errors import UsageError
+from rageval_spec.libraries import np
 from rageval_spec.metrics.shared.answer_metrics import EMPTY_REFERENCE
 from rageval_spec.plugin import (
     AnswerMetric,
@@ -179,8 +180,6 @@ def compare_meanings(
 
     The distinct texts are embedded at once.
     """
-    import numpy as np
-
     from rageval_spec import kernels
 
     texts = list(dict.fromkeys(text for pair in pairs for text in pair))

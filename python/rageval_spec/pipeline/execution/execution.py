@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rageval_spec.data.datasets import EvaluatedQueries
 from rageval_spec.data.outcomes import AskedQuestions, Note, TakenOver
 from rageval_spec.data.tables import ASKED, only_queries
 from rageval_spec.errors import DataError, RagevalError
+from rageval_spec.libraries import pl
 from rageval_spec.pipeline.execution.runs import RunTables, TimedRun, Timing, Work
 from rageval_spec.pipeline.execution.stopping_decision import Failed, Round, Stopper
 from rageval_spec.pipeline.planning.plan import StepTask, SystemFailure, TaskResult
@@ -27,9 +28,6 @@ from rageval_spec.pipeline.values.sample_tables import SampleParts
 from rageval_spec.pipeline.values.step_inputs import OpenedDataset
 from rageval_spec.pipeline.values.system_values import find_run_file, give_up
 from rageval_spec.plugin import AnswerMetric
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @dataclass(frozen=True)
@@ -157,8 +155,6 @@ def _sum_up(outcomes: Sequence[_Outcome]) -> tuple[pl.DataFrame, frozenset[Faile
 
 def list_evaluated(work: Work, opened: OpenedDataset) -> EvaluatedQueries:
     """The queries that are evaluated, without a reference to the corpus, so that it can be freed."""
-    import polars as pl
-
     collection, asked = opened.collection, opened.asked if opened.answering else None
     qrels = collection.qrels
     ids = [table["query_id"] for table in (qrels, None if asked is None else asked.queries) if table is not None]
@@ -237,8 +233,6 @@ class _Group:
 
     def _list_times(self, system: str, answers: pl.DataFrame | None) -> pl.DataFrame | None:
         """When the answers were asked that were not asked now; None if no time is known."""
-        import polars as pl
-
         if answers is None or ASKED not in answers.columns or answers[ASKED].is_null().all():
             return None
         told = answers.select("query_id", ASKED).drop_nulls()

@@ -26,14 +26,13 @@ from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.outcomes import AskedQuestions, Cell, Counted, Drop, read_drop, split_cells
 from rageval_spec.data.tables import Collection
 from rageval_spec.history.comparability import Edits, find_edits
+from rageval_spec.libraries import pl
 from rageval_spec.pipeline.planning.question_selection import list_ids, restrict, shuffle
 from rageval_spec.plugin import AnswerMetric, Metric
 from rageval_spec.spec.blocks.gates import GateNode, explain_undecidable
 from rageval_spec.statistics.sequential_analysis import NEARLY_ALL, decide
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from rageval_spec.data.bands import BandScale
     from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
     from rageval_spec.spec.blocks.spec_node import Spec
@@ -83,8 +82,6 @@ class Stopper:
 
     def compare_data(self, evaluated: EvaluatedQueries) -> dict[str, Edits]:
         """How all questions of a dataset differ from those of each earlier evaluation that has it."""
-        import polars as pl
-
         if not self._earlier:
             return {}
         dataset = evaluated.collection.name
@@ -247,8 +244,6 @@ class Round:
 
     def extend(self, count: int, values: pl.DataFrame, failed: frozenset[Failed]) -> Round:
         """The state after more questions; `values` and `failed` are only of these."""
-        import polars as pl
-
         every = failed if self.failed is None else self.failed & failed
         return replace(self, count=count, values=pl.concat([self.values, values]), failed=every)
 

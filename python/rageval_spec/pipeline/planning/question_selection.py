@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data.tables import Collection, only_queries
 from rageval_spec.errors import DataError
+from rageval_spec.libraries import pl
 from rageval_spec.plugin import Dataset
 from rageval_spec.store.disk import InputFile
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from rageval_spec.data import tables
     from rageval_spec.data.findings import Estimate
     from rageval_spec.data.samples import Part
@@ -141,8 +140,6 @@ def shuffle(query_ids: Iterable[str], seed: int) -> tuple[str, ...]:
 
 def restrict(collection: Collection, query_ids: Iterable[str]) -> Collection:
     """A copy of the collection with only these queries, in the collection's order."""
-    import polars as pl
-
     wanted = pl.DataFrame({"query_id": list(query_ids)}, schema={"query_id": pl.String})
     qrels, load_queries = collection.qrels, collection.load_queries
     judged = None if qrels is None else only_queries(qrels, wanted)

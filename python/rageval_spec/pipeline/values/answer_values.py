@@ -18,6 +18,7 @@ from rageval_spec.data.evaluation import Aggregate
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.tables import Collection
 from rageval_spec.errors import DataError, no_exit
+from rageval_spec.libraries import pl
 from rageval_spec.pipeline.planning.plan import explain
 from rageval_spec.plugin import AnswerMetric, Judge, Measured, Measurement, Metric, RankingMetric
 from rageval_spec.statistics.mean_intervals import FREE_METHODS, RANGE_ADVICE, lacks_range
@@ -25,8 +26,6 @@ from rageval_spec.threads import map_in_threads
 from rageval_spec.wording import agree, count_noun, format_percent
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from rageval_spec.data.findings import Criterion
     from rageval_spec.data.samples import Part, Sample
     from rageval_spec.kernels import RankingValues
@@ -110,8 +109,6 @@ def compute(
 
     If its `prepare` raised, the metric is not called, and the exception becomes the error of every query.
     """
-    import polars as pl
-
     excluded = {index: found for index, sample in enumerate(samples) if (found := _exclude(metric, sample))}
     usable = [sample for index, sample in enumerate(samples) if index not in excluded]
     begun = time.perf_counter()

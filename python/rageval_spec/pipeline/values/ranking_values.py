@@ -29,13 +29,12 @@ from typing import TYPE_CHECKING, Any, get_args
 from rageval_spec.data import tables
 from rageval_spec.data.outcomes import Note
 from rageval_spec.errors import DataError, no_exit
+from rageval_spec.libraries import np, pl
 from rageval_spec.pipeline.planning.plan import RunShare, StepTask, TaskResult
 from rageval_spec.plugin import RankingMetric, Retrieval, System
 from rageval_spec.wording import agree, count_noun, list_names
 
 if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
     from numpy.typing import NDArray
 
     from rageval_spec.data.tables import Collection
@@ -86,8 +85,6 @@ def ranking_values(ranking: RankingNode, ranked: RankingValues, metric: RankingM
     A number becomes null if the metric says that it is not a value. This also applies to the ends of the range over
     all orders of ties: one order can give a query a value, and another none.
     """
-    import polars as pl
-
     no_relevant = pl.Series(ranked.no_relevant & (ranking.no_relevant == "skip"))
     missing = pl.Series(ranked.missing & (ranking.missing == "skip"))
     left_out = pl.when(no_relevant).then(pl.lit(NO_RELEVANT)).when(missing).then(pl.lit(NOT_IN_THE_RUN))
@@ -105,8 +102,6 @@ def _explained(
     metric: RankingMetric[Any], ranked: RankingValues, numbers: NDArray[np.float64] | None, skipped: pl.Series
 ) -> tuple[pl.Series, pl.Series]:
     """A metric's row of `numbers`, with null for queries without a value, and the reasons; all null without numbers."""
-    import polars as pl
-
     if numbers is None:
         return pl.Series([None] * len(skipped), dtype=pl.Float64), skipped
     measure = metric.measure()
@@ -122,8 +117,6 @@ def check_values(values: pl.DataFrame, queries: pl.DataFrame) -> pl.DataFrame:
     A query without a valid row gets the status "error", never a 0. Raises `DataError` if the table lacks a column, or
     has several rows for a query.
     """
-    import polars as pl
-
     absent = [column for column in ("query_id", "value", "status", "reason") if column not in values.columns]
     if absent:
         raise DataError(f"the metric's table has no column {', '.join(map(repr, absent))}")
@@ -141,8 +134,6 @@ def check_values(values: pl.DataFrame, queries: pl.DataFrame) -> pl.DataFrame:
 
 
 def _fault() -> pl.Expr:
-    import polars as pl
-
     value, status = pl.col("value"), pl.col("status")
     statuses = get_args(tables.Status)
     known = pl.lit(statuses, dtype=pl.List(pl.String))
@@ -161,16 +152,12 @@ def _fault() -> pl.Expr:
 
 
 def error_values(queries: pl.DataFrame, reason: str) -> pl.DataFrame:
-    import polars as pl
-
     value, status = pl.lit(None, dtype=pl.Float64), pl.lit("error")
     return queries.with_columns(value.alias("value"), status.alias("status"), pl.lit(reason).alias("reason"))
 
 
 def label(values: pl.DataFrame, dataset: str, system: str, metric: str) -> pl.DataFrame:
     """The rows of one metric, completed to all of `COLUMNS`."""
-    import polars as pl
-
     names = {"dataset": pl.lit(dataset), "system": pl.lit(system), "metric": pl.lit(metric)}
     absent = {name: pl.lit(None, dtype=_type(name)) for name in COLUMNS if name not in (*values.columns, *names)}
     return values.with_columns(**names, **absent).select(COLUMNS)
@@ -178,14 +165,10 @@ def label(values: pl.DataFrame, dataset: str, system: str, metric: str) -> pl.Da
 
 def concatenate(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """One table of all rows, in the order given. It has all columns even if there are no rows."""
-    import polars as pl
-
     return pl.concat([pl.DataFrame(schema={column: _type(column) for column in COLUMNS}), *frames])
 
 
 def _type(column: str) -> type[pl.Float64 | pl.String]:
-    import polars as pl
-
     return pl.Float64 if column in ("value", "tie_low", "tie_high") else pl.String
 
 

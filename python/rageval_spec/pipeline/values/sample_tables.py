@@ -20,13 +20,12 @@ from rageval_spec.data.outcomes import Note
 from rageval_spec.data.samples import Sample
 from rageval_spec.data.tables import Collection
 from rageval_spec.errors import DataError, no_exit
+from rageval_spec.libraries import pl
 from rageval_spec.pipeline.planning.plan import StepTask, TaskResult
 from rageval_spec.pipeline.values.answer_values import unfinished_notes
 from rageval_spec.wording import agree, count_noun
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from rageval_spec.pipeline.values.step_inputs import Materials
 
 
@@ -128,8 +127,6 @@ def _as_tuple(values: Sequence[Any] | None) -> tuple[Any, ...] | None:
 
 def _rank_answer_contexts(samples: Sequence[Sample]) -> pl.DataFrame | None:
     """The documents of the contexts as a run, each at its first place; scores count down to 1 at the last one."""
-    import polars as pl
-
     if all(sample.context_ids is None for sample in samples):
         return None
     rows = []
@@ -199,8 +196,6 @@ class SampleParts:
 
         `with_texts` takes the texts of the documents from the corpus, if the dataset has one.
         """
-        import polars as pl
-
         ranked = run.with_columns((pl.int_range(pl.len()) + 1).over("query_id").alias("rank"))
         first = ranked.filter(pl.col("rank") <= tables.SHOWN_DOCUMENTS)
         corpus = judged.corpus if with_texts else None
@@ -220,8 +215,6 @@ class SampleParts:
 
     def stream(self, traits: Traits) -> Iterator[pl.DataFrame]:
         """The samples in blocks: columns `tables.SAMPLES`, one row for each query, in the order of the dataset."""
-        import polars as pl
-
         of_slices, of_causes = traits.slices.get(self.dataset), traits.causes.get((self.dataset, self.system))
         queries = self.queries.select("query_id", question="text")
         answers = self.answers.with_columns(pl.lit(True).alias("is_answered"))
@@ -235,8 +228,6 @@ class SampleParts:
 
     def _complete(self, block: pl.DataFrame) -> pl.DataFrame:
         """A block of joined rows with all columns and their types."""
-        import polars as pl
-
         empty = tables.empty_samples()
         unfinished = pl.col(tables.UNFINISHED) if tables.UNFINISHED in block.columns else pl.lit(False)
         absent = (pl.lit(None).alias(name) for name in empty.columns if name not in block.columns)
@@ -258,8 +249,6 @@ class SampleParts:
 
     def _relevant(self) -> pl.DataFrame | None:
         """The judged documents of each query, with their places among those that the system retrieved."""
-        import polars as pl
-
         if self.qrels is None:
             return None
         judged = tables.only_queries(self.qrels, self.queries)
@@ -322,8 +311,6 @@ class _Columns(Mapping[str, Any]):
 
 
 def _read_columns(collection: Collection) -> _Texts:
-    import polars as pl
-
     table = collection.columns
     if table is None:
         return pl.Series([], dtype=pl.String), {}
@@ -332,8 +319,6 @@ def _read_columns(collection: Collection) -> _Texts:
 
 def _list_queries(judged: Collection) -> pl.DataFrame:
     """The judged queries in the order of the qrels, with their texts as far as the dataset has them."""
-    import polars as pl
-
     assert judged.qrels is not None, "nothing is retrieved without judgements"
     ids = judged.qrels.select("query_id").unique(maintain_order=True)
     if judged.queries is None:
@@ -344,8 +329,6 @@ def _list_queries(judged: Collection) -> pl.DataFrame:
 
 def _add_texts(first: pl.DataFrame, corpus: pl.DataFrame) -> pl.DataFrame:
     """Documents with their texts; "" for one that the corpus does not have."""
-    import polars as pl
-
     wanted = corpus.join(first.select("doc_id").unique(), on="doc_id", how="semi").unique("doc_id", keep="first")
     texts = wanted.select("doc_id", tables.document_texts(wanted).alias("text"))
     return first.join(texts, on="doc_id", how="left", maintain_order="left").with_columns(pl.col("text").fill_null(""))
@@ -353,8 +336,6 @@ def _add_texts(first: pl.DataFrame, corpus: pl.DataFrame) -> pl.DataFrame:
 
 def _rank_sample_contexts(answers: pl.DataFrame) -> pl.DataFrame:
     """The first place, from 1, of each document among the contexts of an answer."""
-    import polars as pl
-
     placed = answers.select(
         "query_id", "context_ids", pl.int_ranges(1, pl.col("context_ids").list.len() + 1).alias("rank")
     )
@@ -363,6 +344,4 @@ def _rank_sample_contexts(answers: pl.DataFrame) -> pl.DataFrame:
 
 
 def _fill_lists(*names: str) -> list[pl.Expr]:
-    import polars as pl
-
     return [pl.col(name).fill_null(pl.lit([])) for name in names]

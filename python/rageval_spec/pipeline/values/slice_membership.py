@@ -18,12 +18,11 @@ from unicodedata import normalize
 
 from rageval_spec.data import arithmetic
 from rageval_spec.data.outcomes import Note
+from rageval_spec.libraries import pl
 from rageval_spec.spec.blocks.slices import BUILT_IN_COLUMNS, ConditionNode, Scalar, SliceNode
 from rageval_spec.wording import agree, count_noun, list_some
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from rageval_spec.data.datasets import EvaluatedQueries
 
 
@@ -46,8 +45,6 @@ class Slice:
 
     def select(self, values: pl.DataFrame) -> pl.DataFrame:
         """The rows of a values table on its queries, in the order of the table."""
-        import polars as pl
-
         wanted = pl.DataFrame({"query_id": self.query_ids}, schema={"query_id": pl.String})
         of_dataset = values.filter(pl.col("dataset") == self.dataset)
         return of_dataset.join(wanted, on="query_id", how="semi", maintain_order="left")
@@ -74,8 +71,6 @@ def find_slices(nodes: Sequence[SliceNode], evaluated: Sequence[EvaluatedQueries
 
 def find_memberships(slices: Sequence[Slice]) -> pl.DataFrame:
     """`dataset, query_id, slices: list[str]`: the slices of each query that is in any, in their order."""
-    import polars as pl
-
     rows = [(slice.dataset, query_id, slice.name) for slice in slices for query_id in slice.query_ids]
     schema = dict.fromkeys(("dataset", "query_id", "slices"), pl.String)
     every = pl.DataFrame(rows, schema=schema, orient="row")
@@ -183,8 +178,6 @@ def describe_columns(evaluated: EvaluatedQueries) -> str:
 
 
 def read_rows(evaluated: EvaluatedQueries, columns: Sequence[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    import polars as pl
-
     collection, wanted = evaluated.collection, set(columns)
     table = pl.DataFrame({"query_id": evaluated.query_ids.unique(maintain_order=True)})
     parts = {

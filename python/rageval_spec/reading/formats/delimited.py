@@ -10,18 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from rageval_spec.errors import DataError
 from rageval_spec.kernels.inputs import GZIP
+from rageval_spec.libraries import pl
 from rageval_spec.reading.column_names import RecordColumn
 from rageval_spec.reading.formats.records import Records, with_absent
 from rageval_spec.reading.formats.text_files import find_separator, format_of, refuse_header, text_lines
 from rageval_spec.reading.missing_columns import choose_keys
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 ROW = "\0row"
 """Holds the number of the record after the header; no header can contain it unnoticed by CSV tools."""
@@ -105,8 +102,6 @@ def _check_length(path: Path, line: int, fields: Sequence[str], header: Sequence
 
 
 def _scan(path: Path, keys: Mapping[RecordColumn, str], separator: str) -> pl.DataFrame | None:
-    import polars as pl
-
     scan = pl.scan_csv(
         path,
         separator=separator,
@@ -123,8 +118,6 @@ def _scan(path: Path, keys: Mapping[RecordColumn, str], separator: str) -> pl.Da
 
 
 def _parse(path: Path, keys: Mapping[RecordColumn, str], header: Sequence[str], separator: str) -> pl.DataFrame:
-    import polars as pl
-
     at = {column.name: header.index(key) for column, key in keys.items()}
     values: dict[str, list[str]] = {name: [] for name in at}
     numbers: list[int] = []
@@ -233,8 +226,6 @@ def read_pairs(path: Path) -> Records:
 
     Raises DataError: a line has no tab (with its number), or the file has no pairs.
     """
-    import polars as pl
-
     lines: list[int] = []
     ids: list[str] = []
     texts: list[str] = []

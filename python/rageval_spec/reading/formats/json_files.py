@@ -9,18 +9,15 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from rageval_spec.errors import DataError
+from rageval_spec.libraries import pl
 from rageval_spec.reading.column_names import Kind, RecordColumn
 from rageval_spec.reading.formats import row_shapes
 from rageval_spec.reading.formats.records import Records, with_absent
 from rageval_spec.reading.formats.text_files import format_of, is_json, refuse_line, text_lines
 from rageval_spec.reading.missing_columns import choose_keys
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 VARIABLES = "vars"
 """A key whose object is merged into its row, as promptfoo writes it."""
@@ -112,8 +109,6 @@ def _whole_text(place: str, what: str, text: str) -> str:
 
 
 def _scan(path: Path, keys: Mapping[RecordColumn, str]) -> pl.DataFrame | None:
-    import polars as pl
-
     schema = dict.fromkeys(keys.values(), pl.String)
     chosen = [pl.col(key).alias(column.name) for column, key in keys.items()]
     try:
@@ -126,8 +121,6 @@ def _scan(path: Path, keys: Mapping[RecordColumn, str]) -> pl.DataFrame | None:
 
 def _may_repeat(path: Path, keys: Iterable[str]) -> bool:
     """Whether a key may be twice in the object of a line, or in an object inside it: polars would take the first."""
-    import polars as pl
-
     lines = pl.scan_csv(path, has_header=False, new_columns=["line"], separator="\0", quote_char=None)
     again = [pl.col("line").str.count_matches(f"{re.escape(json.dumps(key))}\\s*:") > 1 for key in keys]
     try:
@@ -152,8 +145,6 @@ def _doubtful(values: pl.Series, column: RecordColumn) -> bool:
 
 def gather_columns(rows: Iterable[tuple[str, Mapping[str, Any]]], keys: Mapping[RecordColumn, str]) -> pl.DataFrame:
     """The columns of rows with their places, as text."""
-    import polars as pl
-
     values: dict[str, list[str | None]] = {column.name: [] for column in keys}
     for place, row in rows:
         for column, key in keys.items():

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rageval_spec.errors import DataError
 from rageval_spec.kernels.inputs import ALWAYS_READ, MOST_EXPANSION
+from rageval_spec.libraries import pl
 from rageval_spec.reading.column_names import RecordColumn
 from rageval_spec.reading.formats.records import Records, with_absent
 from rageval_spec.reading.formats.text_files import ForeignFileError, check_file, find_separator, name_content
 from rageval_spec.reading.missing_columns import choose_keys
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 def read_parquet(path: Path, columns: Sequence[RecordColumn]) -> Records:
@@ -30,8 +28,6 @@ def read_parquet(path: Path, columns: Sequence[RecordColumn]) -> Records:
 
 def _collect(path: Path, choose: Callable[[Mapping[str, pl.DataType]], Sequence[str | pl.Expr]]) -> pl.DataFrame:
     """The chosen columns of a file. Raises DataError: no rows, not Parquet, or too much for the memory."""
-    import polars as pl
-
     check_file(path)
     refuse_bomb(path)
     try:
@@ -46,8 +42,6 @@ def _collect(path: Path, choose: Callable[[Mapping[str, pl.DataType]], Sequence[
 
 def parquet_columns(path: Path) -> list[str]:
     """The names of the columns. Raises DataError: not Parquet."""
-    import polars as pl
-
     check_file(path)
     try:
         return list(pl.read_parquet_schema(path))
@@ -79,8 +73,6 @@ def refuse_bomb(path: Path) -> None:
 
 def _refuse_repeated(path: Path, frame: pl.DataFrame) -> None:
     """Refuse a table whose texts, each of which is there once, would be too much if they were there for each row."""
-    import polars as pl
-
     texts = [name for name, dtype in frame.schema.items() if dtype == pl.String]
     lists = [name for name, dtype in frame.schema.items() if dtype == pl.List(pl.String)]
     sizes = frame.select(
@@ -203,8 +195,6 @@ def _name_other(start: bytes) -> tuple[str, str] | None:
 
 
 def _typed(path: Path, column: RecordColumn, key: str, dtype: pl.DataType) -> pl.Expr:
-    import polars as pl
-
     textual = dtype in (pl.String, pl.Categorical, pl.Enum, pl.Null)
     value = pl.col(key).alias(column.name)
     if column.kind == "number" and (textual or dtype.is_numeric()):

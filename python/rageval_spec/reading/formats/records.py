@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rageval_spec.errors import DataError
+from rageval_spec.libraries import pl
 from rageval_spec.reading.column_names import RecordColumn
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @dataclass(frozen=True)
@@ -23,8 +20,6 @@ class Records:
 
 def with_absent(frame: pl.DataFrame, columns: Sequence[RecordColumn]) -> pl.DataFrame:
     """The frame with the columns in the requested order; columns that the file lacks are all null."""
-    import polars as pl
-
     return frame.select(
         pl.col(column.name) if column.name in frame.columns else pl.lit(None, pl.String).alias(column.name)
         for column in columns
@@ -33,8 +28,6 @@ def with_absent(frame: pl.DataFrame, columns: Sequence[RecordColumn]) -> pl.Data
 
 def queries_table(records: Records) -> pl.DataFrame:
     """`query_id, text`. An empty text stays. Raises DataError: a row without an id or text, an id twice."""
-    import polars as pl
-
     _refuse_missing(records, "query_id")
     _refuse(records, pl.col("text").is_null(), "the query {query_id!r} has no text")
     _refuse_twice(records, ("query_id",), "the query {query_id!r} is listed twice")
@@ -43,8 +36,6 @@ def queries_table(records: Records) -> pl.DataFrame:
 
 def corpus_table(records: Records) -> pl.DataFrame:
     """`doc_id, title, text`, "" if one of both is missing. Raises DataError: no id, neither of both, an id twice."""
-    import polars as pl
-
     _refuse_missing(records, "doc_id")
     bare = pl.col("title").is_null() & pl.col("text").is_null()
     _refuse(records, bare, "the document {doc_id!r} has neither title nor text")
@@ -79,32 +70,24 @@ def run_table(records: Records) -> pl.DataFrame:
 
 
 def _number(name: str) -> pl.Expr:
-    import polars as pl
-
     text = pl.col(name).cast(pl.String).str.strip_chars()
     typed = pl.col(name).cast(pl.Float64, strict=False)
     return pl.coalesce(typed, text.cast(pl.Float64, strict=False))
 
 
 def _integer(name: str) -> pl.Expr:
-    import polars as pl
-
     number = _number(name)
     whole = (number.abs() < LARGEST_EXACT) & (number == number.floor())
     return pl.when(whole).then(number).cast(pl.Int64)
 
 
 def _refuse_missing(records: Records, name: str) -> None:
-    import polars as pl
-
     missing = pl.col(name).is_null() | (pl.col(name).str.strip_chars() == "")
     _refuse(records, missing, f"no {name}")
 
 
 def _refuse(records: Records, wrong: pl.Expr | pl.Series, message: str) -> None:
     """Raise an error for the first row with a true `wrong`. The message can contain names of columns in braces."""
-    import polars as pl
-
     flags = wrong if isinstance(wrong, pl.Series) else records.frame.select(wrong).to_series()
     rows = flags.arg_true()
     if len(rows):
@@ -112,8 +95,6 @@ def _refuse(records: Records, wrong: pl.Expr | pl.Series, message: str) -> None:
 
 
 def _refuse_twice(records: Records, keys: Sequence[str], message: str) -> None:
-    import polars as pl
-
     key = pl.col(keys[0]) if len(keys) == 1 else pl.struct(keys)
     again = records.frame.select(~key.is_first_distinct()).to_series().arg_true()
     if not len(again):

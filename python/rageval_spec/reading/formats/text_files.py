@@ -17,6 +17,7 @@ from pathlib import Path
 
 from rageval_spec.errors import DataError
 from rageval_spec.kernels.inputs import GZIP, ZSTD, check_bounds
+from rageval_spec.libraries import pl
 
 COMPRESSED = (".gz", ".zst")
 LONGEST_LINE = 256 << 20
@@ -127,8 +128,6 @@ def _byte_lines(path: Path, longest: int | None, *, compressed: bool) -> Iterato
 
 def _zstd_lines(path: Path) -> Iterable[str]:
     """Lines as decompressed by polars: Python itself can read zstd only from 3.14 on."""
-    import polars as pl
-
     try:
         lines = pl.scan_lines(path).collect().to_series()
     except pl.exceptions.ComputeError as error:

@@ -21,7 +21,7 @@ from functools import cached_property
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field, field_validator, model_validator
 
@@ -31,6 +31,7 @@ from rageval_spec.data.tables import UNFINISHED, Collection
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.endpoints.pacing import Clock, StoppedError
 from rageval_spec.endpoints.tries import PATIENCE, BrokenDownError, Limits, Tries
+from rageval_spec.libraries import pl
 from rageval_spec.plugin import Answering, Context, GeneratingNode, System
 from rageval_spec.plugin.budget import Reservation
 from rageval_spec.recorded.answers_and_steps import AnswerRow, table_of
@@ -51,9 +52,6 @@ from rageval_spec.systems.shared.question_templates import (
     list_variables,
 )
 from rageval_spec.wording import count_noun
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 class AnsweringNode(GeneratingNode):
@@ -362,8 +360,6 @@ class Interview:
 
     def _mark_unfinished(self, table: pl.DataFrame) -> pl.DataFrame:
         """The table, with a column that distinguishes queries that were not asked from those that failed."""
-        import polars as pl
-
         if not self._left:
             return table
         left = [isinstance(one, SystemQuestion) and one.digest in self._left for _, one in self._asked]
