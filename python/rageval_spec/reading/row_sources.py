@@ -185,12 +185,6 @@ class RowFile:
             return self.first_names
         return list(dict.fromkeys([*self.first_names, *(name for _, row in self.rows(columns) for name in row)]))
 
-    def all_names(self, columns: BaseModel) -> list[str]:
-        """The names of the columns of all rows, as `rows` gives them."""
-        if self.form in ("csv", "parquet") and self.unfolding(columns).is_empty:
-            return self.first_names
-        return list(dict.fromkeys(name for _, row in self.rows(columns) for name in row))
-
     def unfold_names(self, columns: BaseModel) -> list[str]:
         """The names of the columns of the first rows, as `rows` gives them. Raises DataError: these cannot be read."""
         unfolding = self.unfolding(columns)

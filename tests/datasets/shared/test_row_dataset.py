@@ -164,3 +164,41 @@ def test_ids_of_documents_in_a_row_are_read_by_golden(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("question,relevant_doc_ids\nwhy?,d1\n")
     why = build_dataset("csv", tmp_path, path="a.csv").open().why_no_qrels
     assert why is not None and "write use: golden to read the relevant documents in 'relevant_doc_ids'" in why
+
+
+def test_the_turns_of_a_conversation_in_a_cell_are_a_column(tmp_path: Path) -> None:
+    turns = json.dumps([{"role": "user", "content": "why?"}])
+    pl.DataFrame({"id": ["a"], "question": [turns]}).write_csv(tmp_path / "a.csv")
+    columns = build_dataset("golden", tmp_path, path="a.csv").open().columns
+    assert columns is not None
+    assert json.loads(columns["columns"][0]) == {"messages": [{"role": "user", "content": "why?"}]}
+
+
+@pytest.mark.parametrize("word", ["json", "jsonl", "yaml", "xlsx"])
+def test_a_missing_file_is_left_to_the_check_of_paths(word: str, tmp_path: Path) -> None:
+    assert list(build_dataset(word, tmp_path, path=f"absent.{word}").check_files()) == []
+
+
+def test_a_parquet_file_of_questions_without_rows_is_a_fault(tmp_path: Path) -> None:
+    pl.DataFrame({"id": [], "question": []}, schema={"id": pl.String, "question": pl.String}).write_parquet(
+        tmp_path / "a.parquet"
+    )
+    (fault,) = build_dataset("golden", tmp_path, path="a.parquet").check_files()
+    assert fault.message.endswith("a.parquet: no rows")
+
+
+def test_a_column_called_vars_is_a_column_of_a_table(tmp_path: Path) -> None:
+    pl.DataFrame({"id": ["a"], "question": ["why?"], "vars": [{"k": 1}]}).write_parquet(tmp_path / "a.parquet")
+    (tmp_path / "a.csv").write_text("id,question,vars\na,why?,x\n")
+    for word in ("csv", "parquet"):
+        dataset = build_dataset(word, tmp_path, path=f"a.{word}")
+        (found,) = dataset.describe_files()
+        assert found.others == ("vars",)
+        columns = dataset.open().columns
+        assert columns is not None
+        assert [*json.loads(columns["columns"][0])] == ["vars"]
+
+
+def test_the_columns_of_a_table_are_told_though_its_rows_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('id,question,lang\n1,"why\n')
+    assert build_dataset("csv", tmp_path, path="a.csv").list_other_columns() == ["lang"]

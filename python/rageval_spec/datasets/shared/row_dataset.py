@@ -354,10 +354,10 @@ class RowDataset(FileDataset[R]):
             faults = [*super().check_files()]
             yield from faults
             key = self._question_key
-            if faults or key is None or (key == "path" and self.node.ids == "row"):
+            if faults or key is None or (key == "path" and self.node.ids == "row") or not self.path_of(key).is_file():
                 return
             source, (column, *_) = self._source(key), self.columns_of(key)
-            if source.path.is_file() and column.kind == "id" and (source.tool is None or not source.is_long):
+            if column.kind == "id" and (source.tool is None or not source.is_long):
                 twice = question_files.find_twice(source.path, self._rows(), column.known)
                 if twice is not None:
                     yield FileFault((key,), twice, "give each query its own id")
@@ -448,7 +448,7 @@ class RowDataset(FileDataset[R]):
         remarks = {} if source.is_long else source.remarks
         said = {normalise(key).removesuffix("_at"): value for key, value in remarks.items()}
         details += [f"{key} {said[key]}" for key in ("version", "created") if key in said]
-        others = list_other_names(present, columns, {*found.values(), VARIABLES})
+        others = list_other_names(present, columns, {*found.values(), *(() if self._is_tabular else (VARIABLES,))})
         shown = {part: originals.get(name, name) for part, name in found.items()}
         kept = (name for name in others if name and name not in originals.values())
         yield FileReading(self.files[key], tuple(details), shown, tuple(kept))
@@ -503,7 +503,7 @@ class RowDataset(FileDataset[R]):
         columns = self._columns("path")
         if self.node.ids != "auto" or "qrels" in self.files or columns.query_id is not None:
             return self.node.ids == "row"
-        if self._source("path").form in ("csv", "parquet"):
+        if self._is_tabular:
             return not any(name in self._header("path") for name in QUESTION_IDS)
         return not any(name in row for _, row in self._rows() for name in QUESTION_IDS)
 
@@ -588,7 +588,10 @@ class RowDataset(FileDataset[R]):
 
     def _load_columns(self) -> pl.DataFrame | None:
         key = self._question_key or "path"
-        names = self._other_names(self._source(key).all_names(self._columns(key)))
+        present = (
+            self._header(key) if self._is_tabular else dict.fromkeys(name for _, row in self._rows() for name in row)
+        )
+        names = self._other_names([*present])
         return question_files.other_columns_table(
             ((query_id, row) for _, query_id, row in self._questions(names)), names
         )
@@ -596,7 +599,7 @@ class RowDataset(FileDataset[R]):
     def _other_names(self, present: Sequence[str]) -> list[str]:
         """The columns among those of the question file that no part is read from."""
         key = self._question_key or "path"
-        first = next(self._rows())[1]
+        first = dict.fromkeys(present) if self._is_tabular else next(self._rows())[1]
         read = chosen_names(self.columns_of(key), first)
         if self._reads_relevant:
             read |= chosen_names([self._relevant], present)
@@ -640,7 +643,7 @@ class RowDataset(FileDataset[R]):
         key = self._question_key or "path"
         is_numbered = key == "path" and self._numbers_rows
         column = self._named_of(key, self._asked_in(key))[0]
-        wanted = None if names is None else (*column.known, *names)
+        wanted = (*column.known, *names) if names is not None and self._is_tabular else None
         id_key, seen = "", dict[str, str]()
         for number, (place, row) in enumerate(self._source(key).rows(self._columns(key), wanted), 1):
             query_id: str | None = str(number)
