@@ -1,11 +1,13 @@
 from __future__ import annotations
 
-from dataclasses import replace
+import pickle
+from dataclasses import fields, replace
+from typing import Any
 
 import polars as pl
 import pytest
 
-from rageval_spec.data.evaluation import Evaluation, SliceResult
+from rageval_spec.data.evaluation import Evaluation, Provenance, SliceResult
 from rageval_spec.data.outcomes import Cell, Counted, GateOutcome, Verdict
 from rageval_spec.data.tables import SAMPLES, SampleTable, empty_samples
 from tests.sample_evaluation import make_evaluation
@@ -40,6 +42,15 @@ def test_a_failure_or_no_score_is_an_error_whatever_the_gates_say() -> None:
     evaluation = replace(with_gates("pass"), aggregates=nothing)
     assert evaluation.scored_nothing
     assert evaluation.verdict == "error"
+
+
+def test_reports_of_other_packages_find_the_provenance_in_the_evaluation() -> None:
+    evaluation: Any = make_evaluation()
+    assert evaluation.settings and evaluation.versions
+    for one in fields(Provenance):
+        assert getattr(evaluation, one.name) is getattr(evaluation.provenance, one.name)
+    assert pickle.loads(pickle.dumps(evaluation)).settings == evaluation.settings
+    assert not hasattr(evaluation, "unknown")
 
 
 def test_numbers_are_found_by_their_cell() -> None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rageval_spec.data.bands import BandScale
 from rageval_spec.data.chat import ReplyCounts
@@ -353,6 +353,14 @@ class Evaluation(Results):
     load_base_values: Callable[[], pl.DataFrame] = field(default=empty_base_values, repr=False, compare=False)
     load_base_answers: Callable[[], pl.DataFrame] = field(default=empty_base_answers, repr=False, compare=False)
     load_question_designs: Callable[[], dict[str, Design]] = field(default=dict, repr=False, compare=False)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """A field of the provenance, which reports of other packages read here: `evaluation.settings`."""
+            if name in Provenance.__dataclass_fields__:
+                return getattr(self.provenance, name)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     @property
     def samples(self) -> pl.DataFrame:
