@@ -97,3 +97,7 @@ def test_json_for_a_terminal_means_the_same_and_shows_what_is_hidden() -> None:
     assert json.loads(text) == {"a": [1], "b": "\x1b[31m é"}
     with pytest.raises(ValueError, match="not JSON compliant"):
         dump_visible(float("nan"))
+
+
+def test_help_on_the_function_that_hides_control_characters_shows_none() -> None:
+    assert make_visible(make_visible.__doc__ or "", keep="\n") == make_visible.__doc__

@@ -104,7 +104,7 @@ _HIDDEN = re.compile("[\0-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud
 
 
 def make_visible(text: str, *, keep: str = "", strict: bool = False) -> str:
-    """`text` with escapes like `\x1b` in place of characters that a terminal would act on or that cannot be seen.
+    r"""`text` with escapes like `\x1b` in place of characters that a terminal would act on or that cannot be seen.
 
     Every text that is shown and can contain text from outside goes through here: messages, reports, reasons of values.
     `keep` has control characters to leave as they are; without it, the result is one line. `strict` escapes every
