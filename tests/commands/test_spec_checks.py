@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -36,14 +37,7 @@ ONLY_FOR_RUNS = {
     *("commands.show", "commands.history", "commands.review.command", "judging.calibrated_judge", "judging.mentions"),
     *("judging.refusal_wording", "reading.production_mix", "reading.answer_files", "recorded.http_replies"),
     *("statistics.aggregation", "statistics.raters.reliability_curves"),
-    *(
-        "endpoints",
-        "systems.shared.lexical_tokens",
-        "inference.verifiers",
-        "drawing.verdict",
-        "sqlite3",
-        "data.traces",
-    ),
+    *("endpoints", "inference.verifiers", "drawing.verdict", "sqlite3", "data.traces"),
 }
 """Modules that take long to import and that none of the example specs needs to be valid."""
 
@@ -57,6 +51,11 @@ def imports_of_validate(spec: Path) -> set[str]:
 
 def test_validate_imports_nothing_heavy(spec: Path) -> None:
     assert not HEAVY & imports_of_validate(spec)
+
+
+def test_no_module_that_only_a_run_needs_is_gone() -> None:
+    gone = [one for one in ONLY_FOR_RUNS if one != "sqlite3" and find_spec(f"rageval_spec.{one}") is None]
+    assert gone == []
 
 
 @pytest.mark.parametrize("name", ["quickstart", "embeddings", "judges"])
