@@ -399,16 +399,20 @@ def _to_text(benchmark: Benchmark) -> bytes:
 
 def _list_layouts(board: _Board) -> Iterator[tuple[list[list[Column]], bool]]:
     """One table with cells of one line or two; otherwise as few tables as hold all columns, of nearly equal width."""
-    columns = [Column(header, [_list_parts(cell) for cell in cells]) for header, cells in board.columns]
-    count = len(columns)
+    count = len(board.columns)
     for size, is_stacked in ((count, False), *((size, True) for size in range(count, 0, -1))):
+        columns = [
+            Column(header, [_list_parts(cell, is_stacked=is_stacked) for cell in cells])
+            for header, cells in board.columns
+        ]
         even = math.ceil(count / math.ceil(count / size))
         yield [columns[start : start + even] for start in range(0, count, even)], is_stacked
 
 
-def _list_parts(cell: _Cell) -> Sequence[Part]:
+def _list_parts(cell: _Cell, *, is_stacked: bool) -> Sequence[Part]:
     style = "bold red" if cell.failed else "bold" if cell.best else ""
-    return Part(cell.number, style), Part(cell.mark), Part(cell.more, "dim", is_below=True)
+    weight = "bold" if style and not is_stacked else ""  # what is beside the best number stands out with it
+    return Part(cell.number, style), Part(cell.mark, weight), Part(cell.more, f"{weight} dim", is_below=True)
 
 
 # Markdown
