@@ -231,7 +231,9 @@ def test_the_same_numbers_in_other_forms_are_supported(answer: str) -> None:
 
 
 @given(
-    st.integers(2, 10**7), st.integers(2, 10**7), st.sampled_from(["{:,}", "{}", "{} million", "{}%", "${:,}", "{}.5"])
+    st.integers(2, 10**7).filter(lambda mine: mine != 2010),  # the text has this number too: its year
+    st.integers(2, 10**7),
+    st.sampled_from(["{:,}", "{}", "{} million", "{}%", "${:,}", "{}.5"]),
 )
 def test_no_altered_number_is_supported(mine: int, theirs: int, form: str) -> None:
     said, meant = (POPULATION.replace("1,345,596", form.format(number)) for number in (mine, theirs))

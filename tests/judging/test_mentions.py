@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -109,7 +111,9 @@ def test_nothing_to_look_up_is_found() -> None:
     assert find("It is so.").describe("contexts") is None
 
 
-texts = st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join)
+NUMBER_OF_NAME = re.compile("(?:Marie|Curie|Paris) (?:7|1,200)")
+"""A number that belongs to the name before it, as in `Apollo 11`; with this name, only the same number is the same."""
+texts = st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join).filter(lambda text: not NUMBER_OF_NAME.search(text))
 
 
 @given(st.lists(st.tuples(texts, st.lists(texts, max_size=3)), max_size=4))

@@ -16,6 +16,7 @@ from rageval_spec.exchange.shared.spans.protobuf import decode_spans, encode_spa
 from rageval_spec.exchange.shared.spans.span_traces import SpanReader, make_id, write_spans
 from rageval_spec.exchange.shared.spans.spans import ERROR, SECOND, Span, SpanEvent
 from rageval_spec.recorded.span_attributes import NAMES
+from rageval_spec.recorded.messages import read_messages
 from rageval_spec.systems.shared.trace_system import read_answer
 
 T = "0af7651916cd43dd8448eb211c80319c"
@@ -482,6 +483,8 @@ FEEDBACK = st.builds(
     st.sampled_from(["user", "annotator", "program", "unknown"]),
     MAYBE,
 )
+ROLES = ANY_TEXT.filter(lambda role: read_messages({"role": role, "content": "a"})[0]["role"] == role)
+"""Roles that are read as they are: `SYSTEM` is `system`, and `HumanMessage` is `user`."""
 TRACES = st.builds(
     Trace,
     st.just(TraceLink("otel", T)),
@@ -496,7 +499,7 @@ TRACES = st.builds(
     session=MAYBE,
     user=MAYBE,
     model=MAYBE,
-    messages=st.lists(st.fixed_dictionaries({"role": ANY_TEXT, "content": ANY_TEXT}), max_size=3)
+    messages=st.lists(st.fixed_dictionaries({"role": ROLES, "content": ANY_TEXT}), max_size=3)
     .filter(lambda listed: len(listed) != 1)
     .map(tuple),
     steps=st.lists(STEPS, max_size=4).map(tuple),
