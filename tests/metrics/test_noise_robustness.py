@@ -84,6 +84,8 @@ def test_incomplete_groups_and_other_conditions() -> None:
         ("unscorable", "group 'b' has no answer under 'clean'"),
         ("unscorable", "its condition 'dirty' is neither 'clean' nor 'noisy'"),
     ]
+    [other] = measure(metric("noise_robustness", clean="without 'noise'"), query("1", "a", "dirty", PARIS))
+    assert other.reason == """its condition 'dirty' is neither "without 'noise'" nor 'noisy'"""
     assert metric("noise_robustness").compute(queries).notes == ()
 
 

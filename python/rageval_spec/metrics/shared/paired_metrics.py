@@ -85,7 +85,7 @@ class PairedMetric(ConditionalJudge[P]):
         wanted = sorted(place for group in whole for places in group.places.values() for place in places)
         rated = self.rate([samples[place] for place in wanted]) if wanted else Measured(())
         rightness = dict(zip(wanted, rated.measurements, strict=True))
-        neither = f"neither '{first}' nor '{second}'"
+        neither = f"neither {first!r} nor {second!r}"
         measurements = [Measurement.unscorable(f"its condition '{one.condition}' is {neither}") for one in samples]
         pairs: list[RightnessPair] = []
         for group in groups.values():
