@@ -373,7 +373,7 @@ def render(
     """Everything as text; at its end the labels that were left out, and what else is `told`."""
     notes = [*(explain_other(name, count, values.known) for name, count in values.others.items()), *told]
     blocks = (block for group in groups for block in draw_group(group, settings))
-    return render_text(lambda _: chain(blocks, map(make_visible, notes)))
+    return render_text(lambda _: chain(blocks, notes))
 
 
 def draw_group(group: CriterionReport, settings: CalibrationSettings) -> Iterator[Block]:

@@ -181,6 +181,15 @@ def test_what_is_missing_is_explained_before_anything_is_asked(
     assert server.calls == []
 
 
+def test_labels_are_read_after_what_they_belong_to(tmp_path: Path, server: ChatServer) -> None:
+    """A wrong option, missing results and a wrong spec are said first, whatever the labels are."""
+    labels = ("--labels", str(tmp_path / "missing.csv"))
+    assert "--set and --all need a spec" in invoke("calibrate", str(tmp_path), "--all", *labels).output
+    assert "missing.csv" not in invoke("calibrate", str(tmp_path / "nothing"), *labels).output
+    spec = write(tmp_path, server, judges={"judge": {"use": "nonsense"}})
+    assert "missing.csv" not in invoke("calibrate", spec, *labels).output
+
+
 def test_options_of_a_spec_need_one(tmp_path: Path) -> None:
     result = invoke("calibrate", str(tmp_path), "--all")
     assert result.exit_code == 2

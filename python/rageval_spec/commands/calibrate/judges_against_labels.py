@@ -109,17 +109,18 @@ def calibrate_judges(
         confidence,
         details=details,
     )
-    told = read_labels(labels, read_columns(columns)) if labels else None
     if results is not None and is_spec(results):
         running = running or Running()
         spec = load(Path(results), overrides=running.overrides)
-        evaluated = evaluate(spec, told or judge_reports.read_spec_labels(spec), metrics, judges, running)
+        told = read_labels(labels, read_columns(columns)) if labels else judge_reports.read_spec_labels(spec)
+        evaluated = evaluate(spec, told, metrics, judges, running)
     elif running is not None and (running.overrides or running.everything):
         raise UsageError("--set and --all need a spec: rageval-spec calibrate spec.yaml")
     else:
         opened = open_results(results)
-        if told is None:
+        if not labels:
             raise UsageError("name the labels: --labels labels.csv; or a spec with 'labels:' instead of results")
+        told = read_labels(labels, read_columns(columns))
         evaluated = choose_values(opened.evaluation, told, metrics, judges)
     groups = measure_judges(evaluated, settings)
     evaluation, found = evaluated.evaluation, list_judges(groups)
