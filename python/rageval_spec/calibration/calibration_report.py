@@ -35,7 +35,7 @@ from rageval_spec.data import judge_calibration
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.findings import Criterion
 from rageval_spec.data.labels import FORMAT_VERSION, Anchor, AnchorSet
-from rageval_spec.diagnostics import dump_visible, make_visible
+from rageval_spec.diagnostics import dump_visible
 from rageval_spec.drawing.sections import describe_worth
 from rageval_spec.drawing.terminal import Block, render_text, tabulate
 from rageval_spec.errors import DataError, UsageError

@@ -130,11 +130,9 @@ def choose_map(joined: Joined, *, resamples: int = 2000, seed: int = 42) -> MapC
             trials.append(replace(trial, gain=float(gains.mean()), gain_interval=interval))
     better = [trial for trial in trials if trial.is_better]
     if not better:
-        why = (
-            "the judge's values do not rise with the labels"
-            if len(trials) == 1
-            else ("no map is certain to bring the values closer to the labels")
-        )
+        why = "no map is certain to bring the values closer to the labels"
+        if len(trials) == 1:
+            why = "the judge's values do not rise with the labels"
         return MapChoice(None, tuple(trials), why)
     best = min(better, key=lambda trial: trial.brier)
     return MapChoice(_FITS[best.kind](values, labels), tuple(trials))

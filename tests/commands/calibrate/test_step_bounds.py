@@ -87,6 +87,17 @@ def test_bounds_are_chosen_by_the_last_step_and_used(tmp_path: Path, server: Cha
     assert "the judge 'tiers' is calibrated with 100 labels of its last step" in note
 
 
+def test_answers_that_the_last_step_has_no_score_for_are_left_out(tmp_path: Path) -> None:
+    def fail_at_one(number: int, body: dict[str, Any]) -> Answer:
+        return Answer(completion("perhaps")) if "Is it 10?" in json.dumps(body) else say(number, body)
+
+    server = ChatServer(fail_at_one)
+    spec = build(tmp_path, server)
+    evaluate(spec)  # overlap decides this answer by itself
+    assert "99 answers with decisions of its last step" in " ".join(show(spec).split())
+    server.close()
+
+
 def test_labels_of_people_replace_the_last_step(tmp_path: Path, server: ChatServer) -> None:
     spec = build(tmp_path, server)
     evaluate(spec)

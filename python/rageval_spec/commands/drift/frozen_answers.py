@@ -378,10 +378,8 @@ def _draw(found: Drift) -> Iterator[Block]:
     yield ""
     flips, shift = found.flips, found.shift
     p_values = ["" if one is None else format_probability(one) for one in (flips.p_value, flips.p_moved, shift.p_value)]
-    changed, moved = (
-        f"{flips.up + flips.down} ({format_percent(flips.share)})",
-        format_percent(flips.moved / flips.rows),
-    )
+    changed = f"{flips.up + flips.down} ({format_percent(flips.share)})"
+    moved = format_percent(flips.moved / flips.rows)
     agreed = f"{format_percent(shift.before)} → {format_percent(shift.now)}"
     rows = [
         ("decisions that changed", changed, format_interval(flips.interval), p_values[0]),

@@ -15,8 +15,8 @@ from rageval_spec.data.traces import Document, Feedback, Step, StepKind, Trace, 
 from rageval_spec.exchange.shared.spans.protobuf import decode_spans, encode_spans
 from rageval_spec.exchange.shared.spans.span_traces import SpanReader, make_id, write_spans
 from rageval_spec.exchange.shared.spans.spans import ERROR, SECOND, Span, SpanEvent
-from rageval_spec.recorded.span_attributes import NAMES
 from rageval_spec.recorded.messages import read_messages
+from rageval_spec.recorded.span_attributes import NAMES
 from rageval_spec.systems.shared.trace_system import read_answer
 
 T = "0af7651916cd43dd8448eb211c80319c"
