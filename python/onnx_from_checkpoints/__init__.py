@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         read_prefix,
         writes_text,
     )
-    from onnx_from_checkpoints.errors import CheckpointError, DamagedFile, UnsupportedModel
+    from onnx_from_checkpoints.errors import OTHER_READER, CheckpointError, DamagedFile, UnsupportedModel
     from onnx_from_checkpoints.model_graph import (
         build_graph,
         check_buildable,
@@ -60,7 +60,7 @@ _PLACES = {
         "Span", "Task", "describe_other", "find_task", "load_json", "parse_template", "read_configuration",
         "read_prefix", "writes_text",
     ): "configuration",
-    ("CheckpointError", "DamagedFile", "UnsupportedModel"): "errors",
+    ("OTHER_READER", "CheckpointError", "DamagedFile", "UnsupportedModel"): "errors",
     (
         "build_graph", "check_buildable", "check_weights", "find_architecture", "find_code", "has_foreign_code",
         "list_architectures",
@@ -71,11 +71,11 @@ _PLACES = {
     ("Tensors", "read_weights"): "weights",
 }  # fmt: skip
 __all__ = [
-    "CONFIGURATION_FILES", "MODULES", "NEEDS_REPLIES", "TOKENIZER", "CheckpointError", "Configuration", "DamagedFile",
-    "DenseLayer", "FilledPair", "PairFormat", "Span", "Task", "Tensors", "UnsupportedModel", "__version__",
-    "build_graph", "check_buildable", "check_weights", "describe_other", "find_architecture", "find_code",
-    "find_external_data", "find_task", "has_foreign_code", "is_quantized", "list_architectures", "load_json",
-    "parse_template", "quantize", "read_configuration", "read_prefix", "read_tokenizer", "read_unsigned",
+    "CONFIGURATION_FILES", "MODULES", "NEEDS_REPLIES", "OTHER_READER", "TOKENIZER", "CheckpointError", "Configuration",
+    "DamagedFile", "DenseLayer", "FilledPair", "PairFormat", "Span", "Task", "Tensors", "UnsupportedModel",
+    "__version__", "build_graph", "check_buildable", "check_weights", "describe_other", "find_architecture",
+    "find_code", "find_external_data", "find_task", "has_foreign_code", "is_quantized", "list_architectures",
+    "load_json", "parse_template", "quantize", "read_configuration", "read_prefix", "read_tokenizer", "read_unsigned",
     "read_weights", "save_whole", "tame_forks", "writes_text", "written_beside",
 ]  # fmt: skip
 

@@ -18,7 +18,7 @@ from string import Formatter
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, NoReturn, TypeVar
 
-from onnx_from_checkpoints.errors import DamagedFile, UnsupportedModel
+from onnx_from_checkpoints.errors import OTHER_READER, DamagedFile, UnsupportedModel
 
 Task = Literal["embedding", "classification", "token_classification"]
 """`classification` gives each pair of texts its logits, `token_classification` gives each token of a pair its own."""
@@ -58,9 +58,9 @@ def find_other_head(architectures: object) -> str | None:
 
 
 _FOUND: Mapping[Task, str] = {
-    "embedding": "is an embedding model, for `use: dense`",
-    "classification": "is a cross-encoder, for `use: rerank` or `use: nli`",
-    "token_classification": "is a token classifier, for `use: detector`",
+    "embedding": "is an embedding model",
+    "classification": "is a cross-encoder",
+    "token_classification": "is a token classifier",
 }
 """What a model of each task is, after its name."""
 _WANTED_OF_TASKS: Mapping[Task, str] = {
@@ -78,14 +78,18 @@ NEEDS_REPLIES = (
 """What a model that writes text is, and what it needs, after its name."""
 
 
-def describe_other(found: Task, wanted: Task, *, writes: bool) -> str:
-    """What a model of another task is, after its name, and what to name instead; `writes` if it writes text."""
+def describe_other(found: Task, wanted: Task, *, writes: bool, use: str = "") -> str:
+    """What a model of another task is, after its name, and what to name instead; `writes` if it writes text.
+
+    `use` says what the model can be used for.
+    """
     if writes and wanted == "classification":
         return NEEDS_REPLIES
     if writes and wanted == "token_classification":
         return f"writes text; name {_WANTED_OF_TASKS[wanted]}"
+    used = f", for {use}" if use else ""
     lacks = "gives no embeddings: it " if wanted == "embedding" else ""
-    return f"{lacks}{_FOUND[found]}; name {_WANTED_OF_TASKS[wanted]}"
+    return f"{lacks}{_FOUND[found]}{used}; name {_WANTED_OF_TASKS[wanted]}"
 
 
 Span = tuple[int, int]
@@ -550,7 +554,7 @@ def _read_modules(reader: _Reader, modules: Sequence[_Values] | None) -> dict[st
     return fields | {"dense": tuple(dense)}
 
 
-_INSTEAD = "`use: sentence_transformers` runs such models"
+_INSTEAD = f"{OTHER_READER} runs such models"
 
 
 def _subfolder(module: _Values) -> str:

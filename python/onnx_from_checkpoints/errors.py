@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+OTHER_READER = "the package sentence-transformers"
+"""What runs models that cannot be built; a program that can call it may say in its place how it is asked to."""
+
 
 class CheckpointError(Exception):
     """A checkpoint cannot be read or built. The message says where and what to do."""

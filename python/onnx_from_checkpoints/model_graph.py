@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from onnx_from_checkpoints import architectures
 from onnx_from_checkpoints.architectures.shared.contract import Architecture, WantedGraph
 from onnx_from_checkpoints.configuration import NEEDS_REPLIES, Task, find_other_head, find_task, writes_text
-from onnx_from_checkpoints.errors import UnsupportedModel
+from onnx_from_checkpoints.errors import OTHER_READER, UnsupportedModel
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -89,7 +89,7 @@ def find_code(config: Mapping[str, Any]) -> str:
 
 
 _LOADERS = ("AutoModel", "AutoModelForSequenceClassification", "AutoModelForTokenClassification")
-_OR_CODE = ", or an .onnx file, or write `use: sentence_transformers` if sentence-transformers can read it"
+_OR_CODE = f", or an .onnx file, or {OTHER_READER} if it can read the model"
 
 
 @cache
@@ -102,7 +102,7 @@ def _find_module(config: Mapping[str, Any]) -> str:
     if not isinstance(model_type, str) or model_type not in _MODULES:
         found = "has no model_type" if model_type is None else f"is not an encoder that can be built: {model_type}"
         raise UnsupportedModel(
-            f"{found}; use a model with an .onnx file, or `use: sentence_transformers` (torch), or a model whose "
+            f"{found}; use a model with an .onnx file, or {OTHER_READER} (torch), or a model whose "
             f"model_type is one of {', '.join(sorted(_MODULES))}"
         )
     return _MODULES[model_type]

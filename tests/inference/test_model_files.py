@@ -367,7 +367,8 @@ def test_a_model_that_is_not_supported_is_an_error_of_use() -> None:
     error = find_error(find_architecture, {"model_type": "gpt2"})
     assert type(error) is UsageError
     assert isinstance(error.__cause__, UnsupportedModel)
-    assert str(error) == str(error.__cause__)
+    assert "or `use: sentence_transformers` (torch), or" in str(error)
+    assert "use:" not in str(error.__cause__)
 
 
 def test_a_damaged_file_is_an_error_of_data(tmp_path: Path) -> None:

@@ -220,7 +220,8 @@ def test_an_unknown_module_is_named(tmp_path: Path, kind: str) -> None:
     module = {"idx": 1, "path": f"2_{kind}", "type": f"sentence_transformers.models.{kind}"}
     write(tmp_path, config=BERT, modules=[TRANSFORMER, POOLING, module], pooling={})
     with pytest.raises(
-        UnsupportedModel, match=rf"modules\.json: the module '2_{kind}' \({kind}\) .*sentence_transformers"
+        UnsupportedModel,
+        match=rf"modules\.json: the module '2_{kind}' \({kind}\) .*the package sentence-transformers runs",
     ):
         read_configuration(tmp_path)
 
@@ -297,7 +298,9 @@ def test_the_architectures_say_what_the_model_is_for(architectures: Any, expecte
 def test_a_model_that_writes_text_is_not_called_an_embedding_model() -> None:
     told = describe_other("embedding", "token_classification", writes=True)
     assert told.startswith("writes text; name a token classifier")
-    assert describe_other("embedding", "token_classification", writes=False).startswith("is an embedding model")
+    assert describe_other("embedding", "token_classification", writes=False).startswith("is an embedding model; name")
+    told = describe_other("embedding", "token_classification", writes=False, use="search")
+    assert told.startswith("is an embedding model, for search; name")
 
 
 MINICHECK = "predict: {document}</s>{claim}"

@@ -109,7 +109,7 @@ def test_the_pooler_of_pretraining_may_be_there(kind: str, classifier: bool) -> 
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"model_type": "qwen3"}, "is not an encoder that can be built: qwen3; .*`use: sentence_transformers`"),
+        ({"model_type": "qwen3"}, "is not an encoder that can be built: qwen3; .*the package sentence-transformers"),
         (
             {"model_type": "bert", "architectures": ["BertForMaskedLM"]},
             "is a BertForMaskedLM, whose head gives neither",

@@ -21,6 +21,7 @@ from typing import Any, Literal, NamedTuple, NoReturn
 from onnx_from_checkpoints import (
     CONFIGURATION_FILES,
     MODULES,
+    OTHER_READER,
     Configuration,
     DamagedFile,
     UnsupportedModel,
@@ -319,7 +320,7 @@ def check_graph(source: ModelFiles, configuration: Configuration) -> None:
         for layer in configuration.dense:
             layer.check(source.folder)
     except UnsupportedModel as error:
-        raise UsageError(f"{source.location.name}: {error}{say_other_graph(source)}") from error
+        raise UsageError(f"{source.location.name}: {_say_in_spec(error)}{say_other_graph(source)}") from error
     for path in source.list_weights()[0]:
         if not path.is_file():
             raise DataError(f"{path}: is missing, but the index of the weights names it; {say_fetch(path)}")
@@ -587,9 +588,14 @@ def translated() -> Iterator[None]:
     try:
         yield
     except UnsupportedModel as error:
-        raise UsageError(str(error)) from error
+        raise UsageError(_say_in_spec(error)) from error
     except DamagedFile as error:
         raise DataError(error.problem if error.file is None else f"{error.problem}; {say_fetch(error.file)}") from error
+
+
+def _say_in_spec(error: UnsupportedModel) -> str:
+    """The message, with what to write in a spec to have another package read the model."""
+    return str(error).replace(OTHER_READER, "`use: sentence_transformers`")
 
 
 def say_fetch(file: Path) -> str:

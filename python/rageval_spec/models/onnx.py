@@ -118,6 +118,12 @@ class OnnxNode(ModelNode):
         return name
 
 
+_USES: Mapping[Task, str] = {
+    "embedding": "`use: dense`",
+    "classification": "`use: rerank` or `use: nli`",
+    "token_classification": "`use: detector`",
+}
+"""Where a spec can name a model of each task."""
 _PLACE = frozenset({"model", "revision", "file", "graph", "published_as"})
 
 
@@ -410,7 +416,7 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
     def _refuse_unless(self, task: Task) -> None:
         if self._task != task:
             writes = writes_text(self._configuration.encoder.get("architectures"))
-            told = describe_other(self._task, task, writes=writes)
+            told = describe_other(self._task, task, writes=writes, use=_USES[self._task])
             raise UsageError(f"{self._where()}: '{self.node.model}' {told}")
 
     def _list_named_labels(self, task: Task) -> tuple[str, ...] | None:
