@@ -71,9 +71,14 @@ def find_slices(nodes: Sequence[SliceNode], evaluated: Sequence[EvaluatedQueries
 
 def find_memberships(slices: Sequence[Slice]) -> pl.DataFrame:
     """`dataset, query_id, slices: list[str]`: the slices of each query that is in any, in their order."""
-    rows = [(slice.dataset, query_id, slice.name) for slice in slices for query_id in slice.query_ids]
-    schema = dict.fromkeys(("dataset", "query_id", "slices"), pl.String)
-    every = pl.DataFrame(rows, schema=schema, orient="row")
+    members = [
+        pl.DataFrame({"query_id": slice.query_ids}, schema={"query_id": pl.String}).select(
+            pl.lit(slice.dataset).alias("dataset"), "query_id", pl.lit(slice.name).alias("slices")
+        )
+        for slice in slices
+    ]
+    empty = pl.DataFrame(schema=dict.fromkeys(("dataset", "query_id", "slices"), pl.String))
+    every = pl.concat([empty, *members])
     return every.group_by("dataset", "query_id", maintain_order=True).agg("slices")
 
 
@@ -247,8 +252,8 @@ def _passes(condition: ConditionNode, value: Scalar) -> bool:
         return False
     if condition.among is not None and not any(_equals(value, wanted) for wanted in condition.among):
         return False
-    wanted = normalize("NFC", condition.contains or "").casefold()
-    if wanted not in label(value).casefold():
+    contained = condition.contains
+    if contained is not None and normalize("NFC", contained).casefold() not in label(value).casefold():
         return False
     low, high, words = condition.min, condition.max, condition.words
     if (low, high) != (None, None) and not _is_within(find_number(value), low, high):
