@@ -23,7 +23,6 @@ from rageval_spec.recorded.questions_and_answers import (
     find_question,
     find_reply,
     find_tokens,
-    gather_documents,
     join_documents,
     outermost,
     read_relevant,
@@ -161,10 +160,6 @@ def test_the_documents_that_an_answer_names_count_first() -> None:
 def test_steps_inside_chosen_ones_do_not_count() -> None:
     assert outermost(["a", "c", "d"], {"b": "a", "c": "b", "d": None}) == ["a", "d"]
     assert outermost(["a"], {"a": "a"}) == ["a"] and set(outermost(["a", "b"], {"a": "b", "b": "a"})) <= {"a", "b"}
-    found = {"outer": [Document("a")], "inner": [Document("b")], "empty": []}
-    assert gather_documents("So.", found, {"inner": "outer", "empty": None}, None) == (Document("a"),)
-    assert gather_documents({"answer": "x", "contexts": []}, {}, {}, None) == ()
-    assert gather_documents("So.", {}, {}, {"question": "q", "contexts": ["c"]}) == (Document("c"),)
 
 
 ANYTHING = st.recursive(

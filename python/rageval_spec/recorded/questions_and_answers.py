@@ -334,24 +334,6 @@ def choose_documents(
     return join_documents([filled]) if is_whole else tuple(retrieved)
 
 
-def gather_documents(
-    output: Any,
-    retrieved: Mapping[str, Sequence[Document] | None],
-    parents: Mapping[str, str | None],
-    given: Any,
-) -> tuple[Document, ...] | None:
-    """The documents of an answer: those that its output names, else those of its retrievals, else those it was given.
-
-    `retrieved` are the documents of each step that retrieves, by its id; None if it names none. `parents` are the steps
-    that each one is part of: retrievals inside one another count once, the outermost.
-    """
-    known = {name: listed for name, listed in retrieved.items() if listed is not None}
-    kept = outermost([name for name, listed in known.items() if listed] or known, parents)
-    joined = join_documents(known[name] for name in kept) if known else None
-    found = choose_documents(find_contexts(output), joined)
-    return find_contexts(given) if found is None else found
-
-
 def outermost(chosen: Iterable[str], parents: Mapping[str, str | None]) -> list[str]:
     """The chosen steps that are not part of another chosen one, so that what two layers record of one counts once."""
     known = list(chosen)
@@ -634,7 +616,7 @@ class RecordedPaths:
     def __init__(self, question: JsonPath | None = None, answer: JsonPath | None = None) -> None:
         """Look at the usual places for what has no path."""
         self._question = question
-        self._answer = answer
+        self.answer_path = answer
 
     def question(self, *found: Any) -> str | None:
         """The question in the first of some inputs that has one; of a path, only the first input counts."""
@@ -644,8 +626,8 @@ class RecordedPaths:
 
     def answer(self, *found: Any) -> str | None:
         """The answer in the first of some outputs that has one; of a path, only the first output counts."""
-        if self._answer is not None:
-            return _follow(self._answer, found[0])
+        if self.answer_path is not None:
+            return _follow(self.answer_path, found[0])
         return next((text for one in found if one is not None and (text := find_answer(one)) is not None), None)
 
     def references(self, expected: Any) -> tuple[str, ...]:

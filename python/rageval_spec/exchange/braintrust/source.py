@@ -5,12 +5,13 @@ The rows of one root span become a trace. The rows of datasets become questions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field, model_validator
 
-from rageval_spec.data.traces import Document, Feedback, Step, StepKind, Trace, TraceLink
+from rageval_spec.data.traces import Feedback, Trace, TraceLink
 from rageval_spec.endpoints.service import Service, ServiceError, quote_part
 from rageval_spec.errors import DataError
 from rageval_spec.exchange.shared.connections import (
@@ -22,15 +23,9 @@ from rageval_spec.exchange.shared.connections import (
     require_key,
     require_url,
 )
-from rageval_spec.exchange.shared.row_groups import (
-    LONGEST,
-    Rows,
-    SpooledNode,
-    SpooledSource,
-    TraceRow,
-    add_known,
-    make_item,
-)
+from rageval_spec.exchange.shared.row_groups import LONGEST, Rows, SpooledNode, SpooledSource, TraceRow, make_item
+from rageval_spec.exchange.shared.spans.span_traces import SpanReader
+from rageval_spec.exchange.shared.spans.spans import Span, make_span, nanoseconds_of
 from rageval_spec.plugin.secrets import Secret
 from rageval_spec.recorded import questions_and_answers, values
 from rageval_spec.recorded.answers_and_steps import find_end
@@ -190,7 +185,8 @@ class BraintrustSource(SpooledSource[BraintrustSourceNode]):
 
 
 Row = Mapping[str, Any]
-_KINDS: Mapping[str, StepKind] = {"llm": "model", "tool": "tool"}
+_KINDS = {"llm": "llm", "tool": "tool", "score": "evaluator", "scorer": "evaluator", "task": None, "eval": None}
+"""Kinds of spans by Braintrust's types; tasks and evaluations only hold others."""
 
 
 def make_trace(
@@ -201,43 +197,52 @@ def make_trace(
     `link` says in which experiment or log the rows are.
     """
     root = next((row for row in rows if is_root(row)), None)
-    calls = [row for row in rows if _kind(row) == "llm"]
-    models = [row for row in calls if row is not root]
-    question = None if root is None else places.question(root.get("input"), *(row.get("input") for row in models))
-    if root is None or not question:
+    if root is None:
         return None
-    steps = [row for row in rows if row is not root and _kind(row) not in ("score", "scorer", "task", "eval")]
-    spoken = () if root.get("error") else (row.get("output") for row in reversed(models))
-    answer = places.answer(root.get("output"), *spoken)
-    about: dict[str, Any] = values.clean(_open(root, "metadata"))
-    tags = values.open_text(root.get("tags"))
+    spans = {id(row): _make_span(row, str(root["id"])) for row in rows}
+    trace = SpanReader(TOOL, places).read_question(spans[id(root)], [*spans.values()])
+    if trace is None:
+        return None
     started = values.write_time(values.read_time(root.get("created")))
     others = {**link, "row_id": str(root["id"]), **({"started": started} if started else {})}
-    return Trace(
-        TraceLink(TOOL, values.read_text(root.get("root_span_id")) or str(root["id"]), project=project, others=others),
-        question,
-        query_id=str(root["id"]),
-        answer=answer,
-        documents=_list_documents(steps, root),
+    trace_id = values.read_text(root.get("root_span_id")) or str(root["id"])
+    return replace(
+        trace,
+        link=TraceLink(TOOL, trace_id, project=project, others=others),
         references=places.references(root.get("expected")),
-        relevant=questions_and_answers.read_relevant(values.open_text(root.get("expected")), about),
-        error=None if answer is not None else _find_error(root),
-        seconds=_measure(root),
-        input_tokens=_add(calls, root, "prompt_tokens", values.read_count),
-        output_tokens=_add(calls, root, "completion_tokens", values.read_count),
-        cost=_add(calls, root, "estimated_cost", values.read_number),
+        relevant=questions_and_answers.read_relevant(values.open_text(root.get("expected")), trace.metadata),
+        started=started,
+        feedback=tuple(_list_scores(root)),
+    )
+
+
+def _make_span(row: Row, trace_id: str) -> Span:
+    about, metrics, named = (_open(row, part) for part in ("metadata", "metrics", "span_attributes"))
+    kind, name = str(named.get("type", "")), values.read_text(named.get("name")) or ""
+    parents = values.open_text(row.get("span_parents"))
+    start, end = (values.read_number(metrics.get(name)) for name in ("start", "end"))
+    error = row.get("error")
+    retrieves = kind != "llm" and questions_and_answers.retrieves(name)
+    return make_span(
+        trace_id,
+        values.read_text(row.get("span_id")) or str(row.get("id")),
+        str(parents[0]) if isinstance(parents, list) and parents else None,
+        name,
+        nanoseconds_of(row.get("created")) if start is None else round(start * 1_000_000) * 1000,
+        0 if start is None or end is None else round(end * 1_000_000) * 1000,
+        None if error in (None, "", {}) else values.dump_text(error),
+        kind="retriever" if retrieves and not is_root(row) else _KINDS.get(kind, "chain"),
+        input=row.get("input"),
+        output=row.get("output"),
+        input_tokens=values.read_count(metrics.get("prompt_tokens")),
+        output_tokens=values.read_count(metrics.get("completion_tokens")),
+        cost=values.read_number(metrics.get("estimated_cost")),
+        model=values.read_text(about.get("model")),
+        finish_reason=find_end(row.get("metadata")),
         session=values.read_text(about.get("session_id")),
         user=values.read_text(about.get("user_id")),
-        model=_find_model(rows),
-        finish_reason=find_end(
-            root.get("output"), *(row.get(part) for row in calls[-1:] for part in ("output", "metadata"))
-        ),
-        started=started,
-        version=values.find_version(about),
-        messages=questions_and_answers.find_messages(root.get("input")),
-        steps=tuple(map(_make_step, steps)),
-        feedback=tuple(_list_scores(root)),
-        metadata={**about, **({"tags": values.clean(tags)} if tags else {})},
+        metadata=about,
+        tags=values.open_text(row.get("tags")) or None,
     )
 
 
@@ -260,73 +265,6 @@ def is_root(row: Row) -> bool:
 def _open(row: Row, part: str) -> Mapping[str, Any]:
     """A part of a row that is an object, also one that is written as JSON."""
     return read_object(values.open_text(row.get(part)))
-
-
-def _kind(row: Row) -> str:
-    return str(_open(row, "span_attributes").get("type", ""))
-
-
-def _name(row: Row) -> str:
-    return values.read_text(_open(row, "span_attributes").get("name")) or ""
-
-
-def _list_documents(steps: Sequence[Row], root: Row) -> tuple[Document, ...] | None:
-    """The documents that the answer names, else those of the outermost steps that retrieve, by their names."""
-    found = {_span(row): questions_and_answers.find_documents(row.get("output")) for row in steps if _retrieves(row)}
-    parents = {_span(row): next(iter(_parents(row)), None) for row in steps}
-    known = questions_and_answers.gather_documents(root.get("output"), found, parents, root.get("metadata"))
-    return questions_and_answers.find_contexts(root.get("input")) if known is None else known
-
-
-def _span(row: Row) -> str:
-    return values.read_text(row.get("span_id")) or str(row.get("id"))
-
-
-def _parents(row: Row) -> list[str]:
-    parents = values.open_text(row.get("span_parents"))
-    return [str(one) for one in parents] if isinstance(parents, list) else []
-
-
-def _retrieves(row: Row) -> bool:
-    return _kind(row) != "llm" and questions_and_answers.retrieves(_name(row))
-
-
-def _make_step(row: Row) -> Step:
-    retrieves = _retrieves(row)
-    return Step(
-        "retrieval" if retrieves else _KINDS.get(_kind(row), "other"),
-        _name(row),
-        values.dump_text(values.open_text(row.get("input"))),
-        values.dump_text(values.open_text(row.get("output"))),
-        questions_and_answers.find_documents(row.get("output")) if retrieves else None,
-        _measure(row),
-        _find_error(row),
-    )
-
-
-def _measure(row: Row) -> float | None:
-    start, end = (values.read_number(_open(row, "metrics").get(name)) for name in ("start", "end"))
-    return None if start is None or end is None or end < start else round(end - start, 6)
-
-
-def _add(calls: Sequence[Row], root: Row, name: str, read: Callable[[Any], Any]) -> Any:
-    """The sum over the calls of models; the root's own number if no call has any."""
-    total = add_known(read(_open(row, "metrics").get(name)) for row in calls)
-    return read(_open(root, "metrics").get(name)) if total is None else total
-
-
-def _find_model(rows: Sequence[Row]) -> str | None:
-    """The model that the last call names, else the first that any row names before."""
-    found = None
-    for row in rows:
-        if _kind(row) == "llm" or found is None:
-            found = values.read_text(_open(row, "metadata").get("model")) or found
-    return found
-
-
-def _find_error(row: Row) -> str | None:
-    error = row.get("error")
-    return None if error in (None, "", {}) else values.dump_text(error)
 
 
 def _list_scores(root: Row) -> Iterator[Feedback]:

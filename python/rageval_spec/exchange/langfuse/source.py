@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, model_validator
 
-from rageval_spec.data.traces import Document, Feedback, Step, StepKind, Trace, TraceLink
+from rageval_spec.data.traces import Document, Feedback, Trace, TraceLink
 from rageval_spec.errors import DataError
 from rageval_spec.exchange.shared.connections import (
     ABSENT,
@@ -28,15 +28,9 @@ from rageval_spec.exchange.shared.connections import (
     require_key,
     require_url,
 )
-from rageval_spec.exchange.shared.row_groups import (
-    Rows,
-    SpooledNode,
-    SpooledSource,
-    TraceRow,
-    add_known,
-    make_item,
-    measure_seconds,
-)
+from rageval_spec.exchange.shared.row_groups import Rows, SpooledNode, SpooledSource, TraceRow, add_known, make_item
+from rageval_spec.exchange.shared.spans.span_traces import SpanReader
+from rageval_spec.exchange.shared.spans.spans import Span, make_span, nanoseconds_of
 from rageval_spec.plugin.secrets import Secret
 from rageval_spec.recorded import questions_and_answers, values
 from rageval_spec.recorded.answers_and_steps import find_end
@@ -358,13 +352,8 @@ class LangfuseSource(SpooledSource[LangfuseSourceNode]):
         )
 
 
-_KINDS: Mapping[str, StepKind] = {
-    "RETRIEVER": "retrieval", "GENERATION": "model", "TOOL": "tool", "AGENT": "agent", "GUARDRAIL": "guardrail",
-}  # fmt: skip
-Retrieved = Mapping[str, tuple[Document, ...] | None]
-"""The documents of each retrieval, by the id of its observation; None if it names none."""
-_ASIDE = ("RETRIEVER", "TOOL", "GUARDRAIL", "EVALUATOR", "EMBEDDING")
-"""Types of observations inside which no model answers the user."""
+_OF_TRACES = ("input", "output", "sessionid", "userid")
+"""What a trace's own row says better than its root."""
 _KEPT = ("environment", "release", "version", "tracename")
 
 
@@ -373,48 +362,60 @@ def make_trace(rows: Sequence[Row], places: RecordedPaths) -> Trace | None:
     observations = [row for row in rows if tell_kind(row) == "observation"]
     own = next((row for row in rows if tell_kind(row) == "trace"), {})
     scores = [row for row in rows if tell_kind(row) == "score"]
-    root = _find_root(observations)
-    question = _first_question(own, root, observations, places)
+    first = _find_root(observations)
     trace_id = next((found for row in rows if (found := trace_of(row))), None)
-    if question is None or trace_id is None:
+    if trace_id is None:
         return None
-    answer = _first_answer(own, root, observations, places)
-    started = values.read_time(root.get("starttime")) or values.read_time(own.get("timestamp"))
+    metadata = _gather_metadata(own, first)
+    root = {"id": trace_id, **first, **{key: own[key] for key in _OF_TRACES if key in own}, "metadata": metadata}
+    entry = _make_span(root, trace_id)
+    resource = metadata.get("resourceAttributes")
+    entry = entry._replace(parent_id=None, resource=resource if isinstance(resource, Mapping) else {})
+    spans = [entry, *(_make_span(row, trace_id) for row in observations if row is not first)]
+    retrieved = _find_retrieved(observations, first)
+    trace = SpanReader(TOOL, places).read_question(entry, spans, found=retrieved)
+    if trace is None:
+        return None
+    started = values.read_time(first.get("starttime")) or values.read_time(own.get("timestamp"))
     corrected = [row for row in scores if is_correction(row)]
     corrections = (values.read_text(row.get("stringvalue")) or values.read_text(row.get("value")) for row in corrected)
-    used = _list_used(observations)
-    tokens = [_tokens_of(row) for row in used]
-    retrieved = _find_retrieved(observations, root)
-    given = own.get("input", root.get("input"))
-    metadata = _gather_metadata(own, root)
-    models = [row for row in observations if row.get("type") == "GENERATION"]
-    return Trace(
-        _link(trace_id, own, root, started),
-        question,
-        answer=answer,
-        documents=questions_and_answers.gather_documents(
-            own.get("output", root.get("output")), retrieved, _list_parents(observations), given
-        ),
+    latencies = (values.read_number(row.get("latency")) for row in (own, first))
+    known = (one for one in latencies if one is not None and one >= 0)
+    total = values.read_number(own.get("totalcost"))
+    return replace(
+        trace,
+        link=_link(trace_id, own, first, started),
+        query_id="",
         references=tuple(filter(None, corrections)),
-        error=_find_error(root, observations) if answer is None else None,
-        seconds=_read_seconds(own, root),
-        input_tokens=add_known(one["input"] for one in tokens),
-        output_tokens=add_known(one["output"] for one in tokens),
-        cost=add_known(map(_cost_of, used)) if (total := values.read_number(own.get("totalcost"))) is None else total,
-        session=_either("sessionid", root, own, observations),
-        user=_either("userid", root, own, observations),
-        model=_find_model(observations),
-        finish_reason=find_end(
-            own.get("output"),
-            root.get("output"),
-            *[row.get(part) for row in models[-1:] for part in ("output", "metadata")],
-        ),
+        seconds=next(known, None) if trace.seconds is None else trace.seconds,
+        cost=trace.cost if total is None else total,
         started=values.write_time(started),
-        version=values.find_version(metadata, metadata.get("resourceAttributes")),
-        messages=questions_and_answers.find_messages(given),
-        steps=tuple(_make_step(row, retrieved) for row in observations if row is not root or len(observations) == 1),
-        feedback=tuple(_list_feedback(scores, observations, root)),
-        metadata=metadata,
+        feedback=tuple(_list_feedback(scores, observations, first)),
+    )
+
+
+def _make_span(row: Row, trace_id: str) -> Span:
+    kind, name, tokens = str(row.get("type")), values.read_text(row.get("name")) or "", _tokens_of(row)
+    failed = (values.read_text(row.get("statusmessage")) or "failed") if row.get("level") == "ERROR" else None
+    return make_span(
+        trace_id,
+        row["id"],
+        values.read_text(row.get("parentobservationid")),
+        name,
+        nanoseconds_of(row.get("starttime")),
+        nanoseconds_of(row.get("endtime")),
+        failed,
+        kind="chain" if kind in ("SPAN", "EVENT") else kind,
+        input=parse_plain(row.get("input")),
+        output=parse_plain(row.get("output")),
+        input_tokens=tokens["input"],
+        output_tokens=tokens["output"],
+        cost=_cost_of(row),
+        model=values.read_text(row.get("model")),
+        finish_reason=find_end(row.get("metadata")),
+        session=values.read_text(row.get("sessionid")),
+        user=values.read_text(row.get("userid")),
+        metadata=row.get("metadata"),
     )
 
 
@@ -446,33 +447,6 @@ def _is_marked(row: Row) -> bool:
     return row.get("isrootobservation") in (True, "true", "True", 1)
 
 
-def _first_question(own: Row, root: Row, observations: Sequence[Row], places: RecordedPaths) -> str | None:
-    """The question of the trace, of its root, or of its first model call or retrieval."""
-    inner = (row for row in observations if row.get("type") in ("GENERATION", "RETRIEVER", "AGENT", "CHAIN"))
-    for row in (own, root, *inner):
-        if "input" in row and (found := places.question(row["input"])):
-            return found
-    return None
-
-
-def _first_answer(own: Row, root: Row, observations: Sequence[Row], places: RecordedPaths) -> str | None:
-    """The answer of the trace or of its root, else that of the last model call, unless the root failed.
-
-    Models inside retrievals, tools, guards and evaluators answer nobody.
-    """
-    parents = _list_parents(observations)
-    kinds = {row["id"]: str(row.get("type")) for row in observations}
-    spoken = [
-        row
-        for row in observations
-        if kinds[row["id"]] == "GENERATION"
-        and root.get("level") != "ERROR"
-        and not any(kinds.get(above) in _ASIDE for above in questions_and_answers.list_above(row["id"], parents))
-    ]
-    found = [row["output"] for row in (own, root, *reversed(spoken)) if row.get("output") is not None]
-    return places.answer(*found) if found else None
-
-
 def _list_feedback(scores: Sequence[Row], observations: Sequence[Row], root: Row) -> Iterator[Feedback]:
     """What scores say; that of an observation inside the trace is named after it: `retrieve.relevance`."""
     inner = {row["id"]: values.read_text(row.get("name")) or row["id"] for row in observations if row is not root}
@@ -482,16 +456,13 @@ def _list_feedback(scores: Sequence[Row], observations: Sequence[Row], root: Row
             yield found if of is None else replace(found, name=f"{of}.{found.name}")
 
 
-def _list_parents(observations: Sequence[Row]) -> dict[str, str | None]:
-    return {row["id"]: values.read_text(row.get("parentobservationid")) for row in observations}
-
-
-def _find_retrieved(observations: Sequence[Row], root: Row) -> Retrieved:
+def _find_retrieved(observations: Sequence[Row], root: Row) -> dict[str, tuple[Document, ...]]:
     """The documents of each retriever; without any, those of tools and spans whose names say that they retrieve."""
     found = {
-        row["id"]: questions_and_answers.find_documents(row.get("output"))
+        row["id"]: documents
         for row in observations
         if row.get("type") == "RETRIEVER"
+        and (documents := questions_and_answers.find_documents(row.get("output"))) is not None
     }
     if any(found.values()):
         return found
@@ -506,43 +477,10 @@ def _find_retrieved(observations: Sequence[Row], root: Row) -> Retrieved:
     return named or found
 
 
-def _list_used(observations: Sequence[Row]) -> list[Row]:
-    """The observations whose tokens and cost count: of one inside another that both report them, only the outer."""
-    reporting = [row["id"] for row in observations if any(_tokens_of(row).values()) or _cost_of(row)]
-    kept = {*questions_and_answers.outermost(reporting, _list_parents(observations))}
-    return [row for row in observations if row["id"] in kept or row["id"] not in reporting]
-
-
-def _make_step(row: Row, retrieved: Retrieved) -> Step:
-    failed = row.get("level") == "ERROR"
-    return Step(
-        _KINDS.get(str(row.get("type")), "other"),
-        values.read_text(row.get("name")) or "",
-        values.dump_text(parse_plain(row.get("input"))),
-        values.dump_text(parse_plain(row.get("output"))),
-        retrieved.get(row["id"]),
-        _measure(row),
-        values.read_text(row.get("statusmessage")) or "failed" if failed else None,
-    )
-
-
 def parse_plain(found: Any) -> Any:
     """A text that is quoted as JSON without its quotes; anything else as it is."""
     parsed = values.open_text(found)
     return parsed if isinstance(parsed, str) else found
-
-
-def _measure(row: Row) -> float | None:
-    return measure_seconds(row.get("starttime"), row.get("endtime"))
-
-
-def _read_seconds(own: Row, root: Row) -> float | None:
-    if (measured := _measure(root)) is not None:
-        return measured
-    for row in (own, root):
-        if (seconds := values.read_number(row.get("latency"))) is not None and seconds >= 0:
-            return seconds
-    return None
 
 
 def _tokens_of(row: Row) -> dict[str, int | None]:
@@ -560,24 +498,6 @@ def _cost_of(row: Row) -> float | None:
     details = read_mapping(row.get("costdetails"))
     total = values.read_number(details.get("total"))
     return total if total is not None else values.read_number(row.get("totalcost"))
-
-
-def _find_error(root: Row, observations: Sequence[Row]) -> str | None:
-    for row in (root, *reversed(observations)):
-        if row.get("level") == "ERROR":
-            name = values.read_text(row.get("name")) or "a step"
-            return values.read_text(row.get("statusmessage")) or f"{name} failed"
-    return None
-
-
-def _find_model(observations: Sequence[Row]) -> str | None:
-    """The model of the last call, which usually writes the answer."""
-    calls = (row for row in reversed(observations) if row.get("type") == "GENERATION")
-    return next((found for row in calls if (found := values.read_text(row.get("model")))), None)
-
-
-def _either(name: str, root: Row, own: Row, observations: Sequence[Row]) -> str | None:
-    return next((found for row in (own, root, *observations) if (found := values.read_text(row.get(name)))), None)
 
 
 def _gather_metadata(own: Row, root: Row) -> dict[str, Any]:

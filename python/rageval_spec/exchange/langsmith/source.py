@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, Field, model_validator
 
-from rageval_spec.data.traces import Document, Feedback, Step, StepKind, Trace, TraceLink
+from rageval_spec.data.traces import Feedback, Trace, TraceLink
 from rageval_spec.endpoints.service import Service, ServiceError
 from rageval_spec.errors import DataError
 from rageval_spec.exchange.shared.connections import (
@@ -26,18 +27,11 @@ from rageval_spec.exchange.shared.connections import (
     require_url,
 )
 from rageval_spec.exchange.shared.delivery import make_uuid
-from rageval_spec.exchange.shared.row_groups import (
-    Rows,
-    SpooledNode,
-    SpooledSource,
-    TraceRow,
-    add_known,
-    make_item,
-    measure_seconds,
-)
+from rageval_spec.exchange.shared.row_groups import Rows, SpooledNode, SpooledSource, TraceRow, make_item
+from rageval_spec.exchange.shared.spans.span_traces import SpanReader
+from rageval_spec.exchange.shared.spans.spans import Span, make_span, nanoseconds_of
 from rageval_spec.plugin.secrets import Secret
-from rageval_spec.recorded import questions_and_answers, values
-from rageval_spec.recorded.answers_and_steps import find_end
+from rageval_spec.recorded import values
 from rageval_spec.recorded.questions_and_answers import RecordedPaths
 
 FIELDS = (
@@ -255,7 +249,7 @@ class LangSmithSource(SpooledSource[LangSmithSourceNode]):
 
 
 Row = Mapping[str, Any]
-_KINDS: Mapping[str, StepKind] = {"retriever": "retrieval", "llm": "model", "tool": "tool"}
+_KINDS = {name: name for name in ("retriever", "llm", "tool", "embedding", "prompt", "parser")}
 _PROJECT = ("session_id", "project_id")
 _CONVERSATION = ("thread_id", "session_id", "conversation_id")
 """LangSmith's names for a conversation in the metadata of a run."""
@@ -269,33 +263,37 @@ def make_trace(rows: Sequence[Row], places: RecordedPaths, project: str | None) 
     """The trace of some runs, and of feedback on them; None if its root has no question, or is not among them."""
     runs = [row for row in rows if not is_feedback(row)]
     root = next((row for row in runs if _is_root(row)), None)
-    models = [row for row in runs if _kind(row) == "llm"]
-    question = None if root is None else places.question(root.get("inputs"), *(row.get("inputs") for row in models))
-    if root is None or not question:
+    if root is None:
         return None
-    about = _metadata(root)
-    spoken = () if root.get("error") else (row.get("outputs") for row in reversed(models))
-    answer = places.answer(root.get("outputs") or None, *spoken)
-    return Trace(
-        _make_link(root, project),
-        question,
-        answer=answer,
-        documents=_list_documents(runs, root),
-        error=None if answer is not None else values.read_text(root.get("error")),
-        seconds=_measure(root),
-        input_tokens=_add(models, root, "prompt_tokens", values.read_count),
-        output_tokens=_add(models, root, "completion_tokens", values.read_count),
-        cost=_add(models, root, "total_cost", values.read_number),
-        session=_first((root.get("thread_id"), *(about.get(key) for key in _CONVERSATION))),
+    spans = {id(row): _make_span(row, str(root["id"])) for row in runs}
+    trace = SpanReader(TOOL, places).read_question(spans[id(root)], [*spans.values()])
+    if trace is None:
+        return None
+    feedback = tuple(_read_feedback(row) for row in rows if is_feedback(row))
+    return replace(trace, link=_make_link(root, project), query_id="", feedback=feedback)
+
+
+def _make_span(row: Row, trace_id: str) -> Span:
+    about, parents = _metadata(row), row.get("parent_run_ids")
+    above = row.get("parent_run_id") or (parents[-1] if isinstance(parents, list) and parents else None)
+    return make_span(
+        trace_id,
+        str(row.get("id")),
+        values.read_text(above),
+        values.read_text(row.get("name")) or "",
+        nanoseconds_of(row.get("start_time")),
+        nanoseconds_of(row.get("end_time")),
+        values.read_text(row.get("error")),
+        kind=_KINDS.get(str(row.get("run_type", "")).lower(), "chain"),
+        input=row.get("inputs"),
+        output=row.get("outputs") or None,
+        input_tokens=values.read_count(row.get("prompt_tokens")),
+        output_tokens=values.read_count(row.get("completion_tokens")),
+        cost=values.read_number(row.get("total_cost")),
+        model=_first(about.get(key) for key in ("ls_model_name", "model")),
+        session=_first((row.get("thread_id"), *(about.get(key) for key in _CONVERSATION))),
         user=values.read_text(about.get("user_id")),
-        model=_first(_metadata(row).get(key) for row in reversed(models) for key in ("ls_model_name", "model")),
-        finish_reason=find_end(root.get("outputs"), *[row.get("outputs") for row in models[-1:]]),
-        started=values.write_time(values.read_time(root.get("start_time"))),
-        version=values.find_version(about),
-        messages=questions_and_answers.find_messages(root.get("inputs")),
-        steps=tuple(_make_step(row) for row in runs if row is not root or len(runs) == 1),
-        feedback=tuple(_read_feedback(row) for row in rows if is_feedback(row)),
-        metadata=_gather_metadata(root),
+        metadata=_gather_metadata(row) if _is_root(row) else None,
     )
 
 
@@ -338,41 +336,6 @@ def _metadata(row: Row) -> Mapping[str, Any]:
 
 def _first(named: Iterable[Any]) -> str | None:
     return next((found for one in named if (found := values.read_text(one))), None)
-
-
-def _kind(row: Row) -> str:
-    return str(row.get("run_type", "")).lower()
-
-
-def _list_documents(runs: Sequence[Row], root: Row) -> tuple[Document, ...] | None:
-    """The documents that the answer names, else those of the outermost retrievals, each once, in their order."""
-    parents = {str(row.get("id")): values.read_text(row.get("parent_run_id")) for row in runs}
-    searches = [row for row in runs if _kind(row) == "retriever"]
-    found = {str(row.get("id")): questions_and_answers.find_documents(row.get("outputs")) for row in searches}
-    return questions_and_answers.gather_documents(root.get("outputs"), found, parents, root.get("inputs"))
-
-
-def _make_step(row: Row) -> Step:
-    kind = _KINDS.get(_kind(row), "other")
-    return Step(
-        kind,
-        values.read_text(row.get("name")) or "",
-        values.dump_text(values.open_text(row.get("inputs"))),
-        values.dump_text(values.open_text(row.get("outputs"))),
-        questions_and_answers.find_documents(row.get("outputs")) if kind == "retrieval" else None,
-        _measure(row),
-        values.read_text(row.get("error")),
-    )
-
-
-def _measure(row: Row) -> float | None:
-    return measure_seconds(row.get("start_time"), row.get("end_time"))
-
-
-def _add(models: Sequence[Row], root: Row, name: str, read: Callable[[Any], Any]) -> Any:
-    """The sum over all model calls; the root's own number if they have none, because some versions add up there."""
-    total = add_known(read(row.get(name)) for row in models)
-    return read(root.get(name)) if total is None else total
 
 
 def _gather_metadata(root: Row) -> dict[str, Any]:

@@ -237,12 +237,6 @@ def make_item(
     )
 
 
-def measure_seconds(start: Any, end: Any) -> float | None:
-    """The seconds between two recorded times; None if one is not known, or the end comes first."""
-    began, ended = read_time(start), read_time(end)
-    return None if began is None or ended is None or ended < began else round((ended - began).total_seconds(), 6)
-
-
 def add_known(numbers: Iterable[Any]) -> Any:
     """The sum of the numbers that are known; None if none is."""
     known = [number for number in numbers if number is not None]

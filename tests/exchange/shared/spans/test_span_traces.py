@@ -628,3 +628,11 @@ def test_the_end_of_the_last_model_is_the_answer_s(attributes: dict[str, Any], e
     assert trace.finish_reason == expected
     assert Trace.from_row(json.loads(json.dumps(trace.to_row()))) == trace
     assert read_answer(trace).truncated == (True if expected in ("length", "max_tokens") else None)
+
+
+@pytest.mark.parametrize("place", ["input.value", "metadata"])
+def test_contexts_that_a_question_came_with_count_where_nothing_was_retrieved(place: str) -> None:
+    root = _span(1, None, 0, 9, input__value='{"question": "Why?"}', output__value="So.")
+    given = root._replace(attributes={**root.attributes, place: '{"question": "Why?", "contexts": ["c"]}'})
+    assert _read(given)[0].documents == (Document("c"),)
+    assert _read(given, _retriever(2, 1, 0.1, ("d1", "text 1", 0.9)))[0].documents == (Document("text 1", "d1", 0.9),)

@@ -35,7 +35,7 @@ from rageval_spec.exchange.shared.spans.spans import (
 )
 from rageval_spec.recorded import questions_and_answers, values
 from rageval_spec.recorded.answers_and_steps import find_end
-from rageval_spec.recorded.questions_and_answers import list_above, outermost
+from rageval_spec.recorded.questions_and_answers import RecordedPaths, list_above, outermost
 from rageval_spec.recorded.span_attributes import find, find_all
 from rageval_spec.wording import count_noun
 
@@ -45,14 +45,20 @@ _STEPS: Mapping[str, StepKind] = {
 }  # fmt: skip
 _SPEAKING = ("", "model", "agent", "chain")
 """Kinds of spans whose input can be the question and whose output can be the answer."""
+Retrieved = Mapping[str, tuple[Document, ...]]
+"""The documents of each span that retrieved, by its id."""
 
 
 class SpanReader:
     """Reads traces from the spans of one tool, and counts what it left out."""
 
-    def __init__(self, tool: str) -> None:
-        """Read for a tool; its word stands in each trace's link."""
+    def __init__(self, tool: str, places: RecordedPaths | None = None) -> None:
+        """Read for a tool; its word stands in each trace's link.
+
+        With `places`, only they are looked at for the question, and what any step used counts, not only models.
+        """
         self._tool = tool
+        self._places = places
         self.without_question = 0
         self.unusable: Counter[str] = Counter()
         self.first: dict[str, str] = {}
@@ -66,7 +72,7 @@ class SpanReader:
         tree = SpanTree(spans)
         questions = tree.questions()
         for entry, parts in questions:
-            trace = self._read_question(entry, parts, is_only=len(questions) == 1)
+            trace = self.read_question(entry, parts, is_only=len(questions) == 1)
             if trace is None:
                 self.without_question += 1
             else:
@@ -83,21 +89,32 @@ class SpanReader:
             said.append(f"{some} {what} that could not be read and was left out; the first is {self.first[what]}")
         return said
 
-    def _read_question(self, entry: Span, parts: Sequence[Span], *, is_only: bool) -> Trace | None:
+    def read_question(
+        self, entry: Span, parts: Sequence[Span], *, is_only: bool = True, found: Retrieved | None = None
+    ) -> Trace | None:
+        """The question that was asked at a span, with the spans that belong to it, itself included; None without one.
+
+        `found` are the documents of each span that retrieves, where the tool knows better which spans do.
+        """
         timed = sorted(parts, key=lambda span: (span.start, span.span_id))
         parents = {span.span_id: span.parent_id for span in parts}
-        found = {span.span_id: listed for span in timed if (listed := documents_of(span)) is not None}
+        if found is None:
+            found = {span.span_id: listed for span in timed if (listed := documents_of(span)) is not None}
         retrieved = _choose_retrievals(entry, timed, parents, found)
-        question = _find_question(entry, timed, retrieved)
+        question, answer = self._find_ends(entry, timed, parents, retrieved)
         if question is None:
             return None
         models = [span for span in timed if kind_of(span) == "model"]
-        answer = _find_answer(entry, timed, parents)
+        metadata = _read_metadata(entry)
         documents, retriever = _choose_documents(entry, timed, retrieved)
-        priced = {span.span_id: span for span in models if _has_usage(span)}
+        for given in (metadata, find(entry.attributes, "input")):
+            documents = questions_and_answers.find_contexts(given) if documents is None else documents
+        is_row = self._places is not None
+        paid = [span for span in timed if kind_of(span) == "model" or (is_row and span is not entry)]
+        priced = {span.span_id: span for span in paid if _has_usage(span)}
         usage = [priced[name] for name in outermost(priced, parents)] or [entry]
         costs = [cost for span in usage if (cost := cost_of(span)) is not None]
-        metadata = _read_metadata(entry)
+        ends = (models[-1], entry) if models else reversed(timed)
         return Trace(
             self._link(entry, retriever),
             question,
@@ -113,7 +130,7 @@ class SpanReader:
             cache_write_tokens=_count_tokens(usage, "cache_write_tokens"),
             reasoning_tokens=_count_tokens(usage, "reasoning_tokens"),
             first_chunk_seconds=_find_first_chunk(usage),
-            finish_reason=next(filter(None, map(_find_end, models[-1:] or reversed(timed))), None),
+            finish_reason=next(filter(None, map(_find_end, ends)), None),
             session=_find_text(entry, timed, "session"),
             user=_find_text(entry, timed, "user"),
             model=_find_text(models[-1] if models else entry, (entry,), "model"),
@@ -127,6 +144,18 @@ class SpanReader:
             feedback=tuple(dict.fromkeys(said for span in timed for said in feedback_of(span))),
             metadata=metadata,
         )
+
+    def _find_ends(
+        self, entry: Span, timed: Sequence[Span], parents: Mapping[str, str | None], retrieved: Retrieved
+    ) -> tuple[str | None, str | None]:
+        """The question and the answer."""
+        if self._places is None:
+            return _find_question(entry, timed, retrieved), _find_answer(entry, timed, parents)
+        asked = [entry, *(span for span in timed if kind_of(span) in (*_SPEAKING, "retrieval"))]
+        question = self._places.question(*(find(span.attributes, "input") for span in asked))
+        if self._places.answer_path is None:
+            return question, _find_answer(entry, timed, parents)
+        return question, self._places.answer(find(entry.attributes, "output"))
 
     def _link(self, entry: Span, retriever: Span | None) -> TraceLink:
         others = {"ended": str(entry.end)} if entry.end else {}
@@ -148,7 +177,7 @@ class SpanReader:
         return total
 
 
-def _find_question(entry: Span, timed: Sequence[Span], retrieved: Mapping[str, tuple[Document, ...]]) -> str | None:
+def _find_question(entry: Span, timed: Sequence[Span], retrieved: Retrieved) -> str | None:
     """The entry's question, or that of the first span with one; what retrievers and tools were asked comes last.
 
     A prompt that holds the documents, or the query that found them, is no question: the query is. Without any other
@@ -221,7 +250,7 @@ _SHOWN = 60
 
 
 def _choose_retrievals(
-    entry: Span, timed: Sequence[Span], parents: Mapping[str, str | None], found: Mapping[str, tuple[Document, ...]]
+    entry: Span, timed: Sequence[Span], parents: Mapping[str, str | None], found: Retrieved
 ) -> dict[str, tuple[Document, ...]]:
     """The documents of each span that retrieved, by its id. Of retrievals inside one another, the outermost counts.
 
@@ -241,7 +270,7 @@ def _choose_retrievals(
 
 
 def _choose_documents(
-    entry: Span, timed: Sequence[Span], retrieved: Mapping[str, tuple[Document, ...]]
+    entry: Span, timed: Sequence[Span], retrieved: Retrieved
 ) -> tuple[tuple[Document, ...] | None, Span | None]:
     """The documents that the answer is based on, and the one span that they are of, if it is only one.
 
@@ -301,7 +330,7 @@ def _read_step(span: Span, documents: tuple[Document, ...] | None) -> Step | Non
     )
 
 
-def _lone_step(entry: Span, retrieved: Mapping[str, tuple[Document, ...]]) -> tuple[Step, ...]:
+def _lone_step(entry: Span, retrieved: Retrieved) -> tuple[Step, ...]:
     """The step of a trace that is one call of a model or one retrieval."""
     if kind_of(entry) not in ("model", "retrieval", "rerank", "tool"):
         return ()

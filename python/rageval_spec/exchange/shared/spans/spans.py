@@ -8,7 +8,7 @@ trace a question was asked.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, NamedTuple, TypeGuard
 
 from rageval_spec.data.traces import Document, Feedback
@@ -65,6 +65,25 @@ class Span(NamedTuple):
     resource: Mapping[str, Any] = {}
     kind: int = 0
     place: str = ""
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST: Mapping[str, str] = {meaning: names[0].attribute for meaning, names in span_attributes.NAMES.items()}
+
+
+def make_span(
+    trace_id: str, span_id: str, parent_id: str | None, name: str, start: int, end: int, error: str | None, **parts: Any
+) -> Span:
+    """A span of a tool that has names of its own: `parts` are its attributes by their meaning in `span_attributes`."""
+    attributes = {_FIRST[meaning]: value for meaning, value in parts.items() if value is not None}
+    status = UNSET if error is None else ERROR
+    return Span(trace_id, span_id, parent_id, name, start, end, attributes, status=status, message=error or "")
+
+
+def nanoseconds_of(found: Any) -> int:
+    """Nanoseconds since 1970 of a recorded time; 0 if it is none."""
+    moment = values.read_time(found)
+    return 0 if moment is None else max(0, (moment - _EPOCH) // timedelta(microseconds=1)) * 1000
 
 
 def seconds_of(span: Span) -> float | None:
