@@ -21,9 +21,9 @@ from rageval_spec.exchange.phoenix.source import (
     gather_metadata,
     read_example,
     read_span,
-    read_time,
 )
 from rageval_spec.exchange.shared.spans.span_traces import SpanReader
+from rageval_spec.exchange.shared.spans.spans import nanoseconds_of
 from rageval_spec.plugin import Context
 from rageval_spec.plugin.secrets import Secret
 from tests.endpoints.api_server import Asked
@@ -146,8 +146,8 @@ def test_a_bad_reply_is_an_error_with_its_place(phoenix: PhoenixServer, answer: 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"context": None}, "phoenix: project support: a span without a trace_id and a span_id"),
-        ({"attributes": "none"}, f"the span {5:014x}01 has no object 'attributes'"),
+        ({"context": None}, "phoenix: project support: span None: traceId: null where 32 hexadecimal"),
+        ({"attributes": "none"}, f"span {5:014x}01: attributes: text where a list"),
     ],
 )
 def test_a_span_that_cannot_be_read_is_named(phoenix: PhoenixServer, changes: dict[str, Any], message: str) -> None:
@@ -296,14 +296,14 @@ def test_metadata_that_is_spread_is_one_object_again() -> None:
 
 @given(st.datetimes(datetime(1990, 1, 1), datetime(2100, 1, 1)))
 def test_times_keep_their_microseconds(moment: datetime) -> None:
-    nanoseconds = read_time(moment.replace(tzinfo=UTC).isoformat())
+    nanoseconds = nanoseconds_of(moment.replace(tzinfo=UTC).isoformat())
     assert nanoseconds % 1000 == 0
     assert datetime.fromtimestamp(nanoseconds // 10**9, UTC).replace(tzinfo=None) == moment.replace(microsecond=0)
     assert nanoseconds // 1000 % 10**6 == moment.microsecond
 
 
 def test_what_is_no_time_is_not_known() -> None:
-    assert [read_time(one) for one in (None, 5, "yesterday")] == [0, 0, 0]
+    assert [nanoseconds_of(one) for one in (None, 5, "yesterday")] == [0, 0, 0]
 
 
 def test_the_usual_keys_hold_the_question_and_the_reference() -> None:

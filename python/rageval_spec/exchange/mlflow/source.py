@@ -30,7 +30,7 @@ from rageval_spec.exchange.shared.connections import (
 from rageval_spec.exchange.shared.contracts import WindowNode
 from rageval_spec.exchange.shared.delivery import split
 from rageval_spec.exchange.shared.row_groups import SpanSource, describe_known
-from rageval_spec.exchange.shared.spans.json_spans import JsonSpanError, decode_json
+from rageval_spec.exchange.shared.spans.json_spans import JsonSpanError, read_span
 from rageval_spec.exchange.shared.spans.span_traces import SpanReader
 from rageval_spec.exchange.shared.spans.spans import Span
 from rageval_spec.plugin.secrets import Secret
@@ -368,11 +368,12 @@ def read_trace(info: Mapping[str, Any], spans: Any, reader: SpanReader, experime
 def _read_spans(spans: Any, place: str) -> Iterator[Span]:
     if not isinstance(spans, list) or not spans:
         return
-    try:
-        for span in decode_json({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}, f"{place}: "):
-            yield span._replace(attributes=_rename(span.attributes))
-    except JsonSpanError as error:
-        raise DataError(f"{place}: {error}") from None
+    for number, one in enumerate(spans):
+        try:
+            span = read_span(one, place)
+        except JsonSpanError as error:
+            raise DataError(f"{place}: spans[{number}].{error}") from None
+        yield span._replace(attributes=_rename(span.attributes))
 
 
 def _rename(attributes: Mapping[str, Any]) -> dict[str, Any]:

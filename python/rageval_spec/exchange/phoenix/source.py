@@ -7,7 +7,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import Any
 
@@ -28,9 +27,9 @@ from rageval_spec.exchange.shared.connections import (
 from rageval_spec.exchange.shared.contracts import WindowNode
 from rageval_spec.exchange.shared.delivery import split
 from rageval_spec.exchange.shared.row_groups import SpanSource
-from rageval_spec.exchange.shared.spans.spans import ERROR, OK, UNSET, Span, SpanEvent, documents_of, format_moment
+from rageval_spec.exchange.shared.spans import json_spans
+from rageval_spec.exchange.shared.spans.spans import Span, documents_of, format_moment
 from rageval_spec.plugin.secrets import Secret
-from rageval_spec.recorded import values
 from rageval_spec.recorded.questions_and_answers import RecordedPaths, find_question
 from rageval_spec.recorded.values import dump_text
 
@@ -103,37 +102,19 @@ class PhoenixServer(ToolApi):
 PROJECT = "openinference.project.name"
 OURS = "rageval-spec"
 """How the identifiers of our own annotations begin; they are not feedback."""
-_STATUS = {"OK": OK, "ERROR": ERROR, "UNSET": UNSET}
 _SPREAD = re.compile(
     r"(?P<whole>metadata|(?:retrieval|reranker)\.\w+\.\d+\.document\.metadata)\.(?P<key>.+)", re.DOTALL
 )
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def read_span(found: Mapping[str, Any], project: str, place: str) -> Span:
     """A span of the REST API; `place` names it in messages."""
-    context, attributes = found.get("context"), found.get("attributes")
-    ids = [context.get(name) for name in ("trace_id", "span_id")] if isinstance(context, Mapping) else []
-    if len(ids) != 2 or not all(isinstance(one, str) and one for one in ids):
-        raise DataError(f"{place}: a span without a trace_id and a span_id")
-    if not isinstance(attributes, Mapping):
-        raise DataError(f"{place}: the span {ids[1]} has no object 'attributes'")
-    parent = found.get("parent_id")
-    kind = found.get("span_kind")
-    return Span(
-        str(ids[0]),
-        str(ids[1]),
-        parent if isinstance(parent, str) and parent else None,
-        str(found.get("name") or ""),
-        read_time(found.get("start_time")),
-        read_time(found.get("end_time")),
-        {**gather_metadata(attributes), **({"openinference.span.kind": kind} if isinstance(kind, str) else {})},
-        tuple(map(_read_event, found.get("events") or ())),
-        status=_STATUS.get(str(found.get("status_code")), UNSET),
-        message=str(found.get("status_message") or ""),
-        resource={PROJECT: project},
-        place=f"{place}: span {ids[1]}",
-    )
+    place = f"{place}: span {read_object(found.get('context')).get('span_id')}"
+    try:
+        span = json_spans.read_span(found, place)
+    except json_spans.JsonSpanError as error:
+        raise DataError(f"{place}: {error}") from None
+    return span._replace(attributes=gather_metadata(span.attributes), resource={PROJECT: project})
 
 
 def gather_metadata(attributes: Mapping[str, Any]) -> dict[str, Any]:
@@ -160,20 +141,6 @@ def add_annotations(span: Span, annotations: list[Mapping[str, Any]]) -> Span:
         if value is not None
     }
     return span._replace(attributes={**span.attributes, **said}) if said else span
-
-
-def read_time(text: Any) -> int:
-    """Nanoseconds since 1970 of an ISO 8601 time; 0 if it is none."""
-    if not isinstance(text, str) or (moment := values.read_time(text)) is None:
-        return 0
-    return (moment - _EPOCH) // timedelta(microseconds=1) * 1000
-
-
-def _read_event(found: Any) -> SpanEvent:
-    if not isinstance(found, Mapping):
-        return SpanEvent("")
-    attributes = read_object(found.get("attributes"))
-    return SpanEvent(str(found.get("name") or ""), read_time(found.get("timestamp")), attributes)
 
 
 def _read_annotation(annotation: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,12 +13,12 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from rageval_spec.exchange.shared.spans.protobuf import MOST_DEPTH, LogEvent
-from rageval_spec.exchange.shared.spans.spans import ERROR, OK, UNSET, Link, Span, SpanEvent
+from rageval_spec.exchange.shared.spans.spans import Link, Span, SpanEvent, nanoseconds_of
 from rageval_spec.recorded.json_path import name_kind
+from rageval_spec.recorded.values import read_time
 
 TRACE_DIGITS, SPAN_DIGITS = 32, 16
 _HEX = frozenset("0123456789abcdef")
@@ -39,9 +39,10 @@ def is_otlp(found: Any) -> bool:
 
 
 def is_span(found: Any) -> bool:
-    """Whether a JSON value is one span of OTLP without the request around it, as Phoenix gives it."""
+    """Whether a JSON value is one span without the request around it, as tools and console exporters write it."""
     keys = found.keys() if isinstance(found, dict) else {}.keys()
-    return bool(keys & {"traceId", "trace_id"}) and bool(keys & {"spanId", "span_id"})
+    is_flat = "start_time" in keys and isinstance(found["context"] if "context" in keys else None, dict)
+    return is_flat or (bool(keys & {"traceId", "trace_id"}) and bool(keys & {"spanId", "span_id"}))
 
 
 def decode_json(found: Any, place: str = "", reject: Callable[[JsonSpanError], None] | None = None) -> Iterator[Span]:
@@ -60,7 +61,7 @@ def decode_json(found: Any, place: str = "", reject: Callable[[JsonSpanError], N
             for index, span in enumerate(_list(scope, "spans", inner)):
                 where = f"{inner}.spans[{index}]"
                 try:
-                    read = _read_span(span, resource, f"{place}{where}")
+                    read = read_span(span, f"{place}{where}", resource)
                 except JsonSpanError as error:
                     located = _locate(where, error)
                     if reject is None:
@@ -113,24 +114,31 @@ def _locate(path: str, error: JsonSpanError) -> JsonSpanError:
     return JsonSpanError(f"{path}{told}" if told[:1] in (":", "[") else f"{path}.{told}")
 
 
-def _read_span(span: Any, resource: Mapping[str, Any], place: str) -> Span:
-    """One span; the path of an error is relative to it."""
+def read_span(span: Any, place: str = "", resource: Mapping[str, Any] | None = None) -> Span:
+    """One span; the path of an error is relative to it. Without `resource`, it has one of its own or none."""
     found = _object(span, "")
-    status = _child(found, "status")
-    code = status.get("code", 0)
-    parent = found.get("parentSpanId", found.get("parent_span_id"))
+    if isinstance(context := found.get("context"), dict):
+        found = {**found, **context}
+    if resource is None:
+        resource = _attributes(_child(found, "resource"), "resource")
+    attributes, kind = _attributes(found, ""), found.get("span_kind")
+    if isinstance(kind, str) and kind not in _KINDS:  # Phoenix takes OpenInference's kind out of the others
+        attributes = {"openinference.span.kind": kind, **attributes}
+    status = found.get("status")
+    told = status if isinstance(status, dict) else {"code": _get(found, "code"), "message": found.get("status_message")}
+    code, parent = _get(told, "code"), _get(found, "parentSpanId")
     return Span(
-        read_id(found.get("traceId", found.get("trace_id")), TRACE_DIGITS, "traceId"),
-        read_id(found.get("spanId", found.get("span_id")), SPAN_DIGITS, "spanId"),
+        read_id(_get(found, "traceId"), TRACE_DIGITS, "traceId"),
+        read_id(_get(found, "spanId"), SPAN_DIGITS, "spanId"),
         read_id(parent, SPAN_DIGITS, "parentSpanId") if _is_parent(parent) else None,
         _text(found.get("name"), "name"),
         _time(_get(found, "startTimeUnixNano"), "startTimeUnixNano"),
         _time(_get(found, "endTimeUnixNano"), "endTimeUnixNano"),
-        _attributes(found, ""),
+        attributes,
         tuple(_read_event(event, f"events[{n}]") for n, event in enumerate(_list(found, "events", ""))),
         tuple(_read_link(link, f"links[{n}]") for n, link in enumerate(_list(found, "links", ""))),
-        _STATUS.get(code, 0) if isinstance(code, str) else code if isinstance(code, int) else 0,
-        _text(status.get("message"), "status.message"),
+        _STATUS.get(code.rpartition(".")[2], 0) if isinstance(code, str) else code if isinstance(code, int) else 0,
+        _text(_get(told, "message"), "status.message"),
         resource,
         _read_kind(found.get("kind")),
         place,
@@ -143,7 +151,7 @@ def _is_parent(parent: Any) -> bool:
 
 def _read_kind(kind: Any) -> int:
     if isinstance(kind, str):
-        return _KINDS.get(kind.removeprefix("SPAN_KIND_"), 0)
+        return _KINDS.get(kind.removeprefix("SPAN_KIND_").removeprefix("SpanKind."), 0)
     return kind if isinstance(kind, int) and 0 <= kind < 6 else 0
 
 
@@ -155,6 +163,7 @@ def _read_event(found: Any, path: str) -> SpanEvent:
 
 def _read_link(found: Any, path: str) -> Link:
     link = _object(found, path)
+    link = {**link, **_child(link, "context")}
     trace_id = read_id(_get(link, "traceId"), TRACE_DIGITS, f"{path}.traceId")
     span_id = read_id(_get(link, "spanId"), SPAN_DIGITS, f"{path}.spanId")
     return Link(trace_id, span_id, _attributes(link, path))
@@ -260,8 +269,13 @@ def _double(value: Any, path: str) -> float:
 
 
 def _time(value: Any, path: str) -> int:
+    """Nanoseconds since 1970, given as such or as ISO 8601; 0 for nothing."""
     if value is None or value == "":
         return 0
+    if isinstance(value, str) and not value.lstrip("-").isdecimal():
+        if read_time(value) is None:
+            raise JsonSpanError(f"{path}: {_show(value)} where a time was expected: nanoseconds since 1970 or ISO 8601")
+        return nanoseconds_of(value)
     number = _integer(value, path)
     if not 0 <= number < _HIGHEST:
         raise JsonSpanError(f"{path}: {number} where nanoseconds since 1970 were expected")
@@ -278,19 +292,23 @@ def _show(value: Any) -> str:
     return repr(value[:40]) if isinstance(value, str) else name_kind(value)
 
 
-def _snake(key: str) -> str:
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in key)
-
-
-_SNAKES = {key: _snake(key) for key in (
-    "resourceSpans", "scopeSpans", "startTimeUnixNano", "endTimeUnixNano", "timeUnixNano", "traceId", "spanId",
-    "resourceLogs", "scopeLogs", "logRecords", "eventName",
-)}  # fmt: skip
+_OTHERS: Mapping[str, tuple[str, ...]] = {
+    "resourceSpans": ("resource_spans",), "scopeSpans": ("scope_spans",), "resourceLogs": ("resource_logs",),
+    "scopeLogs": ("scope_logs",), "logRecords": ("log_records",), "eventName": ("event_name",),
+    "traceId": ("trace_id",), "spanId": ("span_id",), "parentSpanId": ("parent_span_id", "parent_id"),
+    "startTimeUnixNano": ("start_time_unix_nano", "start_time"), "endTimeUnixNano": ("end_time_unix_nano", "end_time"),
+    "timeUnixNano": ("time_unix_nano", "timestamp"), "code": ("status_code",), "message": ("description",),
+}  # fmt: skip
+"""What else the keys are called: in snake case, and by console exporters and Phoenix."""
 
 
 def _get(found: Mapping[str, Any], key: str) -> Any:
     value = found.get(key)
-    return found.get(_SNAKES.get(key, key)) if value is None else value
+    if value is None:
+        for other in _OTHERS.get(key, ()):
+            if (value := found.get(other)) is not None:
+                break
+    return value
 
 
 def _has(found: Mapping[str, Any], key: str) -> bool:
@@ -322,77 +340,3 @@ def _object(found: Any, path: str) -> Mapping[str, Any]:
     if isinstance(found, dict):
         return found
     raise JsonSpanError(f"{path}: {name_kind(found)} where an object was expected")
-
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def is_flat(found: Any) -> bool:
-    """Whether a JSON value is such a span."""
-    return isinstance(found, Mapping) and isinstance(found.get("context"), Mapping) and "start_time" in found
-
-
-def read_flat(found: Mapping[str, Any], place: str = "") -> Span:
-    context, parent = found["context"], found.get("parent_id")
-    status, message = _read_status(found)
-    resource = found.get("resource")
-    return Span(
-        read_id(context.get("trace_id"), TRACE_DIGITS, "context.trace_id"),
-        read_id(context.get("span_id"), SPAN_DIGITS, "context.span_id"),
-        None if parent in (None, "") else read_id(parent, SPAN_DIGITS, "parent_id"),
-        str(found.get("name") or ""),
-        read_time(found.get("start_time"), "start_time"),
-        read_time(found.get("end_time"), "end_time"),
-        _with_kind(_flat_object(found.get("attributes"), "attributes"), found.get("span_kind")),
-        tuple(_read_flat_event(event) for event in found.get("events") or () if isinstance(event, Mapping)),
-        tuple(_read_flat_link(link) for link in found.get("links") or () if isinstance(link, Mapping)),
-        status,
-        message,
-        _flat_object(resource.get("attributes"), "resource.attributes") if isinstance(resource, Mapping) else {},
-        _KINDS.get(str(found.get("kind", "")).removeprefix("SpanKind."), 0),
-        place,
-    )
-
-
-def _with_kind(attributes: dict[str, Any], kind: Any) -> dict[str, Any]:
-    """Phoenix takes the attribute with OpenInference's kind out of the others."""
-    if isinstance(kind, str) and kind not in _KINDS and "openinference.span.kind" not in attributes:
-        return {"openinference.span.kind": kind, **attributes}
-    return attributes
-
-
-def _read_status(found: Mapping[str, Any]) -> tuple[int, str]:
-    status = found.get("status")
-    code, message = found.get("status_code"), found.get("status_message")
-    if isinstance(status, Mapping):
-        code, message = status.get("status_code", status.get("code")), status.get("description", status.get("message"))
-    known = {"OK": OK, "ERROR": ERROR}
-    return known.get(str(code).rpartition(".")[2].upper(), UNSET), str(message or "")
-
-
-def _read_flat_event(found: Mapping[str, Any]) -> SpanEvent:
-    time = read_time(found.get("timestamp"), "events.timestamp")
-    return SpanEvent(str(found.get("name") or ""), time, _flat_object(found.get("attributes"), "events.attributes"))
-
-
-def _read_flat_link(found: Mapping[str, Any]) -> Link:
-    context = _flat_object(found.get("context"), "links.context")
-    trace_id = read_id(context.get("trace_id"), TRACE_DIGITS, "links.context.trace_id")
-    span_id = read_id(context.get("span_id"), SPAN_DIGITS, "links.context.span_id")
-    return Link(trace_id, span_id, _flat_object(found.get("attributes"), "links.attributes"))
-
-
-def read_time(found: Any, path: str) -> int:
-    """An ISO 8601 time as nanoseconds since 1970; 0 for None. Without a zone it is in UTC."""
-    if found is None or found == "":
-        return 0
-    try:
-        moment = datetime.fromisoformat(found)
-    except (ValueError, TypeError):
-        raise JsonSpanError(f"{path}: {_show(found)} where an ISO 8601 time was expected") from None
-    since = (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)) - _EPOCH
-    return max(0, since // timedelta(microseconds=1)) * 1000
-
-
-def _flat_object(found: Any, path: str) -> dict[str, Any]:
-    return {} if found is None else dict(_object(found, path))

@@ -138,11 +138,10 @@ class SpanFiles:
     def _read_document(self, found: Any, place: str, depth: int) -> Iterator[Span]:
         if json_spans.is_log_record(found):
             self._keep(json_spans.decode_json_events(found))
-        elif json_spans.is_otlp(found) or json_spans.is_span(found):
-            request = found if json_spans.is_otlp(found) else {"scopeSpans": [{"spans": [found]}]}
-            yield from json_spans.decode_json(request, place)
-        elif json_spans.is_flat(found):
-            yield json_spans.read_flat(found, place.removesuffix(": "))
+        elif json_spans.is_otlp(found):
+            yield from json_spans.decode_json(found, place)
+        elif json_spans.is_span(found):
+            yield json_spans.read_span(found, place.removesuffix(": "))
         elif isinstance(found, list) and depth < 2:
             for item in found:
                 yield from self._read_document(item, place, depth + 1)
