@@ -16,12 +16,10 @@ from rageval_spec.data.traces import Trace
 from rageval_spec.endpoints.service import ServiceError
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.exchange.braintrust.source import (
-    CLOUD,
     BraintrustApi,
     BraintrustConnection,
     BraintrustSource,
     BraintrustSourceNode,
-    find_url,
     is_root,
     make_trace,
     read_row,
@@ -241,10 +239,10 @@ def test_rows_that_are_not_taken_are_an_error(server: BraintrustServer, api: Bra
 
 def test_the_url_comes_from_the_node_then_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BRAINTRUST_API_URL", "http://own/")
-    assert find_url(BraintrustConnection(url="http://node/")) == "http://node"
-    assert find_url(BraintrustConnection()) == "http://own"
+    assert BraintrustConnection(url="http://node/").find_url() == "http://node"
+    assert BraintrustConnection().find_url() == "http://own"
     monkeypatch.delenv("BRAINTRUST_API_URL")
-    assert find_url(BraintrustConnection()) == CLOUD
+    assert BraintrustConnection().find_url() == BraintrustConnection.usual_url
 
 
 def test_without_a_key_the_message_names_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,14 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rageval_spec.commands.exchange import read_settings
 from rageval_spec.data.traces import Feedback
 from rageval_spec.endpoints.service import ServiceError
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.exchange.langfuse.source import (
-    CLOUD,
     LangfuseApi,
     LangfuseConnection,
-    find_url,
     normalise,
     read_feedback,
     read_list,
@@ -86,12 +85,12 @@ def test_a_refusal_is_not_taken_for_an_older_version(server: LangfuseServer, api
 def test_the_url_comes_from_the_node_then_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LANGFUSE_BASE_URL", "http://new:3000/")
     monkeypatch.setenv("LANGFUSE_HOST", "http://old:3000")
-    assert find_url(LangfuseConnection(url="http://own:3000/")) == "http://own:3000"
-    assert find_url(LangfuseConnection()) == "http://new:3000"
+    assert LangfuseConnection(url="http://own:3000/").find_url() == "http://own:3000"
+    assert LangfuseConnection().find_url() == "http://new:3000"
     monkeypatch.delenv("LANGFUSE_BASE_URL")
-    assert find_url(LangfuseConnection()) == "http://old:3000"
+    assert LangfuseConnection().find_url() == "http://old:3000"
     monkeypatch.delenv("LANGFUSE_HOST")
-    assert find_url(LangfuseConnection()) == CLOUD
+    assert LangfuseConnection().find_url() == LangfuseConnection.usual_url
 
 
 def test_a_key_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,8 +104,8 @@ def test_a_key_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize("url", ["localhost:3000", "http://me:secret-word@langfuse"])
 def test_a_url_that_cannot_be_used_is_an_error_without_its_password(url: str) -> None:
-    with pytest.raises(UsageError, match="langfuse: url: ") as caught:
-        LangfuseApi(LangfuseConnection(url=url), "langfuse")
+    with pytest.raises(UsageError, match="--url: ") as caught:
+        read_settings(LangfuseConnection, {"url": url})
     assert "secret-word" not in str(caught.value)
 
 

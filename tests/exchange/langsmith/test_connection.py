@@ -10,10 +10,8 @@ import pytest
 from rageval_spec.endpoints.service import ServiceError
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.exchange.langsmith.source import (
-    CLOUD,
     LangSmithApi,
     LangSmithConnection,
-    find_url,
     split_url,
 )
 from tests.exchange.langsmith.server import PROJECT, LangSmithServer, feedback, make_id, rag_trace
@@ -88,17 +86,17 @@ def test_a_reply_that_is_not_langsmiths_is_an_error(
 def test_the_url_comes_from_the_node_then_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LANGSMITH_ENDPOINT", "http://new/")
     monkeypatch.setenv("LANGCHAIN_ENDPOINT", "http://old")
-    assert find_url(LangSmithConnection(url="http://own/")) == "http://own"
-    assert find_url(LangSmithConnection()) == "http://new"
+    assert LangSmithConnection(url="http://own/").find_url() == "http://own"
+    assert LangSmithConnection().find_url() == "http://new"
     for name in ("LANGSMITH_ENDPOINT", "LANGCHAIN_ENDPOINT"):
         monkeypatch.delenv(name)
-    assert find_url(LangSmithConnection()) == CLOUD
+    assert LangSmithConnection().find_url() == LangSmithConnection.usual_url
 
 
 @pytest.mark.parametrize(
     ("url", "host", "older"),
     [
-        (CLOUD, CLOUD, ""),
+        (LangSmithConnection.usual_url, LangSmithConnection.usual_url, ""),
         ("https://own.example/api/v1", "https://own.example", "/api/v1"),
         ("https://own.example/api", "https://own.example", "/api"),
     ],

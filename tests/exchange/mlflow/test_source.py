@@ -14,11 +14,9 @@ from rageval_spec.data.traces import Trace
 from rageval_spec.endpoints.service import ServiceError
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.exchange.mlflow.source import (
-    LOCAL,
+    MlflowConnection,
     MlflowSource,
     MlflowSourceNode,
-    find_headers,
-    find_url,
     load_records,
     read_record,
     read_table,
@@ -333,15 +331,15 @@ def test_records_that_are_no_list_of_objects_are_refused(text: Any) -> None:
 def test_settings_win_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("MLFLOW_TRACKING_URI", "MLFLOW_TRACKING_TOKEN", "MLFLOW_TRACKING_USERNAME"):
         monkeypatch.delenv(name, raising=False)
-    assert (find_url(None), find_headers(None)) == (LOCAL, {})
+    assert (MlflowConnection().find_url(), MlflowConnection().find_headers()) == (MlflowConnection.usual_url, {})
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "https://mlflow.example.org/")
     monkeypatch.setenv("MLFLOW_TRACKING_TOKEN", "t-1")
-    assert find_url(None) == "https://mlflow.example.org"
-    assert find_headers(None)["authorization"].reveal() == "Bearer t-1"
-    assert find_url("http://localhost:1") == "http://localhost:1"
+    assert MlflowConnection().find_url() == "https://mlflow.example.org"
+    assert MlflowConnection().find_headers()["Authorization"].reveal() == "Bearer t-1"
+    assert MlflowConnection(url="http://localhost:1").find_url() == "http://localhost:1"
 
 
 def test_a_file_in_the_environment_is_no_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "sqlite:///mlflow.db")
     with pytest.raises(UsageError, match=r"MLFLOW_TRACKING_URI: write a URL .*start a server with: mlflow server"):
-        find_url(None)
+        MlflowConnection().find_url()

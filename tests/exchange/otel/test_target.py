@@ -12,7 +12,7 @@ import pytest
 from rageval_spec.data.evaluation import Aggregate, Evaluation
 from rageval_spec.data.outcomes import Interval, TakenOver
 from rageval_spec.data.traces import Trace, TraceLink
-from rageval_spec.errors import RagevalError, UsageError
+from rageval_spec.errors import RagevalError
 from rageval_spec.exchange.otel.target import (
     OtelConnection,
     OtelTarget,
@@ -295,8 +295,8 @@ def test_headers_of_the_node_replace_those_of_the_environment(monkeypatch: pytes
 
 
 def test_an_endpoint_that_is_no_url() -> None:
-    with pytest.raises(UsageError, match="otel: endpoint:"):
-        OtelTarget(OtelTargetNode(endpoint="localhost:4318"), Context("otel")).connect()
+    with pytest.raises(ValueError, match="write a URL such as"):
+        OtelTargetNode(endpoint="localhost:4318")
 
 
 AGGREGATES = tuple(

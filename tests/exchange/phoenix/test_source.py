@@ -13,11 +13,9 @@ from rageval_spec.data.traces import Trace
 from rageval_spec.endpoints.service import ServiceError
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.exchange.phoenix.source import (
-    LOCAL,
+    PhoenixConnection,
     PhoenixSource,
     PhoenixSourceNode,
-    find_headers,
-    find_url,
     gather_metadata,
     read_example,
     read_span,
@@ -223,20 +221,20 @@ def nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("nothing_set")
 def test_settings_win_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert (find_url(None), find_headers(None)) == (LOCAL, {})
+    assert (PhoenixConnection().find_url(), PhoenixConnection().find_headers()) == (PhoenixConnection.usual_url, {})
     monkeypatch.setenv("PHOENIX_COLLECTOR_ENDPOINT", "https://phoenix.example.org/v1/traces")
     monkeypatch.setenv("PHOENIX_API_KEY", "px-1")
-    assert find_url(None) == "https://phoenix.example.org"
-    assert find_headers(None)["authorization"].reveal() == "Bearer px-1"
-    assert find_url("http://localhost:1") == "http://localhost:1"
-    assert find_headers(Secret("px-2"))["authorization"].reveal() == "Bearer px-2"
+    assert PhoenixConnection().find_url() == "https://phoenix.example.org"
+    assert PhoenixConnection().find_headers()["Authorization"].reveal() == "Bearer px-1"
+    assert PhoenixConnection(url="http://localhost:1").find_url() == "http://localhost:1"
+    assert PhoenixConnection(api_key=Secret("px-2")).find_headers()["Authorization"].reveal() == "Bearer px-2"
 
 
 @pytest.mark.usefixtures("nothing_set")
 def test_a_wrong_url_in_the_environment_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PHOENIX_COLLECTOR_ENDPOINT", "http://user:pw@host")
     with pytest.raises(UsageError, match="PHOENIX_COLLECTOR_ENDPOINT: this URL has credentials"):
-        find_url(None)
+        PhoenixConnection().find_url()
 
 
 NAMES = st.text("abcdefgh_", min_size=1, max_size=5)

@@ -27,7 +27,7 @@ from rageval_spec import registry
 from rageval_spec.data.traces import NO_ANSWER, Document, Trace, TraceLink
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.exchange.shared import contracts
-from rageval_spec.exchange.shared.connections import check_url, require_url
+from rageval_spec.exchange.shared.connections import check_url, choose_url
 from rageval_spec.exchange.shared.contracts import (
     Exporter,
     Parcel,
@@ -154,12 +154,11 @@ def test_a_slash_at_the_end_is_dropped_and_no_url_stays_none() -> None:
     assert check_url(None) is None
 
 
-def test_what_is_not_a_url_is_named_with_its_key() -> None:
-    require_url("https://example.org", "langfuse")
-    with pytest.raises(UsageError, match=r"^langfuse: url: write a URL such as"):
-        require_url("example.org", "langfuse")
-    with pytest.raises(UsageError, match=r"^otel: endpoint: this URL has credentials"):
-        require_url("http://a:b@example.org", "otel", "endpoint")
+def test_what_is_not_a_url_is_named_with_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOL_URL", "example.org")
+    assert choose_url("https://own.example.org", ["TOOL_URL"], "") == "https://own.example.org"
+    with pytest.raises(UsageError, match=r"^TOOL_URL: write a URL such as"):
+        choose_url(None, ["TOOL_URL"], "")
 
 
 GOOD = Trace(TraceLink("otel", "t0"), "Why?", answer="So.", documents=(Document("a"), Document("b")))

@@ -9,19 +9,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, model_validator
 
 from rageval_spec.data.traces import Feedback, Trace, TraceLink
-from rageval_spec.endpoints.service import Service, ServiceError, quote_part
+from rageval_spec.endpoints.service import ServiceError, quote_part
 from rageval_spec.errors import DataError
 from rageval_spec.exchange.shared.connections import (
+    Connection,
     ToolApi,
-    choose_url,
+    bear,
+    describe_key,
+    describe_url,
     list_row_pages,
     read_key,
     read_object,
     require_key,
-    require_url,
 )
 from rageval_spec.exchange.shared.row_groups import LONGEST, Rows, SpooledNode, SpooledSource, TraceRow, make_item
 from rageval_spec.exchange.shared.spans.span_traces import SpanReader
@@ -33,31 +35,21 @@ from rageval_spec.recorded.questions_and_answers import RecordedPaths
 
 Kind = Literal["experiment", "project_logs", "dataset"]
 _PAGE = 1000
-CLOUD = "https://api.braintrust.dev"
 
 
-class BraintrustConnection(BaseModel):
-    url: str | None = Field(
-        default=None, description=f"The URL of Braintrust's API. Default: `$BRAINTRUST_API_URL`, else {CLOUD}."
-    )
-    api_key: Secret | None = Field(
-        default=None, description="The API key: `${secret:VAR}`. Default: `$BRAINTRUST_API_KEY`."
-    )
-
-
-def find_url(node: BraintrustConnection) -> str:
-    """The URL of the node, of the environment, or of Braintrust's cloud."""
-    return choose_url(node.url, ("BRAINTRUST_API_URL",), CLOUD)
+class BraintrustConnection(Connection):
+    url_variables = ("BRAINTRUST_API_URL",)
+    usual_url = "https://api.braintrust.dev"
+    url: str | None = describe_url("Braintrust's API", url_variables, usual_url)
+    api_key: Secret | None = describe_key("API key", "BRAINTRUST_API_KEY")
 
 
 class BraintrustApi(ToolApi):
     """One organisation's projects, below `/v1`."""
 
     def __init__(self, node: BraintrustConnection, where: str) -> None:
-        url = require_url(find_url(node), where)
-        key = require_key(node.api_key, where, "BRAINTRUST_API_KEY").reveal()
-        headers = {"Authorization": Secret(f"Bearer {key}", "Bearer ${API_KEY}")}
-        super().__init__(Service(f"{url}/v1", where, headers=headers), where)
+        key = require_key(node.api_key, where, "BRAINTRUST_API_KEY")
+        super().__init__(f"{node.find_url()}/v1", where, bear(key))
 
     def find(self, kind: Kind, project: str, name: str | None) -> str:
         """The id of what has rows: an experiment or a dataset by its name, or the logs of a project."""
@@ -133,14 +125,12 @@ class BraintrustSource(SpooledSource[BraintrustSourceNode]):
 
     tool = TOOL
     api: BraintrustApi
+    api_type = BraintrustApi
 
     def __init__(self, node: BraintrustSourceNode, context: Any) -> None:
         super().__init__(node, context)
         self._link: dict[str, str] = {}
         self._rows = 0
-
-    def connect(self) -> BraintrustApi:
-        return BraintrustApi(self.node, TOOL)
 
     def fetch(self) -> Iterator[Iterable[tuple[str, Any]]]:
         """The rows of the experiment or of the project's logs, until those that are older than the window."""

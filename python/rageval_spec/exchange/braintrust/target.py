@@ -9,7 +9,7 @@ from pydantic import Field
 
 from rageval_spec.data.traces import unwrap
 from rageval_spec.errors import UsageError
-from rageval_spec.exchange.braintrust.source import TOOL, BraintrustApi, BraintrustConnection, find_url
+from rageval_spec.exchange.braintrust.source import TOOL, BraintrustApi, BraintrustConnection
 from rageval_spec.exchange.shared.contracts import Parcel, TargetNode
 from rageval_spec.exchange.shared.delivery import make_hex
 from rageval_spec.exchange.shared.scores import Judgements, Names, Score, ValueTarget, drop_unknown
@@ -44,6 +44,7 @@ class BraintrustTarget(ValueTarget[BraintrustTargetNode]):
     batch = 50
     tool = TOOL
     api: BraintrustApi
+    api_type = BraintrustApi
 
     def __init__(self, node: BraintrustTargetNode, context: Any) -> None:
         super().__init__(node, context)
@@ -52,11 +53,8 @@ class BraintrustTarget(ValueTarget[BraintrustTargetNode]):
 
     @property
     def destination(self) -> str:
-        url = find_url(self.node)
+        url = self.node.find_url()
         return url if self.node.project is None else f"{url}, project {self.node.project}"
-
-    def connect(self) -> BraintrustApi:
-        return BraintrustApi(self.node, TOOL)
 
     def list_parcels(self, evaluation: Evaluation) -> Iterator[Parcel]:
         """A row for each answer, with all its values."""

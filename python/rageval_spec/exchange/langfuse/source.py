@@ -7,7 +7,6 @@ of the API and of exports have names that differ only in style. Items of a datas
 from __future__ import annotations
 
 import json
-from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -15,18 +14,20 @@ from functools import cache
 from itertools import count
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, model_validator
 
 from rageval_spec.data.traces import Document, Feedback, Trace, TraceLink
 from rageval_spec.errors import DataError
 from rageval_spec.exchange.shared.connections import (
     ABSENT,
+    Connection,
     ToolApi,
-    choose_url,
+    describe_key,
+    describe_url,
     list_row_pages,
+    pair,
     read_key,
     require_key,
-    require_url,
 )
 from rageval_spec.exchange.shared.row_groups import Rows, SpooledNode, SpooledSource, TraceRow, add_known, make_item
 from rageval_spec.exchange.shared.spans.span_traces import SpanReader
@@ -40,39 +41,24 @@ from rageval_spec.recorded.values import open_text, read_number, read_text
 FIELDS = "core,basic,io,metadata,model,usage,metrics,trace_context"
 """The groups of an observation's fields that are read."""
 _PAGE, _SMALL_PAGE = 1000, 100
-CLOUD = "https://cloud.langfuse.com"
 
 
-class LangfuseConnection(BaseModel):
-    url: str | None = Field(
-        default=None,
-        description=f"The URL of Langfuse. Default: `$LANGFUSE_BASE_URL`, else `$LANGFUSE_HOST`, else {CLOUD}.",
-    )
-    public_key: Secret | None = Field(
-        default=None, description="The project's public key: `${secret:VAR}`. Default: `$LANGFUSE_PUBLIC_KEY`."
-    )
-    secret_key: Secret | None = Field(
-        default=None, description="The project's secret key: `${secret:VAR}`. Default: `$LANGFUSE_SECRET_KEY`."
-    )
-
-
-def find_url(node: LangfuseConnection) -> str:
-    """The URL of the node, of the environment, or of Langfuse's cloud."""
-    return choose_url(node.url, ("LANGFUSE_BASE_URL", "LANGFUSE_HOST"), CLOUD)
+class LangfuseConnection(Connection):
+    url_variables = ("LANGFUSE_BASE_URL", "LANGFUSE_HOST")
+    usual_url = "https://cloud.langfuse.com"
+    url: str | None = describe_url("Langfuse", url_variables, usual_url)
+    public_key: Secret | None = describe_key("project's public key", "LANGFUSE_PUBLIC_KEY")
+    secret_key: Secret | None = describe_key("project's secret key", "LANGFUSE_SECRET_KEY")
 
 
 class LangfuseApi(ToolApi):
     """One project, below `/api/public`; falls back to older paths where the newer ones are absent."""
 
     def __init__(self, node: LangfuseConnection, where: str) -> None:
-        from rageval_spec.endpoints.service import Service
-
-        url = require_url(find_url(node), where)
         public = require_key(node.public_key, where, "LANGFUSE_PUBLIC_KEY", what="public key")
         secret = require_key(node.secret_key, where, "LANGFUSE_SECRET_KEY", what="secret key")
-        basic = b64encode(f"{public.reveal()}:{secret.reveal()}".encode()).decode()
-        headers = {"Authorization": Secret(f"Basic {basic}", "Basic ${LANGFUSE_KEYS}")}
-        super().__init__(Service(f"{url}/api/public", where, headers=headers, secrets=(public, secret)), where)
+        headers = pair(public.reveal(), secret.reveal())
+        super().__init__(f"{node.find_url()}/api/public", where, headers, (public, secret))
         self.is_old = False
 
     def observations(self, window: Mapping[str, str], filters: Mapping[str, str]) -> Iterator[list[Any]]:
@@ -304,9 +290,7 @@ class LangfuseSource(SpooledSource[LangfuseSourceNode]):
     tool = TOOL
     loose = "score"
     api: LangfuseApi
-
-    def connect(self) -> LangfuseApi:
-        return LangfuseApi(self.node, TOOL)
+    api_type = LangfuseApi
 
     def fetch(self) -> Iterator[Iterable[tuple[str, Any]]]:
         """Everything in the window: observations first, then the scores of their traces."""

@@ -17,7 +17,7 @@ from pydantic import Field
 
 from rageval_spec.data.traces import unwrap
 from rageval_spec.errors import DataError
-from rageval_spec.exchange.langfuse.source import TOOL, LangfuseApi, LangfuseConnection, find_url
+from rageval_spec.exchange.langfuse.source import TOOL, LangfuseApi, LangfuseConnection
 from rageval_spec.exchange.shared.connections import ABSENT
 from rageval_spec.exchange.shared.contracts import Parcel
 from rageval_spec.exchange.shared.delivery import make_hex
@@ -62,6 +62,7 @@ class LangfuseTarget(ExperimentTarget[LangfuseTargetNode]):
     batch = 50
     tool = TOOL
     api: LangfuseApi
+    api_type = LangfuseApi
 
     def __init__(self, node: LangfuseTargetNode, context: Any) -> None:
         super().__init__(node, context)
@@ -70,13 +71,6 @@ class LangfuseTarget(ExperimentTarget[LangfuseTargetNode]):
         self._foreign: set[str] = set()
         """Questions that are no items of the dataset."""
         self._has_sent = False
-
-    @property
-    def url(self) -> str:
-        return find_url(self.node)
-
-    def connect(self) -> LangfuseApi:
-        return LangfuseApi(self.node, TOOL)
 
     def remarks(self) -> list[str]:
         found = super().remarks()

@@ -11,20 +11,21 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, model_validator
 
 from rageval_spec.data.traces import Feedback, Trace, TraceLink
-from rageval_spec.endpoints.service import Service, ServiceError
+from rageval_spec.endpoints.service import ServiceError
 from rageval_spec.errors import DataError
 from rageval_spec.exchange.shared.connections import (
     ABSENT,
+    Connection,
     ToolApi,
-    choose_url,
+    describe_key,
+    describe_url,
     list_row_pages,
     read_key,
     read_object,
     require_key,
-    require_url,
 )
 from rageval_spec.exchange.shared.delivery import make_uuid
 from rageval_spec.exchange.shared.row_groups import Rows, SpooledNode, SpooledSource, TraceRow, make_item
@@ -46,28 +47,15 @@ _BEGINNING = "2000-01-01T00:00:00Z"
 """Before the first run of all; the newer endpoint gives only the last day without a beginning."""
 
 
-CLOUD = "https://api.smith.langchain.com"
-
-
-class LangSmithConnection(BaseModel):
-    url: str | None = Field(
-        default=None,
-        description="The URL of LangSmith's API. Default: `$LANGSMITH_ENDPOINT`, else `$LANGCHAIN_ENDPOINT`, else "
-        f"{CLOUD}.",
-    )
-    api_key: Secret | None = Field(
-        default=None,
-        description="The API key: `${secret:VAR}`. Default: `$LANGSMITH_API_KEY`, else `$LANGCHAIN_API_KEY`.",
-    )
+class LangSmithConnection(Connection):
+    url_variables = ("LANGSMITH_ENDPOINT", "LANGCHAIN_ENDPOINT")
+    usual_url = "https://api.smith.langchain.com"
+    url: str | None = describe_url("LangSmith's API", url_variables, usual_url)
+    api_key: Secret | None = describe_key("API key", "LANGSMITH_API_KEY", "LANGCHAIN_API_KEY")
     workspace: str | None = Field(
         default=None,
         description="The id of the workspace, if the key has several. Default: `$LANGSMITH_WORKSPACE_ID`.",
     )
-
-
-def find_url(node: LangSmithConnection) -> str:
-    """The URL of the node, of the environment, or of LangSmith's cloud."""
-    return choose_url(node.url, ("LANGSMITH_ENDPOINT", "LANGCHAIN_ENDPOINT"), CLOUD)
 
 
 def split_url(url: str) -> tuple[str, str]:
@@ -82,12 +70,11 @@ class LangSmithApi(ToolApi):
     """One workspace; asks the older endpoint for runs where the newer one is absent."""
 
     def __init__(self, node: LangSmithConnection, where: str) -> None:
-        host, self.older = split_url(find_url(node))
-        require_url(host, where)
+        host, self.older = split_url(node.find_url())
         headers = {"X-Api-Key": require_key(node.api_key, where, "LANGSMITH_API_KEY", "LANGCHAIN_API_KEY")}
         if workspace := node.workspace or os.environ.get("LANGSMITH_WORKSPACE_ID", ""):
             headers["X-Tenant-Id"] = Secret(workspace, workspace)
-        super().__init__(Service(host, where, headers=headers), where)
+        super().__init__(host, where, headers)
         self.is_old = False
 
     def find_project(self, name: str) -> str:
@@ -192,14 +179,12 @@ class LangSmithSource(SpooledSource[LangSmithSourceNode]):
     tool = TOOL
     loose = "feedback row"
     api: LangSmithApi
+    api_type = LangSmithApi
 
     def __init__(self, node: LangSmithSourceNode, context: Any) -> None:
         super().__init__(node, context)
         self._trace_of: dict[str, str] = {}
         self._examples = 0
-
-    def connect(self) -> LangSmithApi:
-        return LangSmithApi(self.node, TOOL)
 
     def fetch(self) -> Iterator[Iterable[tuple[str, Any]]]:
         """Everything in the window: runs first, then the feedback on those that have any."""

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from rageval_spec.endpoints.service import LIMITS, ServiceError
 from rageval_spec.errors import UsageError
-from rageval_spec.exchange.langsmith.source import TOOL, LangSmithApi, LangSmithConnection, find_url
+from rageval_spec.exchange.langsmith.source import TOOL, LangSmithApi, LangSmithConnection
 from rageval_spec.exchange.shared.connections import read_key
 from rageval_spec.exchange.shared.contracts import Parcel
 from rageval_spec.exchange.shared.delivery import make_uuid
@@ -62,6 +62,7 @@ class LangSmithTarget(ExperimentTarget[LangSmithTargetNode]):
     batch = 20
     tool = TOOL
     api: LangSmithApi
+    api_type = LangSmithApi
 
     def __init__(self, node: LangSmithTargetNode, context: Any) -> None:
         super().__init__(node, context)
@@ -69,13 +70,6 @@ class LangSmithTarget(ExperimentTarget[LangSmithTargetNode]):
         self._sessions: dict[str, str] = {}
         """The id of each experiment."""
         self._sent = self._missing = 0
-
-    @property
-    def url(self) -> str:
-        return find_url(self.node)
-
-    def connect(self) -> LangSmithApi:
-        return LangSmithApi(self.node, TOOL)
 
     def remarks(self) -> list[str]:
         found = super().remarks()

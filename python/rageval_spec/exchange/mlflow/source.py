@@ -6,7 +6,6 @@ table that a run logged, such as `eval_results.json`, one row is one question.
 
 from __future__ import annotations
 
-import base64
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -17,15 +16,18 @@ from pydantic import Field, model_validator
 
 from rageval_spec.data.traces import Document, Feedback, Trace, TraceLink
 from rageval_spec.diagnostics import suggest
-from rageval_spec.endpoints.service import Service, ServiceError, quote_part
+from rageval_spec.endpoints.service import ServiceError, quote_part
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.exchange.shared.connections import (
+    Connection,
     ToolApi,
-    check_url,
+    bear,
+    describe_url,
+    find_key,
     list_cursor_pages,
+    pair,
     read_key,
     read_object,
-    validate_url,
 )
 from rageval_spec.exchange.shared.contracts import WindowNode
 from rageval_spec.exchange.shared.delivery import split
@@ -43,45 +45,38 @@ from rageval_spec.recorded.questions_and_answers import (
 )
 from rageval_spec.recorded.values import dump_text, find_version, load_json, read_count, read_number
 
-LOCAL = "http://localhost:5000"
-URL = Field(
-    default=None,
-    description="The URL of the tracking server, such as `https://mlflow.example.org`. Default: the environment's "
-    f"MLFLOW_TRACKING_URI, else `{LOCAL}`.",
-)
-TOKEN = Field(
-    default=None,
-    description="The token, as `${secret:MLFLOW_TRACKING_TOKEN}`. Default: the environment's MLFLOW_TRACKING_TOKEN, or "
-    "its MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD.",
-)
 V2, V3 = "/api/2.0/mlflow", "/api/3.0/mlflow"
 _NOT_THERE = 404
 _SHOWN = 20
 
 
-def find_url(url: str | None) -> str:
-    """The URL of the node, of the environment, or of this machine."""
-    if url is not None:
-        return url
-    try:
-        return str(check_url(os.environ.get("MLFLOW_TRACKING_URI", "").strip() or LOCAL))
-    except ValueError as error:
-        raise UsageError(f"MLFLOW_TRACKING_URI: {error}; start a server with: mlflow server") from None
+class MlflowConnection(Connection):
+    url_variables = ("MLFLOW_TRACKING_URI",)
+    usual_url = "http://localhost:5000"
+    url: str | None = describe_url("the tracking server", url_variables, usual_url)
+    token: Secret | None = Field(
+        default=None,
+        description="The token: `${secret:VAR}`. Default: `$MLFLOW_TRACKING_TOKEN`, else a user and a password: "
+        "`$MLFLOW_TRACKING_USERNAME` and `$MLFLOW_TRACKING_PASSWORD`.",
+    )
 
+    def find_url(self) -> str:
+        try:
+            return super().find_url()
+        except UsageError as error:  # MLflow also takes a database or a folder there
+            raise UsageError(f"{error}; start a server with: mlflow server") from None
 
-def find_headers(token: Secret | None) -> dict[str, Secret]:
-    """The header with the token of the node, or with the environment's token or user; {} without any."""
-    text = token.reveal() if token is not None else os.environ.get("MLFLOW_TRACKING_TOKEN", "")
-    if text.strip():
-        return {"authorization": Secret(f"Bearer {text.strip()}")}
-    user, password = (os.environ.get(f"MLFLOW_TRACKING_{name}", "") for name in ("USERNAME", "PASSWORD"))
-    basic = base64.b64encode(f"{user}:{password}".encode()).decode("ascii")
-    return {"authorization": Secret(f"Basic {basic}")} if user else {}
+    def find_headers(self) -> dict[str, Secret]:
+        """The header with the token, or with the environment's user; {} without any."""
+        if (token := find_key(self.token, "MLFLOW_TRACKING_TOKEN")) is not None:
+            return bear(token)
+        user, password = (os.environ.get(f"MLFLOW_TRACKING_{name}", "") for name in ("USERNAME", "PASSWORD"))
+        return pair(user, password) if user else {}
 
 
 class MlflowServer(ToolApi):
-    def __init__(self, url: str | None, token: Secret | None, where: str) -> None:
-        super().__init__(Service(find_url(url), where, headers=find_headers(token)), where)
+    def __init__(self, node: MlflowConnection, where: str) -> None:
+        super().__init__(node.find_url(), where, node.find_headers())
 
     def find_experiment(self, name: str) -> str:
         """The id of an experiment.
@@ -139,8 +134,7 @@ _TRACES_AT_ONCE = 25
 _RECORDS_A_PAGE = 500
 
 
-class MlflowSourceNode(WindowNode):
-    url: str | None = URL
+class MlflowSourceNode(MlflowConnection, WindowNode):
     experiment: str | None = Field(
         default=None, min_length=1, description="The experiment whose traces, or whose dataset, to read, by name."
     )
@@ -153,8 +147,6 @@ class MlflowSourceNode(WindowNode):
     table: str | None = Field(
         default=None, min_length=1, description="The table of the run to read in place of traces: `eval_results.json`."
     )
-    token: Secret | None = TOKEN
-    _check_url = validate_url
 
     @model_validator(mode="after")
     def _check_choice(self) -> MlflowSourceNode:
@@ -182,9 +174,7 @@ class MlflowSource(SpanSource[MlflowSourceNode]):
 
     tool = TOOL
     api: MlflowServer
-
-    def connect(self) -> MlflowServer:
-        return MlflowServer(self.node.url, self.node.token, self.context.name)
+    api_type = MlflowServer
 
     def read_all(self) -> Iterator[Trace]:
         if self.node.table is not None:

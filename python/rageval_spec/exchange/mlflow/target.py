@@ -23,12 +23,11 @@ from pydantic import Field
 
 from rageval_spec.endpoints.service import ServiceError, quote_part
 from rageval_spec.errors import RagevalError, UsageError
-from rageval_spec.exchange.mlflow.source import OURS, TOKEN, TOOL, URL, V2, V3, MlflowServer, find_url
-from rageval_spec.exchange.shared.connections import read_object, validate_url
+from rageval_spec.exchange.mlflow.source import OURS, TOOL, V2, V3, MlflowConnection, MlflowServer
+from rageval_spec.exchange.shared.connections import read_object
 from rageval_spec.exchange.shared.contracts import Parcel, TargetNode
 from rageval_spec.exchange.shared.delivery import split
 from rageval_spec.exchange.shared.scores import EvaluationScores, Judgements, Score, ValueTarget
-from rageval_spec.plugin.secrets import Secret
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -38,8 +37,7 @@ if TYPE_CHECKING:
 _REPORT = "report.html"
 
 
-class MlflowTargetNode(TargetNode):
-    url: str | None = URL
+class MlflowTargetNode(MlflowConnection, TargetNode):
     experiment: str | None = Field(
         default=None,
         min_length=1,
@@ -56,8 +54,6 @@ class MlflowTargetNode(TargetNode):
         description="Files to write to every run, such as a report. Default: `report.html` of the results folder, if "
         "there is one.",
     )
-    token: Secret | None = TOKEN
-    _check_url = validate_url
 
 
 KIND = "assessment"
@@ -79,15 +75,13 @@ class MlflowTarget(ValueTarget[MlflowTargetNode]):
     tool = TOOL
     lost = (KIND, "trace", "MLflow")
     api: MlflowServer
+    api_type = MlflowServer
     _runs: MlflowRuns | None = None
 
     @property
     def destination(self) -> str:
         experiment = "" if self.node.experiment is None else f", experiment {self.node.experiment}"
-        return f"{find_url(self.node.url)}{experiment}"
-
-    def connect(self) -> MlflowServer:
-        return MlflowServer(self.node.url, self.node.token, self.context.name)
+        return f"{self.node.find_url()}{experiment}"
 
     def list_parcels(self, evaluation: Evaluation) -> Iterator[Parcel]:
         """The runs with their files, then the feedback."""

@@ -20,12 +20,12 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import unquote
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator
 
 from rageval_spec.data.traces import Document, Trace, TraceLink
 from rageval_spec.endpoints.service import LIMITS, Service, ServiceError
 from rageval_spec.errors import RagevalError
-from rageval_spec.exchange.shared.connections import choose_url, require_url
+from rageval_spec.exchange.shared.connections import check_url, choose_url, describe_url
 from rageval_spec.exchange.shared.contracts import Moment, Parcel, Target, TargetNode, parse_moment
 from rageval_spec.exchange.shared.scores import EvaluationScores, Judgements, Score, drop_unknown
 from rageval_spec.exchange.shared.spans.protobuf import (
@@ -54,13 +54,10 @@ _ENDPOINT, _HEADERS = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_HEADERS
 
 
 class OtelConnection(BaseModel):
-    endpoint: str | None = Field(
-        default=None,
-        description=(
-            "The URL of a collector or tool, without `/v1/traces`. OTLP is sent over HTTP as protobuf. Default: "
-            f"`${_ENDPOINT}`, else {LOCAL}."
-        ),
+    endpoint: str | None = describe_url(
+        "a collector or tool, without `/v1/traces`; OTLP is sent there over HTTP as protobuf", [_ENDPOINT], LOCAL
     )
+    _check_endpoint = field_validator("endpoint")(check_url)
     headers: dict[str, Secret] | None = Field(
         default=None,
         description=f"Headers of each request; secrets as `${{secret:VAR}}`. Default: those in `${_HEADERS}`.",
@@ -72,8 +69,7 @@ class OtelConnection(BaseModel):
 
 def find_endpoint(node: OtelConnection) -> str:
     """The endpoint without a slash or the path of a signal at its end."""
-    found = choose_url(node.endpoint, (_ENDPOINT,), LOCAL).strip().rstrip("/")
-    return found.removesuffix("/v1/traces").rstrip("/")
+    return choose_url(node.endpoint, (_ENDPOINT,), LOCAL).removesuffix("/v1/traces").rstrip("/")
 
 
 def find_headers(node: OtelConnection) -> dict[str, Secret]:
@@ -128,9 +124,10 @@ class OtelTarget(Target[OtelTargetNode]):
         return find_endpoint(self.node)
 
     def connect(self) -> Service:
-        url = require_url(self.destination, self.context.name, "endpoint")
         limits = replace(LIMITS, requests_per_minute=self.node.requests_per_minute)
-        return Service(url, self.context.name, headers=find_headers(self.node), limits=limits, url_key="endpoint")
+        return Service(
+            self.destination, self.context.name, headers=find_headers(self.node), limits=limits, url_key="endpoint"
+        )
 
     def list_parcels(self, evaluation: Evaluation) -> Iterator[Parcel]:
         """A log record for each value, a span for the values of each answer, and a metric for each number, as asked."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,15 +13,18 @@ from pydantic import Field, model_validator
 
 from rageval_spec.data.traces import Trace, TraceLink
 from rageval_spec.diagnostics import suggest
-from rageval_spec.endpoints.service import Service, ServiceError, quote_part
+from rageval_spec.endpoints.service import ServiceError, quote_part
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.exchange.shared.connections import (
+    Connection,
     ToolApi,
-    check_url,
+    bear,
+    describe_key,
+    describe_url,
+    find_key,
     list_cursor_pages,
     read_key,
     read_object,
-    validate_url,
 )
 from rageval_spec.exchange.shared.contracts import WindowNode
 from rageval_spec.exchange.shared.delivery import split
@@ -37,38 +39,27 @@ RETRIEVER = "retriever"
 """The name of the span that retrieved an answer's documents, in the link to a trace."""
 
 
-LOCAL = "http://localhost:6006"
-URL = Field(
-    default=None,
-    description="The URL of Phoenix, such as `https://phoenix.example.org`. Default: the environment's "
-    f"PHOENIX_COLLECTOR_ENDPOINT, else `{LOCAL}`.",
-)
-API_KEY = Field(
-    default=None, description="The API key, as `${secret:PHOENIX_API_KEY}`. Default: the environment's PHOENIX_API_KEY."
-)
+class PhoenixConnection(Connection):
+    url_variables = ("PHOENIX_COLLECTOR_ENDPOINT",)
+    usual_url = "http://localhost:6006"
+    url: str | None = describe_url("Phoenix", url_variables, usual_url)
+    api_key: Secret | None = describe_key("API key", "PHOENIX_API_KEY")
+
+    def find_url(self) -> str:
+        return super().find_url().removesuffix("/v1/traces")
+
+    def find_headers(self) -> dict[str, Secret]:
+        """The header with the key; {} without one."""
+        key = find_key(self.api_key, "PHOENIX_API_KEY")
+        return {} if key is None else bear(key)
+
+
 Pairs = list[tuple[str, str]]
 
 
-def find_url(url: str | None) -> str:
-    """The URL of the node, of the environment, or of this machine."""
-    if url is not None:
-        return url
-    try:
-        named = check_url(os.environ.get("PHOENIX_COLLECTOR_ENDPOINT", "").strip() or LOCAL)
-    except ValueError as error:
-        raise UsageError(f"PHOENIX_COLLECTOR_ENDPOINT: {error}") from None
-    return str(named).removesuffix("/v1/traces")
-
-
-def find_headers(api_key: Secret | None) -> dict[str, Secret]:
-    """The header with the key of the node or of the environment; {} without any."""
-    key = (os.environ.get("PHOENIX_API_KEY", "") if api_key is None else api_key.reveal()).strip()
-    return {} if api_key is None and not key else {"authorization": Secret(f"Bearer {key}")}
-
-
 class PhoenixServer(ToolApi):
-    def __init__(self, url: str | None, api_key: Secret | None, where: str) -> None:
-        super().__init__(Service(find_url(url), where, headers=find_headers(api_key)), where)
+    def __init__(self, node: PhoenixConnection, where: str) -> None:
+        super().__init__(node.find_url(), where, node.find_headers())
 
     def list_items(self, path: str, parameters: Pairs) -> Iterator[dict[str, Any]]:
         """The objects in `data` of all pages of a path."""
@@ -180,14 +171,11 @@ _ANNOTATIONS_A_PAGE = 1000
 _NOT_THERE = 404
 
 
-class PhoenixSourceNode(WindowNode):
-    url: str | None = URL
+class PhoenixSourceNode(PhoenixConnection, WindowNode):
     project: str | None = Field(default=None, min_length=1, description="The project whose traces to read, by name.")
     dataset: str | None = Field(
         default=None, min_length=1, description="The dataset to read in place of traces, by name; it has no answers."
     )
-    api_key: Secret | None = API_KEY
-    _check_url = validate_url
 
     @model_validator(mode="after")
     def _check_choice(self) -> PhoenixSourceNode:
@@ -211,9 +199,7 @@ class PhoenixSource(SpanSource[PhoenixSourceNode]):
 
     tool = TOOL
     api: PhoenixServer
-
-    def connect(self) -> PhoenixServer:
-        return PhoenixServer(self.node.url, self.node.api_key, self.context.name)
+    api_type = PhoenixServer
 
     def read_all(self) -> Iterator[Trace]:
         if (name := self.node.dataset) is not None:

@@ -22,20 +22,18 @@ from pydantic import Field, model_validator
 
 from rageval_spec.endpoints.service import ServiceError
 from rageval_spec.errors import UsageError
-from rageval_spec.exchange.phoenix.source import API_KEY, OURS, RETRIEVER, TOOL, URL, PhoenixServer, find_url
-from rageval_spec.exchange.shared.connections import read_key, read_object, validate_url
+from rageval_spec.exchange.phoenix.source import OURS, RETRIEVER, TOOL, PhoenixConnection, PhoenixServer
+from rageval_spec.exchange.shared.connections import read_key, read_object
 from rageval_spec.exchange.shared.contracts import Parcel, TargetNode
 from rageval_spec.exchange.shared.scores import EvaluationScores, Judgements, Names, Score, ValueTarget
 from rageval_spec.exchange.shared.spans.spans import format_moment
-from rageval_spec.plugin.secrets import Secret
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
 
 
-class PhoenixTargetNode(TargetNode):
-    url: str | None = URL
+class PhoenixTargetNode(PhoenixConnection, TargetNode):
     dataset: str | None = Field(
         default=None,
         min_length=1,
@@ -48,8 +46,6 @@ class PhoenixTargetNode(TargetNode):
         description="The name of the experiment, to which the system's name is added if there are several. "
         "Default: the evaluation's name.",
     )
-    api_key: Secret | None = API_KEY
-    _check_url = validate_url
 
     @model_validator(mode="after")
     def _check_experiment(self) -> PhoenixTargetNode:
@@ -81,14 +77,12 @@ class PhoenixTarget(ValueTarget[PhoenixTargetNode]):
     tool = TOOL
     lost = ("annotation", "span", "Phoenix")
     api: PhoenixServer
+    api_type = PhoenixServer
 
     @property
     def destination(self) -> str:
         dataset = "" if self.node.dataset is None else f", dataset {self.node.dataset}"
-        return f"{find_url(self.node.url)}{dataset}"
-
-    def connect(self) -> PhoenixServer:
-        return PhoenixServer(self.node.url, self.node.api_key, self.context.name)
+        return f"{self.node.find_url()}{dataset}"
 
     def list_parcels(self, evaluation: Evaluation) -> Iterator[Parcel]:
         """An experiment's run for each answer, or the annotations of each answer; those of its documents follow."""

@@ -3,29 +3,14 @@
 from __future__ import annotations
 
 import os
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
-from pydantic import field_validator
+from pydantic import BaseModel, Field, field_validator
 
 from rageval_spec.errors import UsageError
 from rageval_spec.plugin.secrets import Secret
-
-if TYPE_CHECKING:
-    from rageval_spec.endpoints.service import Service
-
-
-class ToolApi:
-    """What asks the API of a tool."""
-
-    def __init__(self, service: Service, where: str) -> None:
-        """Ask nothing yet. `where` begins messages about replies that make no sense."""
-        self.service = service
-        self.where = where
-
-    def close(self) -> None:
-        self.service.close()
-
 
 ABSENT = frozenset({404, 405, 501})
 """Statuses of a path that an older server does not have."""
@@ -42,35 +27,82 @@ def check_url(url: str | None) -> str | None:
     return None if url is None else check_base_url(url).rstrip("/")
 
 
-validate_url = field_validator("url")(check_url)
-"""Checks the field `url` of a node that has it as a class attribute."""
-
-
-def require_url(url: str, where: str, key: str = "url") -> str:
-    """The URL of a node or of the environment, without a slash at its end; `key` is the setting that names it.
+def choose_url(given: str | None, variables: Sequence[str], usual: str) -> str:
+    """The URL of a node, of the first variable of the environment that has one, or the usual one.
 
     Raises:
-        UsageError: it cannot be used; the message begins with `where` and the key.
+        UsageError: the URL of the environment cannot be used; the message begins with the variable.
     """
+    known = ((name, text) for name in variables if (text := os.environ.get(name, "").strip()))
+    name, text = ("", given) if given else next(known, ("", usual))
     try:
-        return str(check_url(url))
+        return str(check_url(text))
     except ValueError as error:
-        raise UsageError(f"{where}: {key}: {error}") from None
+        raise UsageError(f"{name}: {error}") from None
 
 
-def choose_url(given: str | None, variables: Sequence[str], default: str) -> str:
-    """The URL of a node, of the first variable of the environment that has one, or the default."""
-    return (given or next(filter(None, map(os.environ.get, variables)), default)).rstrip("/")
+def describe_url(what: str, variables: Sequence[str], usual: str) -> Any:
+    """The field of a node with a URL; `what` has it."""
+    named = "".join(f"`${name}`, else " for name in variables)
+    return Field(default=None, description=f"The URL of {what}. Default: {named}{usual}.")
 
 
-def require_key(given: Secret | None, where: str, *variables: str, what: str = "API key") -> Secret:
+def describe_key(what: str, *variables: str) -> Any:
+    """The field of a node with a key."""
+    named = ", else ".join(f"`${name}`" for name in variables)
+    return Field(default=None, description=f"The {what}: `${{secret:VAR}}`. Default: {named}.")
+
+
+class Connection(BaseModel):
+    """The keys of a node that say how the API of a tool is reached."""
+
+    url_variables: ClassVar[tuple[str, ...]]
+    usual_url: ClassVar[str]
+    url: str | None = None
+    _check_url = field_validator("url")(check_url)
+
+    def find_url(self) -> str:
+        """The URL of the node, of the environment, or the usual one."""
+        return choose_url(self.url, self.url_variables, self.usual_url)
+
+
+class ToolApi:
+    """What asks the API of a tool."""
+
+    def __init__(self, url: str, where: str, headers: Mapping[str, Secret], secrets: Sequence[Secret] = ()) -> None:
+        """Ask nothing yet. `where` begins messages."""
+        from rageval_spec.endpoints.service import Service
+
+        self.service = Service(url, where, headers=headers, secrets=secrets)
+        self.where = where
+
+    def close(self) -> None:
+        self.service.close()
+
+
+def find_key(given: Secret | None, *variables: str) -> Secret | None:
     """The key of a node, or of the first variable of the environment that has one."""
     if given is not None and given.reveal():
         return given
-    for name in variables:
-        if key := os.environ.get(name, "").strip():
-            return Secret(key, f"${{{name}}}")
-    raise UsageError(f"{where}: there is no {what}; set the environment variable {variables[0]}")
+    known = (Secret(key, f"${{{name}}}") for name in variables if (key := os.environ.get(name, "").strip()))
+    return next(known, None)
+
+
+def require_key(given: Secret | None, where: str, *variables: str, what: str = "API key") -> Secret:
+    """The key of a node or of the environment; an error that names the variable if there is none."""
+    if (key := find_key(given, *variables)) is None:
+        raise UsageError(f"{where}: there is no {what}; set the environment variable {variables[0]}")
+    return key
+
+
+def bear(key: Secret) -> dict[str, Secret]:
+    """The header with a key that opens an API by itself."""
+    return {"Authorization": Secret(f"Bearer {key.reveal().strip()}")}
+
+
+def pair(user: str, password: str) -> dict[str, Secret]:
+    """The header with a user and a password."""
+    return {"Authorization": Secret(f"Basic {b64encode(f'{user}:{password}'.encode()).decode()}")}
 
 
 def read_key(content: Any, key: str, kind: type[Any], message: str) -> Any:

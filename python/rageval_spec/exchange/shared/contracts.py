@@ -76,13 +76,16 @@ class ToolPart(ABC, Generic[N]):
         """What asks the tool, opened by `connect` when it is first needed."""
         return self.connect()
 
+    api_type: ClassVar[type[Any]]
+    """What asks the tool, of a node and the name that begins its messages; it has a method `close`."""
+
     def connect(self) -> Any:
-        """Open what asks the tool; it has a method `close`.
+        """Open what asks the tool.
 
         Raises:
             UsageError: there is no key, or the address cannot be used.
         """
-        raise NotImplementedError
+        return self.api_type(self.node, self.context.name)
 
     def close(self) -> None:
         """Release what was opened. Called once, also after an error."""

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from rageval_spec.data.findings import list_findings
 from rageval_spec.data.traces import TraceLink
 from rageval_spec.errors import UsageError
+from rageval_spec.exchange.shared.connections import Connection
 from rageval_spec.exchange.shared.contracts import Parcel, Target, TargetNode
 from rageval_spec.wording import count_noun
 
@@ -327,7 +328,7 @@ class ValueTarget(Target[T]):
         return said
 
 
-class ExperimentNode(TargetNode):
+class ExperimentNode(Connection, TargetNode):
     """Where to send values. A subclass describes both keys in the words of its tool."""
 
     dataset: str | None = None
@@ -349,13 +350,9 @@ class ExperimentTarget(ValueTarget[E]):
         self.without_value = 0
 
     @property
-    @abstractmethod
-    def url(self) -> str:
-        """The URL of the tool."""
-
-    @property
     def destination(self) -> str:
-        return self.url if self.node.dataset is None else f"{self.url}, dataset {self.node.dataset}"
+        url = self.node.find_url()
+        return url if self.node.dataset is None else f"{url}, dataset {self.node.dataset}"
 
     @abstractmethod
     def make_answer(self, score: Score, run: str) -> Parcel:

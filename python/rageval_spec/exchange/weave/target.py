@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import re
-from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, field_validator
 
-from rageval_spec.endpoints.service import Service
 from rageval_spec.errors import UsageError
-from rageval_spec.exchange.shared.connections import choose_url, read_key, require_key, require_url
+from rageval_spec.exchange.shared.connections import (
+    Connection,
+    ToolApi,
+    describe_key,
+    describe_url,
+    pair,
+    read_key,
+    require_key,
+)
 from rageval_spec.exchange.shared.contracts import Parcel, Target, TargetNode
 from rageval_spec.exchange.shared.scores import list_rows
 from rageval_spec.plugin.secrets import Secret
@@ -21,16 +27,14 @@ from rageval_spec.wording import count_noun
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
 
-CLOUD = "https://trace.wandb.ai"
 
-
-class WeaveTargetNode(TargetNode):
+class WeaveTargetNode(Connection, TargetNode):
+    url_variables = ("WF_TRACE_SERVER_URL",)
+    usual_url = "https://trace.wandb.ai"
+    url: str | None = describe_url("Weave's trace server", url_variables, usual_url)
+    api_key: Secret | None = describe_key("API key", "WANDB_API_KEY")
     project: str = Field(description="The project with its entity: `my-team/support`.")
     name: str | None = Field(default=None, description="The name of the dataset. Default: the spec's name.")
-    url: str | None = Field(
-        default=None, description=f"The URL of Weave's trace server. Default: `$WF_TRACE_SERVER_URL`, else {CLOUD}."
-    )
-    api_key: Secret | None = Field(default=None, description="The API key: `${secret:VAR}`. Default: `$WANDB_API_KEY`.")
 
     @field_validator("project")
     @classmethod
@@ -38,6 +42,12 @@ class WeaveTargetNode(TargetNode):
         if re.fullmatch(r"[^/\s]+/[^/\s]+", text) is None:
             raise ValueError(f"{text!r} does not name an entity and a project; write both: my-team/support")
         return text
+
+
+class WeaveApi(ToolApi):
+    def __init__(self, node: WeaveTargetNode, where: str) -> None:
+        key = require_key(node.api_key, where, "WANDB_API_KEY")
+        super().__init__(node.find_url(), where, pair("api", key.reveal()), (key,))
 
 
 class WeaveTarget(Target[WeaveTargetNode]):
@@ -50,20 +60,12 @@ class WeaveTarget(Target[WeaveTargetNode]):
         "export weave --project my-team/support --dry-run",
     )
 
+    api: WeaveApi
+    api_type = WeaveApi
+
     @property
     def destination(self) -> str:
-        return f"{self._url}, project {self.node.project}"
-
-    @property
-    def _url(self) -> str:
-        return choose_url(self.node.url, ("WF_TRACE_SERVER_URL",), CLOUD)
-
-    def connect(self) -> Service:
-        where = self.context.name
-        require_url(self._url, where)
-        key = require_key(self.node.api_key, where, "WANDB_API_KEY")
-        basic = Secret(f"Basic {b64encode(f'api:{key.reveal()}'.encode()).decode()}", "Basic ${WANDB_API_KEY}")
-        return Service(self._url, where, headers={"Authorization": basic}, secrets=[key])
+        return f"{self.node.find_url()}, project {self.node.project}"
 
     def list_parcels(self, evaluation: Evaluation) -> Iterator[Parcel]:
         """One parcel: all rows, because a dataset is one object."""
@@ -92,7 +94,7 @@ class WeaveTarget(Target[WeaveTargetNode]):
 
     def _create(self, path: str, content: Mapping[str, Any]) -> str:
         message = f"weave: {path}: the reply has no 'digest', as Weave's replies have"
-        return str(read_key(self.api.post(path, content), "digest", str, message))
+        return str(read_key(self.api.service.post(path, content), "digest", str, message))
 
 
 def _make_row(sample: Mapping[str, Any], values: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
