@@ -135,7 +135,7 @@ def test_what_is_not_there_is_named(server: tuple[str, str]) -> None:
     url, run = server
     with pytest.raises(UsageError, match="there is no experiment 'suport'; did you mean 'support'"):
         read(url=url, experiment="suport")
-    with pytest.raises(UsageError, match="has no dataset 'silver'; its datasets are golden"):
+    with pytest.raises(UsageError, match="there is no dataset 'silver'; the datasets are golden"):
         read(url=url, dataset="silver")
     with pytest.raises(UsageError, match=r"has no file 'x\.json'; it has eval\.json"):
         read(url=url, experiment=None, run=run, table="x.json")

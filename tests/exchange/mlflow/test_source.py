@@ -84,7 +84,7 @@ def test_a_dataset_gives_questions_with_references(mlflow: MlflowServer) -> None
     assert [trace.id for trace in traces] == [f"dr-{number}" for number in range(5)]
     assert (traces[0].references, traces[0].relevant, traces[0].answer) == (("A0.",), ("d1",), None)
     assert dict(traces[0].metadata) == {"input.lang": "de", "difficulty": "easy", "expectation.strict": True}
-    with pytest.raises(UsageError, match="has no dataset 'silver'; its datasets are golden"):
+    with pytest.raises(UsageError, match="there is no dataset 'silver'; the datasets are golden"):
         read(dataset="silver")
 
 
@@ -107,8 +107,8 @@ def test_a_run_s_table_gives_its_rows(mlflow: MlflowServer) -> None:
         (Answer(PAGE, 404, Content_Type="text/html"), "answered 404"),
         (Answer({"error_code": "INVALID_PARAMETER_VALUE", "message": "bad page"}, 400), "answered 400 .*bad page"),
         (Answer(b'{"traces": [{"trace_id": '), "answered 200 with something that is not JSON"),
-        (Answer({"traces": {}}), "answered without the list 'traces'"),
-        (Answer([1]), "answered without the list 'traces'"),
+        (Answer({"traces": {}}), "the reply has no list 'traces'; is url that of MLflow"),
+        (Answer([1]), "the reply has no list 'traces'; is url that of MLflow"),
         (Answer({"traces": [], "next_page_token": "x"}), "gave the page 'x' twice"),
     ],
 )
@@ -121,7 +121,7 @@ def test_a_bad_reply_is_an_error_with_its_place(mlflow: MlflowServer, answer: An
 
 def test_a_page_of_another_service_is_an_error(mlflow: MlflowServer) -> None:
     mlflow.reply = lambda asked: Answer({"hello": "world"})
-    with pytest.raises(ServiceError, match="the experiment has no 'experiment'; is url that of MLflow"):
+    with pytest.raises(ServiceError, match="experiment: the reply has no 'experiment'; is url that of MLflow"):
         read()
 
 

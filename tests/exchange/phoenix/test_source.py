@@ -129,9 +129,9 @@ def test_a_project_that_is_not_there_is_named_with_those_that_are(phoenix: Phoen
         (Answer(b"no", 401), r"answered 401 Unauthorized \(is the key right\?\)"),
         (Answer({"detail": [{"msg": "bad limit"}]}, 422), "answered 422 .*bad limit"),
         (Answer(b'{"data": [{"trace_id": '), "answered 200 with something that is not JSON"),
-        (Answer({"data": {}}), "answered without the list 'data'"),
-        (Answer([1, 2]), "answered without the list 'data'"),
-        (Answer({"data": [1]}), "answered without the list 'data'"),
+        (Answer({"data": {}}), "the reply has no list 'data'; is url that of Phoenix"),
+        (Answer([1, 2]), "the reply has no list 'data'; is url that of Phoenix"),
+        (Answer({"data": [1]}), "'data' lists something that is not an object"),
         (Answer({"data": [], "next_cursor": "x"}), "gave the page 'x' twice"),
     ],
 )

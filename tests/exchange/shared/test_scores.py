@@ -114,12 +114,13 @@ class Recorder:
         self.is_closed = True
 
 
-class Toy(ExperimentTarget[ExperimentNode]):
-    tool = "toy"
+class ToyNode(ExperimentNode):
+    url_variables = ()
+    usual_url = "http://toy"
 
-    @property
-    def url(self) -> str:
-        return "http://toy"
+
+class Toy(ExperimentTarget[ToyNode]):
+    tool = "toy"
 
     def connect(self) -> Recorder:
         return Recorder()
@@ -136,10 +137,10 @@ class Toy(ExperimentTarget[ExperimentNode]):
 
 def test_values_go_to_traces_and_with_a_dataset_after_their_answers(toy: ModuleType, tmp_path: Path) -> None:
     evaluation = load_record(evaluate(tmp_path)).evaluation
-    traced = Toy(ExperimentNode(), Context("toy"))
+    traced = Toy(ToyNode(), Context("toy"))
     assert traced.destination == "http://toy"
     assert [one.body for one in traced.list_parcels(evaluation)][:2] == [[None, "is_json"], [None, "latency@p50"]]
-    experiment = Toy(ExperimentNode(dataset="golden", run="v2"), Context("toy"))
+    experiment = Toy(ToyNode(dataset="golden", run="v2"), Context("toy"))
     assert experiment.destination == "http://toy, dataset golden"
     parcels = list(experiment.list_parcels(evaluation))
     assert [one.body for one in parcels[:3]] == [["v2", "t0:s0"], ["v2", "is_json"], ["v2", "latency@p50"]]

@@ -40,7 +40,7 @@ def test_a_dataset_s_ground_truths_are_questions_with_references(tmp_path: Path)
     add_older(path)
     (truth,) = read(path, dataset="golden")
     assert (truth.id, truth.question, truth.references, truth.relevant) == ("q1", "Why?", ("So.",), ("d1",))
-    with pytest.raises(UsageError, match="there is no dataset 'silver'; its datasets are golden"):
+    with pytest.raises(UsageError, match="there is no dataset 'silver'; the datasets are golden"):
         read(path, dataset="silver")
 
 
@@ -74,7 +74,7 @@ def test_a_dataset_cannot_be_narrowed(settings: dict[str, Any]) -> None:
 def test_an_app_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) -> None:
     path = make_database(tmp_path / "t.sqlite")
     add_older(path)
-    with pytest.raises(UsageError, match="there is no app 'suport'; its apps are legacy, support"):
+    with pytest.raises(UsageError, match="there is no app 'suport'; did you mean 'support'"):
         read(path, app="suport")
 
 

@@ -20,8 +20,6 @@ from rageval_spec.exchange.shared.connections import (
     bear,
     describe_key,
     describe_url,
-    list_row_pages,
-    read_key,
     read_object,
     require_key,
 )
@@ -47,6 +45,8 @@ class BraintrustConnection(Connection):
 class BraintrustApi(ToolApi):
     """One organisation's projects, below `/v1`."""
 
+    product = "Braintrust"
+
     def __init__(self, node: BraintrustConnection, where: str) -> None:
         key = require_key(node.api_key, where, "BRAINTRUST_API_KEY")
         super().__init__(f"{node.find_url()}/v1", where, bear(key))
@@ -58,7 +58,7 @@ class BraintrustApi(ToolApi):
         else:
             path, what = f"/{kind}", f"{kind} '{name}' in the project '{project}'"
             asked = [("project_name", project), (f"{kind}_name", name or "")]
-        for one in self._read(self.service.get(path, asked), "objects", path):
+        for one in self.read(self.service.get(path, asked), "objects", path):
             if isinstance(one, Mapping) and isinstance(one.get("id"), str):
                 return str(one["id"])
         raise DataError(f"{self.where}: there is no {what}")
@@ -70,13 +70,7 @@ class BraintrustApi(ToolApi):
 
     def rows(self, kind: Kind, identity: str) -> Iterator[list[Any]]:
         """Pages of rows, newest first."""
-        path = f"/{kind}/{quote_part(identity)}/fetch"
-
-        def fetch(cursor: dict[str, str]) -> tuple[list[Any], Any]:
-            found = self.service.post(path, {"limit": _PAGE, **cursor})
-            return self._read(found, "events", path), found.get("cursor")
-
-        return list_row_pages(fetch, f"{self.where}: {path}")
+        yield from self.pages(f"/{kind}/{quote_part(identity)}/fetch", {"limit": _PAGE}, "events", posts=True)
 
     def insert(self, kind: Kind, identity: str, rows: Sequence[Mapping[str, Any]]) -> None:
         """Write rows: new ones, replaced ones, and, with `_is_merge`, parts of those that are there."""
@@ -87,12 +81,7 @@ class BraintrustApi(ToolApi):
             raise ServiceError(f"{self.where}: Braintrust took {number} of {len(rows)} rows")
 
     def _create(self, path: str, body: Mapping[str, Any]) -> str:
-        return str(read_key(self.service.post(path, body), "id", str, f"{self.where}: {path}: the reply has no id"))
-
-    def _read(self, found: Any, key: str, path: str) -> list[Any]:
-        message = f"{self.where}: {path}: the reply has no list '{key}', as Braintrust's replies do"
-        listed: list[Any] = read_key(found, key, list, message)
-        return listed
+        return str(self.read(self.service.post(path, body), "id", path, str))
 
 
 TOOL = "braintrust"

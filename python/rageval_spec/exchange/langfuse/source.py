@@ -24,9 +24,7 @@ from rageval_spec.exchange.shared.connections import (
     ToolApi,
     describe_key,
     describe_url,
-    list_row_pages,
     pair,
-    read_key,
     require_key,
 )
 from rageval_spec.exchange.shared.row_groups import Rows, SpooledNode, SpooledSource, TraceRow, add_known, make_item
@@ -54,6 +52,9 @@ class LangfuseConnection(Connection):
 class LangfuseApi(ToolApi):
     """One project, below `/api/public`; falls back to older paths where the newer ones are absent."""
 
+    product = "Langfuse"
+    following = ("meta.cursor", "meta.nextCursor")
+
     def __init__(self, node: LangfuseConnection, where: str) -> None:
         public = require_key(node.public_key, where, "LANGFUSE_PUBLIC_KEY", what="public key")
         secret = require_key(node.secret_key, where, "LANGFUSE_SECRET_KEY", what="secret key")
@@ -72,7 +73,7 @@ class LangfuseApi(ToolApi):
 
         asked = {"fields": FIELDS, **filters, **_name_window(window, "StartTime")}
         try:
-            yield from self._by_cursor("/v2/observations", asked, _PAGE)
+            yield from self.pages("/v2/observations", {**asked, "limit": str(_PAGE)}, "data")
         except ServiceError as error:
             if self.is_old or error.status not in ABSENT:
                 raise
@@ -86,7 +87,8 @@ class LangfuseApi(ToolApi):
 
         asked = {"fromTimestamp": window["from"]} if "from" in window else {}
         try:
-            yield from self._by_cursor("/v3/scores", {"fields": "details,subject,annotation", **asked}, _SMALL_PAGE)
+            fields = {"fields": "details,subject,annotation", "limit": str(_SMALL_PAGE)}
+            yield from self.pages("/v3/scores", {**fields, **asked}, "data")
         except ServiceError as error:
             if error.status not in ABSENT:
                 raise
@@ -109,26 +111,15 @@ class LangfuseApi(ToolApi):
             raise ServiceError(f"{self.where}: /v2/datasets: the reply is not a dataset")
         return found
 
-    def _by_cursor(self, path: str, asked: Mapping[str, str], size: int) -> Iterator[list[Any]]:
-        def fetch(cursor: dict[str, str]) -> tuple[list[Any], Any]:
-            rows, meta = self._ask(path, {**asked, "limit": str(size), **cursor})
-            return rows, meta.get("cursor", meta.get("nextCursor"))
-
-        return list_row_pages(fetch, f"{self.where}: {path}")
-
     def _by_number(self, path: str, asked: Mapping[str, str]) -> Iterator[list[Any]]:
         for page in count(1):
-            rows, meta = self._ask(path, {**asked, "page": str(page), "limit": str(_SMALL_PAGE)})
+            content = self.service.get(path, [*asked.items(), ("page", str(page)), ("limit", str(_SMALL_PAGE))])
+            rows, meta = self.read(content, "data", path), self.read(content, "meta", path, Mapping)
             yield rows
             total = meta.get("totalPages")
             # The number of the page guards against a server that gives the same page for ever.
             if not rows or not isinstance(total, int) or page >= total or meta.get("page", page) != page:
                 return
-
-    def _ask(self, path: str, asked: Mapping[str, str]) -> tuple[list[Any], Mapping[str, Any]]:
-        content = self.service.get(path, [*asked.items()])
-        message = f"{self.where}: {path}: the reply has no 'data' and 'meta', as Langfuse's replies do"
-        return read_key(content, "data", list, message), read_key(content, "meta", Mapping, message)
 
 
 def _name_window(window: Mapping[str, str], what: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ Runs become traces. The examples of datasets become questions.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,8 +22,6 @@ from rageval_spec.exchange.shared.connections import (
     ToolApi,
     describe_key,
     describe_url,
-    list_row_pages,
-    read_key,
     read_object,
     require_key,
 )
@@ -69,6 +67,9 @@ def split_url(url: str) -> tuple[str, str]:
 class LangSmithApi(ToolApi):
     """One workspace; asks the older endpoint for runs where the newer one is absent."""
 
+    product = "LangSmith"
+    following = ("next_cursor", "cursors.next")
+
     def __init__(self, node: LangSmithConnection, where: str) -> None:
         host, self.older = split_url(node.find_url())
         headers = {"X-Api-Key": require_key(node.api_key, where, "LANGSMITH_API_KEY", "LANGCHAIN_API_KEY")}
@@ -94,7 +95,7 @@ class LangSmithApi(ToolApi):
         if "to" in window:
             asked["max_start_time"] = window["to"]
         try:
-            yield from self._pages("/api/v2/runs/query", asked, "items", lambda found: found.get("next_cursor"))
+            yield from self.pages("/api/v2/runs/query", asked, "items", posts=True)
         except ServiceError as error:
             if self.is_old or error.status not in ABSENT:
                 raise
@@ -112,22 +113,7 @@ class LangSmithApi(ToolApi):
         asked: dict[str, Any] = {"session": [project], "limit": _OLD_PAGE}
         asked["select"] = [*(name for name in FIELDS if name != "thread_id"), "session_id", "parent_run_id"]
         asked |= {name: window[end] for end, name in (("from", "start_time"), ("to", "end_time")) if end in window}
-
-        def find_next(found: Mapping[str, Any]) -> Any:
-            cursors = found.get("cursors")
-            return cursors.get("next") if isinstance(cursors, Mapping) else None
-
-        yield from self._pages(f"{self.older}/runs/query", asked, "runs", find_next)
-
-    def _pages(
-        self, path: str, asked: Mapping[str, Any], key: str, find_next: Callable[[Mapping[str, Any]], Any]
-    ) -> Iterator[list[Any]]:
-        def fetch(cursor: dict[str, str]) -> tuple[list[Any], Any]:
-            found = self.service.post(path, {**asked, **cursor})
-            message = f"{self.where}: {path}: the reply has no list '{key}', as LangSmith's replies do"
-            return read_key(found, key, list, message), find_next(found)
-
-        return list_row_pages(fetch, f"{self.where}: {path}")
+        yield from self.pages(f"{self.older}/runs/query", asked, "runs", posts=True)
 
     def _find(self, path: str, name: str, what: str) -> str:
         for row in self._read_list(f"/{path}", [("name", name), ("limit", "1")]):

@@ -17,7 +17,6 @@ from pydantic import Field
 from rageval_spec.endpoints.service import LIMITS, ServiceError
 from rageval_spec.errors import UsageError
 from rageval_spec.exchange.langsmith.source import TOOL, LangSmithApi, LangSmithConnection
-from rageval_spec.exchange.shared.connections import read_key
 from rageval_spec.exchange.shared.contracts import Parcel
 from rageval_spec.exchange.shared.delivery import make_uuid
 from rageval_spec.exchange.shared.scores import (
@@ -171,7 +170,7 @@ class LangSmithTarget(ExperimentTarget[LangSmithTargetNode]):
             if error.status != _CONFLICT:
                 raise
             made = {"id": self.api.find_project(name)}
-        self._sessions[name] = read_key(made, "id", str, f"{TOOL}: /sessions: the reply has no id of the experiment")
+        self._sessions[name] = self.api.read(made, "id", "/sessions", str)
 
     def _send_answers(self, answers: Sequence[Body]) -> None:
         now = datetime.now(UTC)

@@ -15,7 +15,6 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from rageval_spec.data.traces import Document, Feedback, Trace, TraceLink
-from rageval_spec.diagnostics import suggest
 from rageval_spec.endpoints.service import ServiceError, quote_part
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.exchange.shared.connections import (
@@ -23,15 +22,15 @@ from rageval_spec.exchange.shared.connections import (
     ToolApi,
     bear,
     describe_url,
+    explain_unknown,
     find_key,
     list_cursor_pages,
     pair,
-    read_key,
     read_object,
 )
 from rageval_spec.exchange.shared.contracts import WindowNode
 from rageval_spec.exchange.shared.delivery import split
-from rageval_spec.exchange.shared.row_groups import SpanSource, describe_known
+from rageval_spec.exchange.shared.row_groups import SpanSource
 from rageval_spec.exchange.shared.spans.json_spans import JsonSpanError, read_span
 from rageval_spec.exchange.shared.spans.span_traces import SpanReader
 from rageval_spec.exchange.shared.spans.spans import Span
@@ -47,7 +46,6 @@ from rageval_spec.recorded.values import dump_text, find_version, load_json, rea
 
 V2, V3 = "/api/2.0/mlflow", "/api/3.0/mlflow"
 _NOT_THERE = 404
-_SHOWN = 20
 
 
 class MlflowConnection(Connection):
@@ -75,6 +73,12 @@ class MlflowConnection(Connection):
 
 
 class MlflowServer(ToolApi):
+    product = "MLflow"
+    cursor = "page_token"
+    following = ("next_page_token",)
+    ends_empty = False
+    omits_empty = True
+
     def __init__(self, node: MlflowConnection, where: str) -> None:
         super().__init__(node.find_url(), where, node.find_headers())
 
@@ -90,7 +94,7 @@ class MlflowServer(ToolApi):
             if not is_missing(error):
                 raise
             raise self._explain_missing(name) from None
-        return str(self.read(self.read(content, "experiment", dict, "experiment"), "experiment_id", str, "experiment"))
+        return str(self.read(self.read(content, "experiment", "experiment", dict), "experiment_id", "experiment", str))
 
     def open_experiment(self, name: str) -> str:
         """The id of an experiment, which is created if it is not there."""
@@ -98,28 +102,11 @@ class MlflowServer(ToolApi):
             return self.find_experiment(name)
         except UsageError:
             content = self.service.post(f"{V2}/experiments/create", {"name": name})
-            return str(self.read(content, "experiment_id", str, "experiment"))
-
-    def search(self, path: str, body: Mapping[str, Any], key: str) -> Iterator[dict[str, Any]]:
-        """The objects of a search, page by page; a page without `key` is empty."""
-
-        def fetch(cursor: dict[str, str]) -> tuple[list[dict[str, Any]], Any]:
-            content = self.service.post(path, {**body, **cursor})
-            found = content.get(key, []) if isinstance(content, dict) else None
-            if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
-                raise ServiceError(f"{self.where}: {path} answered without the list {key!r}; is url that of MLflow?")
-            return found, content.get("next_page_token")
-
-        return chain.from_iterable(list_cursor_pages(fetch, self.where, "page_token"))
-
-    def read(self, content: Any, key: str, kind: type[Any], what: str) -> Any:
-        return read_key(content, key, kind, f"{self.where}: the {what} has no {key!r}; is url that of MLflow?")
+            return str(self.read(content, "experiment_id", "experiment", str))
 
     def _explain_missing(self, name: str) -> UsageError:
-        found = self.search(f"{V2}/experiments/search", {"max_results": 1000}, "experiments")
-        names = [str(one.get("name")) for one in found]
-        hint = suggest(name, names) or f"the experiments are {', '.join(names[:_SHOWN])}"
-        return UsageError(f"{self.where}: there is no experiment {name!r}; {hint}")
+        found = self.list_objects(f"{V2}/experiments/search", {"max_results": 1000}, "experiments", posts=True)
+        return explain_unknown(self.where, "experiment", name, (str(one.get("name")) for one in found))
 
 
 def is_missing(error: ServiceError) -> bool:
@@ -201,7 +188,7 @@ class MlflowSource(SpanSource[MlflowSourceNode]):
             "filter": " AND ".join(self._list_conditions()),
         }
         seen: set[str] = set()
-        for info in self.api.search(f"{V3}/traces/search", body, "traces"):
+        for info in self.api.list_objects(f"{V3}/traces/search", body, "traces", posts=True):
             trace_id = str(info.get("trace_id"))
             if trace_id not in seen:
                 seen.add(trace_id)
@@ -226,9 +213,7 @@ class MlflowSource(SpanSource[MlflowSourceNode]):
                 raise
             half = len(trace_ids) // 2
             return self._read_spans(trace_ids[:half]) | self._read_spans(trace_ids[half:])
-        traces = content.get("traces", []) if isinstance(content, dict) else None
-        if not isinstance(traces, list) or not all(isinstance(trace, dict) for trace in traces):
-            raise ServiceError(f"{self.context.name}: {V3}/traces/batchGet answered without the list 'traces'")
+        traces = map(read_object, self.api.read(content, "traces", f"{V3}/traces/batchGet"))
         infos = [(trace.get("trace_info"), trace.get("spans")) for trace in traces]
         return {str(info.get("trace_id")): spans for info, spans in infos if isinstance(info, dict)}
 
@@ -249,12 +234,11 @@ class MlflowSource(SpanSource[MlflowSourceNode]):
         experiment = self.api.find_experiment(str(self.node.experiment))
         body = {"experiment_ids": [experiment], "max_results": 50}
         names = []
-        for dataset in self.api.search(f"{V3}/datasets/search", body, "datasets"):
+        for dataset in self.api.list_objects(f"{V3}/datasets/search", body, "datasets", posts=True):
             if dataset.get("name") == name and isinstance(dataset.get("dataset_id"), str):
                 return str(dataset["dataset_id"])
             names.append(str(dataset.get("name")))
-        there = f"has no dataset {name!r}; {describe_known('datasets', names)}"
-        raise UsageError(f"{self.context.name}: the experiment {self.node.experiment!r} {there}")
+        raise explain_unknown(f"{self.context.name}: experiment {self.node.experiment}", "dataset", name, names)
 
     def _read_table(self, run: str, path: str) -> Iterator[Trace]:
         try:

@@ -220,10 +220,10 @@ class MlflowRuns:
             self._experiment_id = self._experiment_id or self._mlflow.open_experiment(self._experiment)
             same = f"tags.`{DIGEST}` = '{digest}'"
             search = {"experiment_ids": [self._experiment_id], "filter": same, "max_results": 1}
-            found = next(iter(self._mlflow.search(f"{V2}/runs/search", search, "runs")), None)
+            found = next(iter(self._mlflow.list_objects(f"{V2}/runs/search", search, "runs", posts=True)), None)
             content = self._create_run(name, digest) if found is None else {"run": found}
-            info = self._mlflow.read(self._mlflow.read(content, "run", dict, "run"), "info", dict, "run")
-            self._mlflow.read(info, "run_id", str, "run")
+            info = self._mlflow.read(self._mlflow.read(content, "run", "run", dict), "info", "run", dict)
+            self._mlflow.read(info, "run_id", "run", str)
             self._open[digest] = info
         return self._open[digest]
 

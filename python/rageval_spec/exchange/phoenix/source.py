@@ -6,13 +6,11 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 from typing import Any
 
 from pydantic import Field, model_validator
 
 from rageval_spec.data.traces import Trace, TraceLink
-from rageval_spec.diagnostics import suggest
 from rageval_spec.endpoints.service import ServiceError, quote_part
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.exchange.shared.connections import (
@@ -21,9 +19,8 @@ from rageval_spec.exchange.shared.connections import (
     bear,
     describe_key,
     describe_url,
+    explain_unknown,
     find_key,
-    list_cursor_pages,
-    read_key,
     read_object,
 )
 from rageval_spec.exchange.shared.contracts import WindowNode
@@ -58,29 +55,23 @@ Pairs = list[tuple[str, str]]
 
 
 class PhoenixServer(ToolApi):
+    product = "Phoenix"
+    following = ("next_cursor",)
+    ends_empty = False
+
     def __init__(self, node: PhoenixConnection, where: str) -> None:
         super().__init__(node.find_url(), where, node.find_headers())
 
     def list_items(self, path: str, parameters: Pairs) -> Iterator[dict[str, Any]]:
         """The objects in `data` of all pages of a path."""
-
-        def fetch(cursor: dict[str, str]) -> tuple[list[dict[str, Any]], Any]:
-            content = self.service.get(path, [*parameters, *cursor.items()])
-            message = f"{self.where}: {path} answered without the list 'data'; is url that of Phoenix?"
-            data = read_key(content, "data", list, message)
-            if not all(isinstance(item, dict) for item in data):
-                raise ServiceError(message)
-            return data, content.get("next_cursor")
-
-        return chain.from_iterable(list_cursor_pages(fetch, self.where))
+        return self.list_objects(path, parameters, "data")
 
     def read_examples(self, dataset: str, identity: str) -> Iterator[Trace]:
         path = f"/v1/datasets/{identity}/examples"
         content = self.service.get(path)
-        message = f"{self.where}: {path} answered without the list 'examples'"
-        data = read_key(content, "data", Mapping, message)
+        data = self.read(content, "data", path, Mapping)
         version = str(data.get("version_id") or "")
-        for number, example in enumerate(read_key(data, "examples", list, message), 1):
+        for number, example in enumerate(self.read(data, "examples", path), 1):
             yield read_example(example, dataset, version, f"{self.where}: dataset {dataset}, example {number}")
 
     def find_dataset(self, name: str) -> str:
@@ -277,8 +268,7 @@ class PhoenixSource(SpanSource[PhoenixSourceNode]):
             return error
         if project in names:
             return error
-        hint = suggest(project, names) or f"the projects are {', '.join(names[:20])}"
-        return UsageError(f"{self.context.name}: there is no project {project!r}; {hint}")
+        return explain_unknown(self.context.name, "project", project, names)
 
 
 def _check_retriever(trace: Trace, spans: Sequence[Span]) -> Trace:

@@ -23,7 +23,7 @@ from pydantic import Field, model_validator
 from rageval_spec.endpoints.service import ServiceError
 from rageval_spec.errors import UsageError
 from rageval_spec.exchange.phoenix.source import OURS, RETRIEVER, TOOL, PhoenixConnection, PhoenixServer
-from rageval_spec.exchange.shared.connections import read_key, read_object
+from rageval_spec.exchange.shared.connections import read_object
 from rageval_spec.exchange.shared.contracts import Parcel, TargetNode
 from rageval_spec.exchange.shared.scores import EvaluationScores, Judgements, Names, Score, ValueTarget
 from rageval_spec.exchange.shared.spans.spans import format_moment
@@ -302,8 +302,7 @@ class Experiments:
             return self._list_runs(experiment)[body["example"]]
 
     def _read_id(self, content: Any, path: str) -> str:
-        message = f"{self._phoenix.where}: {path} answered without an id"
-        return str(read_key(read_key(content, "data", Mapping, message), "id", str, message))
+        return str(self._phoenix.read(self._phoenix.read(content, "data", path, Mapping), "id", path, str))
 
 
 def _normalize(question: str) -> str:

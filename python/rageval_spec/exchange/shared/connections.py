@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, Field, field_validator
 
+from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
 from rageval_spec.plugin.secrets import Secret
 
@@ -67,7 +68,18 @@ class Connection(BaseModel):
 
 
 class ToolApi:
-    """What asks the API of a tool."""
+    """What asks the API of a tool. A subclass says how the tool's pages follow one another."""
+
+    product: ClassVar[str]
+    """The tool's name, for messages about replies that are not of it."""
+    cursor: ClassVar[str] = "cursor"
+    """The parameter that asks for a further page."""
+    following: ClassVar[tuple[str, ...]] = ("cursor",)
+    """Where a reply may have the cursor of the next page: keys, with dots between them."""
+    ends_empty: ClassVar[bool] = True
+    """Whether the last page can have a cursor, and is empty."""
+    omits_empty: ClassVar[bool] = False
+    """Whether replies leave out lists that are empty."""
 
     def __init__(self, url: str, where: str, headers: Mapping[str, Secret], secrets: Sequence[Secret] = ()) -> None:
         """Ask nothing yet. `where` begins messages."""
@@ -78,6 +90,61 @@ class ToolApi:
 
     def close(self) -> None:
         self.service.close()
+
+    def read(self, content: Any, key: str, place: str, kind: type[Any] = list) -> Any:
+        """The value of a key of a reply; `place` is what was asked."""
+        from rageval_spec.endpoints.service import ServiceError
+
+        value = content.get(key) if isinstance(content, Mapping) else None
+        if value is None and self.omits_empty and kind is list and isinstance(content, Mapping):
+            return []
+        if not isinstance(value, kind):
+            what = f"list {key!r}" if kind is list else repr(key)
+            raise ServiceError(f"{self.where}: {place}: the reply has no {what}; is url that of {self.product}?")
+        return value
+
+    def pages(self, path: str, asked: Asked, key: str, *, posts: bool = False) -> Iterator[list[Any]]:
+        """The lists under a key of the replies, page by page; `asked` are parameters, or with `posts` the body."""
+
+        def fetch(cursor: dict[str, str]) -> tuple[list[Any], Any]:
+            if posts:
+                content = self.service.post(path, {**dict(asked), **cursor})
+            else:
+                pairs = asked.items() if isinstance(asked, Mapping) else asked
+                content = self.service.get(path, [*pairs, *cursor.items()])
+            rows = self.read(content, key, path)
+            return rows, next(filter(None, (_find_inside(content, place) for place in self.following)), None)
+
+        where = f"{self.where}: {path}"
+        return list_row_pages(fetch, where) if self.ends_empty else list_cursor_pages(fetch, where, self.cursor)
+
+    def list_objects(self, path: str, asked: Asked, key: str, *, posts: bool = False) -> Iterator[dict[str, Any]]:
+        """The objects in the lists of all pages."""
+        from rageval_spec.endpoints.service import ServiceError
+
+        for page in self.pages(path, asked, key, posts=posts):
+            if not all(isinstance(one, dict) for one in page):
+                raise ServiceError(f"{self.where}: {path}: {key!r} lists something that is not an object")
+            yield from page
+
+
+Asked = Mapping[str, Any] | Sequence[tuple[str, Any]]
+
+
+def _find_inside(content: Any, place: str) -> Any:
+    for key in place.split("."):
+        content = read_object(content).get(key)
+    return content
+
+
+def explain_unknown(where: str, what: str, name: str, known: Iterable[str]) -> UsageError:
+    """The error about a name that the tool does not know, with the names that it knows."""
+    names = [*known]
+    listed = f"the {what}s are {', '.join(names[:_SHOWN])}" if names else f"there are no {what}s"
+    return UsageError(f"{where}: there is no {what} {name!r}; {suggest(name, names) or listed}")
+
+
+_SHOWN = 20
 
 
 def find_key(given: Secret | None, *variables: str) -> Secret | None:
@@ -103,16 +170,6 @@ def bear(key: Secret) -> dict[str, Secret]:
 def pair(user: str, password: str) -> dict[str, Secret]:
     """The header with a user and a password."""
     return {"Authorization": Secret(f"Basic {b64encode(f'{user}:{password}'.encode()).decode()}")}
-
-
-def read_key(content: Any, key: str, kind: type[Any], message: str) -> Any:
-    """The value of a key of a reply."""
-    from rageval_spec.endpoints.service import ServiceError
-
-    value = content.get(key) if isinstance(content, Mapping) else None
-    if not isinstance(value, kind):
-        raise ServiceError(message)
-    return value
 
 
 def read_object(found: Any) -> Mapping[str, Any]:

@@ -214,12 +214,6 @@ class SpanSource(TraceSource[W]):
         return self.reader.remarks()
 
 
-def describe_known(what: str, names: Iterable[str]) -> str:
-    """What there is instead of something that was not found: `its apps are bot, search`."""
-    listed = ", ".join(names)
-    return f"its {what} are {listed}" if listed else "it has none"
-
-
 def make_item(
     link: TraceLink, query_id: str, question: str, places: RecordedPaths, given: Any, gold: Any, metadata: Any
 ) -> Trace:

@@ -21,9 +21,9 @@ from pydantic import Field, model_validator
 
 from rageval_spec.data.traces import Feedback, Trace, TraceLink
 from rageval_spec.errors import DataError, RagevalError, UsageError
-from rageval_spec.exchange.shared.connections import read_object
+from rageval_spec.exchange.shared.connections import explain_unknown, read_object
 from rageval_spec.exchange.shared.contracts import WindowNode
-from rageval_spec.exchange.shared.row_groups import SpanSource, describe_known
+from rageval_spec.exchange.shared.row_groups import SpanSource
 from rageval_spec.exchange.shared.spans.span_traces import SpanReader
 from rageval_spec.exchange.shared.spans.spans import ERROR, UNSET, Span, format_moment
 from rageval_spec.recorded.answers_and_steps import find_end
@@ -187,7 +187,7 @@ class TrulensSource(SpanSource[TrulensSourceNode]):
         queries = [query for table, query in _APPS.items() if table in tables]
         apps = {str(name) for query in queries for (name,) in connection.execute(query) if name is not None}
         if app not in apps:
-            raise UsageError(f"{self._path}: there is no app {app!r}; {describe_known('apps', sorted(apps))}")
+            raise explain_unknown(str(self._path), "app", app, sorted(apps))
 
 
 SCOPE = "ai.observability."
@@ -399,7 +399,7 @@ def read_truths(connection: sqlite3.Connection, path: Path, dataset: str) -> Ite
         found = load_json(text)
         names[str(found.get("name")) if isinstance(found, Mapping) else dataset_id] = dataset_id
     if dataset not in names:
-        raise UsageError(f"{path}: there is no dataset {dataset!r}; {describe_known('datasets', sorted(names))}")
+        raise explain_unknown(str(path), "dataset", dataset, sorted(names))
     query = "SELECT ground_truth_id, ground_truth_json FROM trulens_ground_truth WHERE dataset_id = ? ORDER BY rowid"
     for truth_id, text in connection.execute(query, [names[dataset]]):
         yield _read_truth(truth_id, load_json(text), dataset, path)

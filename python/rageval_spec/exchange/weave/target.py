@@ -15,7 +15,6 @@ from rageval_spec.exchange.shared.connections import (
     describe_key,
     describe_url,
     pair,
-    read_key,
     require_key,
 )
 from rageval_spec.exchange.shared.contracts import Parcel, Target, TargetNode
@@ -45,6 +44,8 @@ class WeaveTargetNode(Connection, TargetNode):
 
 
 class WeaveApi(ToolApi):
+    product = "Weave"
+
     def __init__(self, node: WeaveTargetNode, where: str) -> None:
         key = require_key(node.api_key, where, "WANDB_API_KEY")
         super().__init__(node.find_url(), where, pair("api", key.reveal()), (key,))
@@ -93,8 +94,7 @@ class WeaveTarget(Target[WeaveTargetNode]):
             self._create("/obj/create", {"obj": {"project_id": project, "object_id": name, "val": value}})
 
     def _create(self, path: str, content: Mapping[str, Any]) -> str:
-        message = f"weave: {path}: the reply has no 'digest', as Weave's replies have"
-        return str(read_key(self.api.service.post(path, content), "digest", str, message))
+        return str(self.api.read(self.api.service.post(path, content), "digest", path, str))
 
 
 def _make_row(sample: Mapping[str, Any], values: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
