@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,8 @@ from rageval_spec.data.traces import Trace, TraceLink
 from rageval_spec.endpoints.service import ServiceError
 from rageval_spec.errors import DataError
 from rageval_spec.exchange.shared.connections import list_row_pages
-from rageval_spec.exchange.shared.row_groups import Rows, RowSpool, SpooledNode, SpooledSource, TraceRow
+from rageval_spec.exchange.shared.row_groups import Rows, SpooledNode, SpooledSource, TraceRow
+from rageval_spec.exchange.shared.spans.spans import nanoseconds_of
 from rageval_spec.plugin import Context
 
 PAGES = [
@@ -40,7 +40,9 @@ class Toy(SpooledSource[SpooledNode]):
         yield from (Trace(TraceLink("toy", dataset), "q"), None)
 
     def prepare(self, place: str, row: Mapping[str, Any]) -> TraceRow | None:
-        return TraceRow(row["trace"], row["id"], row.get("time", ""), row) if "trace" in row else None
+        return (
+            TraceRow(row["trace"], row["id"], nanoseconds_of(row.get("time")) or None, row) if "trace" in row else None
+        )
 
     def assemble(self, rows: Rows) -> Trace | None:
         first = rows[-1]
@@ -80,34 +82,6 @@ def test_files_of_a_folder_are_read_and_others_are_not(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="this folder has no exported files"):
         read(tmp_path, path="empty")
-
-
-def test_groups_leave_newest_first_and_rows_by_time() -> None:
-    with closing(RowSpool()) as spool:
-        spool.add(
-            [("a", "2", "2026-01-02", {"n": 2}), ("b", "1", "2026-01-03", {"n": 3}), ("a", "1", "2026-01-01", {"n": 1})]
-        )
-        assert list(spool.groups()) == [[{"n": 3}], [{"n": 1}, {"n": 2}]]
-
-
-def test_the_last_row_with_a_key_counts() -> None:
-    with closing(RowSpool()) as spool:
-        spool.add([("a", "1", "", {"n": 1}), ("a", "1", "", {"n": 2}), ("b", "1", "", {"n": 3})])
-        assert sorted(spool.groups(), key=str) == [[{"n": 2}], [{"n": 3}]]
-
-
-def test_odd_texts_are_kept() -> None:
-    with closing(RowSpool()) as spool:
-        spool.add([("\ud800\0'", "\0", "", {"text": "\ud800 \0"})])
-        assert list(spool.groups()) == [[{"text": "\ud800 \0"}]]
-
-
-def test_nothing_is_left_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    with closing(RowSpool()) as spool:
-        spool.add([("a", "1", "", {"n": 1})])
-        assert list(tmp_path.iterdir())
-    assert not list(tmp_path.iterdir())
 
 
 ROW_PAGES = {None: (["a"], "1"), "1": (["b"], "2"), "2": ([], "3")}

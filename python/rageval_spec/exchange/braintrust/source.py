@@ -145,7 +145,7 @@ class BraintrustSource(SpooledSource[BraintrustSourceNode]):
             raise DataError(f"{place}: there is no 'input' and no 'id' in this row, as Braintrust's rows have")
         self._rows += 1
         identity = values.read_text(found.get("id")) or f"row-{self._rows}"
-        time = values.write_time(values.read_time(found.get("created"))) or ""
+        time = nanoseconds_of(found.get("created")) or None
         # Groups without a time leave in the descending order of their names: the first row of a file comes first.
         group = values.read_text(found.get("root_span_id")) or f"row {10**12 - self._rows}"
         return TraceRow(group, identity, time, values.clean({**found, "id": identity}))

@@ -304,9 +304,9 @@ class LangfuseSource(SpooledSource[LangfuseSourceNode]):
         """A row under its trace; None for scores of sessions."""
         found = normalise(row, place)
         kind, trace_id = tell_kind(found), trace_of(found)
-        time = values.read_time(found.get("starttime" if kind == "observation" else "timestamp"))
+        time = nanoseconds_of(found.get("starttime" if kind == "observation" else "timestamp"))
         # Scores can come much later than what they judge, and must not make a trace seem newer.
-        when = "" if kind == "score" else values.write_time(time) or ""
+        when = None if kind == "score" else time or None
         return None if trace_id is None else TraceRow(trace_id, f"{kind}:{found['id']}", when, values.clean(found))
 
     def assemble(self, rows: Rows) -> Trace | None:

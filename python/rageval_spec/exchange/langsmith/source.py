@@ -196,14 +196,14 @@ class LangSmithSource(SpooledSource[LangSmithSourceNode]):
             run_id = values.read_text(found.get("run_id")) or ""
             trace_id = trace_id or self._trace_of.get(run_id, run_id)
             key = f"feedback:{identity or place}"
-            return TraceRow(trace_id, key, "", values.clean(found)) if trace_id else None
+            return TraceRow(trace_id, key, None, values.clean(found)) if trace_id else None
         if "run_type" not in found:
             # Groups without a time leave in the descending order of their names: the first example comes first.
             self._examples += 1
-            return TraceRow(f"example {10**12 - self._examples}", "example", "", values.clean(found))
+            return TraceRow(f"example {10**12 - self._examples}", "example", None, values.clean(found))
         if identity is None:
             raise DataError(f"{place}: there is no 'id' in this run")
-        time = values.write_time(values.read_time(found.get("start_time"))) or ""
+        time = nanoseconds_of(found.get("start_time")) or None
         return TraceRow(trace_id or identity, f"run:{identity}", time, values.clean(found))
 
     def assemble(self, rows: Rows) -> Trace | None:

@@ -6,32 +6,28 @@ disk. Reading ends even if a server's pages never would.
 
 from __future__ import annotations
 
-import json
-import tempfile
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import timedelta
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from pydantic import Field
 
 from rageval_spec.data.traces import Trace, TraceLink
-from rageval_spec.errors import DataError, RagevalError
+from rageval_spec.errors import DataError
 from rageval_spec.exchange.shared.contracts import PlacesNode, TraceSource, WindowNode
 from rageval_spec.exchange.shared.spans.span_traces import SpanReader
 from rageval_spec.exchange.shared.spans.spans import format_moment
+from rageval_spec.exchange.shared.trace_store import TraceStore
 from rageval_spec.reading.rows import read_rows
 from rageval_spec.recorded import questions_and_answers
 from rageval_spec.recorded.questions_and_answers import RecordedPaths
 from rageval_spec.recorded.values import clean, open_text, read_time
 from rageval_spec.store.disk import InputFile
 from rageval_spec.wording import count_noun
-
-if TYPE_CHECKING:
-    import sqlite3
 
 _FILES = (".json", ".jsonl", ".ndjson", ".csv", ".parquet")
 LONGEST = timedelta(hours=1)
@@ -50,11 +46,11 @@ class SpooledNode(WindowNode, PlacesNode):
 
 
 class TraceRow(NamedTuple):
-    """A row of a trace: the trace, the row's name in it, when it was, and its values."""
+    """A row of a trace: the trace, the row's name in it, when it was in nanoseconds since 1970, and its values."""
 
     trace_id: str
     key: str
-    time: str
+    time: int | None
     row: Mapping[str, Any]
 
 
@@ -148,11 +144,11 @@ class SpooledSource(TraceSource[N]):
             yield from self.read_items(self.node.dataset)
             return
 
-        with closing(RowSpool()) as spool:
+        with closing(TraceStore()) as store:
             for page in self.fetch() if self.node.path is None else map(read_rows, self._files()):
                 rows = ((place, row) for place, found in page for row in self.spread(found))
-                spool.add(entry for place, row in rows if (entry := self._prepare(place, row)) is not None)
-            yield from self._assemble_all(spool)
+                store.add(entry for place, row in rows if (entry := self._prepare(place, row)) is not None)
+            yield from self._assemble_all(store)
 
     def _files(self) -> list[Path]:
         path = self.context.resolve(self.node.path or "")
@@ -171,8 +167,8 @@ class SpooledSource(TraceSource[N]):
         self._loose += entry is None
         return entry
 
-    def _assemble_all(self, spool: RowSpool) -> Iterator[Trace | None]:
-        for rows in spool.groups():
+    def _assemble_all(self, store: TraceStore) -> Iterator[Trace | None]:
+        for rows in map(store.read, store.list_traces()):
             if not any(self.is_step(row) for row in rows):
                 self._loose += len(rows)
             elif self.is_cut(rows):
@@ -235,63 +231,3 @@ def add_known(numbers: Iterable[Any]) -> Any:
     """The sum of the numbers that are known; None if none is."""
     known = [number for number in numbers if number is not None]
     return round(sum(known), 12) if known else None
-
-
-class RowSpool:
-    """Rows by group, in a temporary file that is gone after `close`.
-
-    A row with the group and the key of an earlier one replaces it, so that a page that is read twice changes nothing.
-    """
-
-    def __init__(self) -> None:
-        import sqlite3
-
-        self._folder = tempfile.TemporaryDirectory(prefix="rageval-")
-        try:
-            self._database = sqlite3.connect(Path(self._folder.name) / "rows.sqlite", check_same_thread=False)
-            self._database.execute("pragma journal_mode = off")
-            self._database.execute("pragma synchronous = off")
-            self._database.execute(
-                "create table rows (name text, key text, time text, content text, primary key (name, key))"
-                " without rowid"
-            )
-        except sqlite3.Error as error:
-            raise self._explain(error) from error
-        self._times: dict[str, str] = {}
-
-    def add(self, rows: Iterable[tuple[str, str, str, Mapping[str, Any]]]) -> None:
-        """Add rows: the group, the key in it, a time that orders rows and groups, and JSON types."""
-        import sqlite3
-
-        try:
-            self._database.executemany("insert or replace into rows values (?, ?, ?, ?)", map(self._pack, rows))
-        except sqlite3.Error as error:
-            raise self._explain(error) from error
-
-    def groups(self) -> Iterator[list[dict[str, Any]]]:
-        """The rows of each group in the order of their times; of all groups, the one with the latest rows first."""
-        for name in sorted(self._times, key=lambda name: (self._times[name], name), reverse=True):
-            found = self._database.execute("select content from rows where name = ? order by time, key", (name,))
-            yield [json.loads(content) for (content,) in found]
-
-    def close(self) -> None:
-        self._database.close()
-        self._folder.cleanup()
-
-    def _pack(self, row: tuple[str, str, str, Mapping[str, Any]]) -> tuple[str, str, str, str]:
-        group, key, time, content = row
-        name = _encode(group)
-        earlier = self._times.get(name)
-        if not earlier or (time and time < earlier):
-            self._times[name] = time
-        return name, _encode(key), time, json.dumps(content)
-
-    def _explain(self, error: sqlite3.Error) -> RagevalError:
-        return RagevalError(
-            f"{self._folder.name}: cannot keep what was read: {error}; set TMPDIR to a folder with room"
-        )
-
-
-def _encode(text: str) -> str:
-    """A text that SQLite can store: half surrogate pairs are escaped."""
-    return text.encode("utf-8", "backslashreplace").decode()
