@@ -9,197 +9,89 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from rageval_spec.recorded.values import load_json
 
-GEN_AI, OPENINFERENCE, OPENLLMETRY = "OpenTelemetry GenAI", "OpenInference", "OpenLLMetry"
-MLFLOW, LANGFUSE, COMMON = "MLflow", "Langfuse", "in common use"
-VERCEL, PYDANTIC_AI = "AI SDK", "pydantic-ai"
-VERSIONS: Final[Mapping[str, str]] = {GEN_AI: "1.44", OPENINFERENCE: "0.1.42"}
-"""The newest version of each convention that the table knows."""
 EVALUATION_EVENT: Final = "gen_ai.evaluation.result"
-
-
-class Name(NamedTuple):
-    """An attribute of a span.
-
-    Attributes:
-        since: the first version of the convention that has it; "" for one without versions. The oldest that the table
-            distinguishes is 1.26.
-        deprecated: the first version that advises against it; "" if none does.
-        is_prefix: the attribute is a list of objects, flattened as `llm.input_messages.0.message.role`.
-        is_json: a text value is JSON, also if it looks like plain text.
-    """
-
-    attribute: str
-    convention: str
-    since: str = ""
-    deprecated: str = ""
-    is_prefix: bool = False
-    is_json: bool = False
-
-
-def _flat(attribute: str, convention: str) -> Name:
-    return Name(attribute, convention, is_prefix=True)
-
-
-NAMES: Final[Mapping[str, tuple[Name, ...]]] = {
+NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "kind": (
-        Name("openinference.span.kind", OPENINFERENCE),
-        Name("gen_ai.operation.name", GEN_AI, "1.27"),
-        Name("traceloop.span.kind", OPENLLMETRY),
-        Name("llm.request.type", OPENLLMETRY),
-        Name("langfuse.observation.type", LANGFUSE),
-        Name("mlflow.spanType", MLFLOW, is_json=True),
-        Name("ai.operationId", VERCEL),
+        "openinference.span.kind", "gen_ai.operation.name", "traceloop.span.kind", "llm.request.type",
+        "langfuse.observation.type", "mlflow.spanType", "ai.operationId",
     ),
     "input": (
-        Name("input.value", OPENINFERENCE),
-        Name("langfuse.observation.input", LANGFUSE),
-        Name("langfuse.trace.input", LANGFUSE),
-        Name("mlflow.spanInputs", MLFLOW, is_json=True),
-        Name("traceloop.entity.input", OPENLLMETRY),
-        Name("gen_ai.tool.call.arguments", GEN_AI, "1.38"),
-        Name("tool.parameters", OPENINFERENCE),
-        Name("tool_arguments", PYDANTIC_AI),
-        Name("gen_ai.task.input", OPENLLMETRY),
-        Name("ai.toolCall.args", VERCEL),
-        Name("ai.prompt", VERCEL),
+        "input.value", "langfuse.observation.input", "langfuse.trace.input", "mlflow.spanInputs",
+        "traceloop.entity.input", "gen_ai.tool.call.arguments", "tool.parameters", "tool_arguments",
+        "gen_ai.task.input", "ai.toolCall.args", "ai.prompt",
     ),
     "output": (
-        Name("output.value", OPENINFERENCE),
-        Name("langfuse.observation.output", LANGFUSE),
-        Name("langfuse.trace.output", LANGFUSE),
-        Name("mlflow.spanOutputs", MLFLOW, is_json=True),
-        Name("traceloop.entity.output", OPENLLMETRY),
-        Name("gen_ai.tool.call.result", GEN_AI, "1.38"),
-        Name("tool_response", PYDANTIC_AI),
-        Name("final_result", PYDANTIC_AI),
-        Name("gen_ai.task.output", OPENLLMETRY),
-        Name("mcp.response.value", OPENLLMETRY),
-        Name("ai.toolCall.result", VERCEL),
-        Name("ai.response.text", VERCEL),
+        "output.value", "langfuse.observation.output", "langfuse.trace.output", "mlflow.spanOutputs",
+        "traceloop.entity.output", "gen_ai.tool.call.result", "tool_response", "final_result", "gen_ai.task.output",
+        "mcp.response.value", "ai.toolCall.result", "ai.response.text",
     ),
     "input_messages": (
-        Name("gen_ai.input.messages", GEN_AI, "1.37"),
-        _flat("llm.input_messages", OPENINFERENCE),
-        _flat("gen_ai.prompt", OPENLLMETRY),
-        Name("gen_ai.prompt", GEN_AI, "1.26", "1.28"),
-        _flat("llm.prompts", OPENINFERENCE),
-        Name("pydantic_ai.all_messages", PYDANTIC_AI),
-        Name("ai.prompt.messages", VERCEL),
+        "gen_ai.input.messages", "llm.input_messages.N", "gen_ai.prompt.N", "gen_ai.prompt", "llm.prompts.N",
+        "pydantic_ai.all_messages", "ai.prompt.messages",
     ),
     "output_messages": (
-        Name("gen_ai.output.messages", GEN_AI, "1.37"),
-        _flat("llm.output_messages", OPENINFERENCE),
-        _flat("gen_ai.completion", OPENLLMETRY),
-        Name("gen_ai.completion", GEN_AI, "1.26", "1.28"),
-        _flat("llm.choices", OPENINFERENCE),
-        Name("pydantic_ai.all_messages", PYDANTIC_AI),
+        "gen_ai.output.messages", "llm.output_messages.N", "gen_ai.completion.N", "gen_ai.completion", "llm.choices.N",
+        "pydantic_ai.all_messages",
     ),
-    "query": (
-        Name("gen_ai.retrieval.query.text", GEN_AI, "1.40"),
-        Name("reranker.query", OPENINFERENCE),
-    ),
-    "documents": (
-        _flat("reranker.output_documents", OPENINFERENCE),
-        _flat("retrieval.documents", OPENINFERENCE),
-        Name("gen_ai.retrieval.documents", GEN_AI, "1.40"),
-    ),
+    "query": ("gen_ai.retrieval.query.text", "reranker.query"),
+    "documents": ("reranker.output_documents.N", "retrieval.documents.N", "gen_ai.retrieval.documents"),
     "input_tokens": (
-        Name("gen_ai.usage.input_tokens", GEN_AI, "1.27"),
-        Name("llm.token_count.prompt", OPENINFERENCE),
-        Name("gen_ai.usage.prompt_tokens", GEN_AI, "1.26", "1.27"),
-        Name("llm.usage.prompt_tokens", OPENLLMETRY),
-        Name("ai.usage.promptTokens", VERCEL),
-        Name("ai.usage.inputTokens", VERCEL),
+        "gen_ai.usage.input_tokens", "llm.token_count.prompt", "gen_ai.usage.prompt_tokens", "llm.usage.prompt_tokens",
+        "ai.usage.promptTokens", "ai.usage.inputTokens",
     ),
     "output_tokens": (
-        Name("gen_ai.usage.output_tokens", GEN_AI, "1.27"),
-        Name("llm.token_count.completion", OPENINFERENCE),
-        Name("gen_ai.usage.completion_tokens", GEN_AI, "1.26", "1.27"),
-        Name("llm.usage.completion_tokens", OPENLLMETRY),
-        Name("ai.usage.completionTokens", VERCEL),
-        Name("ai.usage.outputTokens", VERCEL),
+        "gen_ai.usage.output_tokens", "llm.token_count.completion", "gen_ai.usage.completion_tokens",
+        "llm.usage.completion_tokens", "ai.usage.completionTokens", "ai.usage.outputTokens",
     ),
     "cache_read_tokens": (
-        Name("gen_ai.usage.cache_read.input_tokens", GEN_AI, "1.40"),
-        Name("llm.token_count.prompt_details.cache_read", OPENINFERENCE),
-        Name("gen_ai.usage.cache_read_input_tokens", OPENLLMETRY),
-        Name("ai.usage.cachedInputTokens", VERCEL),
+        "gen_ai.usage.cache_read.input_tokens", "llm.token_count.prompt_details.cache_read",
+        "gen_ai.usage.cache_read_input_tokens", "ai.usage.cachedInputTokens",
     ),
     "cache_write_tokens": (
-        Name("gen_ai.usage.cache_write.input_tokens", COMMON),  # of OpenTelemetry, but in no version up to 1.44
-        Name("gen_ai.usage.cache_creation.input_tokens", GEN_AI, "1.40"),
-        Name("llm.token_count.prompt_details.cache_write", OPENINFERENCE),
-        Name("gen_ai.usage.cache_creation_input_tokens", OPENLLMETRY),
+        "gen_ai.usage.cache_write.input_tokens", "gen_ai.usage.cache_creation.input_tokens",
+        "llm.token_count.prompt_details.cache_write", "gen_ai.usage.cache_creation_input_tokens",
     ),
     "reasoning_tokens": (
-        Name("gen_ai.usage.reasoning.output_tokens", GEN_AI, "1.41"),
-        Name("llm.token_count.completion_details.reasoning", OPENINFERENCE),
-        Name("gen_ai.usage.reasoning_tokens", OPENLLMETRY),
-        Name("gen_ai.usage.details.reasoning_tokens", PYDANTIC_AI),
-        Name("ai.usage.reasoningTokens", VERCEL),
+        "gen_ai.usage.reasoning.output_tokens", "llm.token_count.completion_details.reasoning",
+        "gen_ai.usage.reasoning_tokens", "gen_ai.usage.details.reasoning_tokens", "ai.usage.reasoningTokens",
     ),
     "finish_reason": (
-        Name("gen_ai.response.finish_reasons", GEN_AI, "1.26"),
-        Name("llm.response.finish_reason", OPENLLMETRY),
-        Name("llm.response.stop_reason", OPENLLMETRY),
-        Name("ai.response.finishReason", VERCEL),
+        "gen_ai.response.finish_reasons", "llm.response.finish_reason", "llm.response.stop_reason",
+        "ai.response.finishReason",
     ),
-    "first_chunk_seconds": (Name("gen_ai.response.time_to_first_chunk", GEN_AI, "1.41"),),
-    "first_chunk_milliseconds": (Name("ai.response.msToFirstChunk", VERCEL),),
-    "cost": (
-        Name("llm.cost.total", OPENINFERENCE),
-        Name("gen_ai.usage.cost", COMMON),
-        Name("gen_ai.usage.total_cost", COMMON),
-        Name("operation.cost", PYDANTIC_AI),
-    ),
-    "input_cost": (Name("llm.cost.prompt", OPENINFERENCE),),
-    "output_cost": (Name("llm.cost.completion", OPENINFERENCE),),
+    "first_chunk_seconds": ("gen_ai.response.time_to_first_chunk",),
+    "first_chunk_milliseconds": ("ai.response.msToFirstChunk",),
+    "cost": ("llm.cost.total", "gen_ai.usage.cost", "gen_ai.usage.total_cost", "operation.cost"),
+    "input_cost": ("llm.cost.prompt",),
+    "output_cost": ("llm.cost.completion",),
     "model": (
-        Name("gen_ai.response.model", GEN_AI, "1.26"),
-        Name("llm.response.model_name", OPENINFERENCE),
-        Name("llm.model_name", OPENINFERENCE),
-        Name("gen_ai.request.model", GEN_AI, "1.26"),
-        Name("llm.request.model_name", OPENINFERENCE),
-        Name("langfuse.observation.model.name", LANGFUSE),
-        Name("ai.model.id", VERCEL),
+        "gen_ai.response.model", "llm.response.model_name", "llm.model_name", "gen_ai.request.model",
+        "llm.request.model_name", "langfuse.observation.model.name", "ai.model.id",
     ),
     "session": (
-        Name("session.id", OPENINFERENCE),
-        Name("gen_ai.conversation.id", GEN_AI, "1.34"),
-        Name("langfuse.session.id", LANGFUSE),
-        Name("traceloop.association.properties.session_id", OPENLLMETRY),
-        Name("mlflow.trace.session", MLFLOW, is_json=True),
+        "session.id", "gen_ai.conversation.id", "langfuse.session.id", "traceloop.association.properties.session_id",
+        "mlflow.trace.session",
     ),
     "user": (
-        Name("user.id", OPENINFERENCE),
-        Name("enduser.id", COMMON),
-        Name("langfuse.user.id", LANGFUSE),
-        Name("traceloop.association.properties.user_id", OPENLLMETRY),
-        Name("mlflow.trace.user", MLFLOW, is_json=True),
+        "user.id", "enduser.id", "langfuse.user.id", "traceloop.association.properties.user_id", "mlflow.trace.user",
     ),
     "name": (
-        Name("gen_ai.tool.name", GEN_AI, "1.31"),
-        Name("tool.name", OPENINFERENCE),
-        Name("gen_ai.agent.name", GEN_AI, "1.31"),
-        Name("agent.name", OPENINFERENCE),
-        Name("traceloop.entity.name", OPENLLMETRY),
-        Name("ai.toolCall.name", VERCEL),
+        "gen_ai.tool.name", "tool.name", "gen_ai.agent.name", "agent.name", "traceloop.entity.name", "ai.toolCall.name",
     ),
-    "metadata": (Name("metadata", OPENINFERENCE),),
-    "tags": (Name("tag.tags", OPENINFERENCE), Name("langfuse.trace.tags", LANGFUSE)),
-    "feedback": (
-        _flat("annotations", OPENINFERENCE),
-        _flat("evaluations", OPENINFERENCE),
-        _flat("trace.annotations", OPENINFERENCE),
-        _flat("trace.evaluations", OPENINFERENCE),
-    ),
-    "project": (Name("openinference.project.name", OPENINFERENCE), Name("service.name", GEN_AI, "1.26")),
-}
-"""The attributes of each meaning, the first of which counts. `project` is an attribute of the resource."""
+    "metadata": ("metadata",),
+    "tags": ("tag.tags", "langfuse.trace.tags"),
+    "feedback": ("annotations.N", "evaluations.N", "trace.annotations.N", "trace.evaluations.N"),
+    "project": ("openinference.project.name", "service.name"),
+}  # fmt: skip
+"""The attributes of each meaning, the first of which counts. `project` is an attribute of the resource.
+
+`N` at the end: a list of objects, flattened as `llm.input_messages.0.message.role`. `docs/exchange/otel.md` says which
+convention has which name, and in which of its versions.
+"""
 
 EVALUATION: Final[Mapping[str, str]] = {
     "name": "gen_ai.evaluation.name",
@@ -241,7 +133,10 @@ KINDS: Final[Mapping[str, str]] = {
 }
 """What a span's kind means, by its name in lower case. Other kinds mean nothing here."""
 
-_WANTED: Final = {meaning: tuple((name.attribute, name.is_json) for name in names if not name.is_prefix)
+_WANTED: Final = {meaning: tuple((name, name.startswith("mlflow.")) for name in names if not name.endswith(".N"))
+                  for meaning, names in NAMES.items()}  # fmt: skip
+"""Each attribute that is no list, and whether its text is always JSON, as MLflow writes it."""
+_LISTED: Final = {meaning: tuple((name.removesuffix(".N"), name.endswith(".N")) for name in names)
                   for meaning, names in NAMES.items()}  # fmt: skip
 
 
@@ -260,15 +155,15 @@ def find(attributes: Mapping[str, Any], meaning: str) -> Any:
 
 def find_all(attributes: Mapping[str, Any], meaning: str) -> Iterator[list[dict[str, Any]]]:
     """The lists of objects of a meaning, each list that is there: flattened, or one attribute with JSON or a list."""
-    for name in NAMES[meaning]:
-        found = attributes.get(name.attribute)
+    for attribute, is_prefix in _LISTED[meaning]:
+        found = attributes.get(attribute)
         if isinstance(found, str) and found[:1] in "[{":
             found = load_json(found)
         if isinstance(found, Mapping):
             found = [found]
         if isinstance(found, list) and found and all(isinstance(item, Mapping) for item in found):
             yield [flatten(item) for item in found]
-        elif name.is_prefix and (gathered := gather(attributes, f"{name.attribute}.")):
+        elif is_prefix and (gathered := gather(attributes, f"{attribute}.")):
             yield gathered
 
 

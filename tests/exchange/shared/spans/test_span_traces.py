@@ -406,8 +406,8 @@ def test_a_trace_survives_a_row_of_a_file() -> None:
     assert Trace.from_row(json.loads(json.dumps(trace.to_row()))) == trace
 
 
-KEYS = [name.attribute for names in NAMES.values() for name in names]
-FLAT = [f"{name.attribute}.0.{part}" for names in NAMES.values() for name in names if name.is_prefix
+KEYS = [name.removesuffix(".N") for names in NAMES.values() for name in names]
+FLAT = [f"{name.removesuffix('N')}0.{part}" for names in NAMES.values() for name in names if name.endswith(".N")
         for part in ("document.id", "document.content", "document.score", "document.metadata", "message.role",
                      "message.content", "message.tool_calls.0.tool_call.function.arguments", "annotation.score",
                      "evaluation.name", "role", "content")]  # fmt: skip

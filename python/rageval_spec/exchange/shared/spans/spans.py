@@ -68,7 +68,7 @@ class Span(NamedTuple):
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_FIRST: Mapping[str, str] = {meaning: names[0].attribute for meaning, names in span_attributes.NAMES.items()}
+_FIRST: Mapping[str, str] = {meaning: names[0] for meaning, names in span_attributes.NAMES.items()}
 
 
 def make_span(
