@@ -169,9 +169,9 @@ def test_a_wrong_or_missing_option_is_named() -> None:
 
 
 def test_options_that_do_not_go_together_are_named_as_they_are_written() -> None:
-    with pytest.raises(UsageError, match=r"^name either --project, whose traces are read, or --dataset$"):
+    with pytest.raises(UsageError, match=r"^name one of these: --project or --dataset$"):
         read_settings(PhoenixSourceNode, {})
-    with pytest.raises(UsageError, match=r"^name one of these: --project, --dataset, or PATH for exported files$"):
+    with pytest.raises(UsageError, match=r"^name one of these: --project or --dataset or PATH$"):
         read_settings(LangSmithSourceNode, {})
 
 

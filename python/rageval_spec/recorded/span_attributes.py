@@ -1,4 +1,4 @@
-"""The names of spans' attributes: which attribute means what, in which convention, from which version to which.
+"""The names of attributes of spans, by what they mean, in all conventions and versions.
 
 OpenTelemetry's conventions for generative AI change often, and programs in production emit older ones for years. So
 every name that was ever in use stays in this table. Where a span has several attributes of one meaning, the first in

@@ -133,7 +133,7 @@ def test_a_failed_run_says_why_it_has_no_answer(server: LangSmithServer) -> None
 
 @pytest.mark.parametrize("settings", [{}, {"project": "a", "dataset": "b"}, {"project": "a", "path": "b"}])
 def test_one_thing_is_read_at_a_time(settings: dict[str, str]) -> None:
-    with pytest.raises(ValueError, match="name one of these: `project`, `dataset`, or `path`"):
+    with pytest.raises(ValueError, match="name one of these: `project` or `dataset` or `path`"):
         LangSmithSourceNode(**settings)
 
 

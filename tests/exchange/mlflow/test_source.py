@@ -151,8 +151,8 @@ def test_the_credentials_are_sent_and_never_shown(mlflow: MlflowServer, monkeypa
     [
         ({}, "name `experiment`"),
         ({"table": "x.json"}, "name `run` too"),
-        ({"run": "r", "table": "x.json", "dataset": "d"}, "either `dataset` or `table`"),
-        ({"experiment": "e", "dataset": "d", "since": "7d"}, "since and until select traces"),
+        ({"run": "r", "table": "x.json", "dataset": "d"}, "`dataset` does not go together with `table`"),
+        ({"experiment": "e", "dataset": "d", "since": "7d"}, "`since` does not go together with `dataset`"),
     ],
 )
 def test_settings_that_contradict_each_other_are_refused(settings: dict[str, Any], message: str) -> None:

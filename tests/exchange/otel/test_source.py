@@ -97,9 +97,9 @@ def test_a_damaged_file_leaves_nothing_behind(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ([], "name either a file or folder of spans, or an address to --listen at"),
-        (["x", "--listen", "4318"], "name either a file"),
-        (["x", "--seconds", "3"], "--seconds, --spool and --token-env belong to --listen"),
+        ([], "name one of these: PATH or --listen"),
+        (["x", "--listen", "4318"], "name one of these: PATH or --listen"),
+        (["x", "--seconds", "3"], "--seconds belongs to --listen; name --listen too"),
         (["--listen", "nowhere:port"], "'nowhere:port' is not an address; write a host and a port"),
         (["absent"], "absent: no such file or folder"),
     ],

@@ -186,9 +186,9 @@ def test_a_dataset_gives_questions_with_references(phoenix: PhoenixServer) -> No
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({}, "name either `project`"),
-        ({"project": "a", "dataset": "b"}, "name either `project`"),
-        ({"dataset": "b", "since": "7d"}, "since and until select traces"),
+        ({}, "name one of these: `project` or `dataset`"),
+        ({"project": "a", "dataset": "b"}, "name one of these: `project` or `dataset`"),
+        ({"dataset": "b", "since": "7d"}, "`since` does not go together with `dataset`"),
         ({"project": "a", "url": "localhost:6006"}, "write a URL such as"),
         ({"project": "a", "since": "yesterday"}, "is not a moment"),
     ],

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from rageval_spec.data.traces import Feedback, Trace, TraceLink
 from rageval_spec.endpoints.service import ServiceError, quote_part
@@ -90,16 +90,8 @@ TOOL = "braintrust"
 class BraintrustSourceNode(BraintrustConnection, SpooledNode):
     project: str | None = Field(default=None, description="The project: its logs, or what the next keys name in it.")
     experiment: str | None = Field(default=None, description="Read the rows of this experiment of the project.")
-
-    @model_validator(mode="after")
-    def _check_choice(self) -> BraintrustSourceNode:
-        if (self.project is None) == (self.path is None):
-            raise ValueError("name either `project`, or `path` for exported files")
-        if self.experiment is not None and self.dataset is not None:
-            raise ValueError("name either `experiment` or `dataset`")
-        if self.path is not None and (self.experiment or self.dataset):
-            raise ValueError("exported files have no experiments or datasets; leave out one of the two")
-        return self
+    one_of = ("project", "path")
+    excludes = (("path", "experiment", "dataset"), ("experiment", "dataset"))
 
 
 class BraintrustSource(SpooledSource[BraintrustSourceNode]):

@@ -14,7 +14,7 @@ from functools import cache
 from itertools import count
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from rageval_spec.data.traces import Document, Feedback, Trace, TraceLink
 from rageval_spec.errors import DataError
@@ -260,12 +260,7 @@ class LangfuseSourceNode(LangfuseConnection, SpooledNode):
     environment: str | None = Field(default=None, description="Only traces of this environment: `production`.")
     name: str | None = Field(default=None, description="Only traces with this name.")
     scores: bool = Field(default=True, description="Whether to read the scores of the traces, as feedback.")
-
-    @model_validator(mode="after")
-    def _check_choice(self) -> LangfuseSourceNode:
-        if self.path is not None and self.dataset is not None:
-            raise ValueError("name either `path` for exported files, or `dataset` for one of the API")
-        return self
+    excludes = (("path", "dataset"),)
 
 
 class LangfuseSource(SpooledSource[LangfuseSourceNode]):

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from rageval_spec.data.traces import Feedback, Trace, TraceLink
 from rageval_spec.endpoints.service import ServiceError
@@ -146,12 +146,7 @@ TOOL = "langsmith"
 class LangSmithSourceNode(LangSmithConnection, SpooledNode):
     project: str | None = Field(default=None, description="Read the traces of this tracing project.")
     feedback: bool = Field(default=True, description="Whether to read the feedback on the answers.")
-
-    @model_validator(mode="after")
-    def _check_choice(self) -> LangSmithSourceNode:
-        if [self.project, self.dataset, self.path].count(None) != 2:
-            raise ValueError("name one of these: `project`, `dataset`, or `path` for exported files")
-        return self
+    one_of = ("project", "dataset", "path")
 
 
 class LangSmithSource(SpooledSource[LangSmithSourceNode]):

@@ -135,16 +135,13 @@ class MlflowSourceNode(MlflowConnection, WindowNode):
         default=None, min_length=1, description="The table of the run to read in place of traces: `eval_results.json`."
     )
 
+    needs = (("table", "run"), ("dataset", "experiment"))
+    excludes = (("table", "dataset", "since", "until"), ("dataset", "since", "until"))
+
     @model_validator(mode="after")
     def _check_choice(self) -> MlflowSourceNode:
-        if self.table is not None and self.run is None:
-            raise ValueError("a table belongs to a run; name `run` too")
         if self.table is None and self.experiment is None:
             raise ValueError("name `experiment`, whose traces or `dataset` are read, or `run` and its `table`")
-        if self.table is not None and self.dataset is not None:
-            raise ValueError("name either `dataset` or `table`")
-        if (self.table or self.dataset) and (self.since is not None or self.until is not None):
-            raise ValueError("since and until select traces; datasets and tables have none")
         return self
 
 

@@ -10,7 +10,7 @@ from threading import Event as Flag
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator
 
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.exchange.shared.contracts import TraceSource, WindowNode
@@ -70,15 +70,15 @@ class OtelSourceNode(WindowNode):
         ),
     )
 
-    @model_validator(mode="after")
-    def _one_of_them(self) -> OtelSourceNode:
-        if (self.path is None) == (self.listen is None):
-            raise ValueError("name either a file or folder of spans, or an address to --listen at")
-        if self.listen is None and (self.seconds, self.spool, self.token_env) != (None, None, None):
-            raise ValueError("--seconds, --spool and --token-env belong to --listen")
-        if self.listen is not None:
-            split_address(self.listen)
-        return self
+    one_of = ("path", "listen")
+    needs = (("seconds", "listen"), ("spool", "listen"), ("token_env", "listen"))
+
+    @field_validator("listen")
+    @classmethod
+    def _check_address(cls, text: str | None) -> str | None:
+        if text is not None:
+            split_address(text)
+        return text
 
 
 N = TypeVar("N", bound=WindowNode)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from rageval_spec.data.traces import Trace, TraceLink
 from rageval_spec.endpoints.service import ServiceError, quote_part
@@ -167,14 +167,8 @@ class PhoenixSourceNode(PhoenixConnection, WindowNode):
     dataset: str | None = Field(
         default=None, min_length=1, description="The dataset to read in place of traces, by name; it has no answers."
     )
-
-    @model_validator(mode="after")
-    def _check_choice(self) -> PhoenixSourceNode:
-        if (self.project is None) == (self.dataset is None):
-            raise ValueError("name either `project`, whose traces are read, or `dataset`")
-        if self.dataset is not None and (self.since is not None or self.until is not None):
-            raise ValueError("since and until select traces; a dataset has none")
-        return self
+    one_of = ("project", "dataset")
+    excludes = (("dataset", "since", "until"),)
 
 
 class PhoenixSource(SpanSource[PhoenixSourceNode]):

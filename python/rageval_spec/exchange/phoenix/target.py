@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from rageval_spec.endpoints.service import ServiceError
 from rageval_spec.errors import UsageError
@@ -46,12 +46,7 @@ class PhoenixTargetNode(PhoenixConnection, TargetNode):
         description="The name of the experiment, to which the system's name is added if there are several. "
         "Default: the evaluation's name.",
     )
-
-    @model_validator(mode="after")
-    def _check_experiment(self) -> PhoenixTargetNode:
-        if self.experiment is not None and self.dataset is None:
-            raise ValueError("an experiment is written on a dataset; name `dataset` too")
-        return self
+    needs = (("experiment", "dataset"),)
 
 
 RELEVANCE = "relevance"

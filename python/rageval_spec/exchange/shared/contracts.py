@@ -24,9 +24,9 @@ from pathlib import Path
 from pkgutil import iter_modules
 from threading import Lock
 from types import ModuleType
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, field_validator, model_validator
 
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError, UsageError
@@ -43,9 +43,29 @@ if TYPE_CHECKING:
 
 
 class ToolNode(BaseModel):
-    """What the nodes of sources and targets share."""
+    """What the nodes of sources and targets share. A subclass declares which of its keys go together."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    one_of: ClassVar[tuple[str, ...]] = ()
+    """Keys of which exactly one is given."""
+    needs: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """Keys that mean something only beside another one, each with that one."""
+    excludes: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    """Keys beside which others mean nothing, each with those."""
+
+    @model_validator(mode="after")
+    def _check_keys(self) -> Self:
+        given = {name for name in type(self).model_fields if getattr(self, name) is not None}
+        if self.one_of and len(given.intersection(self.one_of)) != 1:
+            raise ValueError(f"name one of these: {' or '.join(f'`{name}`' for name in self.one_of)}")
+        for name, *others in self.excludes:
+            if name in given and (wrong := [other for other in others if other in given]):
+                raise ValueError(f"`{wrong[0]}` does not go together with `{name}`; leave one of them out")
+        for name, other in self.needs:
+            if name in given and other not in given:
+                raise ValueError(f"`{name}` belongs to `{other}`; name `{other}` too")
+        return self
 
 
 N = TypeVar("N", bound=ToolNode)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from rageval_spec.data.traces import Feedback, Trace, TraceLink
 from rageval_spec.errors import DataError, RagevalError, UsageError
@@ -141,12 +141,7 @@ class TrulensSourceNode(WindowNode):
     dataset: str | None = Field(
         default=None, min_length=1, description="The dataset whose ground truths to read in place of records, by name."
     )
-
-    @model_validator(mode="after")
-    def _check_choice(self) -> TrulensSourceNode:
-        if self.dataset is not None and (self.since or self.until or self.app):
-            raise ValueError("since, until and app select records; a dataset has none")
-        return self
+    excludes = (("dataset", "since", "until", "app"),)
 
 
 class TrulensSource(SpanSource[TrulensSourceNode]):
