@@ -42,6 +42,7 @@ class BraintrustTarget(ValueTarget[BraintrustTargetNode]):
         "export braintrust rageval-results --dry-run",
     )
     batch = 50
+    named = ("project",)
     tool = TOOL
     api: BraintrustApi
     api_type = BraintrustApi
@@ -50,11 +51,6 @@ class BraintrustTarget(ValueTarget[BraintrustTargetNode]):
         super().__init__(node, context)
         self._experiments: dict[str, str] = {}
         self._left_out = 0
-
-    @property
-    def destination(self) -> str:
-        url = self.node.find_url()
-        return url if self.node.project is None else f"{url}, project {self.node.project}"
 
     def list_parcels(self, evaluation: Evaluation) -> Iterator[Parcel]:
         """A row for each answer, with all its values."""

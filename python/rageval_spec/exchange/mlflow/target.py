@@ -72,16 +72,12 @@ class MlflowTarget(ValueTarget[MlflowTargetNode]):
         "export mlflow rageval-results --write assessments --dry-run",
     )
     batch = 50
+    named = ("experiment",)
     tool = TOOL
     lost = (KIND, "trace", "MLflow")
     api: MlflowServer
     api_type = MlflowServer
     _runs: MlflowRuns | None = None
-
-    @property
-    def destination(self) -> str:
-        experiment = "" if self.node.experiment is None else f", experiment {self.node.experiment}"
-        return f"{self.node.find_url()}{experiment}"
 
     def list_parcels(self, evaluation: Evaluation) -> Iterator[Parcel]:
         """The runs with their files, then the feedback."""

@@ -69,15 +69,11 @@ class PhoenixTarget(ValueTarget[PhoenixTargetNode]):
         "export phoenix rageval-results --dataset golden --experiment nightly",
     )
     batch = 50
+    named = ("dataset",)
     tool = TOOL
     lost = ("annotation", "span", "Phoenix")
     api: PhoenixServer
     api_type = PhoenixServer
-
-    @property
-    def destination(self) -> str:
-        dataset = "" if self.node.dataset is None else f", dataset {self.node.dataset}"
-        return f"{self.node.find_url()}{dataset}"
 
     def list_parcels(self, evaluation: Evaluation) -> Iterator[Parcel]:
         """An experiment's run for each answer, or the annotations of each answer; those of its documents follow."""

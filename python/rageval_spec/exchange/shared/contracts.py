@@ -156,10 +156,15 @@ class Target(Exporter[T]):
     batch: ClassVar[int] = 1
     """The most parcels that `send` gets at once."""
 
+    named: ClassVar[tuple[str, ...]] = ()
+    """The keys of the node that say where at its URL parcels go."""
+
     @property
-    @abstractmethod
     def destination(self) -> str:
         """Where parcels go, without credentials: `http://localhost:6006, project support`. Names the ledger."""
+        node: Any = self.node
+        told = (f", {name} {value}" for name in self.named if (value := getattr(node, name)) is not None)
+        return "".join((node.find_url(), *told))
 
     @abstractmethod
     def list_parcels(self, evaluation: Evaluation) -> Iterator[Parcel]:

@@ -345,14 +345,11 @@ class ExperimentTarget(ValueTarget[E]):
     Values that are null are left out and counted in `without_value`.
     """
 
+    named = ("dataset",)
+
     def __init__(self, node: E, context: Any) -> None:
         super().__init__(node, context)
         self.without_value = 0
-
-    @property
-    def destination(self) -> str:
-        url = self.node.find_url()
-        return url if self.node.dataset is None else f"{url}, dataset {self.node.dataset}"
 
     @abstractmethod
     def make_answer(self, score: Score, run: str) -> Parcel:

@@ -64,9 +64,7 @@ class WeaveTarget(Target[WeaveTargetNode]):
     api: WeaveApi
     api_type = WeaveApi
 
-    @property
-    def destination(self) -> str:
-        return f"{self.node.find_url()}, project {self.node.project}"
+    named = ("project",)
 
     def list_parcels(self, evaluation: Evaluation) -> Iterator[Parcel]:
         """One parcel: all rows, because a dataset is one object."""
