@@ -67,7 +67,7 @@ def test_a_file_that_is_no_database_is_an_error_with_its_name(tmp_path: Path) ->
 
 @pytest.mark.parametrize("settings", [{"since": "7d"}, {"app": "x"}])
 def test_a_dataset_cannot_be_narrowed(settings: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError, match="does not go together with .dataset."):
+    with pytest.raises(ValidationError, match="does not go together with `dataset`"):
         TrulensSourceNode(path="x", dataset="golden", **settings)
 
 
