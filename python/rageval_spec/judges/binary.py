@@ -40,7 +40,6 @@ class BinaryNode(PiecewiseNode):
 class BinaryJudge(PiecewiseJudge[BinaryNode]):
     """Asks for one word, the cheapest reply there is."""
 
-    node_type = BinaryNode
     known_as = ("boolean", "yes_no", "pass_fail")
     prompt_names = ("system", "binary")
 

@@ -109,7 +109,6 @@ class Cascade(ComposedJudge[CascadeNode]):
     that step's scale.
     """
 
-    node_type = CascadeNode
     known_as = ("fallback", "tiered", "escalation")
 
     @property

@@ -84,7 +84,6 @@ class ClaimsNode(ChatJudgeNode):
 class ClaimsJudge(ChatJudge[ClaimsNode]):
     """Makes one call that splits an answer into claims, and one that gives all of them verdicts."""
 
-    node_type = ClaimsNode
     known_as = ("ragas", "llm", "llm_judge", "llm_as_judge", "llm_as_a_judge", "decomposition")
     declared = frozenset[Ability]({"support", "usefulness", "grade", "claims", "questions", "entities"})
     prompt_names = ("system", "split", "verify", "usefulness", "questions", "entities", "grade")

@@ -107,7 +107,6 @@ class Detector(Judge[DetectorNode]):
     window that supports it best, that shares most words with its sentence; the model itself names none.
     """
 
-    node_type = DetectorNode
     known_as = ("lettucedetect", "lettuce_detect", "token_classifier", "span_detector", "hallucination_detector")
     declared = frozenset[Ability]({"support"})
 

@@ -70,7 +70,6 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
     makes no difference.
     """
 
-    node_type = EmbeddingNode
     known_as = ("semantic", "cosine", "similarity", "bertscore")
     declared = frozenset[Ability]({"support", "usefulness", "claims"})
     version = "4"

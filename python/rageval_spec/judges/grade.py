@@ -77,7 +77,6 @@ class GradeNode(WordFormNode):
 class GradeJudge(PiecewiseJudge[GradeNode]):
     """Asks for a reason and a grade, or for the grade alone."""
 
-    node_type = GradeNode
     known_as = ("geval", "g_eval", "likert", "rating", "score")
     prompt_names = ("system", "grade")
 

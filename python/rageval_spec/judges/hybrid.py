@@ -59,7 +59,6 @@ class HybridJudge(ComposedJudge[HybridJudgeNode]):
     (in another wording or another language) is lost: a low threshold is the safe choice.
     """
 
-    node_type = HybridJudgeNode
     known_as = ("filter", "prefilter")
 
     @property

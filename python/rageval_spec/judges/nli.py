@@ -82,7 +82,6 @@ class Nli(Judge[NliNode]):
     not. The evidence is the window that decided. A claim of fewer than five words is read after the sample's question.
     """
 
-    node_type = NliNode
     known_as = ("entailment", "minicheck", "summac", "hhem", "cross_encoder")
     declared = frozenset[Ability]({"support", "claims"})
     later_keys = frozenset({"contradiction"})

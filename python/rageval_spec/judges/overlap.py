@@ -67,7 +67,6 @@ class OverlapJudge(Judge[OverlapNode]):
     them that it contains.
     """
 
-    node_type = OverlapNode
     version = "3"
     later_keys = frozenset({"combine"})
     known_as = ("lexical", "keyword", "ngram", "rouge", "words")

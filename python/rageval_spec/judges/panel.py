@@ -79,7 +79,6 @@ class Panel(ComposedJudge[PanelNode]):
     if all members agree and 0 if they agree as if by chance.
     """
 
-    node_type = PanelNode
     known_as = ("jury", "committee", "vote", "voting", "poll")
 
     @property

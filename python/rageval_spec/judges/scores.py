@@ -104,7 +104,6 @@ class _Sheet:
 class ScoresJudge(ChatJudge[ScoresNode]):
     """Asks for all criteria with one call per sample, because it gets them all before the first is assessed."""
 
-    node_type = ScoresNode
     known_as = ("multi_criteria", "several")
     declared = frozenset[Ability]({"support", "usefulness", "grade"})
     prompt_names = ("system", "scores")

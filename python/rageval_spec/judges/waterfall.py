@@ -283,7 +283,6 @@ class Waterfall(ComposedJudge[WaterfallNode]):
     coverages. The confidence is the faithfulness judge's, or its score if it gives none.
     """
 
-    node_type = WaterfallNode
     version = "3"
     known_as = ("stages", "stepwise", "pipeline")
     later_keys = frozenset({"phrases"})

@@ -14,8 +14,6 @@ from rageval_spec.plugin import Measured, Measurement, MetricInfo, ModelName
 
 
 class AnswerCorrectnessNode(judged_metrics.RefusalNode):
-    """Measures how far answers agree with the reference, in their claims and in their meaning."""
-
     weights: tuple[float, ...] = Field(
         default=(0.75, 0.25),
         min_length=2,
@@ -41,9 +39,6 @@ class AnswerCorrectnessNode(judged_metrics.RefusalNode):
 
 
 class AnswerCorrectness(judged_metrics.RefusalAwareMetric[AnswerCorrectnessNode]):
-    """Combines an F measure of claims, compared both ways, with the cosine of embeddings."""
-
-    node_type = AnswerCorrectnessNode
     known_as = ("correctness", "answer_accuracy", "ground_truth_agreement", "qa_correctness", "response_correctness")
     needs = frozenset({"answer", "reference"})
     asked = (judged_metrics.ANSWER_IN_REFERENCE, judged_metrics.REFERENCE_IN_ANSWER)

@@ -23,8 +23,6 @@ def ask_directly(kind: Literal["grade", "usefulness"]) -> Criterion:
 
 
 class AnswerRelevancyNode(judged_metrics.RefusalNode):
-    """Measures whether answers address their questions, right or wrong."""
-
     questions: int = Field(
         default=judged_metrics.QUESTIONS,
         ge=1,
@@ -35,9 +33,6 @@ class AnswerRelevancyNode(judged_metrics.RefusalNode):
 
 
 class AnswerRelevancy(judged_metrics.RefusalAwareMetric[AnswerRelevancyNode]):
-    """Compares the question with questions that the judge writes for the answer, or asks the judge for a grade."""
-
-    node_type = AnswerRelevancyNode
     known_as = ("relevance", "relevancy", "question_answer_relevance")
     able = (frozenset({"questions"}), frozenset({"grade"}), frozenset({"usefulness"}))
     ways = ((), (ask_directly("grade"),), (ask_directly("usefulness"),))

@@ -21,8 +21,6 @@ REFUSAL = judged_metrics.ask_about(
 
 
 class AnswerabilityNode(judged_metrics.OptionallyJudgedNode):
-    """Measures whether systems answer the questions that have an answer and refuse the others."""
-
     by: Literal["judge", "phrases"] = Field(
         default="judge",
         description="How refusals are found: by a judge, or without one by a list of phrases in 16 languages.",
@@ -40,9 +38,6 @@ class AnswerabilityNode(judged_metrics.OptionallyJudgedNode):
 
 
 class Answerability(judged_metrics.ConditionalJudge[AnswerabilityNode]):
-    """Measures whether systems answer the questions that have an answer and refuse the others."""
-
-    node_type = AnswerabilityNode
     version = "2"
     known_as = ("refusal", "refusal_rate", "rejection_rate", "abstention", "is_refusal")
     needs = frozenset({"answer", "answerable"})

@@ -11,8 +11,6 @@ from rageval_spec.plugin import MetricInfo, MetricNode
 
 
 class BleuNode(MetricNode):
-    """Measures how many short word sequences of answers occur in the references (sentence BLEU)."""
-
     tokenize: Literal["13a", "intl", "zh", "char", "none"] = Field(
         default="13a",
         description="How to split texts into words, by sacrebleu's names. 13a: as mteval-v13a; intl: by Unicode's "
@@ -22,9 +20,6 @@ class BleuNode(MetricNode):
 
 
 class Bleu(LexicalMetric[BleuNode]):
-    """Computes sentence BLEU with sacrebleu."""
-
-    node_type = BleuNode
     known_as = ("bleu_score",)
     info = MetricInfo(
         summary="How many short word sequences of the answer occur in the references, as measured for machine "

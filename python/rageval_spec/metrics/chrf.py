@@ -10,8 +10,6 @@ from rageval_spec.plugin import MetricInfo, MetricNode
 
 
 class ChrfNode(MetricNode):
-    """Measures how many short runs of characters answers share with a reference (chrF)."""
-
     char_order: int = Field(default=6, ge=1, le=20, description="The length of the longest runs of characters.")
     word_order: int = Field(
         default=0,
@@ -24,9 +22,6 @@ class ChrfNode(MetricNode):
 
 
 class Chrf(LexicalMetric[ChrfNode]):
-    """Computes the character n-gram F-score with sacrebleu."""
-
-    node_type = ChrfNode
     known_as = ("chrf_score",)
     info = MetricInfo(
         summary="How many short runs of characters the answer and a reference share; works for any script and "

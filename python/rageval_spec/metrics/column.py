@@ -18,8 +18,6 @@ _LONGEST_SHOWN = 40
 
 
 class ColumnValueNode(answer_metrics.OwnValuesNode):
-    """Reads a number from a column of the recorded answers or of the questions."""
-
     column: str = Field(
         min_length=1,
         description="The column with the value of each answer: a number, yes or no, true or false. `scores.rating` is "
@@ -28,9 +26,6 @@ class ColumnValueNode(answer_metrics.OwnValuesNode):
 
 
 class ColumnValue(answer_metrics.OwnValuesMetric[ColumnValueNode]):
-    """Takes the values that another tool, or people, gave."""
-
-    node_type = ColumnValueNode
     known_as = ("rating", "user_rating", "human_rating", "stars", "thumbs", "existing_score", "field")
     hidden = ("column",)
     group = "other"

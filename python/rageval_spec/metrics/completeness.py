@@ -4,14 +4,7 @@ from rageval_spec.metrics.shared import answer_metrics, judged_metrics
 from rageval_spec.plugin import Measurement, MetricInfo
 
 
-class CompletenessNode(judged_metrics.JudgeMetricNode):
-    """Measures how many claims of the reference answers cover."""
-
-
-class Completeness(judged_metrics.JudgedMetric[CompletenessNode]):
-    """Asks the judge whether the answer supports the claims of the reference."""
-
-    node_type = CompletenessNode
+class Completeness(judged_metrics.JudgedMetric[judged_metrics.JudgeMetricNode]):
     known_as = ("answer_completeness", "answer_coverage")
     needs = frozenset({"answer", "reference"})
     asked = (judged_metrics.REFERENCE_IN_ANSWER,)

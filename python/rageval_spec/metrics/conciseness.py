@@ -24,14 +24,7 @@ CONCISE = ask_about(
 )
 
 
-class ConcisenessNode(RefusalNode):
-    """Measures how many claims of answers are needed to answer the question."""
-
-
-class Conciseness(RefusalAwareMetric[ConcisenessNode]):
-    """Asks the judge which claims of the answer are needed, or for a grade."""
-
-    node_type = ConcisenessNode
+class Conciseness(RefusalAwareMetric[RefusalNode]):
     known_as = ("verbosity", "answer_conciseness")
     able = (frozenset({"claims", "usefulness"}), frozenset({"grade"}))
     ways = ((NEEDED,), (CONCISE,))

@@ -9,17 +9,12 @@ from rageval_spec.plugin import MetricInfo
 
 
 class ContainsNode(answer_metrics.ContainmentNode):
-    """Checks that answers contain a text, or several; the texts can be in a column of the questions."""
-
     require: Literal["all", "any"] = Field(
         default="all", description="Of several texts, whether the answer must contain all, or any one."
     )
 
 
 class Contains(answer_metrics.ContainmentMetric[ContainsNode]):
-    """Looks for texts in answers."""
-
-    node_type = ContainsNode
     known_as = ("icontains", "contains_all", "contains_any", "contains_string", "string_presence", "includes")
     info = MetricInfo(
         summary="Whether the answer contains a text that it must contain; its mean is the share of such answers.",

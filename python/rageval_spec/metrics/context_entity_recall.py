@@ -14,14 +14,7 @@ _INITIAL = re.compile(r"\b([^\W\d])\.")
 """A letter of an abbreviation such as `U.S.`, and its full stop."""
 
 
-class ContextEntityRecallNode(JudgeMetricNode):
-    """Measures how many named entities of the reference the contexts contain."""
-
-
-class ContextEntityRecall(JudgedMetric[ContextEntityRecallNode]):
-    """Has the judge list the entities of the reference and the contexts, and compares them."""
-
-    node_type = ContextEntityRecallNode
+class ContextEntityRecall(JudgedMetric[JudgeMetricNode]):
     known_as = ("context_entities_recall", "entity_recall")
     needs = frozenset({"contexts", "reference"})
     able = (frozenset({"entities"}),)

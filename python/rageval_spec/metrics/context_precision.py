@@ -14,8 +14,6 @@ from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 
 class ContextPrecisionNode(judged_metrics.OptionallyJudgedNode):
-    """Measures whether useful contexts come before useless ones (average precision)."""
-
     by: Literal["judge", "ids"] = Field(
         default="judge",
         description="judge: a judge decides which contexts are useful; ids: without a judge, the contexts of relevant "
@@ -31,9 +29,6 @@ class ContextPrecisionNode(judged_metrics.OptionallyJudgedNode):
 
 
 class ContextPrecision(judged_metrics.ConditionalJudge[ContextPrecisionNode]):
-    """Computes the average precision of contexts from a judge's verdicts or from document ids."""
-
-    node_type = ContextPrecisionNode
     able = (frozenset({"usefulness"}),)
     known_as = (
         "context_utilization", "llm_context_precision_with_reference",

@@ -10,8 +10,6 @@ from rageval_spec.plugin import Measurement, MetricInfo
 
 
 class ContextRecallNode(judged_metrics.OptionallyJudgedNode):
-    """Measures how much of what is needed to answer the contexts contain."""
-
     by: Literal["claims", "ids"] = Field(
         default="claims",
         description="claims: a judge attributes the reference's claims to the contexts; ids: without a judge, the "
@@ -21,9 +19,6 @@ class ContextRecallNode(judged_metrics.OptionallyJudgedNode):
 
 
 class ContextRecall(judged_metrics.ConditionalJudge[ContextRecallNode]):
-    """Computes the recall of contexts from a judge's verdicts on claims or from document ids."""
-
-    node_type = ContextRecallNode
     known_as = ("llm_context_recall", "contextual_coverage")
     by_judge = "claims"
     asked = (judged_metrics.REFERENCE_IN_CONTEXTS,)

@@ -17,14 +17,7 @@ USEFUL_TOGETHER = judged_metrics.ask_about(
 )
 
 
-class ContextRelevanceNode(judged_metrics.JudgeMetricNode):
-    """Measures how useful the contexts are for the question."""
-
-
-class ContextRelevance(judged_metrics.JudgedMetric[ContextRelevanceNode]):
-    """Asks the judge how useful each context is, or for a grade of all contexts together."""
-
-    node_type = ContextRelevanceNode
+class ContextRelevance(judged_metrics.JudgedMetric[judged_metrics.JudgeMetricNode]):
     known_as = ("context_relevancy", "qs_relevance", "retrieval_relevance")
     needs = frozenset({"contexts"})
     able = (frozenset({"usefulness"}), frozenset({"grade"}))

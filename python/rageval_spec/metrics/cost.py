@@ -33,8 +33,6 @@ class TokenPrice(BaseModel):
 
 
 class CostNode(MetricNode):
-    """Measures how many US dollars an answer costs."""
-
     price: TokenPrice | None = Field(
         default=None,
         description="Compute the cost of every answer from its tokens at this price. By default the cost that the "
@@ -43,9 +41,6 @@ class CostNode(MetricNode):
 
 
 class Cost(OperationalMetric[CostNode]):
-    """Reads the cost that the system reports, or computes it from tokens and a price."""
-
-    node_type = CostNode
     known_as = ("price", "total_cost")
     hidden = ("price",)
     info = MetricInfo(

@@ -9,8 +9,6 @@ from rageval_spec.plugin import MetricInfo
 
 
 class DcgNode(OptionalCutoff, JudgedOnly):
-    """Sums the gain of the retrieved documents, with early ranks weighing most (discounted cumulative gain)."""
-
     gain: Literal["linear", "exp"] = Field(
         default="linear", description="The gain of a document. linear: its relevance; exp: 2^relevance - 1."
     )
@@ -33,4 +31,4 @@ INFO = MetricInfo(
     bounds=(0.0, None),
 )
 
-PLUGIN = kernel_metric(DcgNode, INFO)
+PLUGIN = kernel_metric(__name__, DcgNode, INFO)

@@ -6,9 +6,6 @@ from rageval_spec.plugin import MetricInfo, MetricNode
 
 
 class ErrorRate(OperationalMetric[MetricNode]):
-    """Measures how often the system failed to answer."""
-
-    node_type = MetricNode
     known_as = ("errors", "failure_rate", "success_rate")
     counts_failures = True
     info = MetricInfo(

@@ -10,8 +10,6 @@ from rageval_spec.plugin import MetricInfo, MetricNode
 
 
 class ExactMatchNode(MetricNode):
-    """Measures whether answers equal a reference, word for word."""
-
     normalize: Literal["squad", "none"] = Field(
         default="squad",
         description="squad: case, punctuation, English articles and white space do not matter. none: every character "
@@ -20,9 +18,6 @@ class ExactMatchNode(MetricNode):
 
 
 class ExactMatch(LexicalMetric[ExactMatchNode]):
-    """Whether an answer equals a reference."""
-
-    node_type = ExactMatchNode
     compares_blank = True
     known_as = ("equals", "exact")
     info = MetricInfo(

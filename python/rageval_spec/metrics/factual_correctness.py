@@ -14,8 +14,6 @@ from rageval_spec.plugin import Measurement, MetricInfo
 
 
 class FactualCorrectnessNode(judged_metrics.RefusalNode):
-    """Measures how far the claims of answers and references agree."""
-
     mode: Literal["f1", "precision", "recall"] = Field(
         default="f1",
         description="precision: the answer's claims that the reference supports; recall: the reference's claims that "
@@ -30,9 +28,6 @@ class FactualCorrectnessNode(judged_metrics.RefusalNode):
 
 
 class FactualCorrectness(judged_metrics.RefusalAwareMetric[FactualCorrectnessNode]):
-    """Asks the judge for the support of claims one or both ways, and combines the shares."""
-
-    node_type = FactualCorrectnessNode
     known_as = ("factuality", "fact_check", "model_graded_factuality")
     needs = frozenset({"answer", "reference"})
     blank = (judged_metrics.WITHOUT_REFERENCE,)

@@ -10,14 +10,7 @@ from rageval_spec.plugin import Measured, Measurement, MetricInfo
 UNSUPPORTED = f"{NO_CONTEXTS}: nothing can support the answer"
 
 
-class FaithfulnessNode(RefusalNode):
-    """Measures how many claims of answers the contexts support."""
-
-
-class Faithfulness(RefusalAwareMetric[FaithfulnessNode]):
-    """Asks the judge whether the contexts support the answer's claims."""
-
-    node_type = FaithfulnessNode
+class Faithfulness(RefusalAwareMetric[RefusalNode]):
     known_as = (
         "hallucination", "hallucination_rate", "context_faithfulness", "answer_faithfulness", "grounding",
         "attribution",

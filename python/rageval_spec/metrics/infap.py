@@ -3,11 +3,6 @@
 from rageval_spec.metrics.shared.ranking_metrics import RelevanceLevel, kernel_metric
 from rageval_spec.plugin import MetricInfo
 
-
-class InfapNode(RelevanceLevel):
-    """Estimates average precision from a sample of judgements (inferred average precision)."""
-
-
 INFO = MetricInfo(
     summary="Average precision estimated where only a sample of the pool was judged.",
     formula="infap = 1/R * sum over relevant documents at ranks k of 1/k + (k-1)/k * (p/(k-1)) * (r + e) / (r + n + "
@@ -24,4 +19,4 @@ INFO = MetricInfo(
     "Numbers: trec_eval v9.0.8 (d95ca64), infAP",
 )
 
-PLUGIN = kernel_metric(InfapNode, INFO)
+PLUGIN = kernel_metric(__name__, RelevanceLevel, INFO)

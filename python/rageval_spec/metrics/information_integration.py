@@ -15,8 +15,6 @@ from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 
 class InformationIntegrationNode(PairedNode):
-    """Measures whether answers combine what several sources say."""
-
     mode: Literal["pairs", "parts"] = Field(
         default="pairs",
         description="pairs: compare answers with all sources to answers without one of them; parts: each of the "
@@ -31,9 +29,6 @@ class InformationIntegrationNode(PairedNode):
 
 
 class InformationIntegration(PairedMetric[InformationIntegrationNode]):
-    """Compares answers with all sources and without one of them, or looks for each part of the answer."""
-
-    node_type = InformationIntegrationNode
     info = MetricInfo(
         summary="Whether answers combine what several sources say, if no source is enough by itself.",
         formula="information_integration = rightness under `all` - rightness under `without`, of queries of one group; "

@@ -7,8 +7,6 @@ from rageval_spec.plugin import MetricInfo
 
 
 class IprecNode(RelevanceLevel, JudgedOnly):
-    """Measures the best precision of a ranking at a recall level or beyond (interpolated precision)."""
-
     recall: float = Field(ge=0, le=1, description="The recall level, such as 0.1; `iprec@0.1` for short.")
 
 
@@ -30,4 +28,4 @@ INFO = MetricInfo(
     aliases=("iprec_at_recall",),
 )
 
-PLUGIN = kernel_metric(IprecNode, INFO)
+PLUGIN = kernel_metric(__name__, IprecNode, INFO)

@@ -10,15 +10,10 @@ from rageval_spec.plugin import AnswerMetric, Measured, MetricInfo, MetricNode
 
 
 class IsJsonNode(MetricNode):
-    """Checks that answers are JSON."""
-
     fences: bool = Field(default=True, description="Whether a Markdown code fence around the whole answer is allowed.")
 
 
 class IsJson(AnswerMetric[IsJsonNode]):
-    """Parses answers as JSON."""
-
-    node_type = IsJsonNode
     group = "text"
     needs = frozenset({"answer"})
     known_as = ("json", "valid_json", "is_valid_json", "json_validity", "contains_json")

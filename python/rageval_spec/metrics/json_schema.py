@@ -19,8 +19,6 @@ _LONGEST_MESSAGE = 300
 
 
 class JsonSchemaNode(answer_metrics.ColumnNode):
-    """Checks that answers are JSON that a JSON Schema allows; the schema can be in a column of the questions."""
-
     schema_: str | dict[str, Any] | None = Field(
         default=None, alias="schema", description="The JSON Schema, or the path of a JSON file with it."
     )
@@ -28,9 +26,6 @@ class JsonSchemaNode(answer_metrics.ColumnNode):
 
 
 class JsonSchema(answer_metrics.ExpectationMetric[JsonSchemaNode]):
-    """Validates answers with the library jsonschema. No schema is fetched from the network."""
-
-    node_type = JsonSchemaNode
     known_as = ("schema", "json_schema_match", "json_correctness", "valid_schema")
     key = "schema_"
     hidden = ("schema",)

@@ -8,8 +8,6 @@ from rageval_spec.plugin import MetricInfo, MetricNode
 
 
 class LatencyNode(MetricNode):
-    """Measures how many seconds the system takes to answer a question."""
-
     percentile: int | None = Field(
         default=None,
         ge=1,
@@ -19,9 +17,6 @@ class LatencyNode(MetricNode):
 
 
 class Latency(OperationalMetric[LatencyNode]):
-    """Reads the seconds that the system's block or file reports for each answer."""
-
-    node_type = LatencyNode
     known_as = ("response_time", "duration")
     info = MetricInfo(
         summary="How many seconds the system takes to answer a question; the mean, or a percentile such as "

@@ -3,11 +3,6 @@
 from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, RelevantInRanking, kernel_metric
 from rageval_spec.plugin import MetricInfo
 
-
-class MapNode(RelevantInRanking):
-    """Measures the mean of the precision at the rank of each relevant document (average precision)."""
-
-
 INFO = MetricInfo(
     summary="Average precision: the mean of the precision at the rank of each relevant document.",
     formula="map@k = sum over relevant documents at ranks i <= k of (relevant documents at ranks <= i / i) / R, R = "
@@ -23,4 +18,4 @@ INFO = MetricInfo(
     aliases=("ap", "map_cut", "average_precision"),
 )
 
-PLUGIN = kernel_metric(MapNode, INFO)
+PLUGIN = kernel_metric(__name__, RelevantInRanking, INFO)

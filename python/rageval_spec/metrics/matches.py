@@ -17,8 +17,6 @@ _ERROR = re.compile(r"^error: (.+)$", re.MULTILINE)
 
 
 class MatchesNode(answer_metrics.ColumnNode):
-    """Checks that a regular expression matches somewhere in answers; it can be in a column of the questions."""
-
     pattern: str | None = Field(
         default=None,
         min_length=1,
@@ -29,9 +27,6 @@ class MatchesNode(answer_metrics.ColumnNode):
 
 
 class Matches(answer_metrics.ExpectationMetric[MatchesNode]):
-    """Searches answers with Rust's regular expressions."""
-
-    node_type = MatchesNode
     known_as = ("regex", "regexp", "matches_regex", "pattern")
     key = "pattern"
     hidden = ("pattern",)

@@ -11,15 +11,10 @@ from rageval_spec.wording import count_noun
 
 
 class MaxWordsNode(answer_metrics.ColumnNode):
-    """Checks that answers are not longer than a number of words; it can be in a column of the questions."""
-
     value: int | None = Field(default=None, ge=0, description="The most words that every answer may have.")
 
 
 class MaxWords(answer_metrics.ExpectationMetric[MaxWordsNode]):
-    """Counts the words of answers."""
-
-    node_type = MaxWordsNode
     known_as = ("word_count", "max_length", "length", "too_long", "word_limit")
     info = MetricInfo(
         summary="Whether the answer has at most so many words; its mean is the share of such answers.",

@@ -9,8 +9,6 @@ from rageval_spec.plugin import MetricInfo
 
 
 class NdcgNode(OptionalCutoff, JudgedOnly):
-    """Measures how close a ranking comes to the best order of all judged documents."""
-
     gain: Literal["linear", "exp"] = Field(
         default="linear",
         description="The gain of a document. linear: its relevance, as in trec_eval; exp: 2^relevance - 1.",
@@ -35,4 +33,4 @@ INFO = MetricInfo(
     aliases=("ndcg_cut",),
 )
 
-PLUGIN = kernel_metric(NdcgNode, INFO)
+PLUGIN = kernel_metric(__name__, NdcgNode, INFO)

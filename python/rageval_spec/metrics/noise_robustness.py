@@ -13,8 +13,6 @@ from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 
 class NoiseRobustnessNode(PairedNode):
-    """Measures whether answers stay right when noise is mixed into the contexts."""
-
     mode: Literal["retained", "accuracy"] = Field(
         default="retained",
         description="retained: the share of the rightness without noise that is left with noise, for each group; "
@@ -25,9 +23,6 @@ class NoiseRobustnessNode(PairedNode):
 
 
 class NoiseRobustness(PairedMetric[NoiseRobustnessNode]):
-    """Compares the rightness of answers with and without noise, or rates the answers with noise."""
-
-    node_type = NoiseRobustnessNode
     info = MetricInfo(
         summary="Whether a system that answers a question correctly still does so when noise is mixed into its "
         "contexts.",

@@ -18,8 +18,6 @@ NO_VERDICTS = "the judge gives no verdicts on single claims"
 
 
 class NoiseSensitivityNode(judged_metrics.RefusalNode):
-    """Measures how many claims of answers are wrong and come from the contexts."""
-
     mode: Literal["relevant", "irrelevant"] = Field(
         default="relevant",
         description="Which contexts to look at: relevant ones, which support part of the reference, or the others.",
@@ -33,9 +31,6 @@ class NoiseSensitivityNode(judged_metrics.RefusalNode):
 
 
 class NoiseSensitivity(judged_metrics.RefusalAwareMetric[NoiseSensitivityNode]):
-    """Measures how many claims of answers are wrong and come from the contexts."""
-
-    node_type = NoiseSensitivityNode
     able = (frozenset({"support", "claims"}),)  # verdicts on whole texts are not enough
     blank = (judged_metrics.WITHOUT_REFERENCE,)
     info = MetricInfo(

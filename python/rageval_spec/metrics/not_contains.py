@@ -6,14 +6,7 @@ from rageval_spec.metrics.shared import answer_metrics
 from rageval_spec.plugin import MetricInfo
 
 
-class NotContainsNode(answer_metrics.ContainmentNode):
-    """Checks that answers contain none of some texts; the texts can be in a column of the questions."""
-
-
-class NotContains(answer_metrics.ContainmentMetric[NotContainsNode]):
-    """Looks for forbidden texts in answers."""
-
-    node_type = NotContainsNode
+class NotContains(answer_metrics.ContainmentMetric[answer_metrics.ContainmentNode]):
     known_as = ("not_icontains", "excludes", "forbidden", "banned_words")
     info = MetricInfo(
         summary="Whether the answer contains none of the texts that it must not contain; its mean is the share of such "

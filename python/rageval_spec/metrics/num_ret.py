@@ -3,11 +3,6 @@
 from rageval_spec.metrics.shared.ranking_metrics import JudgedOnly, kernel_metric
 from rageval_spec.plugin import MetricInfo
 
-
-class NumRetNode(JudgedOnly):
-    """Counts the retrieved documents."""
-
-
 INFO = MetricInfo(
     summary="How many documents were retrieved; summed over queries.",
     formula="num_ret = length of the ranking, after `ranking.depth` and judged_only",
@@ -21,4 +16,4 @@ INFO = MetricInfo(
     statistic="sum",
 )
 
-PLUGIN = kernel_metric(NumRetNode, INFO, "query in the qrels but not in the run: 0")
+PLUGIN = kernel_metric(__name__, JudgedOnly, INFO, "query in the qrels but not in the run: 0")

@@ -3,11 +3,6 @@
 from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, RelevantAtCutoff, kernel_metric
 from rageval_spec.plugin import MetricInfo
 
-
-class PrecisionNode(RelevantAtCutoff):
-    """Measures the share of relevant documents in the top k."""
-
-
 INFO = MetricInfo(
     summary="The share of relevant documents among the first k.",
     formula="precision@k = relevant documents at ranks <= k / k",
@@ -21,4 +16,4 @@ INFO = MetricInfo(
     aliases=("p", "prec"),
 )
 
-PLUGIN = kernel_metric(PrecisionNode, INFO)
+PLUGIN = kernel_metric(__name__, RelevantAtCutoff, INFO)

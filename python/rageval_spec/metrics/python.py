@@ -28,8 +28,6 @@ _VALUE_KEYS = ("value", "score")
 
 
 class PythonMetricNode(OwnValuesNode):
-    """A metric of your own: a function of a sample, or of a frame of all samples."""
-
     function: str = Field(
         description=(
             "`module:function`. The module is looked up next to the spec first. The function gets the arguments that "
@@ -57,9 +55,6 @@ class PythonMetricNode(OwnValuesNode):
 
 
 class PythonMetric(OwnValuesMetric[PythonMetricNode]):
-    """Calls a function of the user in threads that a `sys.exit` cannot end."""
-
-    node_type = PythonMetricNode
     known_as = ("function", "callable", "custom", "custom_metric", "javascript", "code")
     hidden = ("function",)
     info = MetricInfo(

@@ -7,8 +7,6 @@ from rageval_spec.plugin import MetricInfo
 
 
 class RbpNode(RelevantInRanking):
-    """Measures the gain of a reader who may stop after each document (rank-biased precision)."""
-
     p: float = Field(
         default=0.8, gt=0, lt=1, description="Persistence: the probability that a reader goes on to the next document."
     )
@@ -28,4 +26,4 @@ INFO = MetricInfo(
     aliases=("rank_biased_precision",),
 )
 
-PLUGIN = kernel_metric(RbpNode, INFO)
+PLUGIN = kernel_metric(__name__, RbpNode, INFO)

@@ -11,9 +11,6 @@ _WORD = re.compile(r"[a-z0-9]+")
 
 
 class RougeL(LexicalMetric[MetricNode]):
-    """F-measure of the longest common subsequence of words."""
-
-    node_type = MetricNode
     known_as = ("rouge", "rouge_n", "rouge_score", "rougelsum")
     no_reference = "the reference has no Latin letters or digits, which ROUGE's words consist of"
     info = MetricInfo(

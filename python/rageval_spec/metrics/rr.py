@@ -7,14 +7,7 @@ from rageval_spec.metrics.shared import ranking_metrics
 from rageval_spec.plugin import MetricInfo
 
 
-class RrNode(ranking_metrics.RelevantInRanking):
-    """Measures one over the rank of the first relevant document (reciprocal rank)."""
-
-
-class Rr(ranking_metrics.KernelMetric[RrNode]):
-    """Reciprocal rank of the first relevant document; its mean is MRR."""
-
-    node_type = RrNode
+class Rr(ranking_metrics.KernelMetric[ranking_metrics.RelevantInRanking]):
     info = MetricInfo(
         summary="One over the rank of the first relevant document; its mean is MRR.",
         formula="rr@k = 1 / (rank of the first relevant document), 0 if that rank is above k",

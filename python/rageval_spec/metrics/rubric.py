@@ -15,8 +15,6 @@ _ROUNDING = 1e-9
 
 
 class RubricNode(JudgeMetricNode):
-    """Asks a judge for a grade by your own criteria, on your own scale."""
-
     name: str = Field(
         default="rubric",
         min_length=1,
@@ -67,9 +65,6 @@ class RubricNode(JudgeMetricNode):
 
 
 class Rubric(JudgedMetric[RubricNode]):
-    """Has a judge grade each sample by the criteria of the node."""
-
-    node_type = RubricNode
     able = (frozenset({"grade"}),)
     later_keys = frozenset({"value"})
     known_as = (

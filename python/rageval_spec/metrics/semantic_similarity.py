@@ -22,15 +22,10 @@ NO_DIRECTION = "the model gives the answer, or every reference, a vector of zero
 
 
 class SemanticSimilarityNode(MetricNode):
-    """Measures how similar answers are to a reference, by the cosine of their embeddings."""
-
     model: ModelName = Field(default="minilm", description="The embedding model: the name of a block under `models:`.")
 
 
 class SemanticSimilarity(ReferenceMetric[SemanticSimilarityNode]):
-    """Cosine of the embeddings of an answer and a reference."""
-
-    node_type = SemanticSimilarityNode
     known_as = ("similar", "embedding_similarity", "cosine_similarity", "bert_score", "bertscore")
     info = MetricInfo(
         summary="How similar in meaning the answer is to a reference, by the cosine of their embeddings.",

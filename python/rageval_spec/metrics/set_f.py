@@ -7,8 +7,6 @@ from rageval_spec.plugin import MetricInfo
 
 
 class SetFNode(RelevanceLevel, JudgedOnly):
-    """Measures the weighted harmonic mean of precision and recall of all retrieved documents."""
-
     beta: float = Field(
         default=1.0,
         ge=0,
@@ -30,4 +28,4 @@ INFO = MetricInfo(
     "trec_eval v9.0.8 (d95ca64), set_F",
 )
 
-PLUGIN = kernel_metric(SetFNode, INFO)
+PLUGIN = kernel_metric(__name__, SetFNode, INFO)

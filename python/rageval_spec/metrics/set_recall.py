@@ -3,11 +3,6 @@
 from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, RelevanceLevel, kernel_metric
 from rageval_spec.plugin import MetricInfo
 
-
-class SetRecallNode(RelevanceLevel):
-    """Measures the share of the relevant documents that were retrieved."""
-
-
 INFO = MetricInfo(
     summary="The share of a query's relevant documents that were retrieved at any rank.",
     formula="set_recall = relevant documents retrieved / R, R = relevant documents in the qrels",
@@ -17,4 +12,4 @@ INFO = MetricInfo(
     aliases=("set_r",),
 )
 
-PLUGIN = kernel_metric(SetRecallNode, INFO)
+PLUGIN = kernel_metric(__name__, RelevanceLevel, INFO)

@@ -15,14 +15,7 @@ NO_TARGET = "no relevant document"
 SEVERAL = "several relevant documents"
 
 
-class TargetRankNode(ranking_metrics.RelevantInRanking):
-    """Measures the rank of the one document that a query looks for."""
-
-
-class TargetRank(ranking_metrics.KernelMetric[TargetRankNode]):
-    """The rank of the one target document, with a note on the targets that were missed."""
-
-    node_type = TargetRankNode
+class TargetRank(ranking_metrics.KernelMetric[ranking_metrics.RelevantInRanking]):
     info = MetricInfo(
         summary="The rank of the one document that a query looks for, over the queries whose target was retrieved.",
         formula="target_rank = 1 + documents ranked before the target; match share = targets retrieved / queries with "

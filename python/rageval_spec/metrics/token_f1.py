@@ -6,9 +6,6 @@ from rageval_spec.plugin import MetricInfo, MetricNode
 
 
 class TokenF1(LexicalMetric[MetricNode]):
-    """Measures the harmonic mean of precision and recall of an answer's words."""
-
-    node_type = MetricNode
     compares_blank = True
     known_as = ("f1_score", "squad")
     info = MetricInfo(

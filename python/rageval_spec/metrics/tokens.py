@@ -10,8 +10,6 @@ from rageval_spec.plugin import MetricInfo, MetricNode
 
 
 class TokensNode(MetricNode):
-    """Measures how many tokens the system's model reads and writes for a question."""
-
     of: Literal["total", "input", "output"] = Field(
         default="total",
         description="Which tokens to count: those that the system's model reads (input), writes (output), or both.",
@@ -19,9 +17,6 @@ class TokensNode(MetricNode):
 
 
 class TokensMetric(OperationalMetric[TokensNode]):
-    """Reads the number of tokens that the system reports for each answer."""
-
-    node_type = TokensNode
     known_as = ("token_count", "token_usage")
     info = MetricInfo(
         summary="How many tokens the system's model reads and writes for a question.",
