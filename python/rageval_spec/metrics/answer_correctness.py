@@ -63,8 +63,7 @@ class AnswerCorrectness(judged_metrics.RefusalAwareMetric[AnswerCorrectnessNode]
             "S below 0: is not raised to 0",
             "similarity by minilm and similar models: seldom below 0.3, even between unrelated texts on a topic, so "
             "values are comparable only with the same model",
-            f"several references: {answer_metrics.FIRST_REFERENCE}",
-            f"failure: {answer_metrics.FAILED_JUDGE}",
+            "several references: only the first one counts",
         ),
         source="RAGAS documentation, answer correctness (2023); claims both ways: Ru et al., RAGChecker, NeurIPS 2024",
         bounds=(-1.0, 1.0),

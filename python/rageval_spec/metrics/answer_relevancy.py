@@ -9,7 +9,7 @@ from rageval_spec.data import arithmetic
 from rageval_spec.data.findings import Criterion, Estimate, Failed, Finding, Questions
 from rageval_spec.data.samples import Sample
 from rageval_spec.metrics.shared import judged_metrics
-from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER, FAILED_JUDGE, is_blank
+from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER, is_blank
 from rageval_spec.metrics.shared.reference_metrics import check_embedding_model, compare_meanings, find_embedding_model
 from rageval_spec.plugin import Measured, Measurement, MetricInfo, ModelName
 
@@ -55,7 +55,6 @@ class AnswerRelevancy(judged_metrics.RefusalAwareMetric[AnswerRelevancyNode]):
             "judge that can do neither, such as embedding or overlap: the cosine of the question with the answer or a "
             "part of it, or the share of the question's words; common without a chat model, but not comparable with "
             "the values of judges that write: an answer that repeats the question scores well",
-            f"failure: {FAILED_JUDGE}",
         ),
         source="Es, James, Espinosa-Anke and Schockaert, RAGAS: Automated evaluation of retrieval augmented "
         "generation, EACL 2024 (answer relevance); RAGAS documentation, response relevancy",

@@ -9,7 +9,7 @@ from rageval_spec.data.findings import SUPPORTED_FROM, Estimate, Failed, Finding
 from rageval_spec.data.samples import Sample
 from rageval_spec.judging.refusals import find_refusal
 from rageval_spec.metrics.shared import judged_metrics
-from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER, FAILED_JUDGE, is_blank
+from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER, is_blank
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 REFUSAL = judged_metrics.ask_about(
@@ -60,7 +60,6 @@ class Answerability(judged_metrics.ConditionalJudge[AnswerabilityNode]):
             "same way. An answer that says what one source lacks and answers from another counts as a refusal; an "
             "answer that quotes someone else who does not know does not",
             "of=answerable, of=unanswerable: no value for the other questions",
-            f"failure: {FAILED_JUDGE}",
         ),
         source="Chen, Lin, Han and Sun, Benchmarking large language models in retrieval-augmented generation (RGB), "
         "AAAI 2024 (negative rejection); Thakur et al., NoMIRACL: Knowing when you don't know for robust multilingual "

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from rageval_spec.metrics.shared.answer_metrics import EMPTY_IS_ZERO, FAILED_SYSTEM, NO_REFERENCE
+from rageval_spec.metrics.shared.answer_metrics import EMPTY_IS_ZERO
 from rageval_spec.metrics.shared.reference_metrics import Comparer, LexicalMetric
 from rageval_spec.plugin import MetricInfo, MetricNode
 
@@ -34,8 +34,6 @@ class Bleu(LexicalMetric[BleuNode]):
             "order without any match: exponential smoothing",
             "several references: all together, as in sacrebleu; empty ones are left out",
             EMPTY_IS_ZERO,
-            NO_REFERENCE + "; also if all references are empty",
-            FAILED_SYSTEM,
         ),
         source="Papineni, Roukos, Ward and Zhu, BLEU: a method for automatic evaluation of machine translation, ACL "
         "2002; Post, A call for clarity in reporting BLEU scores, WMT 2018",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from rageval_spec.metrics.shared.answer_metrics import EMPTY_IS_ZERO, FAILED_SYSTEM, NO_REFERENCE
+from rageval_spec.metrics.shared.answer_metrics import EMPTY_IS_ZERO
 from rageval_spec.metrics.shared.reference_metrics import Comparer, LexicalMetric
 from rageval_spec.plugin import MetricInfo, MetricNode
 
@@ -36,8 +36,6 @@ class Chrf(LexicalMetric[ChrfNode]):
             "fewer characters than an order: that order is left out (effective order)",
             "mean over queries: is of sentence scores, which is not a corpus score",
             EMPTY_IS_ZERO,
-            NO_REFERENCE + "; also if all references are empty",
-            FAILED_SYSTEM,
         ),
         source="Popović, chrF: character n-gram F-score for automatic MT evaluation, WMT 2015; Popović, chrF++: words "
         "helping character n-grams, WMT 2017",

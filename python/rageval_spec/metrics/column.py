@@ -41,7 +41,6 @@ class ColumnValue(answer_metrics.OwnValuesMetric[ColumnValueNode]):
             "recorded answers have the column: only they are read, and not the questions",
             "no question and no recorded answer has the column: `validate` fails",
             "name: that of the column, unless `as` is given",
-            answer_metrics.FAILED_SYSTEM,
         ),
         source="rageval-spec: a value as it is recorded, since 2026",
         bounds=(float("-inf"), None),

@@ -18,9 +18,8 @@ class Completeness(judged_metrics.JudgedMetric[judged_metrics.JudgeMetricNode]):
         edge_cases=(
             "empty answer: 0 with a reason",
             "empty reference, or one without a claim: no value",
-            f"several references: {answer_metrics.FIRST_REFERENCE}",
+            "several references: only the first one counts",
             "factual_correctness(mode=recall): equal to this, and the judge is asked once for both",
-            f"failure: {answer_metrics.FAILED_JUDGE}",
         ),
         source="Ru et al., RAGChecker: A fine-grained framework for diagnosing retrieval-augmented generation, NeurIPS "
         "2024 (claim recall); summary content units: Nenkova and Passonneau, Evaluating content selection in "

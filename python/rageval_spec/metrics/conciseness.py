@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from rageval_spec.data.findings import Claim, Estimate, Failed, Finding
 from rageval_spec.data.samples import Sample
-from rageval_spec.metrics.shared.answer_metrics import FAILED_JUDGE
 from rageval_spec.metrics.shared.judged_metrics import (
     RefusalAwareMetric,
     RefusalNode,
@@ -40,7 +39,6 @@ class Conciseness(RefusalAwareMetric[RefusalNode]):
             "judges that give scores: the mean of the claims' scores, or the share that reaches the judge's threshold; "
             "overlap and embedding compare each claim with the question, and few claims repeat it",
             "question in which the judge finds nothing to compare with: no value",
-            f"failure: {FAILED_JUDGE}",
         ),
         source="DeepEval documentation, answer relevancy (2024): relevant statements / statements",
     )

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from rageval_spec.data.findings import Estimate, Failed
 from rageval_spec.data.samples import Sample
-from rageval_spec.metrics.shared.answer_metrics import FAILED_JUDGE, FIRST_REFERENCE
 from rageval_spec.metrics.shared.judged_metrics import WITHOUT_REFERENCE, JudgedMetric, JudgeMetricNode, measure_failure
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
@@ -29,8 +28,7 @@ class ContextEntityRecall(JudgedMetric[JudgeMetricNode]):
             "the letter)",
             "several mentions: an entity counts once",
             "1e-8 in RAGAS's denominator: left out, so that the value is exactly 1 if all entities are found",
-            f"several references: {FIRST_REFERENCE}",
-            f"failure: {FAILED_JUDGE}",
+            "several references: only the first one counts",
         ),
         source="RAGAS documentation, context entities recall (2024)",
     )

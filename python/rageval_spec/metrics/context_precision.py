@@ -9,7 +9,7 @@ from rageval_spec.data import arithmetic
 from rageval_spec.data.findings import Criterion, Failed, Finding
 from rageval_spec.data.samples import Part, Sample
 from rageval_spec.metrics.shared import judged_metrics
-from rageval_spec.metrics.shared.answer_metrics import FAILED_JUDGE, FIRST_REFERENCE, NO_CONTEXTS, is_blank
+from rageval_spec.metrics.shared.answer_metrics import NO_CONTEXTS, is_blank
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 
@@ -49,8 +49,7 @@ class ContextPrecision(judged_metrics.ConditionalJudge[ContextPrecisionNode]):
             "by=ids, several contexts of one relevant document: each is useful",
             "by=ids in RAGAS: relevant ids / ids in any order; here the order counts, as with a judge",
             "judges that give scores without a verdict: useful from 0.5 up",
-            f"several references: {FIRST_REFERENCE}",
-            f"failure: {FAILED_JUDGE}",
+            "several references: only the first one counts",
         ),
         source="RAGAS documentation, context precision with and without reference (context utilization); Es, James, "
         "Espinosa-Anke and Schockaert, EACL 2024",

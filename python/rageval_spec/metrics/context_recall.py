@@ -35,8 +35,7 @@ class ContextRecall(judged_metrics.ConditionalJudge[ContextRecallNode]):
             "empty reference, or one without a claim: no value",
             "by=ids, no relevant document: no value",
             "by=ids, several contexts of one document: it counts once",
-            f"several references: {answer_metrics.FIRST_REFERENCE}",
-            f"failure: {answer_metrics.FAILED_JUDGE}",
+            "several references: only the first one counts",
         ),
         source="RAGAS: Es, James, Espinosa-Anke and Schockaert, EACL 2024, and its documentation (context recall, ID "
         "based context recall)",

@@ -5,7 +5,7 @@ import math
 from pydantic import BaseModel, ConfigDict, Field
 
 from rageval_spec.data.samples import Sample
-from rageval_spec.metrics.shared.answer_metrics import FAILED_SYSTEM, OperationalMetric
+from rageval_spec.metrics.shared.answer_metrics import OperationalMetric
 from rageval_spec.plugin import MetricInfo, MetricNode
 
 _MILLION = 1_000_000
@@ -54,7 +54,6 @@ class Cost(OperationalMetric[CostNode]):
             "tokens of the cache: a part of the input tokens, as OpenTelemetry has it; unscorable if those are fewer",
             "tokens of the cache unknown: all input tokens have the price `input`",
             "judges: their cost is not included",
-            FAILED_SYSTEM,
         ),
         source="rageval-spec: a sum, since 2026",
         higher_is_better=False,

@@ -8,6 +8,7 @@ from rageval_spec.plugin import MetricInfo, MetricNode
 class ErrorRate(OperationalMetric[MetricNode]):
     known_as = ("errors", "failure_rate", "success_rate")
     counts_failures = True
+    always = ()
     info = MetricInfo(
         summary="How often the system fails to answer: timeouts, refused calls, replies that cannot be read.",
         formula="error_rate = 1 if the system failed after all its tries, else 0; its mean is the share of failures",

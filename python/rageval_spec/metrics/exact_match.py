@@ -4,7 +4,6 @@ from typing import Literal
 
 from pydantic import Field
 
-from rageval_spec.metrics.shared.answer_metrics import FAILED_SYSTEM, NO_REFERENCE
 from rageval_spec.metrics.shared.reference_metrics import Comparer, LexicalMetric, exact_match
 from rageval_spec.plugin import MetricInfo, MetricNode
 
@@ -30,8 +29,6 @@ class ExactMatch(LexicalMetric[ExactMatchNode]):
             "SQuAD",
             "empty answer: 1 if a reference is empty too, as in SQuAD 2.0's unanswerable questions, else 0",
             "several references: one that matches is enough",
-            NO_REFERENCE,
-            FAILED_SYSTEM,
         ),
         source="Rajpurkar, Zhang, Lopyrev and Liang, SQuAD: 100,000+ questions for machine comprehension of text, "
         "EMNLP 2016; normalisation of the SQuAD 2.0 evaluation script",

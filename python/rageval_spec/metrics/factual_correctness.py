@@ -44,8 +44,7 @@ class FactualCorrectness(judged_metrics.RefusalAwareMetric[FactualCorrectnessNod
             "recall in RAGAS: supported claims of the answer / (these + missing claims of the reference), which mixes "
             "two ways of counting; here both counts are of the reference's claims, as in RAGChecker",
             "1e-8 in RAGAS's denominators and its rounding to two digits: left out",
-            f"several references: {answer_metrics.FIRST_REFERENCE}",
-            f"failure: {answer_metrics.FAILED_JUDGE}",
+            "several references: only the first one counts",
         ),
         source="RAGAS documentation, factual correctness (2024); Ru et al., RAGChecker: A fine-grained framework for "
         "diagnosing retrieval-augmented generation, NeurIPS 2024 (overall precision, recall and F1)",

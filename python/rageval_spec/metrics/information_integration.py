@@ -9,7 +9,7 @@ from pydantic import Field
 from rageval_spec.data import arithmetic
 from rageval_spec.data.findings import Estimate
 from rageval_spec.data.samples import Part, Sample
-from rageval_spec.metrics.shared.answer_metrics import EMPTY_REFERENCE, FAILED_JUDGE, is_blank
+from rageval_spec.metrics.shared.answer_metrics import EMPTY_REFERENCE, is_blank
 from rageval_spec.metrics.shared.paired_metrics import PairedMetric, PairedNode, RightnessPair
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
@@ -44,7 +44,7 @@ class InformationIntegration(PairedMetric[InformationIntegrationNode]):
             "several references: with mode=pairs an answer is right if it matches one of them, and a judge compares "
             "with the first; with mode=parts each distinct reference counts once, empty ones do not",
             "RGB: counts an answer as right only with all parts; mode=parts gives the share of the parts",
-            f"failure: {FAILED_JUDGE}; one answer of a group, or one part, is enough",
+            "judge that fails on one answer of a group, or on one part: no value for the whole",
         ),
         source="Chen, Lin, Han and Sun, Benchmarking large language models in retrieval-augmented generation (RGB), "
         "AAAI 2024 (information integration)",

@@ -38,8 +38,6 @@ class JsonSchema(answer_metrics.ExpectationMetric[JsonSchemaNode]):
             "$ref: only inside of the schema; others are an error, because nothing is fetched",
             "format: not checked",
             "invalid schema: an error of the spec; in a column, status error for that question",
-            answer_metrics.NO_EXPECTATION,
-            answer_metrics.FAILED_SYSTEM,
         ),
         source="JSON Schema 2020-12, https://json-schema.org; the library jsonschema",
     )

@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from rageval_spec.data.samples import Sample
-from rageval_spec.metrics.shared.answer_metrics import FAILED_SYSTEM, OperationalMetric
+from rageval_spec.metrics.shared.answer_metrics import OperationalMetric
 from rageval_spec.plugin import MetricInfo, MetricNode
 
 
@@ -28,7 +28,6 @@ class Latency(OperationalMetric[LatencyNode]):
             "enough questions (at 95 %: 6 for p50, 72 for p95, 368 for p99) and is left out with fewer",
             "comparison: means are compared between systems, percentiles are not",
             "seconds unknown: unscorable; answers made elsewhere have seconds only if their file does",
-            FAILED_SYSTEM,
         ),
         source="Hyndman and Fan, Sample quantiles in statistical packages, The American Statistician 50(4), 1996, "
         "definition 7; interval: David and Nagaraja, Order Statistics, 3rd edition, 2003, section 7.1",

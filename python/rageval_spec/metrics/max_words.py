@@ -23,8 +23,6 @@ class MaxWords(answer_metrics.ExpectationMetric[MaxWordsNode]):
             "words: what white space separates; each Han character and each kana counts as a word, because these "
             "scripts have no spaces",
             "empty answer: 1",
-            answer_metrics.NO_EXPECTATION,
-            answer_metrics.FAILED_SYSTEM,
         ),
         source="rageval-spec: a count, since 2026",
     )

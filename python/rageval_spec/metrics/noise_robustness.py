@@ -7,7 +7,6 @@ from pydantic import Field
 
 from rageval_spec.data.findings import Estimate
 from rageval_spec.data.samples import Part, Sample
-from rageval_spec.metrics.shared.answer_metrics import FAILED_JUDGE
 from rageval_spec.metrics.shared.paired_metrics import PairedMetric, PairedNode, RightnessPair
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
@@ -39,7 +38,7 @@ class NoiseRobustness(PairedMetric[NoiseRobustnessNode]):
             "RGB: measures the accuracy at a noise ratio, as mode=accuracy does; with mode=retained a note gives the "
             "accuracy under both conditions",
             "several references: right if the answer matches one of them; a judge compares with the first",
-            f"failure: {FAILED_JUDGE}; one answer of a group is enough",
+            "judge that fails on one answer of a group: no value for the group",
         ),
         source="Chen, Lin, Han and Sun, Benchmarking large language models in retrieval-augmented generation (RGB), "
         "AAAI 2024 (noise robustness)",

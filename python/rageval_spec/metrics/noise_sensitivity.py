@@ -47,8 +47,8 @@ class NoiseSensitivity(judged_metrics.RefusalAwareMetric[NoiseSensitivityNode]):
             "the same context twice: it counts once",
             "judges that give scores without a verdict: supported from 0.5 up",
             "answers without a wrong claim: need no further calls, which costs less than RAGAS, where all do",
-            f"several references: {answer_metrics.FIRST_REFERENCE}",
-            f"failure: {answer_metrics.FAILED_JUDGE}; one context that cannot be judged is enough",
+            "several references: only the first one counts",
+            "judge that fails on one of the contexts: no value",
         ),
         source="Ru et al., RAGChecker: A fine-grained framework for diagnosing retrieval-augmented generation, NeurIPS "
         "2024 (noise sensitivity in relevant and irrelevant chunks); RAGAS documentation, noise sensitivity",

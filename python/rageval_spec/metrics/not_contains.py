@@ -16,8 +16,6 @@ class NotContains(answer_metrics.ContainmentMetric[answer_metrics.ContainmentNod
             "words: a text is found inside of words too; for whole words use `matches` with `\\b`",
             "characters: composed and decomposed forms of a character are the same; case counts unless `ignore_case`",
             "empty answer: 1",
-            answer_metrics.NO_EXPECTATION,
-            answer_metrics.FAILED_SYSTEM,
         ),
         source="rageval-spec: a literal search, since 2026",
     )

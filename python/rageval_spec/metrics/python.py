@@ -12,7 +12,7 @@ from rageval_spec.data.samples import Part, Sample
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.libraries import pl
-from rageval_spec.metrics.shared.answer_metrics import FAILED_SYSTEM, OwnValuesMetric, OwnValuesNode
+from rageval_spec.metrics.shared.answer_metrics import OwnValuesMetric, OwnValuesNode
 from rageval_spec.plugin import Context, InputFile, Measured, Measurement, MetricInfo
 from rageval_spec.user_functions import NamedFunction, Workers, check_name, describe_error, finish
 from rageval_spec.wording import count_noun
@@ -66,7 +66,6 @@ class PythonMetric(OwnValuesMetric[PythonMetricNode]):
             "NaN and infinity, or a number outside `range`: status error",
             "takes: frame: an exception is an error for every query",
             "name: that of the function, unless `as` is given",
-            FAILED_SYSTEM,
         ),
         source="rageval-spec: a call of your function, since 2026",
         bounds=(float("-inf"), None),

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 
-from rageval_spec.metrics.shared.answer_metrics import EMPTY_IS_ZERO, FAILED_SYSTEM, NO_REFERENCE
+from rageval_spec.metrics.shared.answer_metrics import EMPTY_IS_ZERO
 from rageval_spec.metrics.shared.reference_metrics import Comparer, LexicalMetric
 from rageval_spec.plugin import MetricInfo, MetricNode
 
@@ -24,8 +24,6 @@ class RougeL(LexicalMetric[MetricNode]):
             "no Latin letters or digits in any reference: unscorable; use `chrf` or `token_f1` for other scripts",
             "whole texts: line breaks do not matter (rouge-score's `rougeL`, not `rougeLsum`)",
             EMPTY_IS_ZERO,
-            NO_REFERENCE,
-            FAILED_SYSTEM,
         ),
         source="Lin, ROUGE: a package for automatic evaluation of summaries, Text Summarization Branches Out, ACL "
         "2004; numbers of rouge-score 0.1.2",

@@ -16,7 +16,6 @@ class Rr(ranking_metrics.KernelMetric[ranking_metrics.RelevantInRanking]):
             "first relevant document below the cutoff: 0",
             "cutoff larger than the ranking: all ranks count",
             ranking_metrics.NEGATIVE_RELEVANCE,
-            ranking_metrics.MISSING_QUERY,
         ),
         source="Kantor and Voorhees, The TREC-5 confusion track: comparing retrieval methods for scanned text, "
         "Information Retrieval 2(2-3), 2000. Numbers: trec_eval v9.0.8 (d95ca64), recip_rank",

@@ -7,7 +7,6 @@ from pydantic import Field, field_validator
 
 from rageval_spec.data.findings import Criterion, Finding
 from rageval_spec.data.samples import Part
-from rageval_spec.metrics.shared.answer_metrics import FAILED_JUDGE
 from rageval_spec.metrics.shared.judged_metrics import JudgedMetric, JudgeMetricNode, describe_finding
 from rageval_spec.plugin import Measurement, MetricInfo
 
@@ -81,7 +80,6 @@ class Rubric(JudgedMetric[RubricNode]):
             "query without one of the parts to show: no value",
             "empty answer: graded like any other, because criteria can be about silence",
             "scale: values are on this scale and not scaled to [0, 1]; the bounds of gates are on it too",
-            f"failure: {FAILED_JUDGE}",
         ),
         source="Liu, Iter, Xu, Wang, Xu and Zhu, G-Eval: NLG evaluation using GPT-4 with better human alignment, EMNLP "
         "2023",

@@ -10,7 +10,7 @@ from pydantic import Field
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.samples import Sample
 from rageval_spec.libraries import np
-from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER, FAILED_SYSTEM, NO_REFERENCE
+from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER
 from rageval_spec.metrics.shared.reference_metrics import ReferenceMetric
 from rageval_spec.plugin import EmbeddingModel, Measured, Measurement, MetricInfo, MetricNode, ModelName, note_truncated
 
@@ -38,8 +38,6 @@ class SemanticSimilarity(ReferenceMetric[SemanticSimilarityNode]):
             "long texts: cut where the model stops reading; a note counts them",
             "empty answer: 0, with that reason, and the model is not asked",
             "vector of zeros: unscorable",
-            NO_REFERENCE + "; also if all references are empty",
-            FAILED_SYSTEM,
         ),
         source="Reimers and Gurevych, Sentence-BERT: sentence embeddings using siamese BERT-networks, EMNLP 2019; as "
         "RAGAS's semantic similarity: Es et al., RAGAs: automated evaluation of retrieval augmented generation, EACL "

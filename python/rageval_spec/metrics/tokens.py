@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from rageval_spec.data.samples import Sample
-from rageval_spec.metrics.shared.answer_metrics import FAILED_SYSTEM, OperationalMetric
+from rageval_spec.metrics.shared.answer_metrics import OperationalMetric
 from rageval_spec.plugin import MetricInfo, MetricNode
 
 
@@ -24,7 +24,6 @@ class TokensMetric(OperationalMetric[TokensNode]):
         edge_cases=(
             "tokens unknown: unscorable; for the total also if one of the two is unknown",
             "systems with different models: their tokens differ in length; compare `cost` instead",
-            FAILED_SYSTEM,
         ),
         source="rageval-spec: a count, since 2026",
         higher_is_better=False,

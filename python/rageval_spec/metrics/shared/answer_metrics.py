@@ -8,8 +8,7 @@ in a column of each question:
 
 An `OperationalMetric` measures time, tokens or money, not how good an answer is.
 
-The reasons why a query has no value or needs no judge are the same words for every metric. The edge cases that
-several metrics treat alike are in the words of `rageval-spec explain`.
+The reasons why a query has no value or needs no judge are the same words for every metric.
 """
 
 import json
@@ -27,7 +26,7 @@ from rageval_spec.plugin.metric import DataPart
 
 REFERENCE = "reference"
 """The name that stands for the gold answers where a column is expected."""
-NO_EXPECTATION = "column: no value if the question has nothing in it"
+FAILED_SYSTEM = "the system failed and gave no answer: status error, no value; `error_rate` counts these"
 _MOST_NAMES = 10
 
 
@@ -62,6 +61,7 @@ class ExpectationMetric(AnswerMetric[C]):
     group = "text"
     needs = frozenset({"answer"})
     reads_contexts = False
+    always = ("column: no value if the question has nothing in it", FAILED_SYSTEM)
     key: ClassVar[str] = "value"
     """The field of the node that holds what is expected of every answer."""
 
@@ -133,6 +133,8 @@ V = TypeVar("V", bound=OwnValuesNode)
 
 class OwnValuesMetric(AnswerMetric[V]):
     """A metric whose values only the user knows, so that its node has their range and direction."""
+
+    always = (FAILED_SYSTEM,)
 
     @property
     def higher_is_better(self) -> bool | None:
@@ -265,6 +267,7 @@ class OperationalMetric(AnswerMetric[N]):
     group = "operation"
     needs = frozenset()
     reads_contexts = False
+    always: ClassVar[Sequence[str]] = (FAILED_SYSTEM,)
 
     @abstractmethod
     def read(self, sample: Sample) -> float | str:
@@ -287,7 +290,3 @@ def is_blank(texts: Sequence[str] | str | None) -> bool:
 
 
 EMPTY_IS_ZERO = "empty answer: 0"
-NO_REFERENCE = "no reference: unscorable"
-FIRST_REFERENCE = "only the first one counts"
-FAILED_SYSTEM = "the system failed and gave no answer: status error, no value; `error_rate` counts these"
-FAILED_JUDGE = "the judge failed, or its reply could not be read: status error with the reason and the reply, no value"

@@ -10,7 +10,6 @@ One with a key of its own adds it in a node:
         gain: Literal["linear", "exp"] = "linear"
 """
 
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from pydantic import Field
@@ -79,6 +78,8 @@ class RelevantInRanking(OptionalCutoff, RelevantAnywhere):
 class KernelMetric(RankingMetric[N]):
     """A ranking metric that its node describes fully: `use` is the kernel's word, the other keys are its parameters."""
 
+    always = (MISSING_QUERY,)
+
     def measure(self) -> str:
         return kernels.parse_measure(name_metric(self.node, behind_at=BEHIND_AT)).text
 
@@ -92,11 +93,12 @@ def kernel_metric(
 ) -> type[KernelMetric[Any]]:
     """The metric of a module, with the keys of a node, that the kernel computes and that needs no code of its own.
 
-    `missing_query` is the last edge case: what a query gets that is in the qrels but not in the run.
+    `missing_query` is the edge case of a query that is in the qrels but not in the run.
     """
     members = {
         "node_type": node_type,
-        "info": replace(info, edge_cases=(*info.edge_cases, missing_query)),
+        "info": info,
+        "always": (missing_query,),
         "__module__": module,
         "__qualname__": "PLUGIN",  # the name under which it is imported, for engines that send it to other processes
     }

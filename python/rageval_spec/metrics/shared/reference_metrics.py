@@ -27,7 +27,7 @@ from rageval_spec.data.outcomes import Note
 from rageval_spec.data.samples import Sample
 from rageval_spec.errors import UsageError
 from rageval_spec.libraries import np
-from rageval_spec.metrics.shared.answer_metrics import EMPTY_REFERENCE
+from rageval_spec.metrics.shared.answer_metrics import EMPTY_REFERENCE, FAILED_SYSTEM
 from rageval_spec.plugin import (
     AnswerMetric,
     Context,
@@ -50,6 +50,7 @@ class ReferenceMetric(AnswerMetric[N]):
     group = "text"
     needs = frozenset({"answer", "reference"})
     reads_contexts = False
+    always = ("no reference, or none that can be compared: unscorable", FAILED_SYSTEM)
     no_reference: ClassVar[str] = EMPTY_REFERENCE
     """Why there is no value if no reference can be used."""
 
