@@ -68,7 +68,6 @@ class ChoiceJudge(PiecewiseJudge[ChoiceNode]):
     """Asks for a reason and a letter, or for the letter alone."""
 
     known_as = ("classify", "classification", "multiple_choice", "label")
-    prompt_names = ("system", "choice")
 
     _is_reversed = False
 

@@ -86,7 +86,6 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
 
     known_as = ("ragas", "llm", "llm_judge", "llm_as_judge", "llm_as_a_judge", "decomposition")
     declared = frozenset[Ability]({"support", "usefulness", "grade", "claims", "questions", "entities"})
-    prompt_names = ("system", "split", "verify", "usefulness", "questions", "entities", "grade")
 
     @property
     def splitter(self) -> ChatModel[Any]:

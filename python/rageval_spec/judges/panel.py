@@ -166,7 +166,8 @@ class Panel(ComposedJudge[PanelNode]):
         for seat, found in zip(self._seats, zip(*votes, strict=True), strict=bool(votes)):
             if failed := sum(isinstance(finding, Failed) for finding in found):
                 message = f"{seat.label} failed on {failed} of {count_noun(len(votes), 'sample')}"
-                yield Note("panel_failures", f"{message}; {lacking} got no value (quorum: {self._quorum})", count=failed)
+                message += f"; {lacking} got no value (quorum: {self._quorum})"
+                yield Note("panel_failures", message, count=failed)
 
     def _remark_on_agreement(self, criterion: Criterion, votes: Sequence[Sequence[Finding | Failed]]) -> Iterator[Note]:
         scores = [

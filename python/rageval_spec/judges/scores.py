@@ -106,7 +106,6 @@ class ScoresJudge(ChatJudge[ScoresNode]):
 
     known_as = ("multi_criteria", "several")
     declared = frozenset[Ability]({"support", "usefulness", "grade"})
-    prompt_names = ("system", "scores")
     _columns: tuple[ScoreColumn, ...] = ()
 
     def __init__(self, node: ScoresNode, context: Context) -> None:

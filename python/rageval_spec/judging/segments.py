@@ -180,6 +180,21 @@ def _join_words(text: str) -> str:
     return f" {' '.join(word for word in words if word) or text.strip()} "
 
 
+def find_closest(wanted: Sequence[tuple[str, Sequence[Segment]]], threads: int | None) -> Iterator[Segment | None]:
+    """For each text, the segment that shares most words with it; None if none shares any."""
+    segments = [[segment.text for segment in each] for _, each in wanted]
+    looked_up = kernels.word_support([text for text, _ in wanted], segments, threads=threads)
+    for (_, each), shares in zip(wanted, looked_up, strict=True):
+        best = find_best(shares)
+        yield None if best is None else each[best]
+
+
+def find_best(shares: Sequence[kernels.WordShare]) -> int | None:
+    """The number of the first source with the largest share; None if every share is 0."""
+    found = [share.found for share in shares[:-1]]
+    return found.index(max(found)) if any(found) else None
+
+
 def describe_blank(part: TextPart) -> str:
     """`the contexts have no text`."""
     return f"the {part.replace('_', ' ')} {'have' if part.endswith('s') else 'has'} no text"

@@ -10,7 +10,7 @@ from rageval_spec.data.findings import Failed, Finding
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.samples import Sample
 from rageval_spec.metrics.shared import answer_metrics, judged_metrics, reference_metrics
-from rageval_spec.plugin import Measured, Measurement, MetricInfo, ModelName
+from rageval_spec.plugin import EmbeddingModel, Measured, Measurement, MetricInfo, ModelName
 
 
 class AnswerCorrectnessNode(judged_metrics.RefusalNode):
@@ -73,10 +73,9 @@ class AnswerCorrectness(judged_metrics.RefusalAwareMetric[AnswerCorrectnessNode]
         return super().asked_models() if self.node.weights[1] else ()
 
     def check(self) -> str | None:
-        needs_model = self.node.weights[1] > 0
-        return super().check() or (
-            reference_metrics.check_embedding_model(self.context, self.node.model) if needs_model else None
-        )
+        if (fault := super().check()) or not self.node.weights[1]:
+            return fault
+        return self.context.explain_model(self.node.model, EmbeddingModel, "gives no embeddings")
 
     def ask(self, samples: Sequence[Sample]) -> Measured:
         found, notes = self.assess(samples)
@@ -89,9 +88,8 @@ class AnswerCorrectness(judged_metrics.RefusalAwareMetric[AnswerCorrectnessNode]
         if not self.node.weights[1]:
             return [0.0] * len(samples), ()
         pairs = [(sample.answer or "", sample.reference or "") for sample in samples]
-        return reference_metrics.compare_meanings(
-            reference_metrics.find_embedding_model(self.context, self.node.model), pairs, "document"
-        )
+        model = self.context.model(self.node.model, EmbeddingModel)  # type: ignore[type-abstract]
+        return reference_metrics.compare_meanings(model, pairs, "document")
 
     def _weigh(self, sample: Sample, findings: Sequence[Finding | Failed], cosine: float | Failed) -> Measurement:
         if failed := judged_metrics.first_failure((*findings, cosine)):

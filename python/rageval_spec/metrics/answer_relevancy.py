@@ -10,8 +10,8 @@ from rageval_spec.data.findings import Criterion, Estimate, Failed, Finding, Que
 from rageval_spec.data.samples import Sample
 from rageval_spec.metrics.shared import judged_metrics
 from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER, is_blank
-from rageval_spec.metrics.shared.reference_metrics import check_embedding_model, compare_meanings, find_embedding_model
-from rageval_spec.plugin import Measured, Measurement, MetricInfo, ModelName
+from rageval_spec.metrics.shared.reference_metrics import compare_meanings
+from rageval_spec.plugin import EmbeddingModel, Measured, Measurement, MetricInfo, ModelName
 
 NONCOMMITTAL = "the answer is noncommittal"
 
@@ -63,9 +63,9 @@ class AnswerRelevancy(judged_metrics.RefusalAwareMetric[AnswerRelevancyNode]):
     )
 
     def check(self) -> str | None:
-        return super().check() or (
-            check_embedding_model(self.context, self.node.model) if self.can("questions") else None
-        )
+        if (fault := super().check()) or not self.can("questions"):
+            return fault
+        return self.context.explain_model(self.node.model, EmbeddingModel, "gives no embeddings")
 
     def asked_models(self) -> Sequence[str]:
         return super().asked_models() if self.can("questions") else ()
@@ -92,7 +92,8 @@ class AnswerRelevancy(judged_metrics.RefusalAwareMetric[AnswerRelevancyNode]):
             for sample, one in zip(samples, found, strict=True)
             for question in _to_compare(one)
         ]
-        cosines, notes = compare_meanings(find_embedding_model(self.context, self.node.model), pairs, "query")
+        model = self.context.model(self.node.model, EmbeddingModel)  # type: ignore[type-abstract]
+        cosines, notes = compare_meanings(model, pairs, "query")
         given = iter(cosines)
         measurements = [_measure(one, [next(given) for _ in _to_compare(one)]) for one in found]
         return Measured(measurements, notes)
