@@ -298,8 +298,7 @@ def _read_claims(
     said: dict[str, int | None] = {}
     for one in value["claims"]:
         said.setdefault(one["claim"].strip(), one["sentence"])
-    statements = [segments.Statement(text, sentence) for text, sentence in said.items() if text]
-    return segments.place_claims(statements, sentences)
+    return [segments.place_claim(text, cited, sentences) for text, cited in said.items() if text]
 
 
 def _read_verdicts(

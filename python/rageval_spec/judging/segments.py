@@ -227,34 +227,22 @@ _WORD = re.compile(r"\w+")
 _SHORTENED = re.compile(r"\.\.\.|…|\[\.\.\.\]|\[…\]")
 
 
-class Statement(NamedTuple):
-    """A claim as a model wrote it, and the number (from 1) of the sentence that it cites; None if it cites none."""
+def place_claim(text: str, cited: int | None, sentences: Sequence[Segment]) -> Segment:
+    """A claim as a model wrote it with the offsets of the sentence that it comes from.
 
-    text: str
-    sentence: int | None = None
-
-
-def place_claims(statements: Sequence[Statement], sentences: Sequence[Segment]) -> list[Segment]:
-    """Claims with the offsets of the sentence that each comes from: the one it cites, else the most similar one.
-
-    A claim that occurs in its sentence word for word gets the offsets of its own words instead.
+    That is the one whose number (from 1) it cites, else the most similar one. A claim that occurs in its sentence word
+    for word gets the offsets of its own words instead.
     """
-    return [_place(statement, sentences) for statement in statements]
-
-
-def _place(statement: Statement, sentences: Sequence[Segment]) -> Segment:
-    number = statement.sentence
-    if number is not None and 1 <= number <= len(sentences):
-        sentence = sentences[number - 1]
+    if cited is not None and 1 <= cited <= len(sentences):
+        sentence = sentences[cited - 1]
     else:
-        words = {*_WORD.findall(statement.text.casefold())}
+        words = {*_WORD.findall(text.casefold())}
 
         def share(one: Segment) -> float:
             others = {*_WORD.findall(one.text.casefold())}
             return len(words & others) / max(len(words | others), 1)
 
         sentence = max(sentences, key=share)
-    text = statement.text
     for part in filter(None, (text, text.rstrip("."))):
         if (at := sentence.text.find(part)) >= 0:
             return Segment(text, sentence.start + at, sentence.start + at + len(part))

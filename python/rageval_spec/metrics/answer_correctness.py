@@ -1,5 +1,3 @@
-"""`answer_correctness`: agreement with the reference, in claims and in similarity of meaning."""
-
 from collections.abc import Sequence
 from typing import Any
 

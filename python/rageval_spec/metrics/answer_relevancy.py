@@ -1,5 +1,3 @@
-"""`answer_relevancy`: whether the answer addresses the question."""
-
 from collections.abc import Sequence
 from typing import Any, Literal
 

@@ -1,5 +1,3 @@
-"""`answerability`: whether the system refuses exactly the questions that have no answer."""
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 

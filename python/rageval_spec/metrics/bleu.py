@@ -1,5 +1,3 @@
-"""`bleu`: sentence BLEU, as sacrebleu computes it."""
-
 from collections.abc import Sequence
 from typing import Literal
 

@@ -1,10 +1,9 @@
-"""`bpref`: binary preference, for incomplete judgements."""
-
 from rageval_spec.metrics.shared.ranking_metrics import RelevanceLevel, kernel_metric
 from rageval_spec.plugin import MetricInfo
 
 INFO = MetricInfo(
-    summary="How often judged relevant documents come before judged non-relevant ones; ignores unjudged documents.",
+    summary="Binary preference: how often judged relevant documents come before judged non-relevant ones; ignores "
+    "unjudged documents.",
     formula="bpref = 1/R * sum over retrieved relevant documents d of 1 - min(n(d), R) / min(N, R), where n(d) = "
     "judged non-relevant documents ranked above d, R and N = relevant and non-relevant documents in the qrels; the "
     "term is 1 if n(d) = 0",

@@ -1,5 +1,3 @@
-"""`capped_recall`: recall, as a share of the recall that k documents can reach."""
-
 from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, RelevantAtCutoff, kernel_metric
 from rageval_spec.plugin import MetricInfo
 

@@ -1,5 +1,3 @@
-"""`chrf`: character n-gram F-score, as sacrebleu computes it."""
-
 from collections.abc import Sequence
 
 from pydantic import Field

@@ -1,5 +1,3 @@
-"""`column`: a number that a column already has, such as a rating of users."""
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -1,5 +1,3 @@
-"""`completeness`: the share of the reference's claims that the answer covers."""
-
 from rageval_spec.metrics.shared import answer_metrics, judged_metrics
 from rageval_spec.plugin import Measurement, MetricInfo
 

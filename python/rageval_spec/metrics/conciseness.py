@@ -1,5 +1,3 @@
-"""`conciseness`: the share of the answer's claims that are needed to answer the question."""
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 

@@ -1,11 +1,9 @@
-"""`contains`: whether an answer contains what it must."""
-
 from typing import Any, Literal
 
 from pydantic import Field
 
 from rageval_spec.metrics.shared import answer_metrics
-from rageval_spec.plugin import MetricInfo
+from rageval_spec.plugin import Measurement, MetricInfo
 
 
 class ContainsNode(answer_metrics.ContainmentNode):
@@ -27,11 +25,11 @@ class Contains(answer_metrics.ContainmentMetric[ContainsNode]):
         source="rageval-spec: a literal search, since 2026",
     )
 
-    def judge(self, answer: str, expected: Any) -> answer_metrics.Expectation:
+    def judge(self, answer: str, expected: Any) -> Measurement:
         found, absent = self.split(answer, expected)
         holds = bool(found) if self.node.require == "any" else not absent
         reason = None if holds else f"the answer lacks {', '.join(map(repr, absent))}"
-        return answer_metrics.Expectation(holds, reason, {"found": found, "absent": absent})
+        return Measurement.scored(holds, reason, {"found": found, "absent": absent})
 
 
 PLUGIN = Contains

@@ -1,5 +1,3 @@
-"""`context_entity_recall`: the share of the reference's named entities that the contexts contain."""
-
 import re
 import unicodedata
 from collections.abc import Sequence

@@ -1,5 +1,3 @@
-"""`context_precision`: whether useful contexts come before useless ones."""
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 

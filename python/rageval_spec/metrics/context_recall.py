@@ -1,5 +1,3 @@
-"""`context_recall`: the share of the reference's claims, or of the relevant documents, that the contexts contain."""
-
 from typing import Literal
 
 from pydantic import Field

@@ -1,5 +1,3 @@
-"""`context_relevance`: how useful the contexts are for the question."""
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,5 +1,3 @@
-"""`cost`: the cost of an answer in US dollars."""
-
 import math
 
 from pydantic import BaseModel, ConfigDict, Field

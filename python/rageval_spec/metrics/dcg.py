@@ -1,5 +1,3 @@
-"""`dcg`: discounted cumulative gain."""
-
 from typing import Literal
 
 from pydantic import Field
@@ -15,8 +13,8 @@ class DcgNode(OptionalCutoff, JudgedOnly):
 
 
 INFO = MetricInfo(
-    summary="The gain of the retrieved documents, with early ranks weighing most; not normalized, so queries with many "
-    "relevant documents dominate a mean.",
+    summary="Discounted cumulative gain: the gain of the retrieved documents, with early ranks weighing most; not "
+    "normalized, so queries with many relevant documents dominate a mean.",
     formula="dcg@k = sum over ranks i <= k of gain(i) / log2(i + 1); gain = relevance (linear) or 2^relevance - 1 "
     "(exp), 0 for relevance <= 0 and for unjudged documents.",
     edge_cases=(

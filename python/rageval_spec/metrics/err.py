@@ -1,5 +1,3 @@
-"""`err`: expected reciprocal rank, for graded relevance."""
-
 from pydantic import Field
 
 from rageval_spec.metrics.shared.ranking_metrics import JudgedOnly, OptionalCutoff, kernel_metric

@@ -1,5 +1,3 @@
-"""`error_rate`: how often a system fails."""
-
 from rageval_spec.data.samples import Sample
 from rageval_spec.metrics.shared.answer_metrics import OperationalMetric
 from rageval_spec.plugin import MetricInfo, MetricNode

@@ -1,5 +1,3 @@
-"""`exact_match`: whether an answer equals a reference, word for word."""
-
 from typing import Literal
 
 from pydantic import Field

@@ -1,5 +1,3 @@
-"""`f1`: the harmonic mean of precision and recall at a cutoff."""
-
 from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, RelevantAtCutoff, kernel_metric
 from rageval_spec.plugin import MetricInfo
 

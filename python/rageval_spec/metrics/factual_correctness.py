@@ -1,5 +1,3 @@
-"""`factual_correctness`: claims of answer and reference compared both ways."""
-
 from collections.abc import Sequence
 from typing import Literal
 

@@ -1,5 +1,3 @@
-"""`faithfulness`: the share of the answer's claims that the contexts support."""
-
 from collections.abc import Sequence
 
 from rageval_spec.data.samples import Sample

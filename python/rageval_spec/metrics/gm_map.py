@@ -1,5 +1,3 @@
-"""`gm_map`: the geometric mean of average precision."""
-
 from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, RelevantAnywhere, kernel_metric
 from rageval_spec.plugin import MetricInfo
 

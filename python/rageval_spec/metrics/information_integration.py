@@ -1,5 +1,3 @@
-"""`information_integration`: whether answers combine what several sources say."""
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal

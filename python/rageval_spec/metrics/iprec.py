@@ -1,5 +1,3 @@
-"""`iprec`: interpolated precision at a recall level."""
-
 from pydantic import Field
 
 from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, JudgedOnly, RelevanceLevel, kernel_metric
@@ -11,8 +9,8 @@ class IprecNode(RelevanceLevel, JudgedOnly):
 
 
 INFO = MetricInfo(
-    summary="The best precision of the ranking at a recall level or beyond; eleven such values make a recall-precision "
-    "graph.",
+    summary="Interpolated precision: the best precision of the ranking at a recall level or beyond; eleven such values "
+    "make a recall-precision graph.",
     formula="iprec@x = max over ranks i of (relevant documents at ranks <= i / i) among those with at least int(x * R "
     "+ 0.9) relevant documents at ranks <= i, R = relevant documents in the qrels",
     edge_cases=(

@@ -1,5 +1,3 @@
-"""`judged`: the share of judged documents in the top k."""
-
 from rageval_spec.metrics.shared.ranking_metrics import OptionalCutoff, kernel_metric
 from rageval_spec.plugin import MetricInfo
 

@@ -1,5 +1,3 @@
-"""`latency`: how long a system takes to answer a question."""
-
 from pydantic import Field
 
 from rageval_spec.data.samples import Sample

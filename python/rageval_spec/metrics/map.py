@@ -1,5 +1,3 @@
-"""`map`: average precision, whose mean is MAP."""
-
 from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, RelevantInRanking, kernel_metric
 from rageval_spec.plugin import MetricInfo
 

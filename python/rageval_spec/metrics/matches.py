@@ -1,5 +1,3 @@
-"""`matches`: whether a regular expression matches in an answer."""
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -10,7 +8,7 @@ from pydantic import Field
 from rageval_spec.data.samples import Sample
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.metrics.shared import answer_metrics
-from rageval_spec.plugin import Measured, MetricInfo
+from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 _SYNTAX = "a pattern has Rust's syntax, without look-around and back-references, so that it takes linear time"
 _ERROR = re.compile(r"^error: (.+)$", re.MULTILINE)
@@ -64,10 +62,10 @@ class Matches(answer_metrics.ExpectationMetric[MatchesNode]):
             raise ValueError(f"holds an invalid pattern: {fault}")
         return texts[0]
 
-    def judge(self, answer: str, expected: str) -> answer_metrics.Expectation:
+    def judge(self, answer: str, expected: str) -> Measurement:
         found = self._known.get(expected, {}).get(answer)
         holds = self._search(expected, {answer})[answer] if found is None else found
-        return answer_metrics.Expectation(holds, None if holds else f"{expected!r} does not match")
+        return Measurement.scored(holds, None if holds else f"{expected!r} does not match")
 
     @cached_property
     def _known(self) -> dict[str, Mapping[str, bool]]:

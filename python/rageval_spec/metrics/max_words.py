@@ -1,12 +1,10 @@
-"""`max_words`: whether an answer is short enough."""
-
 from typing import Any
 
 from pydantic import Field
 
 from rageval_spec.metrics.shared import answer_metrics
 from rageval_spec.metrics.shared.reference_metrics import split_squad_words
-from rageval_spec.plugin import MetricInfo
+from rageval_spec.plugin import Measurement, MetricInfo
 from rageval_spec.wording import count_noun
 
 
@@ -33,10 +31,10 @@ class MaxWords(answer_metrics.ExpectationMetric[MaxWordsNode]):
             raise ValueError(f"must hold a number of words, not {text[:40]!r}")
         return int(text.removesuffix(".0"))
 
-    def judge(self, answer: str, expected: int) -> answer_metrics.Expectation:
+    def judge(self, answer: str, expected: int) -> Measurement:
         words = len(split_squad_words(answer))
         reason = None if words <= expected else f"the answer has {count_noun(words, 'word')}, {expected} are allowed"
-        return answer_metrics.Expectation(words <= expected, reason, {"words": words})
+        return Measurement.scored(words <= expected, reason, {"words": words})
 
 
 PLUGIN = MaxWords

@@ -1,5 +1,3 @@
-"""`noise_robustness`: whether answers stay right when noise is mixed into the contexts."""
-
 from collections.abc import Sequence
 from typing import Literal
 

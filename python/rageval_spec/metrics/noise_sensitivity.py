@@ -1,5 +1,3 @@
-"""`noise_sensitivity`: the share of the answer's claims that are wrong and come from a context."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,9 +1,7 @@
-"""`not_contains`: whether an answer is free of what it must not contain."""
-
 from typing import Any
 
 from rageval_spec.metrics.shared import answer_metrics
-from rageval_spec.plugin import MetricInfo
+from rageval_spec.plugin import Measurement, MetricInfo
 
 
 class NotContains(answer_metrics.ContainmentMetric[answer_metrics.ContainmentNode]):
@@ -20,10 +18,10 @@ class NotContains(answer_metrics.ContainmentMetric[answer_metrics.ContainmentNod
         source="rageval-spec: a literal search, since 2026",
     )
 
-    def judge(self, answer: str, expected: Any) -> answer_metrics.Expectation:
+    def judge(self, answer: str, expected: Any) -> Measurement:
         found, absent = self.split(answer, expected)
         reason = f"the answer contains {', '.join(map(repr, found))}" if found else None
-        return answer_metrics.Expectation(not found, reason, {"found": found, "absent": absent})
+        return Measurement.scored(not found, reason, {"found": found, "absent": absent})
 
 
 PLUGIN = NotContains

@@ -1,5 +1,3 @@
-"""`num_rel`: how many relevant documents there are."""
-
 from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, RelevanceLevel, kernel_metric
 from rageval_spec.plugin import MetricInfo
 

@@ -1,5 +1,3 @@
-"""`num_rel_ret`: how many relevant documents were retrieved."""
-
 from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, RelevanceLevel, kernel_metric
 from rageval_spec.plugin import MetricInfo
 

@@ -1,5 +1,3 @@
-"""`num_ret`: how many documents were retrieved."""
-
 from rageval_spec.metrics.shared.ranking_metrics import JudgedOnly, kernel_metric
 from rageval_spec.plugin import MetricInfo
 

@@ -1,5 +1,3 @@
-"""`precision`: the share of relevant documents in the top k."""
-
 from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, RelevantAtCutoff, kernel_metric
 from rageval_spec.plugin import MetricInfo
 

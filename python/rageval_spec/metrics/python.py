@@ -1,5 +1,3 @@
-"""`python`: a metric of one's own, as a function."""
-
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import wait

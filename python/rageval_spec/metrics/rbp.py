@@ -1,5 +1,3 @@
-"""`rbp`: rank-biased precision."""
-
 from pydantic import Field
 
 from rageval_spec.metrics.shared.ranking_metrics import RelevantInRanking, kernel_metric
@@ -13,7 +11,8 @@ class RbpNode(RelevantInRanking):
 
 
 INFO = MetricInfo(
-    summary="The expected gain of a reader who goes on from each document to the next with probability p.",
+    summary="Rank-biased precision: the expected gain of a reader who goes on from each document to the next with "
+    "probability p.",
     formula="rbp = (1 - p) * sum over relevant documents at ranks i (<= k) of p^(i - 1)",
     edge_cases=(
         "no relevant document: 0",

@@ -1,5 +1,3 @@
-"""`rouge_l`: the longest common subsequence of words of an answer and a reference."""
-
 import re
 from collections.abc import Callable, Sequence
 

@@ -1,5 +1,3 @@
-"""`rr`: reciprocal rank."""
-
 from __future__ import annotations
 
 from rageval_spec.libraries import pl
@@ -9,7 +7,7 @@ from rageval_spec.plugin import MetricInfo
 
 class Rr(ranking_metrics.KernelMetric[ranking_metrics.RelevantInRanking]):
     info = MetricInfo(
-        summary="One over the rank of the first relevant document; its mean is MRR.",
+        summary="Reciprocal rank: one over the rank of the first relevant document; its mean is MRR.",
         formula="rr@k = 1 / (rank of the first relevant document), 0 if that rank is above k",
         edge_cases=(
             "no relevant document, or none retrieved: 0",

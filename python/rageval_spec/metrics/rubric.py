@@ -1,5 +1,3 @@
-"""`rubric`: a judge's grade by the user's own criteria."""
-
 from collections.abc import Sequence
 from typing import Any, Literal
 

@@ -1,5 +1,3 @@
-"""`semantic_similarity`: the cosine of the embeddings of an answer and a reference."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence

@@ -1,5 +1,3 @@
-"""`set_f`: the weighted harmonic mean of set precision and set recall."""
-
 from pydantic import Field
 
 from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, JudgedOnly, RelevanceLevel, kernel_metric

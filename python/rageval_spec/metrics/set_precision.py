@@ -1,5 +1,3 @@
-"""`set_precision`: the share of relevant documents among all that were retrieved."""
-
 from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, RelevantAnywhere, kernel_metric
 from rageval_spec.plugin import MetricInfo
 

@@ -1,5 +1,3 @@
-"""`set_recall`: the share of the relevant documents that were retrieved."""
-
 from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, RelevanceLevel, kernel_metric
 from rageval_spec.plugin import MetricInfo
 

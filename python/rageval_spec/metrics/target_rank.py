@@ -1,5 +1,3 @@
-"""`target_rank`: the rank of the one document that a query looks for."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,5 +1,3 @@
-"""`token_f1`: how far an answer and a reference have the same words."""
-
 from rageval_spec.metrics.shared.reference_metrics import Comparer, LexicalMetric, token_f1
 from rageval_spec.plugin import MetricInfo, MetricNode
 

@@ -1,5 +1,3 @@
-"""`tokens`: how many tokens an answer took to write."""
-
 from typing import Literal
 
 from pydantic import Field

@@ -15,7 +15,7 @@ import json
 import re
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple, NoReturn, TypeVar
+from typing import Any, ClassVar, NoReturn, TypeVar
 from unicodedata import normalize
 
 from pydantic import Field, field_validator
@@ -28,17 +28,6 @@ REFERENCE = "reference"
 """The name that stands for the gold answers where a column is expected."""
 FAILED_SYSTEM = "the system failed and gave no answer: status error, no value; `error_rate` counts these"
 _MOST_NAMES = 10
-
-
-class Expectation(NamedTuple):
-    """Whether an answer is as expected, and why not (or a remark)."""
-
-    holds: bool
-    reason: str | None = None
-    details: dict[str, Any] | None = None
-
-    def measure(self) -> Measurement:
-        return Measurement.scored(float(self.holds), self.reason, self.details)
 
 
 class ColumnNode(MetricNode):
@@ -84,8 +73,8 @@ class ExpectationMetric(AnswerMetric[C]):
         """
 
     @abstractmethod
-    def judge(self, answer: str, expected: Any) -> Expectation:
-        """Whether the answer is as expected."""
+    def judge(self, answer: str, expected: Any) -> Measurement:
+        """1 if the answer is as expected; 0 with the reason if it is not."""
 
     @property
     def reads(self) -> frozenset[DataPart]:
@@ -104,7 +93,7 @@ class ExpectationMetric(AnswerMetric[C]):
                 expected = self.read(found)
             except ValueError as error:
                 return Measurement.error(f"the column '{self.node.column}' {error}")
-        return self.judge(sample.answer or "", expected).measure()
+        return self.judge(sample.answer or "", expected)
 
 
 class OwnValuesNode(MetricNode):
