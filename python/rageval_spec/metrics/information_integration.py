@@ -8,7 +8,7 @@ from rageval_spec.data import arithmetic
 from rageval_spec.data.findings import Estimate
 from rageval_spec.data.samples import Part, Sample
 from rageval_spec.metrics.shared.answer_metrics import EMPTY_REFERENCE, is_blank
-from rageval_spec.metrics.shared.paired_metrics import PairedMetric, PairedNode, RightnessPair
+from rageval_spec.metrics.shared.paired_metrics import PairedMetric, PairedNode
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 
@@ -70,8 +70,8 @@ class InformationIntegration(PairedMetric[InformationIntegrationNode]):
         given = iter(rated.measurements)
         return Measured([_measure_parts(parts, [next(given) for _ in parts]) for parts in apart], rated.notes)
 
-    def measure_pair(self, pair: RightnessPair) -> Measurement:
-        return Measurement.scored(pair.first - pair.second)
+    def measure_pair(self, first: float, second: float) -> Measurement:
+        return Measurement.scored(first - second)
 
     def estimate(self, samples: Sequence[Sample]) -> Estimate:
         if self.node.mode == "parts":

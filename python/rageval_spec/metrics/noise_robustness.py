@@ -5,7 +5,7 @@ from pydantic import Field
 
 from rageval_spec.data.findings import Estimate
 from rageval_spec.data.samples import Part, Sample
-from rageval_spec.metrics.shared.paired_metrics import PairedMetric, PairedNode, RightnessPair
+from rageval_spec.metrics.shared.paired_metrics import PairedMetric, PairedNode
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 
@@ -62,10 +62,10 @@ class NoiseRobustness(PairedMetric[NoiseRobustnessNode]):
             rated.notes,
         )
 
-    def measure_pair(self, pair: RightnessPair) -> Measurement:
-        if pair.first == 0:
+    def measure_pair(self, first: float, second: float) -> Measurement:
+        if first == 0:
             return Measurement.unscorable(f"the answer is not right under '{self.node.clean}' either")
-        return Measurement.scored(min(1.0, pair.second / pair.first))
+        return Measurement.scored(min(1.0, second / first))
 
     def estimate(self, samples: Sequence[Sample]) -> Estimate:
         conditions = {self.node.noisy} | ({self.node.clean} if self.node.mode == "retained" else set())

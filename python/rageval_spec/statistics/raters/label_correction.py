@@ -272,23 +272,15 @@ def _correct_shares(
 
 
 def _correct_share(rows: LabelledRows, confidence: float) -> corrected_means.CorrectedShare:
-    try:
-        return corrected_means.correct_share(
-            rows.judged,
-            rows.labels,
-            rows.others,
-            weights=rows.weights,
-            clusters=rows.clusters,
-            shares=rows.shares,
-            confidence=confidence,
-        )
-    except corrected_means.UncorrectableError:
-        raise
-    except ValueError:
-        raise corrected_means.UncorrectableError(
-            "Rogan and Gladen's correction needs values and labels that are yes or no (1 or 0); where annotators "
-            "disagree, adjudicate; or write 'correction: ppi'"
-        ) from None
+    return corrected_means.correct_share(
+        rows.judged,
+        rows.labels,
+        rows.others,
+        weights=rows.weights,
+        clusters=rows.clusters,
+        shares=rows.shares,
+        confidence=confidence,
+    )
 
 
 def _width(interval: outcomes.Interval) -> float:
