@@ -275,7 +275,6 @@ def _list_answers(
     tags: TokenTags,
     meanings: Sequence[TokenMeaning],
 ) -> Iterator[TaggedAnswer | Failed]:
-    """The tagged answer of each plan."""
     start = 0
     for task, plan in zip(tasks, plans, strict=True):
         if isinstance(plan, Failed):
@@ -308,7 +307,6 @@ def _list_sentences(window: PromptWindow) -> list[Segment]:
 
 
 def _find_sentence(answer: str, span: AnswerSpan) -> str:
-    """The sentences of the answer that a span lies in."""
     around = [one for one in split_segments(answer) if one.start < span.segment.end and one.end > span.segment.start]
     return answer[around[0].start : around[-1].end] if around else span.segment.text
 

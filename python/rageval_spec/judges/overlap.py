@@ -199,7 +199,6 @@ class OverlapJudge(Judge[OverlapNode]):
 
 
 def _name_part(part: findings.TextPart) -> str:
-    """A part of a sample in words: `reference contexts`."""
     return part.replace("_", " ")
 
 

@@ -474,7 +474,6 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         return StageValue(min(max(top, 0.0), 1.0), "top score")
 
     def _compare(self, name: str, pairs: Sequence[tuple[str, str]], notes: list[Note]) -> Sequence[float]:
-        """The cosine of each pair of question and context."""
         model = self.context.model(name, EmbeddingModel)  # type: ignore[type-abstract]
         rows, columns = ({text: at for at, text in enumerate(dict.fromkeys(side))} for side in zip(*pairs, strict=True))
         questions, contexts = model.embed(list(rows), "query"), model.embed(list(columns), "document")
@@ -488,7 +487,6 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         return [max(0.0, cosine) for cosine in cosines.tolist()]
 
     def _rerank(self, name: str, pairs: Sequence[tuple[str, str]], notes: list[Note]) -> Sequence[float]:
-        """The logistic function of each pair's logit."""
         model = self.context.model(name, PairModel)  # type: ignore[type-abstract]
         if len(model.labels) != 1:
             where, labels = f"judges.{self.context.name}.retrieval.model", ", ".join(model.labels) or "none"

@@ -60,7 +60,6 @@ def find_entries(judge: Judge[Any]) -> Mapping[str, JudgeCalibration]:
 
 
 def find_surroundings(judge: Judge[Any]) -> judge_identity.Surroundings:
-    """The blocks around a judge of a spec, and the calibrations of the judges that it asks."""
     judges = judge.context.judges
     return judge_identity.Surroundings(judges, judge.context.models, None, dict(_digest_calibrations(judge, judges)))
 
@@ -224,8 +223,6 @@ class _Reading:
 
 
 class ReadCalibration(NamedTuple):
-    """The content of a file, and the sha256 of its bytes."""
-
     content: CalibrationFile
     digest: str
 
