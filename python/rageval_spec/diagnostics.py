@@ -132,7 +132,7 @@ def dump_visible(content: object, *, sort_keys: bool = False) -> str:
 def describe_invalid(error: ValidationError) -> str:
     """What is wrong first with data that do not have their shape, after its place: `judges.0.of: ...`."""
     first = error.errors()[0]
-    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg'].removeprefix('Value error, ')}"
 
 
 def make_json_visible(text: str) -> str:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from pydantic import TypeAdapter
 
 from rageval_spec.calibration.bias import Biases
 from rageval_spec.calibration.calibration_report import (
@@ -36,12 +37,13 @@ from rageval_spec.calibration.labelled_items import Item, Joined
 from rageval_spec.calibration.measures import CalibrationMeasure
 from rageval_spec.calibration.thresholds import ThresholdCriterion
 from rageval_spec.commands.calibrate.judges_against_labels import calibrate_judges
+from rageval_spec.data.judge_calibration import ScoreMap
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.diagnostics import SpecError
 from rageval_spec.drawing.terminal import render_text
 from rageval_spec.errors import UsageError
 from rageval_spec.runner import Options, run
-from rageval_spec.statistics.raters.reliability_curves import Bin, read_map
+from rageval_spec.statistics.raters.reliability_curves import Bin
 from tests.checked_specs import validate
 from tests.tiny import write_spec
 
@@ -59,7 +61,7 @@ def test_the_map_is_written_so_that_it_can_be_applied() -> None:
     (found,) = content["calibrations"]
     assert content["version"] == VERSION
     assert calibration.map.chosen is not None
-    assert read_map(found["map"]["chosen"]) == calibration.map.chosen
+    assert TypeAdapter(ScoreMap).validate_python(found["map"]["chosen"]) == calibration.map.chosen
     assert found["reliability"]["bins"][0]["low"] == 0.0
     assert found["promise"]["items"] == 200
     assert found["biases"] == []

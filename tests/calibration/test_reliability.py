@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from rageval_spec.calibration.labelled_items import Item, Joined
 from rageval_spec.calibration.measures import Measuring
 from rageval_spec.calibration.reliability import MapChoice, Reliability, choose_map, rate_reliability
-from rageval_spec.statistics.raters.reliability_curves import IsotonicMap, PlattMap
 
 
 def simulate(off: float) -> Reliability | None:
@@ -76,7 +75,7 @@ def test_values_that_mean_what_they_say_are_left_alone() -> None:
 
 def test_a_generous_judge_gets_platts_curve() -> None:
     found = choose(*simulate_scores(200, lambda values: 1 / (1 + np.exp(-(12 * values - 9)))))
-    assert isinstance(found.chosen, PlattMap)
+    assert found.chosen is not None and found.chosen.kind == "platt"
     none, platt, isotonic = found.trials
     assert (none.kind, platt.kind, isotonic.kind) == ("none", "platt", "isotonic")
     assert none.error.value > 0.2 > 0.08 > platt.error.value
@@ -90,8 +89,8 @@ def test_steps_that_no_curve_follows_get_the_isotonic_map() -> None:
     found = choose(
         *simulate_scores(3000, lambda values: np.where(values > 0.97, 0.98, steps[(values * 2).astype(int)]))
     )
-    assert isinstance(found.chosen, IsotonicMap)
-    assert found.chosen.apply([0.2, 0.3, 0.7]) == pytest.approx([0.05, 0.05, 0.5], abs=0.06)
+    assert found.chosen is not None and found.chosen.kind == "isotonic"
+    assert [*map(found.chosen.apply, [0.2, 0.3, 0.7])] == pytest.approx([0.05, 0.05, 0.5], abs=0.06)
 
 
 def test_what_a_map_learns_by_heart_does_not_count() -> None:

@@ -214,8 +214,8 @@ def test_the_probability_is_that_of_all_unsupported_labels() -> None:
 @pytest.mark.parametrize(
     ("names", "keys", "message"),
     [
-        (("LABEL_0",), {}, r"judges.tested.model: 'small' has a single label \(LABEL_0\); a detector has one for"),
-        (("O", "B-PER"), {}, r"calls its labels O, B-PER, which are not .* 'labels: \[...\]', each one of supported"),
+        (("LABEL_0",), {}, r"judges.tested.model: 'small' calls its labels LABEL_0; those of a detector stand for"),
+        (("O", "B-PER"), {}, r"calls its labels O, B-PER; .* 'labels: \[...\]', each one of supported"),
         (UNNAMED, {"labels": ("supported", "unsupported", "unsupported")}, r"tested.labels: 3 labels for the 2 of"),
     ],
 )

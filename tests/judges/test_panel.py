@@ -93,8 +93,8 @@ def test_failed_members_have_no_vote_and_are_counted() -> None:
     assessment = panel.assess(FAITHFULNESS, samples_for("p", "q"))
     assert scores_of(assessment) == [0.75, 0.25]
     assert [note.message for note in assessment.notes] == [
-        "a failed on 1 of 2 samples; the others decided",
-        "b failed on 2 of 2 samples; the others decided",
+        "a failed on 1 of 2 samples; 0 got no value (quorum: 1)",
+        "b failed on 2 of 2 samples; 0 got no value (quorum: 1)",
         "the scores of 3 members differ by 0.500 on average, pair by pair, over 1 sample; Krippendorff's alpha is 0.00",
     ]
 
@@ -106,8 +106,8 @@ def test_fewer_members_than_the_quorum_decide_nothing() -> None:
     assert scores_of(assessment) == [0.75, "2 of 3 members failed (quorum: 2): timeout; b: refused"]
     assert assessment.findings[1] == Failed(str(scores_of(assessment)[1]), "hm")
     assert [note.message for note in assessment.notes][:2] == [
-        "a failed on 1 of 2 samples; 1 sample with fewer than 2 members left got no value",
-        "b failed on 2 of 2 samples; 1 sample with fewer than 2 members left got no value",
+        "a failed on 1 of 2 samples; 1 got no value (quorum: 2)",
+        "b failed on 2 of 2 samples; 1 got no value (quorum: 2)",
     ]
 
 
@@ -149,7 +149,7 @@ def test_a_panel_without_quorum_keeps_its_old_content() -> None:
 
 def test_a_panel_fails_if_all_members_fail_and_has_nothing_to_judge_if_no_member_has() -> None:
     (failed,) = three([Failed("x", raw="r"), Failed("y"), Failed("x")]).assess(FAITHFULNESS, samples_for("q")).findings
-    assert failed == Failed("all of 3 members failed: x; y", raw="r")
+    assert failed == Failed("3 of 3 members failed (quorum: 2): x; y", raw="r")
     assert scores_of(three([None, None, None]).assess(FAITHFULNESS, samples_for("q"))) == [None]
     assert decide([None, 1.0, Failed("x")]).score == 1.0
     with pytest.raises(LimitError):

@@ -20,7 +20,6 @@ from rageval_spec.data.judge_calibration import MOST_BYTES, ScoreMap
 from rageval_spec.errors import DataError
 from rageval_spec.judging.calibrated_judge import (
     CalibratedJudge,
-    build_map,
     digest_calibration,
     find_entries,
     read_calibration,
@@ -222,21 +221,25 @@ def test_the_digest_is_that_of_the_bytes(tmp_path: Path) -> None:
 
 
 def test_maps_of_both_kinds_are_applied() -> None:
-    assert build_map(LINE).apply([0.0, 0.4, 0.5, 1.0]) == pytest.approx([0.0, 0.4, 0.6, 0.8])
-    assert build_map(ScoreMap("platt", slope=2.0, intercept=-1.0)).apply([0.5]) == [0.5]
+    assert [*map(LINE.apply, [0.0, 0.4, 0.5, 1.0])] == pytest.approx([0.0, 0.4, 0.6, 0.8])
+    assert ScoreMap("platt", slope=2.0, intercept=-1.0).apply(0.5) == 0.5
 
 
 @pytest.mark.parametrize(
     "broken",
     [
-        ScoreMap("platt", slope=-1.0, intercept=0.0),
-        ScoreMap("isotonic", values=(0.5, 0.2), results=(0.1, 0.2)),
-        ScoreMap("isotonic", values=(0.5,), results=()),
+        {"kind": "platt", "slope": -1.0, "intercept": 0.0},
+        {"kind": "isotonic", "values": [0.5, 0.2], "results": [0.1, 0.2]},
+        {"kind": "isotonic", "values": [0.5]},
     ],
 )
-def test_a_map_that_is_none_is_refused(tmp_path: Path, broken: ScoreMap) -> None:
-    with pytest.raises(DataError, match=r"c\.json: the map of 'fast' for faithfulness: "):
-        read_calibration(write_one(tmp_path, map=broken), "c.json")
+def test_a_map_that_is_none_is_refused(tmp_path: Path, broken: dict[str, Any]) -> None:
+    path = write_one(tmp_path, map=LINE)
+    content = json.loads(path.read_text())
+    content["judges"][0]["map"] = broken
+    path.write_text(json.dumps(content))
+    with pytest.raises(DataError, match=r"c\.json is not a calibration: judges\.0\.map: a.* '.*' map needs"):
+        read_calibration(path, "c.json")
 
 
 def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from rageval_spec.data.samples import Sample
 from rageval_spec.judging.segments import (
     Ruler,
     Segment,
-    Statement,
     complete_claim,
     count_treebank_tokens,
     count_words,
@@ -25,7 +24,7 @@ from rageval_spec.judging.segments import (
     find_verbatim,
     is_blank,
     list_pieces,
-    place_claims,
+    place_claim,
     slide_windows,
     split_segments,
 )
@@ -177,7 +176,7 @@ TEXT = "Ada Lovelace wrote the first program. She was born in London in 1815, an
 
 
 def place(text: str, sentence: int | None) -> str:
-    (claim,) = place_claims([Statement(text, sentence)], split_segments(TEXT))
+    claim = place_claim(text, sentence, split_segments(TEXT))
     assert claim.text == text
     return TEXT[claim.start : claim.end]
 

@@ -96,10 +96,6 @@ def test_a_judge_that_finds_nothing_gives_no_value() -> None:
     assert (found.value, found.status, found.reason) == (None, "unscorable", "no text")
 
 
-def test_the_model_is_needed_for_questions() -> None:
-    assert "there is no model 'minilm'" in str(metric("answer_relevancy", asking()).check())
-
-
 def test_a_refusal_scores_0_without_a_judge() -> None:
     judge = asking()
     (found,) = measure(metric("answer_relevancy", judge, TableModel({})), sample(answer="I don't know."))

@@ -72,7 +72,6 @@ PLUGINS = {
 
         class Mild(Judge[MildNode]):
             """Reads nothing."""
-            node_type = MildNode
             declared = frozenset({"grade"})
             def assess(self, criterion, samples):
                 return Assessment([Finding(criterion.scale[1] if criterion.scale else 1.0) for _ in samples])
@@ -90,7 +89,6 @@ PLUGINS = {
 
         class Loudness(AnswerMetric[LoudnessNode]):
             """The share of capitals."""
-            node_type = LoudnessNode
             info = MetricInfo(
                 summary="How much of an answer is upper case.",
                 formula="loudness = capitals / characters",

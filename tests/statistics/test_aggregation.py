@@ -33,7 +33,6 @@ from rageval_spec.statistics.aggregation import (
     adjust,
     adjust_table,
     aggregate,
-    compare_evaluations,
     compare_systems,
     compute_limit,
     compute_smallest_drop,
@@ -389,7 +388,7 @@ def test_only_the_metrics_given_are_compared() -> None:
 def test_an_evaluation_is_compared_with_an_earlier_one_system_by_system() -> None:
     now = table({("golden", "bm25", "map"): [0.5, 0.5, 0.5], ("golden", "dense", "map"): [0.9, 0.9, 0.9]})
     before = table({("golden", "dense", "map"): [0.8, 0.7, 0.6], ("golden", "bm25", "map"): [0.5, 0.5, 0.75]})
-    bm25, dense = compare_evaluations(now, before, "main", METRICS, STATISTICS).comparisons
+    bm25, dense = compare_systems(now, "main", METRICS, STATISTICS, earlier=before).comparisons
     assert (bm25.system, bm25.baseline) == ("bm25", "main")
     assert bm25.difference == pytest.approx(-0.25 / 3)
     assert (dense.system, dense.wins) == ("dense", 3)
@@ -397,7 +396,7 @@ def test_an_evaluation_is_compared_with_an_earlier_one_system_by_system() -> Non
 
 
 def test_a_system_missing_from_the_earlier_evaluation_gives_a_note() -> None:
-    compared = compare_evaluations(one([0.5, 0.6]), pair([0.1], [0.2]), "main", METRICS, STATISTICS)
+    compared = compare_systems(one([0.5, 0.6]), "main", METRICS, STATISTICS, earlier=pair([0.1], [0.2]))
     assert compared.comparisons == ()
     assert [note.message for note in compared.notes] == [
         "map was not compared with main: only one query has a value in both"

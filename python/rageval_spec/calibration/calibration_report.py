@@ -45,7 +45,7 @@ from rageval_spec.libraries import RenderableType
 from rageval_spec.plugin import AnswerMetric, Judge
 from rageval_spec.plugin.block_names import names_in
 from rageval_spec.plugin.judge_identity import Surroundings, digest_criterion, digest_identity, identify_judge
-from rageval_spec.statistics.raters.reliability_curves import Bin, PlattMap, ValueMap
+from rageval_spec.statistics.raters.reliability_curves import Bin
 from rageval_spec.statistics.raters.risk_control import RiskPoint
 from rageval_spec.store.disk import write_atomically
 from rageval_spec.wording import (
@@ -92,7 +92,7 @@ def keep_calibration(
         identity=dict(behind.identity),
         digest=digest_identity(behind.identity),
         labelled=count_labels(joined),
-        map=None if choice.chosen is None else write_map(choice.chosen),
+        map=choice.chosen,
         threshold=threshold,
         guarantee=guarantee,
         held_out=tuple(_list_figures(measured, choice)),
@@ -110,12 +110,6 @@ def count_labels(joined: Joined) -> judge_calibration.CalibrationLabels:
         "people", digest, len(joined.items), yes, len(sides) - yes, len({*joined.questions}),
         len(joined.labels), len(people),
     )  # fmt: skip
-
-
-def write_map(found: ValueMap) -> judge_calibration.ScoreMap:
-    if isinstance(found, PlattMap):
-        return judge_calibration.ScoreMap("platt", found.slope, found.intercept)
-    return judge_calibration.ScoreMap("isotonic", values=found.values, results=found.results)
 
 
 def _list_figures(measured: Calibration, choice: MapChoice) -> Iterator[judge_calibration.Figure]:
@@ -266,7 +260,8 @@ def dump(groups: Sequence[CriterionReport], others: Mapping[str, int]) -> bytes:
 def _dump_judge(one: JudgeReport) -> dict[str, Any]:
     content = asdict(one.calibration)
     chosen = one.calibration.map.chosen
-    content["map"]["chosen"] = None if chosen is None else chosen.to_json()
+    if chosen is not None:
+        content["map"]["chosen"] = {key: value for key, value in asdict(chosen).items() if value not in (None, ())}
     content["biases"] = [
         asdict(bias) | {"is_significant": bias.is_significant, "said": str(bias), "explained": bias.explain()}
         for bias in one.biases.found

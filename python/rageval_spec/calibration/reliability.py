@@ -12,6 +12,7 @@ from typing import Any, Literal
 from rageval_spec.calibration.labelled_items import Joined
 from rageval_spec.calibration.measures import CalibrationMeasure, Measuring
 from rageval_spec.calibration.thresholds import deal_folds
+from rageval_spec.data.judge_calibration import ScoreMap
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.libraries import Floats, np
 from rageval_spec.statistics.intervals import bootstrap_interval
@@ -57,7 +58,7 @@ def rate_reliability(values: Floats, labels: Floats, how: Measuring) -> Reliabil
 
 
 Kind = Literal["none", "platt", "isotonic"]
-_FITS: Mapping[Kind, Callable[[Floats, Floats], reliability_curves.ValueMap | None]] = {
+_FITS: Mapping[Kind, Callable[[Floats, Floats], ScoreMap | None]] = {
     "platt": reliability_curves.fit_platt,
     "isotonic": reliability_curves.fit_isotonic,
 }
@@ -97,7 +98,7 @@ class MapChoice:
     The trials are the values as they are, and each map, on questions held out; empty if that cannot be tried.
     """
 
-    chosen: reliability_curves.ValueMap | None
+    chosen: ScoreMap | None
     trials: tuple[MapTrial, ...]
     reason: str | None = None
 
@@ -139,7 +140,7 @@ def choose_map(joined: Joined, *, resamples: int = 2000, seed: int = 42) -> MapC
 
 
 def _map_outside(
-    values: Floats, labels: Floats, folds: object, fit: Callable[[Floats, Floats], reliability_curves.ValueMap | None]
+    values: Floats, labels: Floats, folds: object, fit: Callable[[Floats, Floats], ScoreMap | None]
 ) -> Floats | None:
     """Each fold's values, mapped by the map of the other folds; None if there is a fold without one."""
     mapped = np.empty_like(values)
@@ -148,7 +149,7 @@ def _map_outside(
         found = fit(values[~inside], labels[~inside])
         if found is None:
             return None
-        mapped[inside] = found.apply(values[inside].tolist())
+        mapped[inside] = [*map(found.apply, values[inside].tolist())]
     return mapped
 
 

@@ -259,7 +259,7 @@ def describe_plugin_as_json(section: registry.Section, name: str) -> str:
         info = load_metric(word).info
         content |= {
             "formula": info.formula,
-            "edge_cases": list(info.edge_cases),
+            "edge_cases": load_metric(word).list_edge_cases(),
             "needs": _needs(load_metric(word)),
             "range": list(info.bounds),
             "unit": info.unit,
@@ -440,7 +440,7 @@ def _list_metric_parts(word: str, plugin: type[Metric[Any]], keys: list[str]) ->
     range_ = f"{values}; {better[info.higher_is_better]}; aggregated over the queries as the {info.statistic}"
     return {
         "Formula": [indent_paragraph(info.formula)],
-        "Edge cases": [indent_paragraph(case, "- ") for case in info.edge_cases],
+        "Edge cases": [indent_paragraph(case, "- ") for case in plugin.list_edge_cases()],
         "Keys": keys,
         "Needs": [indent_paragraph(needs)] if needs else [],
         "Range": [indent_paragraph(range_)],

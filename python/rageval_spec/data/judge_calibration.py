@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
+from bisect import bisect_right
+from itertools import pairwise
 from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
@@ -25,8 +28,9 @@ class ScoreMap:
     """Turns a judge's score into the probability that people say yes; calibrated judges apply it.
 
     Attributes:
-        kind: platt: the logistic function of `slope * score + intercept`; isotonic: a rising line through points,
-            level before the first and after the last.
+        kind: platt: the logistic function of `slope * score + intercept` (Platt, 1999); isotonic: a rising line
+            through points, level before the first and after the last.
+        slope: of platt: above 0.
         values, results: of isotonic: the scores at the points, ascending, and the probabilities there.
     """
 
@@ -35,6 +39,30 @@ class ScoreMap:
     intercept: float | None = None
     values: tuple[float, ...] = ()
     results: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what is no map, or a map that falls."""
+        slope, intercept = self.slope or 0.0, math.nan if self.intercept is None else self.intercept
+        if self.kind == "platt" and not (slope > 0 and math.isfinite(slope + intercept)):
+            raise ValueError("a 'platt' map needs the numbers 'slope' (above 0) and 'intercept'")
+        rises = all(a < b for a, b in pairwise(self.values)) and all(a <= b for a, b in pairwise(self.results))
+        is_finite = all(map(math.isfinite, (*self.values, *self.results)))
+        are_points = 0 < len(self.values) == len(self.results) and rises and is_finite
+        if self.kind == "isotonic" and not are_points:
+            raise ValueError("an 'isotonic' map needs 'values' and 'results', equally long and in ascending order")
+
+    def apply(self, score: float) -> float:
+        """The probability at a score."""
+        if self.kind == "platt":
+            number = (self.slope or 0.0) * score + (self.intercept or 0.0)
+            grown = math.exp(-abs(number))  # cannot overflow
+            return 1 / (1 + grown) if number >= 0 else grown / (1 + grown)
+        after = bisect_right(self.values, score)
+        if after in (0, len(self.values)):
+            return self.results[min(after, len(self.values) - 1)]
+        low, high = self.values[after - 1], self.values[after]
+        part = (score - low) / (high - low)
+        return self.results[after - 1] + part * (self.results[after] - self.results[after - 1])
 
 
 @dataclasses.dataclass(frozen=True)

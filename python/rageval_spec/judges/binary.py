@@ -40,9 +40,7 @@ class BinaryNode(PiecewiseNode):
 class BinaryJudge(PiecewiseJudge[BinaryNode]):
     """Asks for one word, the cheapest reply there is."""
 
-    node_type = BinaryNode
     known_as = ("boolean", "yes_no", "pass_fail")
-    prompt_names = ("system", "binary")
 
     def __init__(self, node: BinaryNode, context: Context) -> None:
         """Keep the node and the context; `per` decides what is judged by itself."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from rageval_spec.data.findings import Ability, Assessment, Criterion, Estimate, Failed, Finding
+from rageval_spec.data.judge_calibration import StepBounds
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.samples import Sample
 from rageval_spec.judges.shared.composed_judge import ComposedJudge
@@ -19,9 +19,6 @@ from rageval_spec.judging.grade_scores import scale_score, unscale_score
 from rageval_spec.plugin import Judge, JudgeName, JudgeNode
 from rageval_spec.plugin.judge_identity import digest_criterion
 from rageval_spec.wording import count_noun, format_percent
-
-if TYPE_CHECKING:
-    from rageval_spec.data.judge_calibration import StepBounds
 
 Band = tuple[float, float]
 """Low and high: a judge is unsure about samples with a score between them."""
@@ -109,7 +106,6 @@ class Cascade(ComposedJudge[CascadeNode]):
     that step's scale.
     """
 
-    node_type = CascadeNode
     known_as = ("fallback", "tiered", "escalation")
 
     @property
@@ -152,7 +148,7 @@ class Cascade(ComposedJudge[CascadeNode]):
 
     def _send(self, finding: Finding | Failed, decider: str | None, criterion: Criterion) -> Finding | Failed:
         """The finding with the best score if the step that decided says yes, else with the worst."""
-        bounds = self._calibrated.get(digest_criterion(criterion))
+        bounds = self._read_bands(criterion)
         if bounds is None or decider is None or isinstance(finding, Failed) or finding.score is None:
             return finding
         high = bounds.get([*self.names].index(decider), _NEVER_SURE)[1]
@@ -176,24 +172,17 @@ class Cascade(ComposedJudge[CascadeNode]):
 
     def _steps(self, criterion: Criterion) -> Sequence[tuple[Judge[Any], Band | None]]:
         """The judges, each with the band in which it is unsure; None if it decides everything it does not fail on."""
-        calibrated = self._calibrated.get(digest_criterion(criterion), {})
+        calibrated = self._read_bands(criterion) or {}
         steps = zip(self.node.steps, self.members, strict=True)
         return [
             (judge, calibrated.get(place) or _find_band(_step(step), judge, criterion.kind))
             for place, (step, judge) in enumerate(steps)
         ]
 
-    @cached_property
-    def _calibrated(self) -> Mapping[str, Mapping[int, Band]]:
-        """The bands that the calibration has for each criterion, by the place of the step."""
-        if self.node.calibrated is None:
-            return {}
-        from rageval_spec.judging.calibrated_judge import find_entries
-
-        return {
-            criterion: {int(one.step): _read_bounds(one) for one in entry.steps}
-            for criterion, entry in find_entries(self).items()
-        }
+    def _read_bands(self, criterion: Criterion) -> Mapping[int, Band] | None:
+        """The bands that the calibration has for a criterion, by the place of the step; None if it has none for it."""
+        entry = self.calibrations.get(digest_criterion(criterion))
+        return None if entry is None else {int(one.step): _read_bounds(one) for one in entry.steps}
 
     def _remark_on_shares(self, criterion: Criterion, samples: Sequence[Sample], deciders: Mapping[int, str]) -> Note:
         last = self.members[-1]

@@ -67,9 +67,7 @@ OPTIONS: Mapping[Literal["support", "usefulness", "grade"], Sequence[Option]] = 
 class ChoiceJudge(PiecewiseJudge[ChoiceNode]):
     """Asks for a reason and a letter, or for the letter alone."""
 
-    node_type = ChoiceNode
     known_as = ("classify", "classification", "multiple_choice", "label")
-    prompt_names = ("system", "choice")
 
     _is_reversed = False
 

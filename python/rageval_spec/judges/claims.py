@@ -84,10 +84,8 @@ class ClaimsNode(ChatJudgeNode):
 class ClaimsJudge(ChatJudge[ClaimsNode]):
     """Makes one call that splits an answer into claims, and one that gives all of them verdicts."""
 
-    node_type = ClaimsNode
     known_as = ("ragas", "llm", "llm_judge", "llm_as_judge", "llm_as_a_judge", "decomposition")
     declared = frozenset[Ability]({"support", "usefulness", "grade", "claims", "questions", "entities"})
-    prompt_names = ("system", "split", "verify", "usefulness", "questions", "entities", "grade")
 
     @property
     def splitter(self) -> ChatModel[Any]:
@@ -300,8 +298,7 @@ def _read_claims(
     said: dict[str, int | None] = {}
     for one in value["claims"]:
         said.setdefault(one["claim"].strip(), one["sentence"])
-    statements = [segments.Statement(text, sentence) for text, sentence in said.items() if text]
-    return segments.place_claims(statements, sentences)
+    return [segments.place_claim(text, cited, sentences) for text, cited in said.items() if text]
 
 
 def _read_verdicts(

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, field_validator
 
-from rageval_spec import kernels
 from rageval_spec.data.findings import Ability, Assessment, Criterion, Estimate, Failed, Finding, Reader
 from rageval_spec.data.samples import Sample
 from rageval_spec.diagnostics import FileFault
@@ -19,7 +18,14 @@ from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.inference.verifiers import read_label
 from rageval_spec.judging.known_models import DETECTORS, KnownDetector, describe_detector, find_detector
 from rageval_spec.judging.language import NAMES
-from rageval_spec.judging.segments import Segment, describe_blank, find_without_sources, is_blank, split_segments
+from rageval_spec.judging.segments import (
+    Segment,
+    describe_blank,
+    find_closest,
+    find_without_sources,
+    is_blank,
+    split_segments,
+)
 from rageval_spec.judging.span_detection import (
     PROMPTS,
     AnswerSpan,
@@ -107,7 +113,6 @@ class Detector(Judge[DetectorNode]):
     window that supports it best, that shares most words with its sentence; the model itself names none.
     """
 
-    node_type = DetectorNode
     known_as = ("lettucedetect", "lettuce_detect", "token_classifier", "span_detector", "hallucination_detector")
     declared = frozenset[Ability]({"support"})
 
@@ -191,12 +196,12 @@ class Detector(Judge[DetectorNode]):
         threshold = self.node.threshold
         spans = [[] if isinstance(one, Failed) else list_spans(one, threshold) for one in answers]
         wanted = [
-            (_find_sentence(task.answer, span), plan.windows[span.window])
+            (_find_sentence(task.answer, span), _list_sentences(plan.windows[span.window]))
             for task, plan, found in zip(tasks, plans, spans, strict=True)
             for span in found
             if isinstance(plan, WindowPlan)
         ]
-        evidence = self._find_evidence(wanted)
+        evidence = find_closest(wanted, self.context.threads)
         for answer, found in zip(answers, spans, strict=True):
             if isinstance(answer, Failed):
                 yield answer
@@ -228,37 +233,15 @@ class Detector(Judge[DetectorNode]):
     def _complain(self, names: Sequence[str]) -> tuple[Literal["model", "labels"], str] | None:
         """Why labels of these names cannot be used, and the key to change; None if they can."""
         stated, shown = self.node.labels, ", ".join(names)
-        if stated is not None:
-            if len(stated) == len(names):
-                return None
+        if stated is not None and len(stated) != len(names):
             return "labels", f"{count_noun(len(stated), 'label')} for the {len(names)} of '{self.node.model}' ({shown})"
-        if len(names) == 1:
-            return "model", (
-                f"'{self.node.model}' has a single label ({shown}); a detector has one for supported tokens and one "
-                "for unsupported ones"
-            )
-        if read_token_labels(names) is not None:
+        if stated is not None or read_token_labels(names) is not None:
             return None
         return "model", (
-            f"'{self.node.model}' calls its labels {shown}, which are not the labels of a detector; if it is one, "
-            "write what they stand for, in this order, as 'labels: [...]', each one of supported, unsupported"
+            f"'{self.node.model}' calls its labels {shown}; those of a detector stand for supported and for "
+            "unsupported tokens. Write what they stand for, in this order, as 'labels: [...]', each one of supported, "
+            "unsupported"
         )
-
-    def _find_evidence(self, wanted: Sequence[tuple[str, PromptWindow]]) -> Iterator[Segment | None]:
-        """For each text, the sentence of its window that shares most words with it; None if none shares any."""
-        sentences = [
-            [
-                Segment(one.text, part.start + one.start, part.start + one.end, part.source)
-                for part in window.parts
-                for one in split_segments(part.text)
-            ]
-            for _, window in wanted
-        ]
-        texts = [[sentence.text for sentence in each] for each in sentences]
-        looked_up = kernels.word_support([text for text, _ in wanted], texts, threads=self.context.threads)
-        for each, shares in zip(sentences, looked_up, strict=True):
-            found = [share.found for share in shares[:-1]]
-            yield each[found.index(max(found))] if any(found) else None
 
 
 def read_token_labels(names: Sequence[str]) -> list[TokenMeaning] | None:
@@ -292,7 +275,6 @@ def _list_answers(
     tags: TokenTags,
     meanings: Sequence[TokenMeaning],
 ) -> Iterator[TaggedAnswer | Failed]:
-    """The tagged answer of each plan."""
     start = 0
     for task, plan in zip(tasks, plans, strict=True):
         if isinstance(plan, Failed):
@@ -316,8 +298,15 @@ def _find_unsupported(logits: NDArray[np.float32], meanings: Sequence[TokenMeani
     return shares
 
 
+def _list_sentences(window: PromptWindow) -> list[Segment]:
+    return [
+        Segment(one.text, part.start + one.start, part.start + one.end, part.source)
+        for part in window.parts
+        for one in split_segments(part.text)
+    ]
+
+
 def _find_sentence(answer: str, span: AnswerSpan) -> str:
-    """The sentences of the answer that a span lies in."""
     around = [one for one in split_segments(answer) if one.start < span.segment.end and one.end > span.segment.start]
     return answer[around[0].start : around[-1].end] if around else span.segment.text
 

@@ -70,7 +70,6 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
     makes no difference.
     """
 
-    node_type = EmbeddingNode
     known_as = ("semantic", "cosine", "similarity", "bertscore")
     declared = frozenset[Ability]({"support", "usefulness", "claims"})
     version = "4"
@@ -181,7 +180,6 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
 
 
 def _list_texts(criterion: Criterion, comparisons: Sequence[_Comparison]) -> dict[Role, list[str]]:
-    """The texts to embed, by their role."""
     role = _find_role(criterion)
     texts = [text for comparison in comparisons for parts in comparison.shown for text in parts]
     others = [window.text for comparison in comparisons if comparison.shown for window in comparison.windows]
@@ -189,7 +187,6 @@ def _list_texts(criterion: Criterion, comparisons: Sequence[_Comparison]) -> dic
 
 
 def _find_role(criterion: Criterion) -> Role:
-    """The role of the texts that claims are compared with."""
     return "query" if criterion.against == "question" else "document"
 
 

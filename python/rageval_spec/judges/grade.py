@@ -7,7 +7,6 @@ score is the expected grade if the endpoint gives token probabilities.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from threading import Lock
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -77,9 +76,7 @@ class GradeNode(WordFormNode):
 class GradeJudge(PiecewiseJudge[GradeNode]):
     """Asks for a reason and a grade, or for the grade alone."""
 
-    node_type = GradeNode
     known_as = ("geval", "g_eval", "likert", "rating", "score")
-    prompt_names = ("system", "grade")
 
     def __init__(self, node: GradeNode, context: Context) -> None:
         """Keep the node and the context; no steps are written yet."""
@@ -87,10 +84,9 @@ class GradeJudge(PiecewiseJudge[GradeNode]):
         self._lock = Lock()
         self._steps: dict[str, tuple[str, ...]] = {}
 
-    @cached_property
-    def prompts(self) -> prompts.Prompts:
-        names = (*self.prompt_names, *(("steps",) if self._writes_steps else ()))
-        return prompts.Prompts(names, self.node.prompts, self.context, self.without_json)
+    @property
+    def prompt_names(self) -> Sequence[str]:
+        return [name for name in super().prompt_names if name != "steps" or self._writes_steps]
 
     def assess(self, criterion: Criterion, samples: Sequence[Sample]) -> Assessment:
         """One finding per sample. If the model writes the steps, it does so before the first sample is judged."""

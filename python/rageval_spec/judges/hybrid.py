@@ -59,7 +59,6 @@ class HybridJudge(ComposedJudge[HybridJudgeNode]):
     (in another wording or another language) is lost: a low threshold is the safe choice.
     """
 
-    node_type = HybridJudgeNode
     known_as = ("filter", "prefilter")
 
     @property
@@ -123,7 +122,6 @@ class HybridJudge(ComposedJudge[HybridJudgeNode]):
         return sample if max(scores) >= self.node.threshold else None
 
     def _reject(self, found: Finding | Failed) -> Finding:
-        """The finding of a sample in which the filter finds no support."""
         claims = () if isinstance(found, Failed) else found.claims
         best = max((claim.score for claim in claims), default=None)
         seen = "" if best is None else f": its highest score, {best:.2f}, is below {self.node.threshold:g}"
@@ -172,7 +170,6 @@ def _filters_contexts(criterion: Criterion, sample: Sample, found: Finding) -> b
 
 
 def _reject_claim(claim: Claim) -> Claim:
-    """A claim that the filter rejects; the reason has the filter's score."""
     reason = f"the filter gives it {claim.score:.2f}"
     return replace(claim, score=0.0, verdict="not_enough_info", reason=reason)
 

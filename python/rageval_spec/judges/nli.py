@@ -82,7 +82,6 @@ class Nli(Judge[NliNode]):
     not. The evidence is the window that decided. A claim of fewer than five words is read after the sample's question.
     """
 
-    node_type = NliNode
     known_as = ("entailment", "minicheck", "summac", "hhem", "cross_encoder")
     declared = frozenset[Ability]({"support", "claims"})
     later_keys = frozenset({"contradiction"})
@@ -194,20 +193,14 @@ class Nli(Judge[NliNode]):
     def _complain(self, names: Sequence[str]) -> tuple[Literal["model", "labels", "contradiction"], str] | None:
         """Why labels of these names cannot be used, and the key to change; None if they can."""
         found, shown = self._choose_meanings(names), ", ".join(names)
-        if not found:
+        if not found or (self.node.labels is None and len(found) != len(names)):
             return "model", self._explain_labels(shown)
         if self.node.contradiction is not None and "contradiction" not in found:
             says = f"'{self.node.model}' has no label for contradiction ({', '.join(found)})"
             return "contradiction", f"{says}; remove 'contradiction', or name a model that has one"
         if len(found) == len(names):
             return None
-        if self.node.labels is not None:
-            return "labels", f"{count_noun(len(found), 'label')} for the {len(names)} of '{self.node.model}' ({shown})"
-        known = self._verifier.key if self._verifier else ""
-        return "model", (
-            f"'{self.node.model}' has {count_noun(len(names), 'label')} ({shown}), but {known} has {len(found)} "
-            f"({', '.join(found)}); if it is another model, write what its labels stand for as 'labels: [...]'"
-        )
+        return "labels", f"{count_noun(len(found), 'label')} for the {len(names)} of '{self.node.model}' ({shown})"
 
     def _explain_labels(self, shown: str) -> str:
         name = (self._model().published_name or "").rpartition("/")[2]
@@ -217,8 +210,8 @@ class Nli(Judge[NliNode]):
                 f"; if it is the known model of this name, write `published_as` in models.{self.node.model}: {meant}"
             )
         return (
-            f"'{self.node.model}' calls its labels {shown}, but exactly one must be a word for entailment; if this is "
-            "an entailment model, write what the labels stand for, in this order, as 'labels: [...]', each one of "
+            f"'{self.node.model}' calls its labels {shown}, which does not say what they stand for; one must stand for "
+            "entailment. Write what they stand for, in this order, as 'labels: [...]', each one of "
             f"{', '.join(get_args(Meaning))}{known}"
         )
 

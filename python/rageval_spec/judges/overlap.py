@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pydantic import Field
@@ -67,7 +67,6 @@ class OverlapJudge(Judge[OverlapNode]):
     them that it contains.
     """
 
-    node_type = OverlapNode
     version = "3"
     later_keys = frozenset({"combine"})
     known_as = ("lexical", "keyword", "ngram", "rouge", "words")
@@ -118,23 +117,17 @@ class OverlapJudge(Judge[OverlapNode]):
 
     def _judge_claims(self, looked_up: Sequence[_LookedUp], part: str) -> list[findings.Claim | None]:
         """The claims with scores and evidence; None for those without a content word. `part` names the sources."""
-        best = [_find_best(one.shares) for one in looked_up]
+        best = [segments.find_best(one.shares) for one in looked_up]
         wanted = [
             (one.claim.text, segments.split_segments(one.sources[source], source))
             for one, source in zip(looked_up, best, strict=True)
             if source is not None
         ]
-        evidence = iter(self._find_evidence(wanted))
+        evidence = segments.find_closest(wanted, self.context.threads)
         return [
             self._judge(one, None if source is None else next(evidence), part)
             for one, source in zip(looked_up, best, strict=True)
         ]
-
-    def _find_evidence(self, wanted: Sequence[tuple[str, list[segments.Segment]]]) -> Iterator[segments.Segment]:
-        """For each claim, the sentence that contains most of its words."""
-        sentences = [(claim, [sentence.text for sentence in source]) for claim, source in wanted]
-        for (_, source), shares in zip(wanted, self._look_up(sentences), strict=True):
-            yield source[_find_best(shares) or 0]
 
     def _judge(self, one: _LookedUp, evidence: segments.Segment | None, part: str) -> findings.Claim | None:
         together = one.shares[-1].share
@@ -206,14 +199,7 @@ class OverlapJudge(Judge[OverlapNode]):
 
 
 def _name_part(part: findings.TextPart) -> str:
-    """A part of a sample in words: `reference contexts`."""
     return part.replace("_", " ")
-
-
-def _find_best(shares: Sequence[WordShare]) -> int | None:
-    """The number of the first source with the largest share; None if every share is 0."""
-    found = [share.found for share in shares[:-1]]
-    return found.index(max(found)) if any(found) else None
 
 
 PLUGIN = OverlapJudge

@@ -79,7 +79,6 @@ class Panel(ComposedJudge[PanelNode]):
     if all members agree and 0 if they agree as if by chance.
     """
 
-    node_type = PanelNode
     known_as = ("jury", "committee", "vote", "voting", "poll")
 
     @property
@@ -157,24 +156,18 @@ class Panel(ComposedJudge[PanelNode]):
 
     def _fail(self, failures: Sequence[Failed]) -> Failed:
         reasons = "; ".join(dict.fromkeys(failed.reason for failed in failures))
-        seats = len(self._seats)
-        lost = f"all of {seats}" if len(failures) == seats else f"{len(failures)} of {seats}"
-        quorum = "" if len(failures) == seats else f" (quorum: {self._quorum})"
         raw = next((failed.raw for failed in failures if failed.raw is not None), None)
         is_unfinished = any(failed.is_unfinished for failed in failures)
-        return Failed(f"{lost} members failed{quorum}: {reasons}", raw, is_unfinished)
+        lost = f"{len(failures)} of {len(self._seats)} members failed (quorum: {self._quorum})"
+        return Failed(f"{lost}: {reasons}", raw, is_unfinished)
 
     def _remark_on_failures(self, votes: Sequence[Sequence[Finding | Failed]]) -> Iterator[Note]:
+        lacking = sum(sum(isinstance(found, Finding) for found in vote) < self._quorum for vote in votes)
         for seat, found in zip(self._seats, zip(*votes, strict=True), strict=bool(votes)):
             if failed := sum(isinstance(finding, Failed) for finding in found):
                 message = f"{seat.label} failed on {failed} of {count_noun(len(votes), 'sample')}"
-                yield Note("panel_failures", f"{message}; {self._tell_deciders(votes)}", count=failed)
-
-    def _tell_deciders(self, votes: Sequence[Sequence[Finding | Failed]]) -> str:
-        """Say who decided the samples on which members failed."""
-        lacking = sum(sum(isinstance(found, Finding) for found in vote) < self._quorum for vote in votes)
-        left = f"with fewer than {count_noun(self._quorum, 'member')} left got no value"
-        return f"{count_noun(lacking, 'sample')} {left}" if lacking else "the others decided"
+                message += f"; {lacking} got no value (quorum: {self._quorum})"
+                yield Note("panel_failures", message, count=failed)
 
     def _remark_on_agreement(self, criterion: Criterion, votes: Sequence[Sequence[Finding | Failed]]) -> Iterator[Note]:
         scores = [

@@ -122,7 +122,6 @@ class PromptJudge(ChatJudge[PromptNode]):
     that all lack some, each value comes from the first that has it.
     """
 
-    node_type = PromptNode
     known_as = ("custom", "template", "llm_classifier", "custom_prompt")
     declared = frozenset[Ability]({"support", "grade"})
     later_keys = frozenset({"values"})

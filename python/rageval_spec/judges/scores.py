@@ -104,10 +104,8 @@ class _Sheet:
 class ScoresJudge(ChatJudge[ScoresNode]):
     """Asks for all criteria with one call per sample, because it gets them all before the first is assessed."""
 
-    node_type = ScoresNode
     known_as = ("multi_criteria", "several")
     declared = frozenset[Ability]({"support", "usefulness", "grade"})
-    prompt_names = ("system", "scores")
     _columns: tuple[ScoreColumn, ...] = ()
 
     def __init__(self, node: ScoresNode, context: Context) -> None:
@@ -195,14 +193,12 @@ class ScoresJudge(ChatJudge[ScoresNode]):
 
 
 def _texts_of(sample: Sample) -> tuple[Any, ...]:
-    """All texts of a sample that a judge reads."""
     several = (sample.contexts, sample.reference_contexts, sample.claims)
     lists = (None if texts is None else tuple(texts) for texts in several)
     return sample.question, sample.answer, sample.reference, *lists
 
 
 def _parts_of(criterion: Criterion) -> Sequence[TextPart]:
-    """The parts that a sample must have to be judged by a criterion."""
     return criterion.shown if criterion.kind == "grade" else (criterion.text, criterion.against)
 
 

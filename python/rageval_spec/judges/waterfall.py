@@ -6,15 +6,14 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from rageval_spec import kernels
 from rageval_spec.data.findings import Ability, Assessment, Criterion, Estimate, Failed, Finding
-from rageval_spec.data.judge_calibration import JudgeCalibration
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.samples import Sample
 from rageval_spec.errors import DataError, UsageError
@@ -70,18 +69,13 @@ class Stage(BaseModel):
         given = [(name, bound) for name, bound in bounds.items() if bound is not None]
         for (lower, low), (upper, high) in pairwise(given):
             if low > high:
-                raise ValueError(f"{lower} ({low:g}) is above {upper} ({high:g}){self._advise(lower, upper)}")
+                hint = "write both, or null for one to disable it"
+                raise ValueError(f"{lower} ({low:g}) is above {upper} ({high:g}); {hint}")
         return self
 
-    def _advise(self, lower: str, upper: str) -> str:
-        """What to write if one of two conflicting bounds is a default; "" if the spec gives both."""
-        for default, other, side in ((upper, lower, "more"), (lower, upper, "less")):
-            if default not in self.model_fields_set:
-                return (
-                    f": {getattr(self, default):g} is the default of '{default}'; write '{default}: "
-                    f"{getattr(self, other):g}' or {side}, or '{default}: null' to disable it"
-                )
-        return ""
+    def reads(self, sample: Sample, criterion: Criterion) -> bool:  # noqa: ARG002 - for stages that read anything
+        """Whether the sample has the parts that the stage reads to assess a criterion."""
+        return True
 
 
 class RetrievalStage(Stage):
@@ -116,10 +110,28 @@ class RetrievalStage(Stage):
             raise ValueError(f"'by: {self.by}' needs a model; name one with 'model'")
         return self
 
+    def reads(self, sample: Sample, criterion: Criterion) -> bool:  # noqa: ARG002 - asks nothing
+        """Whether there are contexts and a question to compare."""
+        return _has_contexts(sample)
 
-class AnswerabilityStage(Stage):
+
+class JudgedStage(Stage):
+    """A stage that asks a judge: a criterion of its own, another one if the judge cannot grade, or the metric's."""
+
+    graded: ClassVar[Criterion | None] = None
+    compared: ClassVar[Criterion | None] = None
+    judge: JudgeName
+
+    def choose(self, judge: Judge[Any], criterion: Criterion) -> Criterion:
+        """What the stage asks its judge for the metric's criterion."""
+        return (self.graded if "grade" in judge.abilities else self.compared) or criterion
+
+
+class AnswerabilityStage(JudgedStage):
     """Measures whether the contexts contain the answer."""
 
+    graded = ANSWERABLE
+    compared = QUESTION_IN_CONTEXTS
     person: float | None = Field(default=0.2, ge=0, le=1, description="Leave answers below this value to a person.")
     judge: JudgeName = Field(
         default="overlap",
@@ -127,8 +139,12 @@ class AnswerabilityStage(Stage):
         "asked whether they mention what the question names.",
     )
 
+    def reads(self, sample: Sample, criterion: Criterion) -> bool:  # noqa: ARG002 - the same for all
+        """Whether there are contexts and a question to look for in them."""
+        return _has_contexts(sample)
 
-class FaithfulnessStage(Stage):
+
+class FaithfulnessStage(JudgedStage):
     """Asks a judge the metric's own criterion."""
 
     reject: float | None = Field(default=0.27, ge=0, le=1, description="Reject answers below this value.")
@@ -136,15 +152,27 @@ class FaithfulnessStage(Stage):
     judge: JudgeName = Field(default="overlap", description="The judge of the metric's own criterion.")
 
 
-class RelevanceStage(Stage):
+class RelevanceStage(JudgedStage):
     """Measures whether the answer addresses the question."""
 
+    graded = RELEVANT
+    compared = ANSWER_FOR_QUESTION
     person: float | None = Field(default=0.3, ge=0, le=1, description="Leave answers below this value to a person.")
     judge: JudgeName = Field(
         default="embedding",
         description="A judge that can grade, or one that can assess usefulness. The latter is not asked about answers "
         "of a few words, which resemble no question.",
     )
+
+    def reads(self, sample: Sample, criterion: Criterion) -> bool:
+        """Whether there are a question and an answer, which is long enough to be compared with it."""
+        answer = (sample.answer or "").strip()
+        is_short = criterion == ANSWER_FOR_QUESTION and count_words(answer) < FRAGMENT
+        return bool(answer and sample.question.strip()) and not is_short
+
+
+def _has_contexts(sample: Sample) -> bool:
+    return sample.contexts is not None and bool(sample.question.strip())
 
 
 class WaterfallNode(JudgeNode):
@@ -165,7 +193,6 @@ class WaterfallNode(JudgeNode):
     phrases: tuple[str, ...] = Field(default=(), description=PHRASES_TEXT)
 
 
-JudgedStage = AnswerabilityStage | FaithfulnessStage | RelevanceStage
 COVERAGES = (0.25, 0.5, 0.75, 1.0)
 """Shares of the accepted samples, most confident first, at which a note gives the risk."""
 LONGEST_REFUSAL = 40
@@ -283,14 +310,13 @@ class Waterfall(ComposedJudge[WaterfallNode]):
     coverages. The confidence is the faithfulness judge's, or its score if it gives none.
     """
 
-    node_type = WaterfallNode
     version = "3"
     known_as = ("stages", "stepwise", "pipeline")
     later_keys = frozenset({"phrases"})
 
     @property
     def names(self) -> Sequence[str]:
-        return tuple(dict.fromkeys(stage.judge for stage in self._judged_stages().values()))
+        return tuple(dict.fromkeys(stage.judge for _, stage in self._list_judged()))
 
     @property
     def scale(self) -> tuple[float, float] | None:
@@ -315,13 +341,12 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         own = [name for name, stage in given.items() if stage is not None and "person" in stage.model_fields_set]
         if self.node.calibrated is not None and own:
             return f"{own[0]} has its own 'person', which the calibration would replace; remove one"
-        stages = self._judges()
         if not KINDS & self.abilities:
             return f"faithfulness.judge: '{self.node.faithfulness.judge}' can neither assess support nor grade"
-        needed: Mapping[str, Ability] = {"answerability": "support", "relevance": "usefulness"}
-        for name, ability in needed.items():
-            if (judge := stages.get(name)) and not {"grade", ability} & judge.abilities:
-                return f"{name}.judge: '{judge.context.name}' can neither grade nor assess {ability}"
+        for name, one in self._list_judged():
+            able = self.context.judge(one.judge).abilities
+            if one.compared is not None and not {"grade", one.compared.kind} & able:
+                return f"{name}.judge: '{one.judge}' can neither grade nor assess {one.compared.kind}"
         return None
 
     def read_stages(self, criterion: Criterion, samples: Sequence[Sample]) -> Mapping[str, Sequence[float | None]]:
@@ -367,10 +392,9 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         """Pass each stage's judge the criteria that it will get."""
         self.expected = criteria
         asked: dict[str, list[Criterion]] = {name: [] for name in self.names}
-        asked[self.node.faithfulness.judge] += criteria
-        for name, judge in self._judges().items():
-            if name != "faithfulness":
-                asked[judge.context.name].append(_stage_criterion(name, judge, ANSWERABLE))
+        for _, stage in self._list_judged():
+            judge = self.context.judge(stage.judge)
+            asked[stage.judge] += criteria if stage.graded is None else [stage.choose(judge, stage.graded)]
         for name, wanted in asked.items():
             self.context.judge(name).expect(wanted)
 
@@ -389,40 +413,30 @@ class Waterfall(ComposedJudge[WaterfallNode]):
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
         """An upper bound on the calls still to be made: the calls of all stages if every sample passes."""
         estimate = Estimate()
-        for name, judge in self._judges().items():
-            asked = _stage_criterion(name, judge, criterion)
-            estimate |= judge.estimate(asked, [sample for sample in samples if _speaks_of(name, sample, asked)])
+        for _, stage in self._list_judged():
+            judge = self.context.judge(stage.judge)
+            asked = stage.choose(judge, criterion)
+            estimate |= judge.estimate(asked, [sample for sample in samples if stage.reads(sample, asked)])
         return estimate
 
     def _stages(self, criterion: Criterion) -> Iterator[tuple[str, Stage, _Read]]:
         if self.node.retrieval is not None:
             yield "retrieval", self._calibrate("retrieval", criterion), self._read_retrieval
-        for name, judge in self._judges().items():
-            asked = _stage_criterion(name, judge, criterion)
-            yield name, self._calibrate(name, criterion), partial(_read_judge, name, judge, asked)
+        for name, stage in self._list_judged():
+            judge = self.context.judge(stage.judge)
+            reading = partial(_read_judge, name, stage, judge, stage.choose(judge, criterion))
+            yield name, self._calibrate(name, criterion), reading
 
     def _calibrate(self, name: str, criterion: Criterion) -> Stage:
         """The stage, with the bound for a person that the calibration has for it."""
         stage: Stage = getattr(self.node, name)
-        entry = self._calibrated.get(digest_criterion(criterion))
+        entry = self.calibrations.get(digest_criterion(criterion))
         bounds = {one.step: one for one in entry.steps} if entry is not None else {}
         return stage.model_copy(update={"person": bounds[name].person}) if name in bounds else stage
 
-    @cached_property
-    def _calibrated(self) -> Mapping[str, JudgeCalibration]:
-        if self.node.calibrated is None:
-            return {}
-        from rageval_spec.judging.calibrated_judge import find_entries
-
-        return find_entries(self)
-
-    def _judged_stages(self) -> dict[str, JudgedStage]:
+    def _list_judged(self) -> list[tuple[str, JudgedStage]]:
         """The stages that ask a judge, in their order; those that are disabled are missing."""
-        stages = {name: getattr(self.node, name) for name in ("answerability", "faithfulness", "relevance")}
-        return {name: stage for name, stage in stages.items() if stage is not None}
-
-    def _judges(self) -> dict[str, Judge[Any]]:
-        return {name: self.context.judge(stage.judge) for name, stage in self._judged_stages().items()}
+        return [(name, stage) for name in STAGES if isinstance(stage := getattr(self.node, name), JudgedStage)]
 
     def _read_retrieval(self, samples: Sequence[Sample], notes: list[Note]) -> Sequence[StageValue]:
         """Each sample's highest similarity of a context, or the reranker's probability, or the retriever's score."""
@@ -436,14 +450,14 @@ class Waterfall(ComposedJudge[WaterfallNode]):
                 )
                 notes.append(Note("no_scores", message, level="warning"))
             return [self._read_scores(sample) for sample in samples]
-        readable = [sample for sample in samples if _speaks_of("retrieval", sample)]
+        readable = [sample for sample in samples if _has_contexts(sample)]
         pairs = [(s.question, context) for s in readable for context in s.contexts or () if context.strip()]
         measure = self._compare if stage.by == "similarity" else self._rerank
         values = iter(measure(stage.model, pairs, notes) if pairs else ())
         what = "top similarity" if stage.by == "similarity" else "top probability"
         return [
             StageValue(max((next(values) for c in s.contexts or () if c.strip()), default=0.0), what)
-            if _speaks_of("retrieval", s)
+            if _has_contexts(s)
             else _SILENT
             for s in samples
         ]
@@ -460,7 +474,6 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         return StageValue(min(max(top, 0.0), 1.0), "top score")
 
     def _compare(self, name: str, pairs: Sequence[tuple[str, str]], notes: list[Note]) -> Sequence[float]:
-        """The cosine of each pair of question and context."""
         model = self.context.model(name, EmbeddingModel)  # type: ignore[type-abstract]
         rows, columns = ({text: at for at, text in enumerate(dict.fromkeys(side))} for side in zip(*pairs, strict=True))
         questions, contexts = model.embed(list(rows), "query"), model.embed(list(columns), "document")
@@ -474,7 +487,6 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         return [max(0.0, cosine) for cosine in cosines.tolist()]
 
     def _rerank(self, name: str, pairs: Sequence[tuple[str, str]], notes: list[Note]) -> Sequence[float]:
-        """The logistic function of each pair's logit."""
         model = self.context.model(name, PairModel)  # type: ignore[type-abstract]
         if len(model.labels) != 1:
             where, labels = f"judges.{self.context.name}.retrieval.model", ", ".join(model.labels) or "none"
@@ -484,31 +496,15 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         return [0.5 * (1 + math.tanh(0.5 * logit)) for logit in answer.logits[:, 0].tolist()]
 
 
-def _stage_criterion(name: str, judge: Judge[Any], criterion: Criterion) -> Criterion:
-    """What a stage asks its judge: the metric's own criterion, or one of the stage, a grade if the judge can grade."""
-    grades = "grade" in judge.abilities
-    if name == "answerability":
-        return ANSWERABLE if grades else QUESTION_IN_CONTEXTS
-    if name == "relevance":
-        return RELEVANT if grades else ANSWER_FOR_QUESTION
-    return criterion
-
-
-def _speaks_of(name: str, sample: Sample, criterion: Criterion | None = None) -> bool:
-    """Whether the sample has the parts that a stage reads."""
-    if name in ("retrieval", "answerability"):
-        return sample.contexts is not None and bool(sample.question.strip())
-    if name != "relevance":
-        return True
-    answer = (sample.answer or "").strip()
-    is_short = criterion == ANSWER_FOR_QUESTION and count_words(answer) < FRAGMENT
-    return bool(answer and sample.question.strip()) and not is_short
-
-
 def _read_judge(
-    name: str, judge: Judge[Any], criterion: Criterion, samples: Sequence[Sample], notes: list[Note]
+    name: str,
+    stage: JudgedStage,
+    judge: Judge[Any],
+    criterion: Criterion,
+    samples: Sequence[Sample],
+    notes: list[Note],
 ) -> Sequence[StageValue]:
-    readable = [_speaks_of(name, sample, criterion) for sample in samples]
+    readable = [stage.reads(sample, criterion) for sample in samples]
     asked = [sample for sample, is_read in zip(samples, readable, strict=True) if is_read]
     assessment = judge.assess(criterion, asked) if asked else Assessment(())
     notes += assessment.notes

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from rageval_spec.data.findings import Assessment, Claim, Criterion, Failed, Finding
-from rageval_spec.data.judge_calibration import MOST_BYTES, CalibrationFile, JudgeCalibration, ScoreMap
+from rageval_spec.data.judge_calibration import MOST_BYTES, CalibrationFile, JudgeCalibration
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.samples import Sample
 from rageval_spec.diagnostics import FileFault
@@ -22,7 +22,6 @@ from rageval_spec.kernels.inputs import name_special
 from rageval_spec.plugin import Context, Judge, judge_identity
 from rageval_spec.plugin.block_names import names_in
 from rageval_spec.plugin.plugin import CalibrationUse
-from rageval_spec.statistics.raters.reliability_curves import ValueMap, read_map
 from rageval_spec.store.disk import InputFile
 from rageval_spec.wording import count_noun, list_choices
 
@@ -61,7 +60,6 @@ def find_entries(judge: Judge[Any]) -> Mapping[str, JudgeCalibration]:
 
 
 def find_surroundings(judge: Judge[Any]) -> judge_identity.Surroundings:
-    """The blocks around a judge of a spec, and the calibrations of the judges that it asks."""
     judges = judge.context.judges
     return judge_identity.Surroundings(judges, judge.context.models, None, dict(_digest_calibrations(judge, judges)))
 
@@ -187,10 +185,6 @@ class _Reading:
     wanted: Literal["probability", "decision", "guarantee"]
     criterion: Criterion
 
-    @cached_property
-    def map(self) -> ValueMap | None:
-        return None if self.entry.map is None else build_map(self.entry.map)
-
     def read(self, finding: Finding | Failed) -> Finding | Failed:
         if isinstance(finding, Failed) or finding.score is None:
             return finding
@@ -201,7 +195,7 @@ class _Reading:
 
     def _place(self, score: float) -> float:
         if self.wanted == "probability":
-            return score if self.map is None else self.map.apply([score])[0]
+            return score if self.entry.map is None else self.entry.map.apply(score)
         least = self._least
         return score if least is None else float(score >= least)
 
@@ -229,8 +223,6 @@ class _Reading:
 
 
 class ReadCalibration(NamedTuple):
-    """The content of a file, and the sha256 of its bytes."""
-
     content: CalibrationFile
     digest: str
 
@@ -251,15 +243,4 @@ def read_calibration(path: Path, shown: str) -> ReadCalibration:
         raise DataError(f"{shown} cannot be read: {reason}") from error
     if len(content) > MOST_BYTES:
         raise DataError(f"{shown} is larger than {MOST_BYTES:,} bytes; is it a calibration?")
-    read = CalibrationFile.parse(content, shown)
-    for entry in read.judges:
-        if entry.map is not None:
-            try:
-                build_map(entry.map)
-            except ValueError as error:
-                raise DataError(f"{shown}: the map of '{entry.judge}' for {entry.metric}: {error}") from error
-    return ReadCalibration(read, hashlib.sha256(content).hexdigest())
-
-
-def build_map(written: ScoreMap) -> ValueMap:
-    return read_map({key: [*value] if isinstance(value, tuple) else value for key, value in asdict(written).items()})
+    return ReadCalibration(CalibrationFile.parse(content, shown), hashlib.sha256(content).hexdigest())

@@ -78,7 +78,6 @@ def _describe_calls(model: Model[Any] | None, name: str, calls: Mapping[str, Any
 
 
 def _forget(judge: Judge[Any]) -> Judge[Any]:
-    """A copy of the judge whose store of replies is empty."""
     models: dict[str, Model[Any]] = {}
     judges: dict[str, Judge[Any]] = {}
 

@@ -60,7 +60,6 @@ def find_language(text: str) -> str | None:
 
 
 def _find_script(text: str) -> str | None:
-    """The script of more than half of the letters."""
     counts = Counter(script for letter in text if (script := _script_of(letter)) is not None)
     letters = counts.total()
     if counts["Kana"] >= _KANA_SHARE * (counts["Kana"] + counts["Han"]) > 0:
@@ -78,7 +77,6 @@ def _script_of(letter: str) -> str | None:
 
 
 def _compare_words(text: str, script: str) -> str | None:
-    """The language that the frequent words of the text belong to, if it is clear."""
     words = re.findall(r"[^\W\d_]+(?:[\u0900-\u0903\u093a-\u094f]+[^\W\d_]*)*", text)
     known, letters = _list_languages(script), _list_letters()
     evidence: dict[str, float] = defaultdict(float)
@@ -103,18 +101,15 @@ def _find_rare(word: str, letters: Mapping[str, tuple[str, ...]]) -> tuple[str, 
 
 @cache
 def _list_letters() -> Mapping[str, tuple[str, ...]]:
-    """The languages of each letter that few have."""
     return _turn_round(LETTERS)
 
 
 @cache
 def _list_languages(script: str) -> Mapping[str, tuple[str, ...]]:
-    """The languages of each frequent word."""
     return _turn_round({language: dict.fromkeys(words.split()) for language, words in FREQUENT_WORDS[script].items()})
 
 
 def _turn_round(parts: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
-    """The languages of each part."""
     languages: dict[str, list[str]] = defaultdict(list)
     for language, own in parts.items():
         for part in own:

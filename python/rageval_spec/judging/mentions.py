@@ -121,7 +121,6 @@ class _Named(NamedTuple):
 
 
 def _list_mentions(text: str) -> _Named:
-    """The names, dates and quantities of a text that are looked up."""
     said = _drop_citations(text)
     found = find_quantities(said)
     plain = said

@@ -6,7 +6,7 @@ A worked example is a sample with the judgement that a person would give.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,9 +17,7 @@ from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.judging.prompts import FencedText, FencedTexts, Prompt, fence_texts, fence_value
 from rageval_spec.judging.templates import parse_template
-from rageval_spec.reading.formats.delimited import separator_of
-from rageval_spec.reading.formats.text_files import find_separator, text_lines
-from rageval_spec.reading.rows import parse_list, read_rows, row_format_of
+from rageval_spec.reading.rows import parse_list, read_rows
 from rageval_spec.recorded.messages import MESSAGES, list_until_question, read_turns, write_turn
 
 if TYPE_CHECKING:
@@ -240,7 +238,6 @@ def _explain_lack(sample: Sample, name: str) -> str:
 MOST_EXAMPLES = 100
 """Every call sends all examples."""
 _LARGEST = 2_000_000
-_DEEPEST = 50
 _TEXTS = ("question", "answer", "reference")
 _LISTS = ("contexts", "reference_contexts")
 
@@ -276,57 +273,15 @@ def read_examples(path: Path, shown: str) -> list[Example]:
     return examples
 
 
-def _read_rows(path: Path, shown: str) -> Iterable[tuple[str, Mapping[str, Any]]]:
+def _read_rows(path: Path, shown: str) -> Sequence[tuple[str, Mapping[str, Any]]]:
     try:
         if path.stat().st_size > _LARGEST:
             raise DataError(f"{shown}: a file of examples may have at most {_LARGEST:,} bytes")
-        if path.suffix.lower() in (".yaml", ".yml"):
-            return _read_yaml(path, shown)
-        rows = read_rows(path, separator=_find_separator(path))
-        return [(place.replace(str(path), shown, 1), row) for place, row in rows]
+        return [(place.replace(str(path), shown, 1), row) for place, row in read_rows(path)]
+    except DataError as error:
+        raise DataError(str(error).replace(str(path), shown)) from error
     except OSError as error:
         raise DataError(f"{shown}: the examples cannot be read: {error.strerror}") from error
-
-
-def _find_separator(path: Path) -> str | None:
-    """The separator of a CSV file without commas in its header, as spreadsheets write it where a comma is decimal."""
-    if row_format_of(path) != "csv" or separator_of(path) != ",":
-        return None
-    header = next((text for _, text in text_lines(path) if text.strip()), "")
-    return None if "," in header else find_separator(header)
-
-
-def _read_yaml(path: Path, shown: str) -> list[tuple[str, Mapping[str, Any]]]:
-    import yaml
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        text = path.read_text("utf-8")
-        _check_events(yaml.parse(text, loader), shown)
-        found = yaml.load(text, loader)
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
-        raise DataError(f"{shown}: it is not YAML: {' '.join(str(error).split())}") from error
-    if not isinstance(found, list):
-        raise DataError(f"{shown}: the examples must be a list, each with `value`")
-    rows = [(f"{shown}: example {number}", row) for number, row in enumerate(found, 1)]
-    for place, row in rows:
-        if not isinstance(row, dict):
-            raise DataError(f"{place} must be a mapping with `value`, and not {type(row).__name__}")
-    return rows
-
-
-def _check_events(events: Iterable[Any], shown: str) -> None:
-    """Refuse aliases, with which a short text can mean more than fits into memory, and deep nesting."""
-    import yaml
-
-    depth = 0
-    for event in events:
-        place = f"{shown}:{event.start_mark.line + 1}"
-        if isinstance(event, yaml.AliasEvent):
-            raise DataError(f"{place}: an example cannot refer to another one with '*'; write it out")
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > _DEEPEST:
-            raise DataError(f"{place}: the example is nested too deep")
 
 
 def _read_example(row: Mapping[str, Any], place: str) -> Example:

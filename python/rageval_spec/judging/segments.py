@@ -180,6 +180,21 @@ def _join_words(text: str) -> str:
     return f" {' '.join(word for word in words if word) or text.strip()} "
 
 
+def find_closest(wanted: Sequence[tuple[str, Sequence[Segment]]], threads: int | None) -> Iterator[Segment | None]:
+    """For each text, the segment that shares most words with it; None if none shares any."""
+    segments = [[segment.text for segment in each] for _, each in wanted]
+    looked_up = kernels.word_support([text for text, _ in wanted], segments, threads=threads)
+    for (_, each), shares in zip(wanted, looked_up, strict=True):
+        best = find_best(shares)
+        yield None if best is None else each[best]
+
+
+def find_best(shares: Sequence[kernels.WordShare]) -> int | None:
+    """The number of the first source with the largest share; None if every share is 0."""
+    found = [share.found for share in shares[:-1]]
+    return found.index(max(found)) if any(found) else None
+
+
 def describe_blank(part: TextPart) -> str:
     """`the contexts have no text`."""
     return f"the {part.replace('_', ' ')} {'have' if part.endswith('s') else 'has'} no text"
@@ -212,34 +227,22 @@ _WORD = re.compile(r"\w+")
 _SHORTENED = re.compile(r"\.\.\.|…|\[\.\.\.\]|\[…\]")
 
 
-class Statement(NamedTuple):
-    """A claim as a model wrote it, and the number (from 1) of the sentence that it cites; None if it cites none."""
+def place_claim(text: str, cited: int | None, sentences: Sequence[Segment]) -> Segment:
+    """A claim as a model wrote it with the offsets of the sentence that it comes from.
 
-    text: str
-    sentence: int | None = None
-
-
-def place_claims(statements: Sequence[Statement], sentences: Sequence[Segment]) -> list[Segment]:
-    """Claims with the offsets of the sentence that each comes from: the one it cites, else the most similar one.
-
-    A claim that occurs in its sentence word for word gets the offsets of its own words instead.
+    That is the one whose number (from 1) it cites, else the most similar one. A claim that occurs in its sentence word
+    for word gets the offsets of its own words instead.
     """
-    return [_place(statement, sentences) for statement in statements]
-
-
-def _place(statement: Statement, sentences: Sequence[Segment]) -> Segment:
-    number = statement.sentence
-    if number is not None and 1 <= number <= len(sentences):
-        sentence = sentences[number - 1]
+    if cited is not None and 1 <= cited <= len(sentences):
+        sentence = sentences[cited - 1]
     else:
-        words = {*_WORD.findall(statement.text.casefold())}
+        words = {*_WORD.findall(text.casefold())}
 
         def share(one: Segment) -> float:
             others = {*_WORD.findall(one.text.casefold())}
             return len(words & others) / max(len(words | others), 1)
 
         sentence = max(sentences, key=share)
-    text = statement.text
     for part in filter(None, (text, text.rstrip("."))):
         if (at := sentence.text.find(part)) >= 0:
             return Segment(text, sentence.start + at, sentence.start + at + len(part))

@@ -9,7 +9,6 @@ from rageval_spec.kernels.inputs import as_vector, as_vectors, check_count, chec
 from rageval_spec.libraries import Floats
 
 if TYPE_CHECKING:
-    from array import array
     from collections.abc import Sequence
 
     from rageval_spec.kernels.inputs import Numbers
@@ -75,8 +74,10 @@ def bootstrap_mean(
     Raises:
         ValueError: there are no values, a value is NaN or infinite, or a setting is out of range.
     """
-    settings = (resamples, confidence, seed, method, threads)
-    return _bootstrap([as_vector("values", values)], *settings)[0]
+    (ends,) = bootstrap_means(
+        [values], resamples=resamples, confidence=confidence, seed=seed, method=method, threads=threads
+    )
+    return ends
 
 
 def bootstrap_means(
@@ -96,20 +97,13 @@ def bootstrap_means(
     Raises:
         ValueError: as `bootstrap_mean`.
     """
-    settings = (resamples, confidence, seed, method, threads)
-    return _bootstrap(as_vectors("sample", samples), *settings)
-
-
-def _bootstrap(
-    samples: list[Floats | array[float]],
-    resamples: int,
-    confidence: float,
-    seed: int,
-    method: IntervalMethod,
-    threads: int | None,
-) -> list[IntervalEnds | None]:
     intervals = _core.bootstrap_means(
-        samples, check_count("resamples", resamples), confidence, check_seed(seed), method, check_threads(threads)
+        as_vectors("sample", samples),
+        check_count("resamples", resamples),
+        confidence,
+        check_seed(seed),
+        method,
+        check_threads(threads),
     )
     return [None if ends is None else IntervalEnds(*ends) for ends in intervals]
 

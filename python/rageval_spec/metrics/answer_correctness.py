@@ -1,5 +1,3 @@
-"""`answer_correctness`: agreement with the reference, in claims and in similarity of meaning."""
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,12 +8,10 @@ from rageval_spec.data.findings import Failed, Finding
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.samples import Sample
 from rageval_spec.metrics.shared import answer_metrics, judged_metrics, reference_metrics
-from rageval_spec.plugin import Measured, Measurement, MetricInfo, ModelName
+from rageval_spec.plugin import EmbeddingModel, Measured, Measurement, MetricInfo, ModelName
 
 
 class AnswerCorrectnessNode(judged_metrics.RefusalNode):
-    """Measures how far answers agree with the reference, in their claims and in their meaning."""
-
     weights: tuple[float, ...] = Field(
         default=(0.75, 0.25),
         min_length=2,
@@ -41,9 +37,6 @@ class AnswerCorrectnessNode(judged_metrics.RefusalNode):
 
 
 class AnswerCorrectness(judged_metrics.RefusalAwareMetric[AnswerCorrectnessNode]):
-    """Combines an F measure of claims, compared both ways, with the cosine of embeddings."""
-
-    node_type = AnswerCorrectnessNode
     known_as = ("correctness", "answer_accuracy", "ground_truth_agreement", "qa_correctness", "response_correctness")
     needs = frozenset({"answer", "reference"})
     asked = (judged_metrics.ANSWER_IN_REFERENCE, judged_metrics.REFERENCE_IN_ANSWER)
@@ -68,8 +61,7 @@ class AnswerCorrectness(judged_metrics.RefusalAwareMetric[AnswerCorrectnessNode]
             "S below 0: is not raised to 0",
             "similarity by minilm and similar models: seldom below 0.3, even between unrelated texts on a topic, so "
             "values are comparable only with the same model",
-            f"several references: {answer_metrics.FIRST_REFERENCE}",
-            f"failure: {answer_metrics.FAILED_JUDGE}",
+            "several references: only the first one counts",
         ),
         source="RAGAS documentation, answer correctness (2023); claims both ways: Ru et al., RAGChecker, NeurIPS 2024",
         bounds=(-1.0, 1.0),
@@ -79,10 +71,9 @@ class AnswerCorrectness(judged_metrics.RefusalAwareMetric[AnswerCorrectnessNode]
         return super().asked_models() if self.node.weights[1] else ()
 
     def check(self) -> str | None:
-        needs_model = self.node.weights[1] > 0
-        return super().check() or (
-            reference_metrics.check_embedding_model(self.context, self.node.model) if needs_model else None
-        )
+        if (fault := super().check()) or not self.node.weights[1]:
+            return fault
+        return self.context.explain_model(self.node.model, EmbeddingModel, "gives no embeddings")
 
     def ask(self, samples: Sequence[Sample]) -> Measured:
         found, notes = self.assess(samples)
@@ -95,9 +86,8 @@ class AnswerCorrectness(judged_metrics.RefusalAwareMetric[AnswerCorrectnessNode]
         if not self.node.weights[1]:
             return [0.0] * len(samples), ()
         pairs = [(sample.answer or "", sample.reference or "") for sample in samples]
-        return reference_metrics.compare_meanings(
-            reference_metrics.find_embedding_model(self.context, self.node.model), pairs, "document"
-        )
+        model = self.context.model(self.node.model, EmbeddingModel)  # type: ignore[type-abstract]
+        return reference_metrics.compare_meanings(model, pairs, "document")
 
     def _weigh(self, sample: Sample, findings: Sequence[Finding | Failed], cosine: float | Failed) -> Measurement:
         if failed := judged_metrics.first_failure((*findings, cosine)):

@@ -1,5 +1,3 @@
-"""`answer_relevancy`: whether the answer addresses the question."""
-
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -9,9 +7,9 @@ from rageval_spec.data import arithmetic
 from rageval_spec.data.findings import Criterion, Estimate, Failed, Finding, Questions
 from rageval_spec.data.samples import Sample
 from rageval_spec.metrics.shared import judged_metrics
-from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER, FAILED_JUDGE, is_blank
-from rageval_spec.metrics.shared.reference_metrics import check_embedding_model, compare_meanings, find_embedding_model
-from rageval_spec.plugin import Measured, Measurement, MetricInfo, ModelName
+from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER, is_blank
+from rageval_spec.metrics.shared.reference_metrics import compare_meanings
+from rageval_spec.plugin import EmbeddingModel, Measured, Measurement, MetricInfo, ModelName
 
 NONCOMMITTAL = "the answer is noncommittal"
 
@@ -23,8 +21,6 @@ def ask_directly(kind: Literal["grade", "usefulness"]) -> Criterion:
 
 
 class AnswerRelevancyNode(judged_metrics.RefusalNode):
-    """Measures whether answers address their questions, right or wrong."""
-
     questions: int = Field(
         default=judged_metrics.QUESTIONS,
         ge=1,
@@ -35,9 +31,6 @@ class AnswerRelevancyNode(judged_metrics.RefusalNode):
 
 
 class AnswerRelevancy(judged_metrics.RefusalAwareMetric[AnswerRelevancyNode]):
-    """Compares the question with questions that the judge writes for the answer, or asks the judge for a grade."""
-
-    node_type = AnswerRelevancyNode
     known_as = ("relevance", "relevancy", "question_answer_relevance")
     able = (frozenset({"questions"}), frozenset({"grade"}), frozenset({"usefulness"}))
     ways = ((), (ask_directly("grade"),), (ask_directly("usefulness"),))
@@ -60,7 +53,6 @@ class AnswerRelevancy(judged_metrics.RefusalAwareMetric[AnswerRelevancyNode]):
             "judge that can do neither, such as embedding or overlap: the cosine of the question with the answer or a "
             "part of it, or the share of the question's words; common without a chat model, but not comparable with "
             "the values of judges that write: an answer that repeats the question scores well",
-            f"failure: {FAILED_JUDGE}",
         ),
         source="Es, James, Espinosa-Anke and Schockaert, RAGAS: Automated evaluation of retrieval augmented "
         "generation, EACL 2024 (answer relevance); RAGAS documentation, response relevancy",
@@ -69,9 +61,9 @@ class AnswerRelevancy(judged_metrics.RefusalAwareMetric[AnswerRelevancyNode]):
     )
 
     def check(self) -> str | None:
-        return super().check() or (
-            check_embedding_model(self.context, self.node.model) if self.can("questions") else None
-        )
+        if (fault := super().check()) or not self.can("questions"):
+            return fault
+        return self.context.explain_model(self.node.model, EmbeddingModel, "gives no embeddings")
 
     def asked_models(self) -> Sequence[str]:
         return super().asked_models() if self.can("questions") else ()
@@ -98,7 +90,8 @@ class AnswerRelevancy(judged_metrics.RefusalAwareMetric[AnswerRelevancyNode]):
             for sample, one in zip(samples, found, strict=True)
             for question in _to_compare(one)
         ]
-        cosines, notes = compare_meanings(find_embedding_model(self.context, self.node.model), pairs, "query")
+        model = self.context.model(self.node.model, EmbeddingModel)  # type: ignore[type-abstract]
+        cosines, notes = compare_meanings(model, pairs, "query")
         given = iter(cosines)
         measurements = [_measure(one, [next(given) for _ in _to_compare(one)]) for one in found]
         return Measured(measurements, notes)

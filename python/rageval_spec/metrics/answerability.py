@@ -1,5 +1,3 @@
-"""`answerability`: whether the system refuses exactly the questions that have no answer."""
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -9,7 +7,7 @@ from rageval_spec.data.findings import SUPPORTED_FROM, Estimate, Failed, Finding
 from rageval_spec.data.samples import Sample
 from rageval_spec.judging.refusals import find_refusal
 from rageval_spec.metrics.shared import judged_metrics
-from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER, FAILED_JUDGE, is_blank
+from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER, is_blank
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 REFUSAL = judged_metrics.ask_about(
@@ -21,8 +19,6 @@ REFUSAL = judged_metrics.ask_about(
 
 
 class AnswerabilityNode(judged_metrics.OptionallyJudgedNode):
-    """Measures whether systems answer the questions that have an answer and refuse the others."""
-
     by: Literal["judge", "phrases"] = Field(
         default="judge",
         description="How refusals are found: by a judge, or without one by a list of phrases in 16 languages.",
@@ -40,9 +36,6 @@ class AnswerabilityNode(judged_metrics.OptionallyJudgedNode):
 
 
 class Answerability(judged_metrics.ConditionalJudge[AnswerabilityNode]):
-    """Measures whether systems answer the questions that have an answer and refuse the others."""
-
-    node_type = AnswerabilityNode
     version = "2"
     known_as = ("refusal", "refusal_rate", "rejection_rate", "abstention", "is_refusal")
     needs = frozenset({"answer", "answerable"})
@@ -65,7 +58,6 @@ class Answerability(judged_metrics.ConditionalJudge[AnswerabilityNode]):
             "same way. An answer that says what one source lacks and answers from another counts as a refusal; an "
             "answer that quotes someone else who does not know does not",
             "of=answerable, of=unanswerable: no value for the other questions",
-            f"failure: {FAILED_JUDGE}",
         ),
         source="Chen, Lin, Han and Sun, Benchmarking large language models in retrieval-augmented generation (RGB), "
         "AAAI 2024 (negative rejection); Thakur et al., NoMIRACL: Knowing when you don't know for robust multilingual "

@@ -1,18 +1,14 @@
-"""`bleu`: sentence BLEU, as sacrebleu computes it."""
-
 from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field
 
-from rageval_spec.metrics.shared.answer_metrics import EMPTY_IS_ZERO, FAILED_SYSTEM, NO_REFERENCE
+from rageval_spec.metrics.shared.answer_metrics import EMPTY_IS_ZERO
 from rageval_spec.metrics.shared.reference_metrics import Comparer, LexicalMetric
 from rageval_spec.plugin import MetricInfo, MetricNode
 
 
 class BleuNode(MetricNode):
-    """Measures how many short word sequences of answers occur in the references (sentence BLEU)."""
-
     tokenize: Literal["13a", "intl", "zh", "char", "none"] = Field(
         default="13a",
         description="How to split texts into words, by sacrebleu's names. 13a: as mteval-v13a; intl: by Unicode's "
@@ -22,9 +18,6 @@ class BleuNode(MetricNode):
 
 
 class Bleu(LexicalMetric[BleuNode]):
-    """Computes sentence BLEU with sacrebleu."""
-
-    node_type = BleuNode
     known_as = ("bleu_score",)
     info = MetricInfo(
         summary="How many short word sequences of the answer occur in the references, as measured for machine "
@@ -39,8 +32,6 @@ class Bleu(LexicalMetric[BleuNode]):
             "order without any match: exponential smoothing",
             "several references: all together, as in sacrebleu; empty ones are left out",
             EMPTY_IS_ZERO,
-            NO_REFERENCE + "; also if all references are empty",
-            FAILED_SYSTEM,
         ),
         source="Papineni, Roukos, Ward and Zhu, BLEU: a method for automatic evaluation of machine translation, ACL "
         "2002; Post, A call for clarity in reporting BLEU scores, WMT 2018",

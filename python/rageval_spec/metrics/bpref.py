@@ -1,15 +1,9 @@
-"""`bpref`: binary preference, for incomplete judgements."""
-
 from rageval_spec.metrics.shared.ranking_metrics import RelevanceLevel, kernel_metric
 from rageval_spec.plugin import MetricInfo
 
-
-class BprefNode(RelevanceLevel):
-    """Measures how often relevant documents come before judged non-relevant ones (binary preference)."""
-
-
 INFO = MetricInfo(
-    summary="How often judged relevant documents come before judged non-relevant ones; ignores unjudged documents.",
+    summary="Binary preference: how often judged relevant documents come before judged non-relevant ones; ignores "
+    "unjudged documents.",
     formula="bpref = 1/R * sum over retrieved relevant documents d of 1 - min(n(d), R) / min(N, R), where n(d) = "
     "judged non-relevant documents ranked above d, R and N = relevant and non-relevant documents in the qrels; the "
     "term is 1 if n(d) = 0",
@@ -23,4 +17,4 @@ INFO = MetricInfo(
     "v9.0.8 (d95ca64), bpref, whose denominator min(N, R) differs from the paper's R",
 )
 
-PLUGIN = kernel_metric(BprefNode, INFO)
+PLUGIN = kernel_metric(__name__, RelevanceLevel, INFO)

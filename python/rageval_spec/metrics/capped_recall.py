@@ -1,12 +1,5 @@
-"""`capped_recall`: recall, as a share of the recall that k documents can reach."""
-
 from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, RelevantAtCutoff, kernel_metric
 from rageval_spec.plugin import MetricInfo
-
-
-class CappedRecallNode(RelevantAtCutoff):
-    """Measures recall at a cutoff, as a share of the recall that k documents can reach."""
-
 
 INFO = MetricInfo(
     summary="Recall for queries that can have more than k relevant documents: 1 if the first k are as good as "
@@ -23,4 +16,4 @@ INFO = MetricInfo(
     aliases=("r_cap", "recall_cap"),
 )
 
-PLUGIN = kernel_metric(CappedRecallNode, INFO)
+PLUGIN = kernel_metric(__name__, RelevantAtCutoff, INFO)

@@ -1,17 +1,13 @@
-"""`chrf`: character n-gram F-score, as sacrebleu computes it."""
-
 from collections.abc import Sequence
 
 from pydantic import Field
 
-from rageval_spec.metrics.shared.answer_metrics import EMPTY_IS_ZERO, FAILED_SYSTEM, NO_REFERENCE
+from rageval_spec.metrics.shared.answer_metrics import EMPTY_IS_ZERO
 from rageval_spec.metrics.shared.reference_metrics import Comparer, LexicalMetric
 from rageval_spec.plugin import MetricInfo, MetricNode
 
 
 class ChrfNode(MetricNode):
-    """Measures how many short runs of characters answers share with a reference (chrF)."""
-
     char_order: int = Field(default=6, ge=1, le=20, description="The length of the longest runs of characters.")
     word_order: int = Field(
         default=0,
@@ -24,9 +20,6 @@ class ChrfNode(MetricNode):
 
 
 class Chrf(LexicalMetric[ChrfNode]):
-    """Computes the character n-gram F-score with sacrebleu."""
-
-    node_type = ChrfNode
     known_as = ("chrf_score",)
     info = MetricInfo(
         summary="How many short runs of characters the answer and a reference share; works for any script and "
@@ -41,8 +34,6 @@ class Chrf(LexicalMetric[ChrfNode]):
             "fewer characters than an order: that order is left out (effective order)",
             "mean over queries: is of sentence scores, which is not a corpus score",
             EMPTY_IS_ZERO,
-            NO_REFERENCE + "; also if all references are empty",
-            FAILED_SYSTEM,
         ),
         source="Popović, chrF: character n-gram F-score for automatic MT evaluation, WMT 2015; Popović, chrF++: words "
         "helping character n-grams, WMT 2017",

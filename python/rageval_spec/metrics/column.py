@@ -1,5 +1,3 @@
-"""`column`: a number that a column already has, such as a rating of users."""
-
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -18,8 +16,6 @@ _LONGEST_SHOWN = 40
 
 
 class ColumnValueNode(answer_metrics.OwnValuesNode):
-    """Reads a number from a column of the recorded answers or of the questions."""
-
     column: str = Field(
         min_length=1,
         description="The column with the value of each answer: a number, yes or no, true or false. `scores.rating` is "
@@ -28,9 +24,6 @@ class ColumnValueNode(answer_metrics.OwnValuesNode):
 
 
 class ColumnValue(answer_metrics.OwnValuesMetric[ColumnValueNode]):
-    """Takes the values that another tool, or people, gave."""
-
-    node_type = ColumnValueNode
     known_as = ("rating", "user_rating", "human_rating", "stars", "thumbs", "existing_score", "field")
     hidden = ("column",)
     group = "other"
@@ -46,7 +39,6 @@ class ColumnValue(answer_metrics.OwnValuesMetric[ColumnValueNode]):
             "recorded answers have the column: only they are read, and not the questions",
             "no question and no recorded answer has the column: `validate` fails",
             "name: that of the column, unless `as` is given",
-            answer_metrics.FAILED_SYSTEM,
         ),
         source="rageval-spec: a value as it is recorded, since 2026",
         bounds=(float("-inf"), None),

@@ -1,17 +1,8 @@
-"""`completeness`: the share of the reference's claims that the answer covers."""
-
 from rageval_spec.metrics.shared import answer_metrics, judged_metrics
 from rageval_spec.plugin import Measurement, MetricInfo
 
 
-class CompletenessNode(judged_metrics.JudgeMetricNode):
-    """Measures how many claims of the reference answers cover."""
-
-
-class Completeness(judged_metrics.JudgedMetric[CompletenessNode]):
-    """Asks the judge whether the answer supports the claims of the reference."""
-
-    node_type = CompletenessNode
+class Completeness(judged_metrics.JudgedMetric[judged_metrics.JudgeMetricNode]):
     known_as = ("answer_completeness", "answer_coverage")
     needs = frozenset({"answer", "reference"})
     asked = (judged_metrics.REFERENCE_IN_ANSWER,)
@@ -25,9 +16,8 @@ class Completeness(judged_metrics.JudgedMetric[CompletenessNode]):
         edge_cases=(
             "empty answer: 0 with a reason",
             "empty reference, or one without a claim: no value",
-            f"several references: {answer_metrics.FIRST_REFERENCE}",
+            "several references: only the first one counts",
             "factual_correctness(mode=recall): equal to this, and the judge is asked once for both",
-            f"failure: {answer_metrics.FAILED_JUDGE}",
         ),
         source="Ru et al., RAGChecker: A fine-grained framework for diagnosing retrieval-augmented generation, NeurIPS "
         "2024 (claim recall); summary content units: Nenkova and Passonneau, Evaluating content selection in "

@@ -1,11 +1,8 @@
-"""`conciseness`: the share of the answer's claims that are needed to answer the question."""
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from rageval_spec.data.findings import Claim, Estimate, Failed, Finding
 from rageval_spec.data.samples import Sample
-from rageval_spec.metrics.shared.answer_metrics import FAILED_JUDGE
 from rageval_spec.metrics.shared.judged_metrics import (
     RefusalAwareMetric,
     RefusalNode,
@@ -24,14 +21,7 @@ CONCISE = ask_about(
 )
 
 
-class ConcisenessNode(RefusalNode):
-    """Measures how many claims of answers are needed to answer the question."""
-
-
-class Conciseness(RefusalAwareMetric[ConcisenessNode]):
-    """Asks the judge which claims of the answer are needed, or for a grade."""
-
-    node_type = ConcisenessNode
+class Conciseness(RefusalAwareMetric[RefusalNode]):
     known_as = ("verbosity", "answer_conciseness")
     able = (frozenset({"claims", "usefulness"}), frozenset({"grade"}))
     ways = ((NEEDED,), (CONCISE,))
@@ -47,7 +37,6 @@ class Conciseness(RefusalAwareMetric[ConcisenessNode]):
             "judges that give scores: the mean of the claims' scores, or the share that reaches the judge's threshold; "
             "overlap and embedding compare each claim with the question, and few claims repeat it",
             "question in which the judge finds nothing to compare with: no value",
-            f"failure: {FAILED_JUDGE}",
         ),
         source="DeepEval documentation, answer relevancy (2024): relevant statements / statements",
     )

@@ -1,25 +1,18 @@
-"""`contains`: whether an answer contains what it must."""
-
 from typing import Any, Literal
 
 from pydantic import Field
 
 from rageval_spec.metrics.shared import answer_metrics
-from rageval_spec.plugin import MetricInfo
+from rageval_spec.plugin import Measurement, MetricInfo
 
 
 class ContainsNode(answer_metrics.ContainmentNode):
-    """Checks that answers contain a text, or several; the texts can be in a column of the questions."""
-
     require: Literal["all", "any"] = Field(
         default="all", description="Of several texts, whether the answer must contain all, or any one."
     )
 
 
 class Contains(answer_metrics.ContainmentMetric[ContainsNode]):
-    """Looks for texts in answers."""
-
-    node_type = ContainsNode
     known_as = ("icontains", "contains_all", "contains_any", "contains_string", "string_presence", "includes")
     info = MetricInfo(
         summary="Whether the answer contains a text that it must contain; its mean is the share of such answers.",
@@ -28,17 +21,15 @@ class Contains(answer_metrics.ContainmentMetric[ContainsNode]):
             "words: a text is found inside of words too; for whole words use `matches` with `\\b`",
             "characters: composed and decomposed forms of a character are the same; case counts unless `ignore_case`",
             "empty answer: 0",
-            answer_metrics.NO_EXPECTATION,
-            answer_metrics.FAILED_SYSTEM,
         ),
         source="rageval-spec: a literal search, since 2026",
     )
 
-    def judge(self, answer: str, expected: Any) -> answer_metrics.Expectation:
+    def judge(self, answer: str, expected: Any) -> Measurement:
         found, absent = self.split(answer, expected)
         holds = bool(found) if self.node.require == "any" else not absent
         reason = None if holds else f"the answer lacks {', '.join(map(repr, absent))}"
-        return answer_metrics.Expectation(holds, reason, {"found": found, "absent": absent})
+        return Measurement.scored(holds, reason, {"found": found, "absent": absent})
 
 
 PLUGIN = Contains

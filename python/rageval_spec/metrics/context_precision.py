@@ -1,5 +1,3 @@
-"""`context_precision`: whether useful contexts come before useless ones."""
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -9,13 +7,11 @@ from rageval_spec.data import arithmetic
 from rageval_spec.data.findings import Criterion, Failed, Finding
 from rageval_spec.data.samples import Part, Sample
 from rageval_spec.metrics.shared import judged_metrics
-from rageval_spec.metrics.shared.answer_metrics import FAILED_JUDGE, FIRST_REFERENCE, NO_CONTEXTS, is_blank
+from rageval_spec.metrics.shared.answer_metrics import NO_CONTEXTS, is_blank
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 
 class ContextPrecisionNode(judged_metrics.OptionallyJudgedNode):
-    """Measures whether useful contexts come before useless ones (average precision)."""
-
     by: Literal["judge", "ids"] = Field(
         default="judge",
         description="judge: a judge decides which contexts are useful; ids: without a judge, the contexts of relevant "
@@ -31,9 +27,6 @@ class ContextPrecisionNode(judged_metrics.OptionallyJudgedNode):
 
 
 class ContextPrecision(judged_metrics.ConditionalJudge[ContextPrecisionNode]):
-    """Computes the average precision of contexts from a judge's verdicts or from document ids."""
-
-    node_type = ContextPrecisionNode
     able = (frozenset({"usefulness"}),)
     known_as = (
         "context_utilization", "llm_context_precision_with_reference",
@@ -54,8 +47,7 @@ class ContextPrecision(judged_metrics.ConditionalJudge[ContextPrecisionNode]):
             "by=ids, several contexts of one relevant document: each is useful",
             "by=ids in RAGAS: relevant ids / ids in any order; here the order counts, as with a judge",
             "judges that give scores without a verdict: useful from 0.5 up",
-            f"several references: {FIRST_REFERENCE}",
-            f"failure: {FAILED_JUDGE}",
+            "several references: only the first one counts",
         ),
         source="RAGAS documentation, context precision with and without reference (context utilization); Es, James, "
         "Espinosa-Anke and Schockaert, EACL 2024",

@@ -1,5 +1,3 @@
-"""`context_recall`: the share of the reference's claims, or of the relevant documents, that the contexts contain."""
-
 from typing import Literal
 
 from pydantic import Field
@@ -10,8 +8,6 @@ from rageval_spec.plugin import Measurement, MetricInfo
 
 
 class ContextRecallNode(judged_metrics.OptionallyJudgedNode):
-    """Measures how much of what is needed to answer the contexts contain."""
-
     by: Literal["claims", "ids"] = Field(
         default="claims",
         description="claims: a judge attributes the reference's claims to the contexts; ids: without a judge, the "
@@ -21,9 +17,6 @@ class ContextRecallNode(judged_metrics.OptionallyJudgedNode):
 
 
 class ContextRecall(judged_metrics.ConditionalJudge[ContextRecallNode]):
-    """Computes the recall of contexts from a judge's verdicts on claims or from document ids."""
-
-    node_type = ContextRecallNode
     known_as = ("llm_context_recall", "contextual_coverage")
     by_judge = "claims"
     asked = (judged_metrics.REFERENCE_IN_CONTEXTS,)
@@ -40,8 +33,7 @@ class ContextRecall(judged_metrics.ConditionalJudge[ContextRecallNode]):
             "empty reference, or one without a claim: no value",
             "by=ids, no relevant document: no value",
             "by=ids, several contexts of one document: it counts once",
-            f"several references: {answer_metrics.FIRST_REFERENCE}",
-            f"failure: {answer_metrics.FAILED_JUDGE}",
+            "several references: only the first one counts",
         ),
         source="RAGAS: Es, James, Espinosa-Anke and Schockaert, EACL 2024, and its documentation (context recall, ID "
         "based context recall)",

@@ -1,12 +1,10 @@
-"""`context_relevance`: how useful the contexts are for the question."""
-
 from collections.abc import Sequence
 from dataclasses import replace
 
 from rageval_spec.data.findings import Finding
 from rageval_spec.data.samples import Sample
 from rageval_spec.metrics.shared import judged_metrics
-from rageval_spec.metrics.shared.answer_metrics import FAILED_JUDGE, NO_CONTEXTS
+from rageval_spec.metrics.shared.answer_metrics import NO_CONTEXTS
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 USEFUL = judged_metrics.ask_about(
@@ -17,14 +15,7 @@ USEFUL_TOGETHER = judged_metrics.ask_about(
 )
 
 
-class ContextRelevanceNode(judged_metrics.JudgeMetricNode):
-    """Measures how useful the contexts are for the question."""
-
-
-class ContextRelevance(judged_metrics.JudgedMetric[ContextRelevanceNode]):
-    """Asks the judge how useful each context is, or for a grade of all contexts together."""
-
-    node_type = ContextRelevanceNode
+class ContextRelevance(judged_metrics.JudgedMetric[judged_metrics.JudgeMetricNode]):
     known_as = ("context_relevancy", "qs_relevance", "retrieval_relevance")
     needs = frozenset({"contexts"})
     able = (frozenset({"usefulness"}), frozenset({"grade"}))
@@ -42,7 +33,6 @@ class ContextRelevance(judged_metrics.JudgedMetric[ContextRelevanceNode]):
             "question in which the judge finds nothing to compare with: no value",
             "RAGAS: its first version counts sentences of the contexts; a later one averages two grades of all "
             "contexts together, as a judge that grades does here",
-            f"failure: {FAILED_JUDGE}",
         ),
         source="Es, James, Espinosa-Anke and Schockaert, RAGAS, EACL 2024 (context relevance); per context as in "
         "Saad-Falcon, Khattab, Potts and Zaharia, ARES, NAACL 2024",

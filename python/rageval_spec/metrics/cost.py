@@ -1,11 +1,9 @@
-"""`cost`: the cost of an answer in US dollars."""
-
 import math
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from rageval_spec.data.samples import Sample
-from rageval_spec.metrics.shared.answer_metrics import FAILED_SYSTEM, OperationalMetric
+from rageval_spec.metrics.shared.answer_metrics import OperationalMetric
 from rageval_spec.plugin import MetricInfo, MetricNode
 
 _MILLION = 1_000_000
@@ -33,8 +31,6 @@ class TokenPrice(BaseModel):
 
 
 class CostNode(MetricNode):
-    """Measures how many US dollars an answer costs."""
-
     price: TokenPrice | None = Field(
         default=None,
         description="Compute the cost of every answer from its tokens at this price. By default the cost that the "
@@ -43,9 +39,6 @@ class CostNode(MetricNode):
 
 
 class Cost(OperationalMetric[CostNode]):
-    """Reads the cost that the system reports, or computes it from tokens and a price."""
-
-    node_type = CostNode
     known_as = ("price", "total_cost")
     hidden = ("price",)
     info = MetricInfo(
@@ -59,7 +52,6 @@ class Cost(OperationalMetric[CostNode]):
             "tokens of the cache: a part of the input tokens, as OpenTelemetry has it; unscorable if those are fewer",
             "tokens of the cache unknown: all input tokens have the price `input`",
             "judges: their cost is not included",
-            FAILED_SYSTEM,
         ),
         source="rageval-spec: a sum, since 2026",
         higher_is_better=False,

@@ -1,5 +1,3 @@
-"""`dcg`: discounted cumulative gain."""
-
 from typing import Literal
 
 from pydantic import Field
@@ -9,16 +7,14 @@ from rageval_spec.plugin import MetricInfo
 
 
 class DcgNode(OptionalCutoff, JudgedOnly):
-    """Sums the gain of the retrieved documents, with early ranks weighing most (discounted cumulative gain)."""
-
     gain: Literal["linear", "exp"] = Field(
         default="linear", description="The gain of a document. linear: its relevance; exp: 2^relevance - 1."
     )
 
 
 INFO = MetricInfo(
-    summary="The gain of the retrieved documents, with early ranks weighing most; not normalized, so queries with many "
-    "relevant documents dominate a mean.",
+    summary="Discounted cumulative gain: the gain of the retrieved documents, with early ranks weighing most; not "
+    "normalized, so queries with many relevant documents dominate a mean.",
     formula="dcg@k = sum over ranks i <= k of gain(i) / log2(i + 1); gain = relevance (linear) or 2^relevance - 1 "
     "(exp), 0 for relevance <= 0 and for unjudged documents.",
     edge_cases=(
@@ -33,4 +29,4 @@ INFO = MetricInfo(
     bounds=(0.0, None),
 )
 
-PLUGIN = kernel_metric(DcgNode, INFO)
+PLUGIN = kernel_metric(__name__, DcgNode, INFO)

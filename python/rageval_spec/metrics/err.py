@@ -1,5 +1,3 @@
-"""`err`: expected reciprocal rank, for graded relevance."""
-
 from pydantic import Field
 
 from rageval_spec.metrics.shared.ranking_metrics import JudgedOnly, OptionalCutoff, kernel_metric
@@ -7,8 +5,6 @@ from rageval_spec.plugin import MetricInfo
 
 
 class ErrNode(OptionalCutoff, JudgedOnly):
-    """Measures the expected reciprocal rank at which a reader stops, for graded relevance."""
-
     max_grade: int = Field(default=4, ge=1, le=62, description="The highest relevance on the judgements' scale.")
 
 
@@ -29,4 +25,4 @@ INFO = MetricInfo(
     aliases=("expected_reciprocal_rank",),
 )
 
-PLUGIN = kernel_metric(ErrNode, INFO)
+PLUGIN = kernel_metric(__name__, ErrNode, INFO)

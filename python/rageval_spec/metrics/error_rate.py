@@ -1,16 +1,12 @@
-"""`error_rate`: how often a system fails."""
-
 from rageval_spec.data.samples import Sample
 from rageval_spec.metrics.shared.answer_metrics import OperationalMetric
 from rageval_spec.plugin import MetricInfo, MetricNode
 
 
 class ErrorRate(OperationalMetric[MetricNode]):
-    """Measures how often the system failed to answer."""
-
-    node_type = MetricNode
     known_as = ("errors", "failure_rate", "success_rate")
     counts_failures = True
+    always = ()
     info = MetricInfo(
         summary="How often the system fails to answer: timeouts, refused calls, replies that cannot be read.",
         formula="error_rate = 1 if the system failed after all its tries, else 0; its mean is the share of failures",

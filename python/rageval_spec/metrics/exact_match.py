@@ -1,17 +1,12 @@
-"""`exact_match`: whether an answer equals a reference, word for word."""
-
 from typing import Literal
 
 from pydantic import Field
 
-from rageval_spec.metrics.shared.answer_metrics import FAILED_SYSTEM, NO_REFERENCE
 from rageval_spec.metrics.shared.reference_metrics import Comparer, LexicalMetric, exact_match
 from rageval_spec.plugin import MetricInfo, MetricNode
 
 
 class ExactMatchNode(MetricNode):
-    """Measures whether answers equal a reference, word for word."""
-
     normalize: Literal["squad", "none"] = Field(
         default="squad",
         description="squad: case, punctuation, English articles and white space do not matter. none: every character "
@@ -20,9 +15,6 @@ class ExactMatchNode(MetricNode):
 
 
 class ExactMatch(LexicalMetric[ExactMatchNode]):
-    """Whether an answer equals a reference."""
-
-    node_type = ExactMatchNode
     compares_blank = True
     known_as = ("equals", "exact")
     info = MetricInfo(
@@ -35,8 +27,6 @@ class ExactMatch(LexicalMetric[ExactMatchNode]):
             "SQuAD",
             "empty answer: 1 if a reference is empty too, as in SQuAD 2.0's unanswerable questions, else 0",
             "several references: one that matches is enough",
-            NO_REFERENCE,
-            FAILED_SYSTEM,
         ),
         source="Rajpurkar, Zhang, Lopyrev and Liang, SQuAD: 100,000+ questions for machine comprehension of text, "
         "EMNLP 2016; normalisation of the SQuAD 2.0 evaluation script",

@@ -1,12 +1,5 @@
-"""`f1`: the harmonic mean of precision and recall at a cutoff."""
-
 from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, RelevantAtCutoff, kernel_metric
 from rageval_spec.plugin import MetricInfo
-
-
-class F1Node(RelevantAtCutoff):
-    """Measures the harmonic mean of precision and recall at a cutoff."""
-
 
 INFO = MetricInfo(
     summary="The harmonic mean of precision@k and recall@k.",
@@ -20,4 +13,4 @@ INFO = MetricInfo(
     source="van Rijsbergen, Information Retrieval, 2nd edition, Butterworths, 1979, chapter 7 (1 - E)",
 )
 
-PLUGIN = kernel_metric(F1Node, INFO)
+PLUGIN = kernel_metric(__name__, RelevantAtCutoff, INFO)

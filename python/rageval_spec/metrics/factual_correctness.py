@@ -1,5 +1,3 @@
-"""`factual_correctness`: claims of answer and reference compared both ways."""
-
 from collections.abc import Sequence
 from typing import Literal
 
@@ -14,8 +12,6 @@ from rageval_spec.plugin import Measurement, MetricInfo
 
 
 class FactualCorrectnessNode(judged_metrics.RefusalNode):
-    """Measures how far the claims of answers and references agree."""
-
     mode: Literal["f1", "precision", "recall"] = Field(
         default="f1",
         description="precision: the answer's claims that the reference supports; recall: the reference's claims that "
@@ -30,9 +26,6 @@ class FactualCorrectnessNode(judged_metrics.RefusalNode):
 
 
 class FactualCorrectness(judged_metrics.RefusalAwareMetric[FactualCorrectnessNode]):
-    """Asks the judge for the support of claims one or both ways, and combines the shares."""
-
-    node_type = FactualCorrectnessNode
     known_as = ("factuality", "fact_check", "model_graded_factuality")
     needs = frozenset({"answer", "reference"})
     blank = (judged_metrics.WITHOUT_REFERENCE,)
@@ -49,8 +42,7 @@ class FactualCorrectness(judged_metrics.RefusalAwareMetric[FactualCorrectnessNod
             "recall in RAGAS: supported claims of the answer / (these + missing claims of the reference), which mixes "
             "two ways of counting; here both counts are of the reference's claims, as in RAGChecker",
             "1e-8 in RAGAS's denominators and its rounding to two digits: left out",
-            f"several references: {answer_metrics.FIRST_REFERENCE}",
-            f"failure: {answer_metrics.FAILED_JUDGE}",
+            "several references: only the first one counts",
         ),
         source="RAGAS documentation, factual correctness (2024); Ru et al., RAGChecker: A fine-grained framework for "
         "diagnosing retrieval-augmented generation, NeurIPS 2024 (overall precision, recall and F1)",

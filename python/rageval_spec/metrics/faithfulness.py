@@ -1,23 +1,14 @@
-"""`faithfulness`: the share of the answer's claims that the contexts support."""
-
 from collections.abc import Sequence
 
 from rageval_spec.data.samples import Sample
-from rageval_spec.metrics.shared.answer_metrics import FAILED_JUDGE, NO_CONTEXTS, is_blank
+from rageval_spec.metrics.shared.answer_metrics import NO_CONTEXTS, is_blank
 from rageval_spec.metrics.shared.judged_metrics import ANSWER_IN_CONTEXTS, RefusalAwareMetric, RefusalNode
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 UNSUPPORTED = f"{NO_CONTEXTS}: nothing can support the answer"
 
 
-class FaithfulnessNode(RefusalNode):
-    """Measures how many claims of answers the contexts support."""
-
-
-class Faithfulness(RefusalAwareMetric[FaithfulnessNode]):
-    """Asks the judge whether the contexts support the answer's claims."""
-
-    node_type = FaithfulnessNode
+class Faithfulness(RefusalAwareMetric[RefusalNode]):
     known_as = (
         "hallucination", "hallucination_rate", "context_faithfulness", "answer_faithfulness", "grounding",
         "attribution",
@@ -35,7 +26,6 @@ class Faithfulness(RefusalAwareMetric[FaithfulnessNode]):
             "no contexts, or empty ones: 0 with a reason, because nothing can support the claims; no value if the "
             "judge finds no claims",
             "judges that give scores: the mean of the claims' scores, or the share that reaches the judge's threshold",
-            f"failure: {FAILED_JUDGE}",
         ),
         source="Es, James, Espinosa-Anke and Schockaert, RAGAS: Automated evaluation of retrieval augmented "
         "generation, EACL 2024 (arXiv 2309.15217, 2023)",

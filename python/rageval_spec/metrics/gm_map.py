@@ -1,12 +1,5 @@
-"""`gm_map`: the geometric mean of average precision."""
-
-from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, JudgedOnly, RelevanceLevel, kernel_metric
+from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, RelevantAnywhere, kernel_metric
 from rageval_spec.plugin import MetricInfo
-
-
-class GmMapNode(RelevanceLevel, JudgedOnly):
-    """Measures average precision with a geometric mean over queries, so that the worst queries weigh most."""
-
 
 INFO = MetricInfo(
     summary="Average precision with a geometric mean over queries, so that the worst queries weigh most.",
@@ -25,5 +18,8 @@ INFO = MetricInfo(
 )
 
 PLUGIN = kernel_metric(
-    GmMapNode, INFO, "query in the qrels but not in the run: ln(0.00001), or left out, depending on `ranking.missing`"
+    __name__,
+    RelevantAnywhere,
+    INFO,
+    "query in the qrels but not in the run: ln(0.00001), or left out, depending on `ranking.missing`",
 )

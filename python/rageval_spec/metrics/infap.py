@@ -1,15 +1,8 @@
-"""`infap`: average precision inferred from a sample of judgements."""
-
 from rageval_spec.metrics.shared.ranking_metrics import RelevanceLevel, kernel_metric
 from rageval_spec.plugin import MetricInfo
 
-
-class InfapNode(RelevanceLevel):
-    """Estimates average precision from a sample of judgements (inferred average precision)."""
-
-
 INFO = MetricInfo(
-    summary="Average precision estimated where only a sample of the pool was judged.",
+    summary="Inferred average precision, estimated where only a sample of the pool was judged.",
     formula="infap = 1/R * sum over relevant documents at ranks k of 1/k + (k-1)/k * (p/(k-1)) * (r + e) / (r + n + "
     "2e), where r, n, p = relevant, non-relevant and pooled documents above rank k, e = 0.00001, R = relevant "
     "documents in the qrels; the term is 1 at rank 1",
@@ -24,4 +17,4 @@ INFO = MetricInfo(
     "Numbers: trec_eval v9.0.8 (d95ca64), infAP",
 )
 
-PLUGIN = kernel_metric(InfapNode, INFO)
+PLUGIN = kernel_metric(__name__, RelevanceLevel, INFO)

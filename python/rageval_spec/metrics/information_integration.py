@@ -1,5 +1,3 @@
-"""`information_integration`: whether answers combine what several sources say."""
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -9,14 +7,12 @@ from pydantic import Field
 from rageval_spec.data import arithmetic
 from rageval_spec.data.findings import Estimate
 from rageval_spec.data.samples import Part, Sample
-from rageval_spec.metrics.shared.answer_metrics import EMPTY_REFERENCE, FAILED_JUDGE, is_blank
-from rageval_spec.metrics.shared.paired_metrics import PairedMetric, PairedNode, RightnessPair
+from rageval_spec.metrics.shared.answer_metrics import EMPTY_REFERENCE, is_blank
+from rageval_spec.metrics.shared.paired_metrics import PairedMetric, PairedNode
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 
 class InformationIntegrationNode(PairedNode):
-    """Measures whether answers combine what several sources say."""
-
     mode: Literal["pairs", "parts"] = Field(
         default="pairs",
         description="pairs: compare answers with all sources to answers without one of them; parts: each of the "
@@ -31,9 +27,6 @@ class InformationIntegrationNode(PairedNode):
 
 
 class InformationIntegration(PairedMetric[InformationIntegrationNode]):
-    """Compares answers with all sources and without one of them, or looks for each part of the answer."""
-
-    node_type = InformationIntegrationNode
     info = MetricInfo(
         summary="Whether answers combine what several sources say, if no source is enough by itself.",
         formula="information_integration = rightness under `all` - rightness under `without`, of queries of one group; "
@@ -49,7 +42,7 @@ class InformationIntegration(PairedMetric[InformationIntegrationNode]):
             "several references: with mode=pairs an answer is right if it matches one of them, and a judge compares "
             "with the first; with mode=parts each distinct reference counts once, empty ones do not",
             "RGB: counts an answer as right only with all parts; mode=parts gives the share of the parts",
-            f"failure: {FAILED_JUDGE}; one answer of a group, or one part, is enough",
+            "judge that fails on one answer of a group, or on one part: no value for the whole",
         ),
         source="Chen, Lin, Han and Sun, Benchmarking large language models in retrieval-augmented generation (RGB), "
         "AAAI 2024 (information integration)",
@@ -77,8 +70,8 @@ class InformationIntegration(PairedMetric[InformationIntegrationNode]):
         given = iter(rated.measurements)
         return Measured([_measure_parts(parts, [next(given) for _ in parts]) for parts in apart], rated.notes)
 
-    def measure_pair(self, pair: RightnessPair) -> Measurement:
-        return Measurement.scored(pair.first - pair.second)
+    def measure_pair(self, first: float, second: float) -> Measurement:
+        return Measurement.scored(first - second)
 
     def estimate(self, samples: Sequence[Sample]) -> Estimate:
         if self.node.mode == "parts":

@@ -1,5 +1,3 @@
-"""`iprec`: interpolated precision at a recall level."""
-
 from pydantic import Field
 
 from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, JudgedOnly, RelevanceLevel, kernel_metric
@@ -7,14 +5,12 @@ from rageval_spec.plugin import MetricInfo
 
 
 class IprecNode(RelevanceLevel, JudgedOnly):
-    """Measures the best precision of a ranking at a recall level or beyond (interpolated precision)."""
-
     recall: float = Field(ge=0, le=1, description="The recall level, such as 0.1; `iprec@0.1` for short.")
 
 
 INFO = MetricInfo(
-    summary="The best precision of the ranking at a recall level or beyond; eleven such values make a recall-precision "
-    "graph.",
+    summary="Interpolated precision: the best precision of the ranking at a recall level or beyond; eleven such values "
+    "make a recall-precision graph.",
     formula="iprec@x = max over ranks i of (relevant documents at ranks <= i / i) among those with at least int(x * R "
     "+ 0.9) relevant documents at ranks <= i, R = relevant documents in the qrels",
     edge_cases=(
@@ -30,4 +26,4 @@ INFO = MetricInfo(
     aliases=("iprec_at_recall",),
 )
 
-PLUGIN = kernel_metric(IprecNode, INFO)
+PLUGIN = kernel_metric(__name__, IprecNode, INFO)

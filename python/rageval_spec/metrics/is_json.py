@@ -1,24 +1,17 @@
-"""`is_json`: whether an answer is JSON."""
-
 from collections.abc import Sequence
 
 from pydantic import Field
 
 from rageval_spec.data.samples import Sample
-from rageval_spec.metrics.shared.answer_metrics import FAILED_SYSTEM, Expectation, read_json
-from rageval_spec.plugin import AnswerMetric, Measured, MetricInfo, MetricNode
+from rageval_spec.metrics.shared.answer_metrics import FAILED_SYSTEM, read_json
+from rageval_spec.plugin import AnswerMetric, Measured, Measurement, MetricInfo, MetricNode
 
 
 class IsJsonNode(MetricNode):
-    """Checks that answers are JSON."""
-
     fences: bool = Field(default=True, description="Whether a Markdown code fence around the whole answer is allowed.")
 
 
 class IsJson(AnswerMetric[IsJsonNode]):
-    """Parses answers as JSON."""
-
-    node_type = IsJsonNode
     group = "text"
     needs = frozenset({"answer"})
     known_as = ("json", "valid_json", "is_valid_json", "json_validity", "contains_json")
@@ -37,14 +30,14 @@ class IsJson(AnswerMetric[IsJsonNode]):
     )
 
     def compute(self, samples: Sequence[Sample]) -> Measured:
-        return Measured([self._check(sample.answer or "").measure() for sample in samples])
+        return Measured([self._check(sample.answer or "") for sample in samples])
 
-    def _check(self, answer: str) -> Expectation:
+    def _check(self, answer: str) -> Measurement:
         try:
             read_json(answer, unfence=self.node.fences)
         except ValueError as error:
-            return Expectation(False, str(error))
-        return Expectation(True)
+            return Measurement.scored(0.0, str(error))
+        return Measurement.scored(1.0)
 
 
 PLUGIN = IsJson

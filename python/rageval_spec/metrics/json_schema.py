@@ -1,5 +1,3 @@
-"""`json_schema`: whether an answer is JSON that a schema allows."""
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
@@ -12,15 +10,13 @@ from rageval_spec.data.samples import Sample
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError
 from rageval_spec.metrics.shared import answer_metrics
-from rageval_spec.plugin import InputFile, Measured, MetricInfo
+from rageval_spec.plugin import InputFile, Measured, Measurement, MetricInfo
 
 _MOST_ERRORS = 10
 _LONGEST_MESSAGE = 300
 
 
 class JsonSchemaNode(answer_metrics.ColumnNode):
-    """Checks that answers are JSON that a JSON Schema allows; the schema can be in a column of the questions."""
-
     schema_: str | dict[str, Any] | None = Field(
         default=None, alias="schema", description="The JSON Schema, or the path of a JSON file with it."
     )
@@ -28,9 +24,6 @@ class JsonSchemaNode(answer_metrics.ColumnNode):
 
 
 class JsonSchema(answer_metrics.ExpectationMetric[JsonSchemaNode]):
-    """Validates answers with the library jsonschema. No schema is fetched from the network."""
-
-    node_type = JsonSchemaNode
     known_as = ("schema", "json_schema_match", "json_correctness", "valid_schema")
     key = "schema_"
     hidden = ("schema",)
@@ -43,8 +36,6 @@ class JsonSchema(answer_metrics.ExpectationMetric[JsonSchemaNode]):
             "$ref: only inside of the schema; others are an error, because nothing is fetched",
             "format: not checked",
             "invalid schema: an error of the spec; in a column, status error for that question",
-            answer_metrics.NO_EXPECTATION,
-            answer_metrics.FAILED_SYSTEM,
         ),
         source="JSON Schema 2020-12, https://json-schema.org; the library jsonschema",
     )
@@ -91,21 +82,19 @@ class JsonSchema(answer_metrics.ExpectationMetric[JsonSchemaNode]):
             raise ValueError(f"holds an invalid schema: {error}") from None
         return text
 
-    def judge(self, answer: str, expected: Any) -> answer_metrics.Expectation:
+    def judge(self, answer: str, expected: Any) -> Measurement:
         from referencing.exceptions import Unresolvable
 
         try:
             value = answer_metrics.read_json(answer, unfence=self.node.fences)
         except ValueError as error:
-            return answer_metrics.Expectation(False, str(error))
+            return Measurement.scored(False, str(error))
         validator = _build(expected if self.node.column is not None else self._schema)
         try:
             errors = [_describe(error) for error in islice(validator.iter_errors(value), _MOST_ERRORS)]
         except Unresolvable as error:
             raise DataError(f"the schema refers to something that is not in it: {error}") from error
-        return answer_metrics.Expectation(
-            not errors, errors[0] if errors else None, {"errors": errors} if errors else None
-        )
+        return Measurement.scored(not errors, errors[0] if errors else None, {"errors": errors} if errors else None)
 
     @cached_property
     def _schema(self) -> str:

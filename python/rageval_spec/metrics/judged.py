@@ -1,12 +1,5 @@
-"""`judged`: the share of judged documents in the top k."""
-
 from rageval_spec.metrics.shared.ranking_metrics import OptionalCutoff, kernel_metric
 from rageval_spec.plugin import MetricInfo
-
-
-class JudgedShareNode(OptionalCutoff):
-    """Measures the share of the top k documents that are judged."""
-
 
 INFO = MetricInfo(
     summary="The share of the first k documents that are judged: how far the other numbers can be trusted.",
@@ -20,4 +13,4 @@ INFO = MetricInfo(
     higher_is_better=None,
 )
 
-PLUGIN = kernel_metric(JudgedShareNode, INFO)
+PLUGIN = kernel_metric(__name__, OptionalCutoff, INFO)

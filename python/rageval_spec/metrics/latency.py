@@ -1,15 +1,11 @@
-"""`latency`: how long a system takes to answer a question."""
-
 from pydantic import Field
 
 from rageval_spec.data.samples import Sample
-from rageval_spec.metrics.shared.answer_metrics import FAILED_SYSTEM, OperationalMetric
+from rageval_spec.metrics.shared.answer_metrics import OperationalMetric
 from rageval_spec.plugin import MetricInfo, MetricNode
 
 
 class LatencyNode(MetricNode):
-    """Measures how many seconds the system takes to answer a question."""
-
     percentile: int | None = Field(
         default=None,
         ge=1,
@@ -19,9 +15,6 @@ class LatencyNode(MetricNode):
 
 
 class Latency(OperationalMetric[LatencyNode]):
-    """Reads the seconds that the system's block or file reports for each answer."""
-
-    node_type = LatencyNode
     known_as = ("response_time", "duration")
     info = MetricInfo(
         summary="How many seconds the system takes to answer a question; the mean, or a percentile such as "
@@ -33,7 +26,6 @@ class Latency(OperationalMetric[LatencyNode]):
             "enough questions (at 95 %: 6 for p50, 72 for p95, 368 for p99) and is left out with fewer",
             "comparison: means are compared between systems, percentiles are not",
             "seconds unknown: unscorable; answers made elsewhere have seconds only if their file does",
-            FAILED_SYSTEM,
         ),
         source="Hyndman and Fan, Sample quantiles in statistical packages, The American Statistician 50(4), 1996, "
         "definition 7; interval: David and Nagaraja, Order Statistics, 3rd edition, 2003, section 7.1",

@@ -1,12 +1,5 @@
-"""`map`: average precision, whose mean is MAP."""
-
 from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, RelevantInRanking, kernel_metric
 from rageval_spec.plugin import MetricInfo
-
-
-class MapNode(RelevantInRanking):
-    """Measures the mean of the precision at the rank of each relevant document (average precision)."""
-
 
 INFO = MetricInfo(
     summary="Average precision: the mean of the precision at the rank of each relevant document.",
@@ -23,4 +16,4 @@ INFO = MetricInfo(
     aliases=("ap", "map_cut", "average_precision"),
 )
 
-PLUGIN = kernel_metric(MapNode, INFO)
+PLUGIN = kernel_metric(__name__, RelevantInRanking, INFO)

@@ -1,5 +1,3 @@
-"""`matches`: whether a regular expression matches in an answer."""
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -10,15 +8,13 @@ from pydantic import Field
 from rageval_spec.data.samples import Sample
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.metrics.shared import answer_metrics
-from rageval_spec.plugin import Measured, MetricInfo
+from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 _SYNTAX = "a pattern has Rust's syntax, without look-around and back-references, so that it takes linear time"
 _ERROR = re.compile(r"^error: (.+)$", re.MULTILINE)
 
 
 class MatchesNode(answer_metrics.ColumnNode):
-    """Checks that a regular expression matches somewhere in answers; it can be in a column of the questions."""
-
     pattern: str | None = Field(
         default=None,
         min_length=1,
@@ -29,9 +25,6 @@ class MatchesNode(answer_metrics.ColumnNode):
 
 
 class Matches(answer_metrics.ExpectationMetric[MatchesNode]):
-    """Searches answers with Rust's regular expressions."""
-
-    node_type = MatchesNode
     known_as = ("regex", "regexp", "matches_regex", "pattern")
     key = "pattern"
     hidden = ("pattern",)
@@ -42,8 +35,6 @@ class Matches(answer_metrics.ExpectationMetric[MatchesNode]):
             f"syntax: {_SYNTAX}",
             "invalid pattern: an error of the spec; in a column, status error for that question",
             "empty answer: depends on the pattern; `^$` matches it",
-            answer_metrics.NO_EXPECTATION,
-            answer_metrics.FAILED_SYSTEM,
         ),
         source="rageval-spec: a search with the Rust crate regex, as polars calls it, since 2026",
     )
@@ -71,10 +62,10 @@ class Matches(answer_metrics.ExpectationMetric[MatchesNode]):
             raise ValueError(f"holds an invalid pattern: {fault}")
         return texts[0]
 
-    def judge(self, answer: str, expected: str) -> answer_metrics.Expectation:
+    def judge(self, answer: str, expected: str) -> Measurement:
         found = self._known.get(expected, {}).get(answer)
         holds = self._search(expected, {answer})[answer] if found is None else found
-        return answer_metrics.Expectation(holds, None if holds else f"{expected!r} does not match")
+        return Measurement.scored(holds, None if holds else f"{expected!r} does not match")
 
     @cached_property
     def _known(self) -> dict[str, Mapping[str, bool]]:

@@ -1,25 +1,18 @@
-"""`max_words`: whether an answer is short enough."""
-
 from typing import Any
 
 from pydantic import Field
 
 from rageval_spec.metrics.shared import answer_metrics
 from rageval_spec.metrics.shared.reference_metrics import split_squad_words
-from rageval_spec.plugin import MetricInfo
+from rageval_spec.plugin import Measurement, MetricInfo
 from rageval_spec.wording import count_noun
 
 
 class MaxWordsNode(answer_metrics.ColumnNode):
-    """Checks that answers are not longer than a number of words; it can be in a column of the questions."""
-
     value: int | None = Field(default=None, ge=0, description="The most words that every answer may have.")
 
 
 class MaxWords(answer_metrics.ExpectationMetric[MaxWordsNode]):
-    """Counts the words of answers."""
-
-    node_type = MaxWordsNode
     known_as = ("word_count", "max_length", "length", "too_long", "word_limit")
     info = MetricInfo(
         summary="Whether the answer has at most so many words; its mean is the share of such answers.",
@@ -28,8 +21,6 @@ class MaxWords(answer_metrics.ExpectationMetric[MaxWordsNode]):
             "words: what white space separates; each Han character and each kana counts as a word, because these "
             "scripts have no spaces",
             "empty answer: 1",
-            answer_metrics.NO_EXPECTATION,
-            answer_metrics.FAILED_SYSTEM,
         ),
         source="rageval-spec: a count, since 2026",
     )
@@ -40,10 +31,10 @@ class MaxWords(answer_metrics.ExpectationMetric[MaxWordsNode]):
             raise ValueError(f"must hold a number of words, not {text[:40]!r}")
         return int(text.removesuffix(".0"))
 
-    def judge(self, answer: str, expected: int) -> answer_metrics.Expectation:
+    def judge(self, answer: str, expected: int) -> Measurement:
         words = len(split_squad_words(answer))
         reason = None if words <= expected else f"the answer has {count_noun(words, 'word')}, {expected} are allowed"
-        return answer_metrics.Expectation(words <= expected, reason, {"words": words})
+        return Measurement.scored(words <= expected, reason, {"words": words})
 
 
 PLUGIN = MaxWords

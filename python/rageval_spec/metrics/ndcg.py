@@ -1,5 +1,3 @@
-"""`ndcg`: normalized discounted cumulative gain."""
-
 from typing import Literal
 
 from pydantic import Field
@@ -9,8 +7,6 @@ from rageval_spec.plugin import MetricInfo
 
 
 class NdcgNode(OptionalCutoff, JudgedOnly):
-    """Measures how close a ranking comes to the best order of all judged documents."""
-
     gain: Literal["linear", "exp"] = Field(
         default="linear",
         description="The gain of a document. linear: its relevance, as in trec_eval; exp: 2^relevance - 1.",
@@ -18,7 +14,8 @@ class NdcgNode(OptionalCutoff, JudgedOnly):
 
 
 INFO = MetricInfo(
-    summary="How close a ranking comes to the best order of all judged documents, with early ranks weighing most.",
+    summary="Normalized discounted cumulative gain: how close a ranking comes to the best order of all judged "
+    "documents, with early ranks weighing most.",
     formula="ndcg@k = dcg@k / ideal dcg@k, dcg@k = sum over ranks i <= k of gain(i) / log2(i + 1); gain = relevance "
     "(linear) or 2^relevance - 1 (exp), 0 for relevance <= 0 and for unjudged documents; the ideal ranking holds all "
     "judged documents of the query by descending gain.",
@@ -35,4 +32,4 @@ INFO = MetricInfo(
     aliases=("ndcg_cut",),
 )
 
-PLUGIN = kernel_metric(NdcgNode, INFO)
+PLUGIN = kernel_metric(__name__, NdcgNode, INFO)

@@ -1,5 +1,3 @@
-"""`noise_robustness`: whether answers stay right when noise is mixed into the contexts."""
-
 from collections.abc import Sequence
 from typing import Literal
 
@@ -7,14 +5,11 @@ from pydantic import Field
 
 from rageval_spec.data.findings import Estimate
 from rageval_spec.data.samples import Part, Sample
-from rageval_spec.metrics.shared.answer_metrics import FAILED_JUDGE
-from rageval_spec.metrics.shared.paired_metrics import PairedMetric, PairedNode, RightnessPair
+from rageval_spec.metrics.shared.paired_metrics import PairedMetric, PairedNode
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 
 class NoiseRobustnessNode(PairedNode):
-    """Measures whether answers stay right when noise is mixed into the contexts."""
-
     mode: Literal["retained", "accuracy"] = Field(
         default="retained",
         description="retained: the share of the rightness without noise that is left with noise, for each group; "
@@ -25,9 +20,6 @@ class NoiseRobustnessNode(PairedNode):
 
 
 class NoiseRobustness(PairedMetric[NoiseRobustnessNode]):
-    """Compares the rightness of answers with and without noise, or rates the answers with noise."""
-
-    node_type = NoiseRobustnessNode
     info = MetricInfo(
         summary="Whether a system that answers a question correctly still does so when noise is mixed into its "
         "contexts.",
@@ -44,7 +36,7 @@ class NoiseRobustness(PairedMetric[NoiseRobustnessNode]):
             "RGB: measures the accuracy at a noise ratio, as mode=accuracy does; with mode=retained a note gives the "
             "accuracy under both conditions",
             "several references: right if the answer matches one of them; a judge compares with the first",
-            f"failure: {FAILED_JUDGE}; one answer of a group is enough",
+            "judge that fails on one answer of a group: no value for the group",
         ),
         source="Chen, Lin, Han and Sun, Benchmarking large language models in retrieval-augmented generation (RGB), "
         "AAAI 2024 (noise robustness)",
@@ -70,10 +62,10 @@ class NoiseRobustness(PairedMetric[NoiseRobustnessNode]):
             rated.notes,
         )
 
-    def measure_pair(self, pair: RightnessPair) -> Measurement:
-        if pair.first == 0:
+    def measure_pair(self, first: float, second: float) -> Measurement:
+        if first == 0:
             return Measurement.unscorable(f"the answer is not right under '{self.node.clean}' either")
-        return Measurement.scored(min(1.0, pair.second / pair.first))
+        return Measurement.scored(min(1.0, second / first))
 
     def estimate(self, samples: Sequence[Sample]) -> Estimate:
         conditions = {self.node.noisy} | ({self.node.clean} if self.node.mode == "retained" else set())

@@ -1,5 +1,3 @@
-"""`noise_sensitivity`: the share of the answer's claims that are wrong and come from a context."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -18,8 +16,6 @@ NO_VERDICTS = "the judge gives no verdicts on single claims"
 
 
 class NoiseSensitivityNode(judged_metrics.RefusalNode):
-    """Measures how many claims of answers are wrong and come from the contexts."""
-
     mode: Literal["relevant", "irrelevant"] = Field(
         default="relevant",
         description="Which contexts to look at: relevant ones, which support part of the reference, or the others.",
@@ -33,9 +29,6 @@ class NoiseSensitivityNode(judged_metrics.RefusalNode):
 
 
 class NoiseSensitivity(judged_metrics.RefusalAwareMetric[NoiseSensitivityNode]):
-    """Measures how many claims of answers are wrong and come from the contexts."""
-
-    node_type = NoiseSensitivityNode
     able = (frozenset({"support", "claims"}),)  # verdicts on whole texts are not enough
     blank = (judged_metrics.WITHOUT_REFERENCE,)
     info = MetricInfo(
@@ -52,8 +45,8 @@ class NoiseSensitivity(judged_metrics.RefusalAwareMetric[NoiseSensitivityNode]):
             "the same context twice: it counts once",
             "judges that give scores without a verdict: supported from 0.5 up",
             "answers without a wrong claim: need no further calls, which costs less than RAGAS, where all do",
-            f"several references: {answer_metrics.FIRST_REFERENCE}",
-            f"failure: {answer_metrics.FAILED_JUDGE}; one context that cannot be judged is enough",
+            "several references: only the first one counts",
+            "judge that fails on one of the contexts: no value",
         ),
         source="Ru et al., RAGChecker: A fine-grained framework for diagnosing retrieval-augmented generation, NeurIPS "
         "2024 (noise sensitivity in relevant and irrelevant chunks); RAGAS documentation, noise sensitivity",

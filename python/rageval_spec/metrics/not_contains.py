@@ -1,19 +1,10 @@
-"""`not_contains`: whether an answer is free of what it must not contain."""
-
 from typing import Any
 
 from rageval_spec.metrics.shared import answer_metrics
-from rageval_spec.plugin import MetricInfo
+from rageval_spec.plugin import Measurement, MetricInfo
 
 
-class NotContainsNode(answer_metrics.ContainmentNode):
-    """Checks that answers contain none of some texts; the texts can be in a column of the questions."""
-
-
-class NotContains(answer_metrics.ContainmentMetric[NotContainsNode]):
-    """Looks for forbidden texts in answers."""
-
-    node_type = NotContainsNode
+class NotContains(answer_metrics.ContainmentMetric[answer_metrics.ContainmentNode]):
     known_as = ("not_icontains", "excludes", "forbidden", "banned_words")
     info = MetricInfo(
         summary="Whether the answer contains none of the texts that it must not contain; its mean is the share of such "
@@ -23,16 +14,14 @@ class NotContains(answer_metrics.ContainmentMetric[NotContainsNode]):
             "words: a text is found inside of words too; for whole words use `matches` with `\\b`",
             "characters: composed and decomposed forms of a character are the same; case counts unless `ignore_case`",
             "empty answer: 1",
-            answer_metrics.NO_EXPECTATION,
-            answer_metrics.FAILED_SYSTEM,
         ),
         source="rageval-spec: a literal search, since 2026",
     )
 
-    def judge(self, answer: str, expected: Any) -> answer_metrics.Expectation:
+    def judge(self, answer: str, expected: Any) -> Measurement:
         found, absent = self.split(answer, expected)
         reason = f"the answer contains {', '.join(map(repr, found))}" if found else None
-        return answer_metrics.Expectation(not found, reason, {"found": found, "absent": absent})
+        return Measurement.scored(not found, reason, {"found": found, "absent": absent})
 
 
 PLUGIN = NotContains

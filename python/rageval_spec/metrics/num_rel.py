@@ -1,12 +1,5 @@
-"""`num_rel`: how many relevant documents there are."""
-
 from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, RelevanceLevel, kernel_metric
 from rageval_spec.plugin import MetricInfo
-
-
-class NumRelNode(RelevanceLevel):
-    """Counts the relevant documents in the qrels."""
-
 
 INFO = MetricInfo(
     summary="How many relevant documents the qrels have, retrieved or not; summed over queries.",
@@ -19,7 +12,8 @@ INFO = MetricInfo(
 )
 
 PLUGIN = kernel_metric(
-    NumRelNode,
+    __name__,
+    RelevanceLevel,
     INFO,
     "query in the qrels but not in the run: counts too, or is left out, depending on `ranking.missing`",
 )

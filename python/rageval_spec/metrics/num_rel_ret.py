@@ -1,12 +1,5 @@
-"""`num_rel_ret`: how many relevant documents were retrieved."""
-
 from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, RelevanceLevel, kernel_metric
 from rageval_spec.plugin import MetricInfo
-
-
-class NumRelRetNode(RelevanceLevel):
-    """Counts the relevant documents that were retrieved."""
-
 
 INFO = MetricInfo(
     summary="How many relevant documents were retrieved at any rank; summed over queries.",
@@ -17,4 +10,4 @@ INFO = MetricInfo(
     statistic="sum",
 )
 
-PLUGIN = kernel_metric(NumRelRetNode, INFO, "query in the qrels but not in the run: 0")
+PLUGIN = kernel_metric(__name__, RelevanceLevel, INFO, "query in the qrels but not in the run: 0")

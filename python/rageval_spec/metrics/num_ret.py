@@ -1,12 +1,5 @@
-"""`num_ret`: how many documents were retrieved."""
-
 from rageval_spec.metrics.shared.ranking_metrics import JudgedOnly, kernel_metric
 from rageval_spec.plugin import MetricInfo
-
-
-class NumRetNode(JudgedOnly):
-    """Counts the retrieved documents."""
-
 
 INFO = MetricInfo(
     summary="How many documents were retrieved; summed over queries.",
@@ -21,4 +14,4 @@ INFO = MetricInfo(
     statistic="sum",
 )
 
-PLUGIN = kernel_metric(NumRetNode, INFO, "query in the qrels but not in the run: 0")
+PLUGIN = kernel_metric(__name__, JudgedOnly, INFO, "query in the qrels but not in the run: 0")

@@ -1,12 +1,5 @@
-"""`precision`: the share of relevant documents in the top k."""
-
 from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, RelevantAtCutoff, kernel_metric
 from rageval_spec.plugin import MetricInfo
-
-
-class PrecisionNode(RelevantAtCutoff):
-    """Measures the share of relevant documents in the top k."""
-
 
 INFO = MetricInfo(
     summary="The share of relevant documents among the first k.",
@@ -21,4 +14,4 @@ INFO = MetricInfo(
     aliases=("p", "prec"),
 )
 
-PLUGIN = kernel_metric(PrecisionNode, INFO)
+PLUGIN = kernel_metric(__name__, RelevantAtCutoff, INFO)

@@ -1,5 +1,3 @@
-"""`python`: a metric of one's own, as a function."""
-
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import wait
@@ -12,7 +10,7 @@ from rageval_spec.data.samples import Part, Sample
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.libraries import pl
-from rageval_spec.metrics.shared.answer_metrics import FAILED_SYSTEM, OwnValuesMetric, OwnValuesNode
+from rageval_spec.metrics.shared.answer_metrics import OwnValuesMetric, OwnValuesNode
 from rageval_spec.plugin import Context, InputFile, Measured, Measurement, MetricInfo
 from rageval_spec.user_functions import NamedFunction, Workers, check_name, describe_error, finish
 from rageval_spec.wording import count_noun
@@ -28,8 +26,6 @@ _VALUE_KEYS = ("value", "score")
 
 
 class PythonMetricNode(OwnValuesNode):
-    """A metric of your own: a function of a sample, or of a frame of all samples."""
-
     function: str = Field(
         description=(
             "`module:function`. The module is looked up next to the spec first. The function gets the arguments that "
@@ -57,9 +53,6 @@ class PythonMetricNode(OwnValuesNode):
 
 
 class PythonMetric(OwnValuesMetric[PythonMetricNode]):
-    """Calls a function of the user in threads that a `sys.exit` cannot end."""
-
-    node_type = PythonMetricNode
     known_as = ("function", "callable", "custom", "custom_metric", "javascript", "code")
     hidden = ("function",)
     info = MetricInfo(
@@ -71,7 +64,6 @@ class PythonMetric(OwnValuesMetric[PythonMetricNode]):
             "NaN and infinity, or a number outside `range`: status error",
             "takes: frame: an exception is an error for every query",
             "name: that of the function, unless `as` is given",
-            FAILED_SYSTEM,
         ),
         source="rageval-spec: a call of your function, since 2026",
         bounds=(float("-inf"), None),

@@ -1,5 +1,3 @@
-"""`rbp`: rank-biased precision."""
-
 from pydantic import Field
 
 from rageval_spec.metrics.shared.ranking_metrics import RelevantInRanking, kernel_metric
@@ -7,15 +5,14 @@ from rageval_spec.plugin import MetricInfo
 
 
 class RbpNode(RelevantInRanking):
-    """Measures the gain of a reader who may stop after each document (rank-biased precision)."""
-
     p: float = Field(
         default=0.8, gt=0, lt=1, description="Persistence: the probability that a reader goes on to the next document."
     )
 
 
 INFO = MetricInfo(
-    summary="The expected gain of a reader who goes on from each document to the next with probability p.",
+    summary="Rank-biased precision: the expected gain of a reader who goes on from each document to the next with "
+    "probability p.",
     formula="rbp = (1 - p) * sum over relevant documents at ranks i (<= k) of p^(i - 1)",
     edge_cases=(
         "no relevant document: 0",
@@ -28,4 +25,4 @@ INFO = MetricInfo(
     aliases=("rank_biased_precision",),
 )
 
-PLUGIN = kernel_metric(RbpNode, INFO)
+PLUGIN = kernel_metric(__name__, RbpNode, INFO)

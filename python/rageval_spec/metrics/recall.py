@@ -1,12 +1,5 @@
-"""`recall`: the share of the relevant documents that are in the top k."""
-
 from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, RelevantAtCutoff, kernel_metric
 from rageval_spec.plugin import MetricInfo
-
-
-class RecallNode(RelevantAtCutoff):
-    """Measures the share of the relevant documents that are in the top k."""
-
 
 INFO = MetricInfo(
     summary="The share of a query's relevant documents that are among the first k.",
@@ -23,4 +16,4 @@ INFO = MetricInfo(
     aliases=("r",),
 )
 
-PLUGIN = kernel_metric(RecallNode, INFO)
+PLUGIN = kernel_metric(__name__, RelevantAtCutoff, INFO)

@@ -1,9 +1,7 @@
-"""`rouge_l`: the longest common subsequence of words of an answer and a reference."""
-
 import re
 from collections.abc import Callable, Sequence
 
-from rageval_spec.metrics.shared.answer_metrics import EMPTY_IS_ZERO, FAILED_SYSTEM, NO_REFERENCE
+from rageval_spec.metrics.shared.answer_metrics import EMPTY_IS_ZERO
 from rageval_spec.metrics.shared.reference_metrics import Comparer, LexicalMetric
 from rageval_spec.plugin import MetricInfo, MetricNode
 
@@ -11,9 +9,6 @@ _WORD = re.compile(r"[a-z0-9]+")
 
 
 class RougeL(LexicalMetric[MetricNode]):
-    """F-measure of the longest common subsequence of words."""
-
-    node_type = MetricNode
     known_as = ("rouge", "rouge_n", "rouge_score", "rougelsum")
     no_reference = "the reference has no Latin letters or digits, which ROUGE's words consist of"
     info = MetricInfo(
@@ -27,8 +22,6 @@ class RougeL(LexicalMetric[MetricNode]):
             "no Latin letters or digits in any reference: unscorable; use `chrf` or `token_f1` for other scripts",
             "whole texts: line breaks do not matter (rouge-score's `rougeL`, not `rougeLsum`)",
             EMPTY_IS_ZERO,
-            NO_REFERENCE,
-            FAILED_SYSTEM,
         ),
         source="Lin, ROUGE: a package for automatic evaluation of summaries, Text Summarization Branches Out, ACL "
         "2004; numbers of rouge-score 0.1.2",

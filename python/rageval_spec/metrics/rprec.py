@@ -1,12 +1,5 @@
-"""`rprec`: precision at rank R."""
-
-from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, JudgedOnly, RelevanceLevel, kernel_metric
+from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, RelevantAnywhere, kernel_metric
 from rageval_spec.plugin import MetricInfo
-
-
-class RprecNode(RelevanceLevel, JudgedOnly):
-    """Measures precision at rank R, the number of relevant documents (R-precision)."""
-
 
 INFO = MetricInfo(
     summary="Precision at rank R, the number of relevant documents, where precision and recall are equal.",
@@ -21,4 +14,4 @@ INFO = MetricInfo(
     aliases=("r_precision",),
 )
 
-PLUGIN = kernel_metric(RprecNode, INFO)
+PLUGIN = kernel_metric(__name__, RelevantAnywhere, INFO)

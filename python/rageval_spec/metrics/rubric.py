@@ -1,5 +1,3 @@
-"""`rubric`: a judge's grade by the user's own criteria."""
-
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -7,7 +5,6 @@ from pydantic import Field, field_validator
 
 from rageval_spec.data.findings import Criterion, Finding
 from rageval_spec.data.samples import Part
-from rageval_spec.metrics.shared.answer_metrics import FAILED_JUDGE
 from rageval_spec.metrics.shared.judged_metrics import JudgedMetric, JudgeMetricNode, describe_finding
 from rageval_spec.plugin import Measurement, MetricInfo
 
@@ -15,8 +12,6 @@ _ROUNDING = 1e-9
 
 
 class RubricNode(JudgeMetricNode):
-    """Asks a judge for a grade by your own criteria, on your own scale."""
-
     name: str = Field(
         default="rubric",
         min_length=1,
@@ -67,9 +62,6 @@ class RubricNode(JudgeMetricNode):
 
 
 class Rubric(JudgedMetric[RubricNode]):
-    """Has a judge grade each sample by the criteria of the node."""
-
-    node_type = RubricNode
     able = (frozenset({"grade"}),)
     later_keys = frozenset({"value"})
     known_as = (
@@ -86,7 +78,6 @@ class Rubric(JudgedMetric[RubricNode]):
             "query without one of the parts to show: no value",
             "empty answer: graded like any other, because criteria can be about silence",
             "scale: values are on this scale and not scaled to [0, 1]; the bounds of gates are on it too",
-            f"failure: {FAILED_JUDGE}",
         ),
         source="Liu, Iter, Xu, Wang, Xu and Zhu, G-Eval: NLG evaluation using GPT-4 with better human alignment, EMNLP "
         "2023",

@@ -1,5 +1,3 @@
-"""`semantic_similarity`: the cosine of the embeddings of an answer and a reference."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -10,7 +8,7 @@ from pydantic import Field
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.samples import Sample
 from rageval_spec.libraries import np
-from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER, FAILED_SYSTEM, NO_REFERENCE
+from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER
 from rageval_spec.metrics.shared.reference_metrics import ReferenceMetric
 from rageval_spec.plugin import EmbeddingModel, Measured, Measurement, MetricInfo, MetricNode, ModelName, note_truncated
 
@@ -22,15 +20,10 @@ NO_DIRECTION = "the model gives the answer, or every reference, a vector of zero
 
 
 class SemanticSimilarityNode(MetricNode):
-    """Measures how similar answers are to a reference, by the cosine of their embeddings."""
-
     model: ModelName = Field(default="minilm", description="The embedding model: the name of a block under `models:`.")
 
 
 class SemanticSimilarity(ReferenceMetric[SemanticSimilarityNode]):
-    """Cosine of the embeddings of an answer and a reference."""
-
-    node_type = SemanticSimilarityNode
     known_as = ("similar", "embedding_similarity", "cosine_similarity", "bert_score", "bertscore")
     info = MetricInfo(
         summary="How similar in meaning the answer is to a reference, by the cosine of their embeddings.",
@@ -43,8 +36,6 @@ class SemanticSimilarity(ReferenceMetric[SemanticSimilarityNode]):
             "long texts: cut where the model stops reading; a note counts them",
             "empty answer: 0, with that reason, and the model is not asked",
             "vector of zeros: unscorable",
-            NO_REFERENCE + "; also if all references are empty",
-            FAILED_SYSTEM,
         ),
         source="Reimers and Gurevych, Sentence-BERT: sentence embeddings using siamese BERT-networks, EMNLP 2019; as "
         "RAGAS's semantic similarity: Es et al., RAGAs: automated evaluation of retrieval augmented generation, EACL "

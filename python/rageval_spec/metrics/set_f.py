@@ -1,5 +1,3 @@
-"""`set_f`: the weighted harmonic mean of set precision and set recall."""
-
 from pydantic import Field
 
 from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, JudgedOnly, RelevanceLevel, kernel_metric
@@ -7,8 +5,6 @@ from rageval_spec.plugin import MetricInfo
 
 
 class SetFNode(RelevanceLevel, JudgedOnly):
-    """Measures the weighted harmonic mean of precision and recall of all retrieved documents."""
-
     beta: float = Field(
         default=1.0,
         ge=0,
@@ -30,4 +26,4 @@ INFO = MetricInfo(
     "trec_eval v9.0.8 (d95ca64), set_F",
 )
 
-PLUGIN = kernel_metric(SetFNode, INFO)
+PLUGIN = kernel_metric(__name__, SetFNode, INFO)

@@ -1,12 +1,5 @@
-"""`set_precision`: the share of relevant documents among all that were retrieved."""
-
-from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, JudgedOnly, RelevanceLevel, kernel_metric
+from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, RelevantAnywhere, kernel_metric
 from rageval_spec.plugin import MetricInfo
-
-
-class SetPrecisionNode(RelevanceLevel, JudgedOnly):
-    """Measures the share of relevant documents among all that were retrieved."""
-
 
 INFO = MetricInfo(
     summary="The share of relevant documents among all that were retrieved; ranks do not matter.",
@@ -23,4 +16,4 @@ INFO = MetricInfo(
     aliases=("set_p",),
 )
 
-PLUGIN = kernel_metric(SetPrecisionNode, INFO)
+PLUGIN = kernel_metric(__name__, RelevantAnywhere, INFO)

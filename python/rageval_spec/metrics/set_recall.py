@@ -1,12 +1,5 @@
-"""`set_recall`: the share of the relevant documents that were retrieved."""
-
 from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, RelevanceLevel, kernel_metric
 from rageval_spec.plugin import MetricInfo
-
-
-class SetRecallNode(RelevanceLevel):
-    """Measures the share of the relevant documents that were retrieved."""
-
 
 INFO = MetricInfo(
     summary="The share of a query's relevant documents that were retrieved at any rank.",
@@ -17,4 +10,4 @@ INFO = MetricInfo(
     aliases=("set_r",),
 )
 
-PLUGIN = kernel_metric(SetRecallNode, INFO)
+PLUGIN = kernel_metric(__name__, RelevanceLevel, INFO)

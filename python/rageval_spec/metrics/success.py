@@ -1,12 +1,5 @@
-"""`success`: whether the top k contain a relevant document."""
-
 from rageval_spec.metrics.shared.ranking_metrics import NEGATIVE_RELEVANCE, RelevantAtCutoff, kernel_metric
 from rageval_spec.plugin import MetricInfo
-
-
-class SuccessNode(RelevantAtCutoff):
-    """Measures whether the top k contain a relevant document (hit rate)."""
-
 
 INFO = MetricInfo(
     summary="Whether there is a relevant document among the first k; its mean is the hit rate.",
@@ -17,4 +10,4 @@ INFO = MetricInfo(
     aliases=("hit", "hit_rate", "hits", "accuracy", "top_k_accuracy"),
 )
 
-PLUGIN = kernel_metric(SuccessNode, INFO)
+PLUGIN = kernel_metric(__name__, RelevantAtCutoff, INFO)

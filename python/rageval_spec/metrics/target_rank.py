@@ -1,5 +1,3 @@
-"""`target_rank`: the rank of the one document that a query looks for."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -15,14 +13,8 @@ NO_TARGET = "no relevant document"
 SEVERAL = "several relevant documents"
 
 
-class TargetRankNode(ranking_metrics.RelevantInRanking):
-    """Measures the rank of the one document that a query looks for."""
-
-
-class TargetRank(ranking_metrics.KernelMetric[TargetRankNode]):
-    """The rank of the one target document, with a note on the targets that were missed."""
-
-    node_type = TargetRankNode
+class TargetRank(ranking_metrics.KernelMetric[ranking_metrics.RelevantInRanking]):
+    always = ("query in the qrels but not in the run: missed, or left out, depending on `ranking.missing`",)
     info = MetricInfo(
         summary="The rank of the one document that a query looks for, over the queries whose target was retrieved.",
         formula="target_rank = 1 + documents ranked before the target; match share = targets retrieved / queries with "
@@ -35,7 +27,6 @@ class TargetRank(ranking_metrics.KernelMetric[TargetRankNode]):
             "ties: `tie_low` is the best rank over all orders, `tie_high` the worst; null where an order misses the "
             "target",
             ranking_metrics.NEGATIVE_RELEVANCE,
-            "query in the qrels but not in the run: missed, or left out, depending on `ranking.missing`",
         ),
         source="Known-item search: Kantor and Voorhees, The TREC-5 confusion track: comparing retrieval methods for "
         "scanned text, Information Retrieval 2(2-3), 2000",

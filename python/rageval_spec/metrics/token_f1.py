@@ -1,14 +1,8 @@
-"""`token_f1`: how far an answer and a reference have the same words."""
-
-from rageval_spec.metrics.shared.answer_metrics import FAILED_SYSTEM, NO_REFERENCE
 from rageval_spec.metrics.shared.reference_metrics import Comparer, LexicalMetric, token_f1
 from rageval_spec.plugin import MetricInfo, MetricNode
 
 
 class TokenF1(LexicalMetric[MetricNode]):
-    """Measures the harmonic mean of precision and recall of an answer's words."""
-
-    node_type = MetricNode
     compares_blank = True
     known_as = ("f1_score", "squad")
     info = MetricInfo(
@@ -20,8 +14,6 @@ class TokenF1(LexicalMetric[MetricNode]):
             "words: from the normalised texts (see `exact_match`), split at white space; each Han character and each "
             "kana counts as a word, because these scripts have no spaces",
             "no word in one of the two: 1 if neither has any, as in SQuAD 2.0, else 0",
-            NO_REFERENCE,
-            FAILED_SYSTEM,
         ),
         source="Rajpurkar, Zhang, Lopyrev and Liang, SQuAD: 100,000+ questions for machine comprehension of text, "
         "EMNLP 2016; the SQuAD 2.0 evaluation script; characters as words: MLQA, ACL 2020",

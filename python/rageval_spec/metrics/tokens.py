@@ -1,17 +1,13 @@
-"""`tokens`: how many tokens an answer took to write."""
-
 from typing import Literal
 
 from pydantic import Field
 
 from rageval_spec.data.samples import Sample
-from rageval_spec.metrics.shared.answer_metrics import FAILED_SYSTEM, OperationalMetric
+from rageval_spec.metrics.shared.answer_metrics import OperationalMetric
 from rageval_spec.plugin import MetricInfo, MetricNode
 
 
 class TokensNode(MetricNode):
-    """Measures how many tokens the system's model reads and writes for a question."""
-
     of: Literal["total", "input", "output"] = Field(
         default="total",
         description="Which tokens to count: those that the system's model reads (input), writes (output), or both.",
@@ -19,9 +15,6 @@ class TokensNode(MetricNode):
 
 
 class TokensMetric(OperationalMetric[TokensNode]):
-    """Reads the number of tokens that the system reports for each answer."""
-
-    node_type = TokensNode
     known_as = ("token_count", "token_usage")
     info = MetricInfo(
         summary="How many tokens the system's model reads and writes for a question.",
@@ -29,7 +22,6 @@ class TokensMetric(OperationalMetric[TokensNode]):
         edge_cases=(
             "tokens unknown: unscorable; for the total also if one of the two is unknown",
             "systems with different models: their tokens differ in length; compare `cost` instead",
-            FAILED_SYSTEM,
         ),
         source="rageval-spec: a count, since 2026",
         higher_is_better=False,

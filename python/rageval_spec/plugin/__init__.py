@@ -1,9 +1,9 @@
 """The contracts of plugins: read this page before you write one.
 
 A plugin is one file, `<section>/<word>.py`. It holds a node (the YAML block: keys, defaults, bounds, descriptions; the
-JSON Schema is generated from it), a class whose `node_type` is that node, and `PLUGIN = TheClass`. The class is built
-with its validated node and a `Context`. It reads nothing until one of its methods is called, and it does not import
-plugins of other sections.
+JSON Schema is generated from it), a class with this node in the brackets of its base class, `Judge[MyNode]`, and
+`PLUGIN = TheClass`. The class is built with its validated node and a `Context`. It reads nothing until one of its
+methods is called, and it does not import plugins of other sections.
 
 The contracts of judges are in `plugin`, with what all plugins share; those of labels in `dataset`, those of engines in
 `report`; each other kind has a module of its name. Import all names from `rageval_spec.plugin`.

@@ -95,6 +95,8 @@ class Metric(Plugin[N]):
     """Gives each query a value, or null with a status and a reason."""
 
     info: ClassVar[MetricInfo]
+    always: ClassVar[Sequence[str]] = ()
+    """The edge cases that all metrics of a base class have; they follow those of `info`."""
     group: ClassVar[MetricGroup] = "other"
     hidden: ClassVar[Sequence[str]] = ()
     """Keys of the node that are not part of the metric's name."""
@@ -102,6 +104,11 @@ class Metric(Plugin[N]):
     """Whether recorded answers can have the columns of `question_columns` instead of the questions."""
     excuses: ClassVar[bool] = False
     """Whether a gate's `min_scored` ignores queries that cannot have a value."""
+
+    @classmethod
+    def list_edge_cases(cls) -> list[str]:
+        """The edge cases that `explain` prints: the metric's own, and those of its base class."""
+        return [*cls.info.edge_cases, *cls.always]
 
     @property
     def statistic(self) -> str:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, NamedTuple, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -50,7 +50,7 @@ class Plugin(ABC, Generic[N]):
     """Base class of all plugins."""
 
     node_type: ClassVar[type[Node]] = Node
-    """The pydantic model of the plugin's YAML block."""
+    """The pydantic model of the plugin's YAML block: what stands in brackets behind the base class."""
     version: ClassVar[str] = "1"
     """Part of the key of every table that the plugin makes. Raise it when the same node would give another table."""
     known_as: ClassVar[Sequence[str]] = ()
@@ -59,6 +59,13 @@ class Plugin(ABC, Generic[N]):
     later_keys: ClassVar[frozenset[str]] = frozenset()
     """Keys that the node gained after tables were stored. At their defaults `content` leaves them out, so that those
     tables are still found. Such a default must mean what the absence of the key meant."""
+
+    def __init_subclass__(cls) -> None:
+        """Take the type of the node from the base class: `Judge[MyNode]`."""
+        super().__init_subclass__()
+        for argument in (one for base in cls.__dict__.get("__orig_bases__", ()) for one in get_args(base)):
+            if isinstance(argument, type) and issubclass(argument, Node) and "node_type" not in cls.__dict__:
+                cls.node_type = argument
 
     def __init__(self, node: N, context: Context) -> None:
         """Keep the validated node and the context; open nothing."""

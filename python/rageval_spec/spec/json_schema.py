@@ -34,12 +34,12 @@ def build_schema(*, builtin_only: bool = False) -> JsonObject:
         section: sorted(registry.builtin_words(section)) if builtin_only else registry.words(section)
         for section in SECTIONS
     }
-    nodes = {
-        f"{section}.{word}": registry.load(section, word).node_type
-        for section, found in words.items()
-        for word in found
-    }
+    plugins = {f"{section}.{word}": registry.load(section, word) for section, of in words.items() for word in of}
+    nodes = {name: plugin.node_type for name, plugin in plugins.items()}
     definitions, top = _generate(nodes)
+    for name, plugin in plugins.items():
+        if info := getattr(plugin, "info", None):
+            definitions[name]["description"] = info.summary
     properties = top["properties"]
     for section in NAMED_SECTIONS:
         definitions[section] = _block_schema(section, words[section])

@@ -192,65 +192,35 @@ def compare_systems(
     statistics: ResamplingSettings,
     threads: int | None = None,
     *,
+    earlier: pl.DataFrame | None = None,
     has_percentiles: bool = False,
     designs: Mapping[str, Design] | None = None,
 ) -> PairedTests:
     """Compare every other system of `values` with the system `baseline`, on the queries that are scored for both.
 
     `baseline` can be a different system for each metric: if retrievers and assistants are evaluated together, answers
-    are compared with those of the first system that answers.
+    are compared with those of the first system that answers. With the values of an `earlier` evaluation, whose name
+    `baseline` is, every system is compared with the one of the same name there.
 
-    Holm's correction is over all comparisons on one dataset; the module `families` has others. Only those of `metrics`
-    are compared that are means and have a direction: how much a system retrieved is not a question of quality. With
-    `has_percentiles`, percentiles are compared too, by the difference of the percentiles of the paired values; that
-    takes longer.
+    Holm's correction is over all comparisons on one dataset, so pass only the `metrics` that gates request if these
+    are a family of their own. Only those are compared that are means and have a direction: how much a system retrieved
+    is not a question of quality. With `has_percentiles`, percentiles are compared too, by the difference of the
+    percentiles of the paired values; that takes longer.
 
     `difference` is system minus baseline, of the means (the mean of the paired differences) or of the geometric means.
     The latter has no interval, and its test is on the logarithms. `wins` counts the queries on which the system is
     better, so lower if lower is better. Fewer than two pairs give a note instead of a comparison.
     """
-    names = dict.fromkeys(metrics, baseline) if isinstance(baseline, str) else baseline
-    if all(names.get(cell.metric) == cell.system for cell in list_cells(values)):
-        return PairedTests((), ())  # there is no other system; what follows copies the values
-    is_base = pl.col("system") == pl.col("metric").replace_strict(names, default=None, return_dtype=pl.String)
-    needed = values.select(*CELL, "query_id", "status", "value")
-    others = needed.filter(~is_base.fill_null(False))
-    base = needed.filter(is_base).drop("system")
-    on = ["dataset", "metric", "query_id"]
-    return _compare(others, base, on, names, metrics, statistics, threads, designs, has_percentiles)
-
-
-def compare_evaluations(
-    values: pl.DataFrame,
-    earlier: pl.DataFrame,
-    baseline: str,
-    metrics: Mapping[str, Summarized],
-    statistics: ResamplingSettings,
-    threads: int | None = None,
-    *,
-    has_percentiles: bool = False,
-    designs: Mapping[str, Design] | None = None,
-) -> PairedTests:
-    """Compare every system with the system of the same name in an `earlier` evaluation's values.
-
-    `baseline` is the name of the earlier evaluation. Everything else is as in `compare_systems`. The family is all
-    comparisons with this baseline on one dataset, so pass only the `metrics` that gates request.
-    """
-    names, on = dict.fromkeys(metrics, baseline), [*CELL, "query_id"]
-    return _compare(values, earlier, on, names, metrics, statistics, threads, designs, has_percentiles)
-
-
-def _compare(
-    values: pl.DataFrame,
-    base: pl.DataFrame,
-    on: list[str],
-    baselines: Mapping[str, str],
-    metrics: Mapping[str, Summarized],
-    statistics: ResamplingSettings,
-    threads: int | None,
-    designs: Mapping[str, Design] | None,
-    has_percentiles: bool,
-) -> PairedTests:
+    baselines = dict.fromkeys(metrics, baseline) if isinstance(baseline, str) else baseline
+    on = [*CELL, "query_id"]
+    base = earlier
+    if base is None:
+        if all(baselines.get(cell.metric) == cell.system for cell in list_cells(values)):
+            return PairedTests((), ())  # there is no other system; what follows copies the values
+        is_base = pl.col("system") == pl.col("metric").replace_strict(baselines, default=None, return_dtype=pl.String)
+        needed = values.select(*CELL, "query_id", "status", "value")
+        values, base = needed.filter(~is_base.fill_null(False)), needed.filter(is_base)
+        on.remove("system")
     compared = [name for name, one in metrics.items() if is_compared(one) or (has_percentiles and is_percentile(one))]
     wanted = values.select(*CELL, "query_id", "status", "value").filter(pl.col("metric").is_in(compared))
     scored_base = base.filter(pl.col("status") == "scored").select(*on, base="value")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from rageval_spec import kernels
 from rageval_spec.data import arithmetic
-from rageval_spec.libraries import Floats, np
+from rageval_spec.libraries import Bools, Floats, np
 from rageval_spec.statistics.intervals import compute_binomial, compute_unseen_share
 
 if TYPE_CHECKING:
@@ -108,21 +108,35 @@ def compute_difference_ends(
     return low - (middle - find(below)), low + (find(above) - middle)
 
 
+def permute(find: Callable[[Bools], Floats], parts: int, width: int, *, permutations: int, seed: int) -> float:
+    """The p-value of a difference: (1 + the exchanges with one at least as large) / (1 + all).
+
+    `find` has the size of the difference for each row of what stays in its place, of shape (exchanges, parts); `width`
+    is how many numbers an exchange holds.
+    """
+    seen = float(find(np.ones((1, parts), dtype=bool))[0])
+    random, extreme = np.random.default_rng(seed), 0
+    for rows in split_draws(permutations, width):
+        stays = random.integers(0, 2, (rows, parts), dtype=np.uint8).astype(bool)
+        extreme += int((find(stays) >= seen - _ROUNDING * max(1.0, seen)).sum())
+    return (1 + extreme) / (1 + permutations)
+
+
 def permute_difference(numbers: Numbers, base: Numbers, percent: int, *, permutations: int, seed: int) -> float:
     """The two-sided p-value of the difference of two percentiles of paired numbers.
 
     The numbers of each pair are exchanged with probability 1/2: if both sides were alike, each exchange would be as
-    likely as what was seen. The p-value is (1 + the exchanges with a difference at least as large) / (1 + all).
+    likely as what was seen.
     """
     first, second = np.asarray(numbers, dtype=np.float64), np.asarray(base, dtype=np.float64)
-    seen = abs(compute_percentile(first, percent) - compute_percentile(second, percent))
-    random, extreme = np.random.default_rng(seed), 0
-    for rows in split_draws(permutations, len(first)):
-        stays = random.integers(0, 2, (rows, len(first)), dtype=np.uint8).astype(bool)
+
+    def find(stays: Bools) -> Floats:
         ends = (np.where(stays, *pair) for pair in ((first, second), (second, first)))
         above, below = (np.percentile(of, percent, axis=1, overwrite_input=True) for of in ends)
-        extreme += int((np.abs(above - below) >= seen - _ROUNDING * max(1.0, seen)).sum())
-    return (1 + extreme) / (1 + permutations)
+        found: Floats = np.abs(above - below)
+        return found
+
+    return permute(find, len(first), len(first), permutations=permutations, seed=seed)
 
 
 def split_draws(total: int, width: int) -> Iterator[int]:

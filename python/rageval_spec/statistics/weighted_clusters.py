@@ -19,7 +19,7 @@ from rageval_spec.data.datasets import CellDesign, Design
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.libraries import Bools, Floats, Ints, np
 from rageval_spec.statistics.intervals import compute_exact_interval, number_clusters, widen
-from rageval_spec.statistics.percentiles import compute_difference_ends, read_percentile, split_draws
+from rageval_spec.statistics.percentiles import compute_difference_ends, permute, read_percentile, split_draws
 
 if TYPE_CHECKING:
     from array import array
@@ -392,14 +392,9 @@ def permute_difference(
     is_first = np.arange(len(both)) < len(layout.weights)
     members = np.tile(layout.members, 2)
 
-    def find(stays: Floats) -> Floats:
+    def find(stays: Bools) -> Floats:
         kept = stays[:, members] == is_first
         above, below = (np.where(side, weights, 0.0)[:, order] for side in (kept, ~kept))
         return np.abs(_compute_percentiles(ordered, percent, above) - _compute_percentiles(ordered, percent, below))
 
-    seen = float(find(np.ones((1, layout.clusters), dtype=bool))[0])
-    random, extreme = np.random.default_rng(seed), 0
-    for rows in split_draws(permutations, len(both)):
-        stays = random.integers(0, 2, (rows, layout.clusters), dtype=np.uint8).astype(bool)
-        extreme += int((find(stays) >= seen - _ROUNDING * max(1.0, seen)).sum())
-    return (1 + extreme) / (1 + permutations)
+    return permute(find, layout.clusters, len(both), permutations=permutations, seed=seed)

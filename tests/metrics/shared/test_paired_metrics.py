@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from rageval_spec.data.samples import Sample
-from rageval_spec.metrics.shared.paired_metrics import PairedMetric, PairedNode, RightnessPair, holds
+from rageval_spec.metrics.shared.paired_metrics import PairedMetric, PairedNode, holds
 from rageval_spec.plugin import Context, Measured, Measurement, MetricInfo
 
 
@@ -13,8 +13,8 @@ class Loss(PairedMetric[PairedNode]):
     node_type = PairedNode
     info = MetricInfo("Loss.", "", (), "")
 
-    def measure_pair(self, pair: RightnessPair) -> Measurement:
-        return Measurement.scored(pair.first - pair.second)
+    def measure_pair(self, first: float, second: float) -> Measurement:
+        return Measurement.scored(first - second)
 
     def measured(self, *samples: Sample) -> Measured:
         return self.compare(samples, "clean", "noisy")

@@ -372,5 +372,5 @@ def test_labels_that_do_not_tell_are_refused(counts: tuple[int, int, int, int], 
 
 
 def test_a_number_that_is_no_decision_is_refused() -> None:
-    with pytest.raises(ValueError, match="every decision and every label must be 0 or 1"):
+    with pytest.raises(ValueError, match="needs values and labels that are yes or no"):
         correct_share(np.array([0.5, 1.0]), np.array([0.0, 1.0]), np.ones(2))

@@ -20,7 +20,7 @@ from rageval_spec.data.datasets import Design, DesignSummary
 from rageval_spec.data.evaluation import Aggregate, Comparison
 from rageval_spec.data.outcomes import FEWEST_LABELS
 from rageval_spec.spec.blocks.spec_node import StatisticsNode
-from rageval_spec.statistics.aggregation import aggregate, compare_evaluations, compare_systems
+from rageval_spec.statistics.aggregation import aggregate, compare_systems
 from rageval_spec.statistics.raters.corrected_means import Side, correct_difference, correct_mean, respect_bounds
 from rageval_spec.statistics.raters.label_correction import (
     LabelledPair,
@@ -252,7 +252,7 @@ def test_differences_that_are_all_alike_have_the_p_value_of_their_interval() -> 
 
 def test_an_earlier_evaluation_is_compared_by_its_own_labels() -> None:
     now, before = table(a=draw(1)), table(a=draw(2))
-    compared = compare_evaluations(now, before, "main", MEANS, STATISTICS)
+    compared = compare_systems(now, "main", MEANS, STATISTICS, earlier=before)
     (found,) = correct_comparisons(compared, now, RULES, earlier=before).comparisons
     (between,), _ = compare(table(a=draw(2), b=draw(1)))
     assert (found.difference, found.p_value) == (between.difference, between.p_value)

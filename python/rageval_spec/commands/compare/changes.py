@@ -42,7 +42,7 @@ from rageval_spec.history.metric_definitions import read_ranges
 from rageval_spec.history.saved_evaluations import list_setting_changes
 from rageval_spec.libraries import pl
 from rageval_spec.spec.blocks.spec_node import StatisticsNode
-from rageval_spec.statistics.aggregation import PairedTests, adjust_table, compare_evaluations, is_percentile
+from rageval_spec.statistics.aggregation import PairedTests, adjust_table, compare_systems, is_percentile
 from rageval_spec.statistics.mean_intervals import ValueRange
 from rageval_spec.statistics.raters.label_correction import Rule, correct_comparisons
 from rageval_spec.wording import list_names
@@ -104,9 +104,9 @@ def compare_metrics(evaluation: Evaluation, earlier: Evaluation, known: Comparab
         for name, metric in metrics.items()
         if name not in unlike and (name in asked or not is_percentile(metric))
     }
-    every = (evaluation.values, values, known.baseline, compared, settings)
+    every = (evaluation.values, known.baseline, compared, settings)
     designs = evaluation.question_designs
-    judged = compare_evaluations(*every, has_percentiles=True, designs=designs)
+    judged = compare_systems(*every, earlier=values, has_percentiles=True, designs=designs)
     found = correct(judged, evaluation, values, settings.confidence).comparisons
     gated = _list_gated(evaluation, found)
     intervals = {one.cell: one.interval for one in gated}

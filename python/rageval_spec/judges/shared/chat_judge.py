@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field
 
@@ -48,9 +48,6 @@ CN = TypeVar("CN", bound=ChatJudgeNode)
 class ChatJudge(Judge[CN]):
     """Asks a chat model about each sample, with as many calls in parallel as the model allows."""
 
-    prompt_names: ClassVar[tuple[str, ...]] = ("system",)
-    """The names of the judge's prompts, including `system`."""
-
     @property
     def model(self) -> ChatModel[Any]:
         """The chat model that the judge asks."""
@@ -60,6 +57,11 @@ class ChatJudge(Judge[CN]):
     def prompts(self) -> prompts.Prompts:
         """The judge's prompts by name."""
         return prompts.Prompts(self.prompt_names, self.node.prompts, self.context, self.without_json)
+
+    @property
+    def prompt_names(self) -> Sequence[str]:
+        """The names of the judge's prompts: those that a spec can replace."""
+        return [*type(self.node.prompts).model_fields]
 
     @property
     def without_json(self) -> frozenset[str]:

@@ -2,9 +2,12 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 from rageval_spec.data.findings import Ability, Criterion, Estimate, Failed, Questions
+from rageval_spec.data.judge_calibration import JudgeCalibration
+from rageval_spec.judging.calibrated_judge import find_entries
 from rageval_spec.plugin import Judge, JudgeNode
 from rageval_spec.plugin.block_names import names_in
 
@@ -59,6 +62,11 @@ class ComposedJudge(Judge[N]):
     @property
     def shows_references(self) -> bool:
         return any(leaf.shows_references for leaf in _list_leaves(self))
+
+    @cached_property
+    def calibrations(self) -> Mapping[str, JudgeCalibration]:
+        """What the calibration that the node names holds for this judge, by the criterion's digest."""
+        return find_entries(self)
 
     def expect(self, criteria: Sequence[Criterion]) -> None:
         self.expected = criteria

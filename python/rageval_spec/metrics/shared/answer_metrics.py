@@ -8,15 +8,14 @@ in a column of each question:
 
 An `OperationalMetric` measures time, tokens or money, not how good an answer is.
 
-The reasons why a query has no value or needs no judge are the same words for every metric. The edge cases that
-several metrics treat alike are in the words of `rageval-spec explain`.
+The reasons why a query has no value or needs no judge are the same words for every metric.
 """
 
 import json
 import re
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple, NoReturn, TypeVar
+from typing import Any, ClassVar, NoReturn, TypeVar
 from unicodedata import normalize
 
 from pydantic import Field, field_validator
@@ -27,19 +26,8 @@ from rageval_spec.plugin.metric import DataPart
 
 REFERENCE = "reference"
 """The name that stands for the gold answers where a column is expected."""
-NO_EXPECTATION = "column: no value if the question has nothing in it"
+FAILED_SYSTEM = "the system failed and gave no answer: status error, no value; `error_rate` counts these"
 _MOST_NAMES = 10
-
-
-class Expectation(NamedTuple):
-    """Whether an answer is as expected, and why not (or a remark)."""
-
-    holds: bool
-    reason: str | None = None
-    details: dict[str, Any] | None = None
-
-    def measure(self) -> Measurement:
-        return Measurement.scored(float(self.holds), self.reason, self.details)
 
 
 class ColumnNode(MetricNode):
@@ -62,6 +50,7 @@ class ExpectationMetric(AnswerMetric[C]):
     group = "text"
     needs = frozenset({"answer"})
     reads_contexts = False
+    always = ("column: no value if the question has nothing in it", FAILED_SYSTEM)
     key: ClassVar[str] = "value"
     """The field of the node that holds what is expected of every answer."""
 
@@ -84,8 +73,8 @@ class ExpectationMetric(AnswerMetric[C]):
         """
 
     @abstractmethod
-    def judge(self, answer: str, expected: Any) -> Expectation:
-        """Whether the answer is as expected."""
+    def judge(self, answer: str, expected: Any) -> Measurement:
+        """1 if the answer is as expected; 0 with the reason if it is not."""
 
     @property
     def reads(self) -> frozenset[DataPart]:
@@ -104,7 +93,7 @@ class ExpectationMetric(AnswerMetric[C]):
                 expected = self.read(found)
             except ValueError as error:
                 return Measurement.error(f"the column '{self.node.column}' {error}")
-        return self.judge(sample.answer or "", expected).measure()
+        return self.judge(sample.answer or "", expected)
 
 
 class OwnValuesNode(MetricNode):
@@ -133,6 +122,8 @@ V = TypeVar("V", bound=OwnValuesNode)
 
 class OwnValuesMetric(AnswerMetric[V]):
     """A metric whose values only the user knows, so that its node has their range and direction."""
+
+    always = (FAILED_SYSTEM,)
 
     @property
     def higher_is_better(self) -> bool | None:
@@ -265,6 +256,7 @@ class OperationalMetric(AnswerMetric[N]):
     group = "operation"
     needs = frozenset()
     reads_contexts = False
+    always: ClassVar[Sequence[str]] = (FAILED_SYSTEM,)
 
     @abstractmethod
     def read(self, sample: Sample) -> float | str:
@@ -287,7 +279,3 @@ def is_blank(texts: Sequence[str] | str | None) -> bool:
 
 
 EMPTY_IS_ZERO = "empty answer: 0"
-NO_REFERENCE = "no reference: unscorable"
-FIRST_REFERENCE = "only the first one counts"
-FAILED_SYSTEM = "the system failed and gave no answer: status error, no value; `error_rate` counts these"
-FAILED_JUDGE = "the judge failed, or its reply could not be read: status error with the reason and the reply, no value"

@@ -82,6 +82,10 @@ class JudgedMetric(AnswerMetric[J]):
     overrides `measure` or `ask`.
     """
 
+    always = (
+        "failure: the judge failed, or its reply could not be read: status error with the reason and the reply, no "
+        "value",
+    )
     able: ClassVar[Sequence[frozenset[Ability]]] = (frozenset({"support"}),)
     """The abilities that the judge needs if it is asked: all of one of these sets."""
     asked: ClassVar[Sequence[Criterion]] = ()

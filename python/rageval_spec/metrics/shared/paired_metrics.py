@@ -41,13 +41,6 @@ P = TypeVar("P", bound=PairedNode)
 RIGHT = ask_about("rightness", "grade", "Does the answer say what the reference answer says?", "reference", "answer")
 
 
-class RightnessPair(NamedTuple):
-    """The rightness of a group's answers under two conditions, each in [0, 1]; the mean of several answers."""
-
-    first: float
-    second: float
-
-
 class PairedMetric(ConditionalJudge[P]):
     """A metric of pairs: one value per group of queries, which the first query of the group has."""
 
@@ -87,7 +80,7 @@ class PairedMetric(ConditionalJudge[P]):
         rightness = dict(zip(wanted, rated.measurements, strict=True))
         neither = f"neither {first!r} nor {second!r}"
         measurements = [Measurement.unscorable(f"its condition '{one.condition}' is {neither}") for one in samples]
-        pairs: list[RightnessPair] = []
+        pairs: list[tuple[float, ...]] = []
         for group in groups.values():
             for place in group.members:
                 measurements[place] = Measurement.unscorable(
@@ -97,11 +90,15 @@ class PairedMetric(ConditionalJudge[P]):
         return Measured(measurements, (*rated.notes, *_remark(pairs, first, second)))
 
     @abstractmethod
-    def measure_pair(self, pair: RightnessPair) -> Measurement:
-        """The value of a group."""
+    def measure_pair(self, first: float, second: float) -> Measurement:
+        """The value of a group, from the rightness of its answers under two conditions; means of several answers."""
 
     def _measure_group(
-        self, group: _Group, samples: Sequence[Sample], rightness: Mapping[int, Measurement], pairs: list[RightnessPair]
+        self,
+        group: _Group,
+        samples: Sequence[Sample],
+        rightness: Mapping[int, Measurement],
+        pairs: list[tuple[float, ...]],
     ) -> Measurement:
         lacking = [condition for condition, places in group.places.items() if not places]
         if lacking:
@@ -111,8 +108,8 @@ class PairedMetric(ConditionalJudge[P]):
                 reason = f"query {samples[place].query_id}: {rightness[place].reason}"
                 return Measurement(None, rightness[place].status, reason, rightness[place].details)
         means = [arithmetic.average(rightness[p].value or 0.0 for p in places) for places in group.places.values()]
-        pairs.append(RightnessPair(*means))
-        measured = self.measure_pair(pairs[-1])
+        pairs.append(tuple(means))
+        measured = self.measure_pair(*means)
         answers = [
             {"query_id": samples[p].query_id, "condition": samples[p].condition, "right": rightness[p].value}
             for p in group.members
@@ -139,7 +136,7 @@ def _gather(samples: Sequence[Sample], conditions: tuple[str, str]) -> dict[str,
     return groups
 
 
-def _remark(pairs: Sequence[RightnessPair], first: str, second: str) -> tuple[Note, ...]:
+def _remark(pairs: Sequence[tuple[float, ...]], first: str, second: str) -> tuple[Note, ...]:
     """A note on how right the answers are under each condition, over the groups that have both."""
     if not pairs:
         return ()

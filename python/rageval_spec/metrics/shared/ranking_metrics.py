@@ -2,13 +2,14 @@
 
 A metric that the kernel computes picks the keys that make sense for it, and describes itself:
 
+    PLUGIN = kernel_metric(__name__, RelevantAtCutoff, MetricInfo(...))
+
+One with a key of its own adds it in a node:
+
     class NdcgNode(OptionalCutoff, JudgedOnly):
         gain: Literal["linear", "exp"] = "linear"
-
-    PLUGIN = kernel_metric(NdcgNode, MetricInfo(...))
 """
 
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from pydantic import Field
@@ -62,16 +63,22 @@ class JudgedOnly(MetricNode):
     )
 
 
-class RelevantAtCutoff(Cutoff, RelevanceLevel, JudgedOnly):
+class RelevantAnywhere(RelevanceLevel, JudgedOnly):
+    """The keys of a measure of the relevant documents of a ranking, at any rank."""
+
+
+class RelevantAtCutoff(Cutoff, RelevantAnywhere):
     """The keys of a measure of the relevant documents at the top of a ranking."""
 
 
-class RelevantInRanking(OptionalCutoff, RelevanceLevel, JudgedOnly):
-    """The keys of a measure of the relevant documents of a ranking."""
+class RelevantInRanking(OptionalCutoff, RelevantAnywhere):
+    """The keys of a measure of the relevant documents of a ranking, or of its top documents."""
 
 
 class KernelMetric(RankingMetric[N]):
     """A ranking metric that its node describes fully: `use` is the kernel's word, the other keys are its parameters."""
+
+    always = (MISSING_QUERY,)
 
     def measure(self) -> str:
         return kernels.parse_measure(name_metric(self.node, behind_at=BEHIND_AT)).text
@@ -82,16 +89,17 @@ class KernelMetric(RankingMetric[N]):
 
 
 def kernel_metric(
-    node_type: type[MetricNode], info: MetricInfo, missing_query: str = MISSING_QUERY
+    module: str, node_type: type[MetricNode], info: MetricInfo, missing_query: str = MISSING_QUERY
 ) -> type[KernelMetric[Any]]:
-    """The metric of a node that the kernel computes and that needs no code of its own.
+    """The metric of a module, with the keys of a node, that the kernel computes and that needs no code of its own.
 
-    `missing_query` is the last edge case: what a query gets that is in the qrels but not in the run.
+    `missing_query` is the edge case of a query that is in the qrels but not in the run.
     """
     members = {
         "node_type": node_type,
-        "info": replace(info, edge_cases=(*info.edge_cases, missing_query)),
-        "__module__": node_type.__module__,
+        "info": info,
+        "always": (missing_query,),
+        "__module__": module,
         "__qualname__": "PLUGIN",  # the name under which it is imported, for engines that send it to other processes
     }
-    return type(node_type.__name__.removesuffix("Node"), (KernelMetric,), members)
+    return type(module.rpartition(".")[2], (KernelMetric,), members)

@@ -22,15 +22,14 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
+from rageval_spec import kernels
 from rageval_spec.data.findings import Failed
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.samples import Sample
-from rageval_spec.errors import UsageError
 from rageval_spec.libraries import np
-from rageval_spec.metrics.shared.answer_metrics import EMPTY_REFERENCE
+from rageval_spec.metrics.shared.answer_metrics import EMPTY_REFERENCE, FAILED_SYSTEM
 from rageval_spec.plugin import (
     AnswerMetric,
-    Context,
     EmbeddingModel,
     Measured,
     Measurement,
@@ -50,6 +49,7 @@ class ReferenceMetric(AnswerMetric[N]):
     group = "text"
     needs = frozenset({"answer", "reference"})
     reads_contexts = False
+    always = ("no reference, or none that can be compared: unscorable", FAILED_SYSTEM)
     no_reference: ClassVar[str] = EMPTY_REFERENCE
     """Why there is no value if no reference can be used."""
 
@@ -159,20 +159,6 @@ def _require(references: Sequence[str]) -> None:
         raise ValueError("an answer needs at least one reference to be compared with")
 
 
-def find_embedding_model(context: Context, name: str) -> EmbeddingModel[Any]:
-    """The embedding model of that name; an error if there is none."""
-    return context.model(name, EmbeddingModel)  # type: ignore[type-abstract]
-
-
-def check_embedding_model(context: Context, name: str) -> str | None:
-    """Why the spec has no embedding model of that name; None if it has one."""
-    try:
-        find_embedding_model(context, name)
-    except UsageError as error:
-        return str(error)
-    return None
-
-
 def compare_meanings(
     model: EmbeddingModel[Any], pairs: Sequence[tuple[str, str]], role: Role
 ) -> tuple[list[float | Failed], tuple[Note, ...]]:
@@ -180,8 +166,6 @@ def compare_meanings(
 
     The distinct texts are embedded at once.
     """
-    from rageval_spec import kernels
-
     texts = list(dict.fromkeys(text for pair in pairs for text in pair))
     if not texts:
         return [], ()

@@ -25,7 +25,7 @@ from rageval_spec.pipeline.values.slice_membership import Slice
 from rageval_spec.plugin import Metric
 from rageval_spec.spec.blocks.gates import GateNode
 from rageval_spec.spec.blocks.spec_node import Spec
-from rageval_spec.statistics.aggregation import PairedTests, compare_evaluations, compare_systems
+from rageval_spec.statistics.aggregation import PairedTests, compare_systems
 from rageval_spec.wording import ALL_DIGITS, count_noun, format_percent, format_share
 
 _MOST_NAMES_SHOWN = 12
@@ -310,7 +310,7 @@ def compare_baselines(
         settings = (baseline, asked, spec.statistics, spec.limits.threads)
         if baseline in earlier:
             before = earlier[baseline].values if slice is None else slice.select(earlier[baseline].values)
-            compared = compare_evaluations(values, before, *settings, has_percentiles=True, designs=designs)
+            compared = compare_systems(values, *settings, earlier=before, has_percentiles=True, designs=designs)
             compared = labelled.correct_comparisons(compared, values, before)
             members = None if slice is None else slice.query_ids
             marked = earlier[baseline].comparability.mark(compared.comparisons, members)

@@ -476,12 +476,15 @@ def correct_share(
         confidence: the level of the interval.
 
     Raises:
-        UncorrectableError: no label is yes, or none is no, or the labels do not show that the judge tells them apart.
-        ValueError: a number is neither 0 nor 1.
+        UncorrectableError: a number is neither 0 nor 1; no label is yes, or none is no; or the labels do not show that
+            the judge tells them apart.
     """
     everything = np.concatenate([judged, unlabelled])
     if not np.isin(np.concatenate([everything, labelled]), (0.0, 1.0)).all():
-        raise ValueError("every decision and every label must be 0 or 1")
+        raise UncorrectableError(
+            "Rogan and Gladen's correction needs values and labels that are yes or no (1 or 0); where annotators "
+            "disagree, adjudicate; or write 'correction: ppi'"
+        )
     is_yes = labelled == 1
     if not is_yes.any() or is_yes.all():
         said = "yes" if is_yes.any() else "no"

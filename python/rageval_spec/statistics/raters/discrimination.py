@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from rageval_spec.libraries import Bools, Floats, Ints, np
 from rageval_spec.statistics.intervals import compute_exact_interval, divide
@@ -218,7 +218,7 @@ def decide(values: Floats, is_positive: Bools, threshold: float) -> Mapping[Deci
     cells = np.stack([taken & is_positive, taken & ~is_positive, ~taken & is_positive, ~taken & ~is_positive], axis=1)
 
     def find(name: Decision) -> Statistic:
-        return lambda weights: getattr(_Counts(*(weights @ cells).T), name)
+        return lambda weights: _rate_decisions(*(weights @ cells).T)[name]
 
     return {name: find(name) for name in DECISIONS}
 
@@ -233,7 +233,7 @@ def choose_threshold(values: Floats, is_positive: Bools, criterion: Criterion) -
         return None
     levels, found, taken = _count_taken(values, is_positive)
     wrong = taken - found
-    scores = getattr(_Counts(found, wrong, yes - found, (len(values) - yes) - wrong), criterion)
+    scores = _rate_decisions(found, wrong, yes - found, (len(values) - yes) - wrong)[criterion]
     return _choose(levels, scores, int(np.nanargmax(scores)))
 
 
@@ -272,40 +272,16 @@ def _choose(levels: Floats, scores: Floats, place: int) -> ChosenThreshold:
     return ChosenThreshold(float(threshold), float(scores[place]))
 
 
-class _Counts(NamedTuple):
-    """Rows rightly taken as yes, wrongly taken as yes, missed, and rightly rejected."""
-
-    hits: Floats
-    wrong: Floats
-    missed: Floats
-    rejected: Floats
-
-    @property
-    def precision(self) -> Floats:
-        return divide(self.hits, self.hits + self.wrong)
-
-    @property
-    def recall(self) -> Floats:
-        return divide(self.hits, self.hits + self.missed)
-
-    @property
-    def specificity(self) -> Floats:
-        return divide(self.rejected, self.rejected + self.wrong)
-
-    @property
-    def f1(self) -> Floats:
-        return divide(2 * self.hits, 2 * self.hits + self.wrong + self.missed)
-
-    @property
-    def youden(self) -> Floats:
-        return self.recall + self.specificity - 1
-
-    @property
-    def balanced_accuracy(self) -> Floats:
-        return (self.recall + self.specificity) / 2
-
-    @property
-    def kappa(self) -> Floats:
-        hits, wrong, missed, rejected = self
-        chance = (hits + wrong) * (wrong + rejected) + (hits + missed) * (missed + rejected)
-        return divide(2 * (hits * rejected - wrong * missed), chance)
+def _rate_decisions(hits: Floats, wrong: Floats, missed: Floats, rejected: Floats) -> Mapping[Decision, Floats]:
+    """How good decisions are, by the rows rightly and wrongly taken as yes, missed, and rightly rejected."""
+    recall, specificity = divide(hits, hits + missed), divide(rejected, rejected + wrong)
+    chance = (hits + wrong) * (wrong + rejected) + (hits + missed) * (missed + rejected)
+    return {
+        "balanced_accuracy": (recall + specificity) / 2,
+        "f1": divide(2 * hits, 2 * hits + wrong + missed),
+        "youden": recall + specificity - 1,
+        "precision": divide(hits, hits + wrong),
+        "recall": recall,
+        "specificity": specificity,
+        "kappa": divide(2 * (hits * rejected - wrong * missed), chance),
+    }

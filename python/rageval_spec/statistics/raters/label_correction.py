@@ -197,7 +197,6 @@ def _correct(
 def _correct_apart(
     pair: LabelledPair, rule: Rule, bounds: tuple[float, float], labelled: outcomes.Correction, confidence: float
 ) -> _Found:
-    """The difference of two numbers that are corrected each by its own labels."""
     sides = pair.sides
     labelled = replace(labelled, labels=sum(side.count for side in sides), is_paired=False)
     try:
@@ -244,7 +243,6 @@ def _settle(found: corrected_means.CorrectedMean, bounds: tuple[float, float], l
 def _correct_share_of_yes(
     rows: LabelledRows, bounds: tuple[float, float], labelled: outcomes.Correction, confidence: float
 ) -> _Found:
-    """Rogan and Gladen's correction."""
     share, alone = _correct_share(rows, confidence), labelled.labelled_interval
     worth = None if alone is None else labelled.labels * (_width(alone) / _width(share.interval)) ** 2
     return _clip(_Found(share.value, share.interval, replace(labelled, worth=worth)), bounds)
@@ -253,7 +251,6 @@ def _correct_share_of_yes(
 def _correct_shares(
     pair: LabelledPair, bounds: tuple[float, float], labelled: outcomes.Correction, confidence: float
 ) -> _Found:
-    """The difference of two shares with Rogan and Gladen's correction."""
     parts, shares = [], []
     for one in pair.sides:
         shares.append(_correct_share(one, confidence))
@@ -272,23 +269,15 @@ def _correct_shares(
 
 
 def _correct_share(rows: LabelledRows, confidence: float) -> corrected_means.CorrectedShare:
-    try:
-        return corrected_means.correct_share(
-            rows.judged,
-            rows.labels,
-            rows.others,
-            weights=rows.weights,
-            clusters=rows.clusters,
-            shares=rows.shares,
-            confidence=confidence,
-        )
-    except corrected_means.UncorrectableError:
-        raise
-    except ValueError:
-        raise corrected_means.UncorrectableError(
-            "Rogan and Gladen's correction needs values and labels that are yes or no (1 or 0); where annotators "
-            "disagree, adjudicate; or write 'correction: ppi'"
-        ) from None
+    return corrected_means.correct_share(
+        rows.judged,
+        rows.labels,
+        rows.others,
+        weights=rows.weights,
+        clusters=rows.clusters,
+        shares=rows.shares,
+        confidence=confidence,
+    )
 
 
 def _width(interval: outcomes.Interval) -> float:
@@ -426,7 +415,6 @@ class LabelledPair:
 
 
 def take_rows(values: pl.DataFrame, metrics: Sequence[str]) -> pl.DataFrame:
-    """The rows of some metrics, in the order of their queries."""
     wanted = values.filter(pl.col("metric").is_in(metrics))
     columns = (*outcomes.CELL, "query_id", "status", "value", outcomes.LABEL, outcomes.LABEL_WEIGHT)
     return wanted.select(*columns).sort(*outcomes.CELL, "query_id", maintain_order=True)

@@ -3,19 +3,17 @@
 Values and labels lie between 0 and 1; a label between them is a mean of several people's, or a place on a scale.
 
 Maps turn a judge's value into what people would say on average: Platt's curve and isotonic steps. Both rise with the
-value, so they keep the order of the answers. A map is a few numbers: it can be written to a file and applied without
-numpy.
+value, so they keep the order of the answers.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
-from bisect import bisect_right
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Literal
 
+from rageval_spec.data.judge_calibration import ScoreMap
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.libraries import Floats, Ints, np
 from rageval_spec.statistics.intervals import number_clusters
@@ -132,7 +130,11 @@ def split_brier(values: Floats, labels: Floats) -> BrierParts:
     total = float(((values - labels) ** 2).mean())
     uncertainty = float(labels.var())
     fitted = fit_isotonic(values, labels)
-    best = uncertainty if fitted is None else float(((np.array(fitted.apply(values.tolist())) - labels) ** 2).mean())
+    best = (
+        uncertainty
+        if fitted is None
+        else float(((np.array([*map(fitted.apply, values.tolist())]) - labels) ** 2).mean())
+    )
     return BrierParts(total - best, uncertainty - best, uncertainty)
 
 
@@ -237,95 +239,7 @@ _NO_MAP = 1e-9
 """What rounding can leave of a rise that is 0."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlattMap:
-    """`1 / (1 + exp(-(slope * value + intercept)))` (Platt, 1999); `slope` is positive."""
-
-    slope: float
-    intercept: float
-
-    kind: ClassVar[Literal["platt"]] = "platt"
-    """The word that a file has for maps of this kind."""
-
-    def apply(self, values: Sequence[float]) -> list[float]:
-        return [_squash(self.slope * value + self.intercept) for value in values]
-
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "slope": self.slope, "intercept": self.intercept}
-
-
-@dataclass(frozen=True, slots=True)
-class IsotonicMap:
-    """A line that rises and never falls, from the judge's values, ascending, to `results`; flat before and after."""
-
-    values: tuple[float, ...]
-    results: tuple[float, ...]
-
-    kind: ClassVar[Literal["isotonic"]] = "isotonic"
-
-    def apply(self, values: Sequence[float]) -> list[float]:
-        return [self._apply(value) for value in values]
-
-    def _apply(self, value: float) -> float:
-        after = bisect_right(self.values, value)
-        if after == 0:
-            return self.results[0]
-        if after == len(self.values):
-            return self.results[-1]
-        low, high = self.values[after - 1], self.values[after]
-        part = (value - low) / (high - low)
-        return self.results[after - 1] + part * (self.results[after] - self.results[after - 1])
-
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "values": [*self.values], "results": [*self.results]}
-
-
-ValueMap: TypeAlias = PlattMap | IsotonicMap
-
-
-def read_map(content: Mapping[str, Any]) -> ValueMap:
-    """The map that `to_json` gave.
-
-    Raises:
-        ValueError: the content is not that of a map. The message says what is wrong.
-    """
-    kind = content.get("kind")
-    if kind == "platt":
-        slope, intercept = content.get("slope"), content.get("intercept")
-        if not (_is_number(slope) and _is_number(intercept) and slope > 0):
-            raise ValueError("a 'platt' map needs the numbers 'slope' (above 0) and 'intercept'")
-        return PlattMap(float(slope), float(intercept))
-    if kind != "isotonic":
-        raise ValueError(f"a map's kind is 'platt' or 'isotonic', not {kind!r}")
-    values, results = (_read_numbers(content.get(name)) for name in ("values", "results"))
-    if not values or not results:
-        raise ValueError("an 'isotonic' map needs the lists of numbers 'values' and 'results'")
-    rises = all(a < b for a, b in itertools.pairwise(values))
-    rises = rises and all(a <= b for a, b in itertools.pairwise(results))
-    if len(values) != len(results) or not rises:
-        raise ValueError("'values' and 'results' of an 'isotonic' map must be equally long and in ascending order")
-    return IsotonicMap(values, results)
-
-
-def _read_numbers(found: object) -> tuple[float, ...]:
-    """The numbers of a list; none if it is not a list of numbers."""
-    if not isinstance(found, list) or not all(map(_is_number, found)):
-        return ()
-    return tuple(map(float, found))
-
-
-def _is_number(found: object) -> TypeGuard[float]:
-    return isinstance(found, int | float) and not isinstance(found, bool) and math.isfinite(found)
-
-
-def _squash(number: float) -> float:
-    if number >= 0:
-        return 1 / (1 + math.exp(-number))
-    grown = math.exp(number)
-    return grown / (1 + grown)
-
-
-def fit_isotonic(values: Floats, labels: Floats) -> IsotonicMap | None:
+def fit_isotonic(values: Floats, labels: Floats) -> ScoreMap | None:
     """The rising line with the least squared error: pool adjacent violators.
 
     The two ends of each flat part are its points. None if it would map all values to the same number: higher values
@@ -350,14 +264,15 @@ def fit_isotonic(values: Floats, labels: Floats) -> IsotonicMap | None:
         ends = dict.fromkeys((float(levels[start]), float(levels[start + width - 1])))
         points += [(end, mean) for end in ends]
         start += width
-    return IsotonicMap(tuple(value for value, _ in points), tuple(result for _, result in points))
+    values_and_results = zip(*points, strict=True)
+    return ScoreMap("isotonic", None, None, *values_and_results)
 
 
 _MOST_STEPS = 100
 _CLOSE = 1e-10
 
 
-def fit_platt(values: Floats, labels: Floats) -> PlattMap | None:
+def fit_platt(values: Floats, labels: Floats) -> ScoreMap | None:
     """The logistic curve that makes the labels most likely, by Newton's method (Lin, Lin and Weng, 2007).
 
     Labels are drawn a little towards the middle, as if there were one more yes and one more no (Platt, 1999): a judge
@@ -385,7 +300,7 @@ def fit_platt(values: Floats, labels: Floats) -> PlattMap | None:
         if not moved:
             break
     rise = float(found[0]) / spread
-    return PlattMap(rise, float(found[1]) - rise * centre) if found[0] > _NO_MAP else None
+    return ScoreMap("platt", rise, float(found[1]) - rise * centre) if found[0] > _NO_MAP else None
 
 
 def _walk(design: Floats, targets: Floats, start: Floats, step: Floats, loss: float) -> tuple[Floats, float, bool]:
