@@ -1,7 +1,7 @@
 """What labels showed about judges, as `calibration.json` holds it: how to read their scores, and where to decide.
 
-`schemas/calibration.schema.json` describes the file. Within a `format_version`, keys are only added. The file holds no
-time and no path, so the same results and labels give the same bytes.
+`schemas/calibration.schema.json` describes the file. It holds no time and no path, so the same results and labels give
+the same bytes.
 """
 
 from __future__ import annotations
@@ -10,12 +10,8 @@ import dataclasses
 import json
 from typing import Any, Literal
 
-from pydantic import TypeAdapter, ValidationError
+from rageval_spec.data.json_documents import build_document_schema, dump_document, parse_document
 
-from rageval_spec.diagnostics import describe_invalid, dump_visible
-from rageval_spec.errors import DataError
-
-FORMAT_VERSION = 1
 MOST_BYTES = 16 * 2**20
 _ABSENT: tuple[object, ...] = (None, (), {})
 
@@ -175,33 +171,13 @@ class CalibrationFile:
         Raises:
             DataError: the content is not JSON, not a calibration, or has another format version.
         """
-        try:
-            data = json.loads(content, parse_constant=_refuse_constant)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{path} is not JSON: {error}; is it complete?") from error
-        version = data.get("format_version") if isinstance(data, dict) else None
-        if version != FORMAT_VERSION:
-            if version is None:
-                raise DataError(f"{path} is not a calibration: it has no format_version; {_REMEDY}")
-            raise DataError(
-                f"{path} has format_version {version!r}, but this version reads {FORMAT_VERSION}; {_REMEDY}"
-            )
-        try:
-            return TypeAdapter(cls).validate_python(data)
-        except ValidationError as error:
-            raise DataError(f"{path} is not a calibration: {describe_invalid(error)}; {_REMEDY}") from error
+        remedy = "write it again with: rageval-spec calibrate --labels labels.csv -o calibration.json"
+        found: CalibrationFile = parse_document(cls, content, path, "a calibration", remedy)
+        return found
 
     def dump(self) -> bytes:
         """The file as JSON text, in UTF-8, without keys that hold nothing."""
-        text = dump_visible(_drop_absent(dataclasses.asdict(self)), sort_keys=True)
-        return text.encode("utf-8", "backslashreplace")
-
-
-_REMEDY = "write it again with: rageval-spec calibrate --labels labels.csv -o calibration.json"
-
-
-def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is not a number")
+        return dump_document(_drop_absent(dataclasses.asdict(self)))
 
 
 def _drop_absent(content: Any) -> Any:
@@ -217,15 +193,7 @@ def _drop_absent(content: Any) -> Any:
 
 def build_schema() -> dict[str, Any]:
     """The JSON Schema of the file."""
-    schema = TypeAdapter(CalibrationFile).json_schema(mode="serialization")
-    for shape in (schema, *schema["$defs"].values()):
-        shape["required"] = sorted(shape.get("required", ()))
-        for key in shape["properties"].values():
-            key.pop("title", None)
-            key.pop("default", None)
-    schema["properties"]["format_version"] = {"const": FORMAT_VERSION}
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Calibration of rageval-spec"}
-    return schema | head
+    return build_document_schema(CalibrationFile, "Calibration of rageval-spec")
 
 
 if __name__ == "__main__":

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-
 from rageval_spec.data import arithmetic
-from rageval_spec.diagnostics import describe_invalid, dump_visible
+from rageval_spec.data.json_documents import dump_document, parse_document
 from rageval_spec.errors import DataError
 
 CLASSES: Mapping[str, float] = {"supported": 1.0, "contradicted": 0.0, "not_enough_info": 0.0}
@@ -171,9 +168,6 @@ def _read(label: Label, scale: LabelScale, setting: str) -> float:
     return value
 
 
-FORMAT_VERSION = 1
-
-
 @dataclasses.dataclass(frozen=True)
 class Anchor:
     """A labelled answer.
@@ -228,24 +222,12 @@ class AnchorSet:
         Raises:
             DataError: the content is not JSON, not a set of anchors, or has another format version.
         """
-        try:
-            data = json.loads(content)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{path} is not JSON: {error}; is it complete?") from error
-        version = data.get("format_version") if isinstance(data, dict) else None
-        if version != FORMAT_VERSION or "anchors" not in data:
-            raise DataError(
-                f"{path} is not a set of anchors of format_version {FORMAT_VERSION}; make one with: "
-                "rageval-spec calibrate --labels labels.csv --freeze anchors.json"
-            )
-        try:
-            found = TypeAdapter(cls).validate_python(data)
-        except ValidationError as error:
-            raise DataError(f"{path} is not a set of anchors: {describe_invalid(error)}") from error
+        remedy = "make one with: rageval-spec calibrate --labels labels.csv --freeze anchors.json"
+        found: AnchorSet = parse_document(cls, content, path, "a set of anchors", remedy)
         if not found.anchors:
             raise DataError(f"{path} has no anchors")
         return found
 
     def dump(self) -> bytes:
         """The file as JSON text, in UTF-8."""
-        return dump_visible(dataclasses.asdict(self), sort_keys=True).encode("utf-8", "backslashreplace")
+        return dump_document(dataclasses.asdict(self))
