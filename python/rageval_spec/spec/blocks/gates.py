@@ -147,13 +147,6 @@ class GateNode(SpecBlock):
         return {key: value for key, value in content.items() if value is not None or key not in _NEWER_GATE_KEYS}
 
 
-_DECIDABLE = {
-    "metric", "system", "dataset", "slice", "min", "max", "target", "at_least", "on", "decide", "on_inconclusive",
-    "baseline", "max_drop", "alpha", "min_scored", "accept_changes", "severities",
-}  # fmt: skip
-"""The keys of gates that `explain_undecidable` knows."""
-
-
 class StoppingNode(SpecBlock):
     """`stopping:` when to stop asking questions."""
 
@@ -386,13 +379,11 @@ def explain_undecidable(gate: GateNode, metric: Metric[Any]) -> str | None:
     allows_share = isinstance(gate.max_drop, str) or any(drop.is_share for drop in drops)
     statistic = "percentile" if metric.statistic.startswith("p") else metric.statistic
     compared = {"group", "condition"} & getattr(metric, "needs", frozenset())
-    unknown = sorted(gate.model_fields_set - _DECIDABLE)
     reasons = (
         (gate.slice is not None, "it looks at a slice"),
         (gate.need is not None, "it looks at an interval over all questions"),
         (gate.alpha is not None, "it looks at a p-value"),
         (gate.min_scored == 1, "every question must have a value ('min_scored: 1')"),
-        (bool(unknown), f"'{''.join(unknown[:1])}' looks at every question"),
         (metric.statistic != "mean", f"it looks at a {statistic}, not at a mean"),
         (metric.is_partial or bool(compared), "its values compare questions with one another"),
         (not is_bounded_mean(metric), "its values have no bounds"),
