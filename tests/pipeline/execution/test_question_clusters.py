@@ -125,7 +125,7 @@ def test_a_gate_on_a_single_cluster_has_no_interval(tmp_path: Path) -> None:
     )
     assert found.aggregates[0].interval is None
     assert found.gates[0].outcome == "inconclusive"
-    assert "all its questions belong to one cluster" in found.gates[0].reason
+    assert "and all belong to one cluster" in found.gates[0].reason
     assert "all questions belong to one cluster ('source')" in notes(found)["one_cluster"]
 
 

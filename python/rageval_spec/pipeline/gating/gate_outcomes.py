@@ -129,9 +129,7 @@ class _Checker:
         yield from check.check_scored()
         yield from check.check_covered()
         yield from check.check_half()
-        yield from check.check_bounds()
-        if gate.at_least is not None:
-            yield check.check_level(gate.at_least, self.bands[cell.metric])
+        yield from check.check_bounds(self.bands.get(cell.metric))
         if gate.baseline is not None:
             found = self.comparisons.get(gate.baseline, ())
             comparison = next((one for one in found if one.cell == cell.cell), None)
