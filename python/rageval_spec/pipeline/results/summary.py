@@ -29,7 +29,7 @@ from rageval_spec.pipeline.execution.execution import Execution
 from rageval_spec.pipeline.execution.question_clusters import Designed, find_designs
 from rageval_spec.pipeline.gating.gate_outcomes import (
     GateBaseline,
-    check_gates,
+    GateChecker,
     compare_baselines,
     find_missing,
     leave_undecided,
@@ -102,8 +102,7 @@ def summarize_values(
         members = {str(dataset): table for (dataset,), table in found.items()}
     traits = Traits(members, diagnosed.causes)
     overlaps = tuple(overlap for one in related.values() for overlap in one.comparability.overlaps)
-    gates = check_gates(
-        spec.gates,
+    checker = GateChecker(
         aggregates,
         metrics,
         {name: (*requested.get(name, ()), *numbers.gated.get(name, ())) for name in {**requested, **numbers.gated}},
@@ -113,6 +112,7 @@ def summarize_values(
         find_missing(spec, earlier),
         earlier,
     )
+    gates = checker.check_all(spec.gates)
     stopped = _list_stopped(execution, aggregates)
     evaluation = replace(
         draft,
