@@ -99,7 +99,6 @@ class CalibrationLabels:
         by: people, or the last step of a cascade, whose decisions served as labels.
         digest: the sha256 of what was labelled and how.
         items: the labelled answers or claims; `yes` of them are right, `no` are wrong.
-        questions, labels, annotators: how many there are.
     """
 
     by: Literal["people", "last step"]
@@ -121,9 +120,8 @@ class JudgeCalibration:
         criterion: the sha256 of the question that the metric puts to the judge.
         of: what was labelled: whole answers, or single claims.
         scale: the lowest and the highest score of the judge; scores below are placed on 0 to 1.
-        identity: what the judge's scores depend on: its settings, its prompts, its models and the judges that it asks.
-        digest: the sha256 of `identity`.
-        labelled: the labels.
+        identity, digest: what the judge's scores depend on (settings, prompts, models and judges that it asks), and its
+            sha256.
         map: turns a score into the probability that people say yes; null if scores are best left as they are.
         threshold: from where on a score means yes.
         guarantee: from where on it can be promised that few answers are wrong.
@@ -151,10 +149,8 @@ class CalibrationFile:
     """The content of a `calibration.json`.
 
     Attributes:
-        format_version: of this shape; keys are added without raising it.
         made_with: the version of rageval-spec that wrote the file.
-        evaluation: the name of the evaluation whose answers were labelled.
-        spec_digest: the sha256 of its spec.
+        evaluation, spec_digest: the name of the evaluation whose answers were labelled, and the sha256 of its spec.
         judges: one entry for each metric and judge.
     """
 

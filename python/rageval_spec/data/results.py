@@ -111,13 +111,11 @@ def build_schema() -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Record:
-    """An evaluation with its time, commit and label.
+    """An evaluation with its time, commit and label. What was not recorded is None.
 
     Attributes:
-        id: the unique id of this record.
-        time: when it was saved, in UTC; None if that was not recorded.
-        commit: the commit of the repository that holds the spec, followed by `-dirty` if files differed from it; None
-            outside a repository, or if it was not recorded.
+        time: when it was saved, in UTC.
+        commit: of the repository that holds the spec, followed by `-dirty` if files differed from it.
         label: the name that finds it again; None for a results folder.
     """
 
@@ -129,13 +127,7 @@ class Record:
 
 
 class TrendPoint(NamedTuple):
-    """One number of one record.
-
-    Attributes:
-        mean: the number; `low` and `high` are its interval, None if it has none.
-        commit: the commit of the record; None if it is not known.
-        outcome: what the evaluation came to.
-    """
+    """One number of one record with its interval, if it has one; `outcome` is what the evaluation came to."""
 
     record_id: str
     time: datetime
@@ -189,13 +181,10 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """The series of one evaluation's records.
+    """The series of one evaluation's records: those of metrics, then those of costs and durations.
 
-    Attributes:
-        name: the evaluation's name.
-        series: those of metrics, then those of costs and durations.
-        false_alarms: the probability that a stretch of points without a change gets a mark.
-        remarks: what a reader must know that no series shows, in sentences.
+    `false_alarms` is the probability that a stretch of points without a change gets a mark. `remarks` are sentences on
+    what a reader must know that no series shows.
     """
 
     name: str

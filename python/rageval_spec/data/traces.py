@@ -42,9 +42,7 @@ class TraceLink:
 
     Attributes:
         tool: the word of the tool in `import` and `export`, such as `phoenix`.
-        trace_id: its id there.
         span_id: the span that holds the question and the answer; None if the trace as a whole does.
-        project: the project that it belongs to.
         others: what else the tool needs to find it, by name.
     """
 
@@ -104,7 +102,6 @@ class Step:
         name: what the tool calls it.
         input, output: texts, or JSON as text.
         documents: the documents that it retrieved, best first; None if it is not a retrieval.
-        seconds: how long it took.
         error: why it failed.
     """
 
@@ -136,7 +133,6 @@ class Feedback:
     Attributes:
         name: what was judged, such as `thumbs`.
         value: a number; None if there is only a label or a comment.
-        source: who said it: a user, an annotator, or a program.
     """
 
     name: str
@@ -153,25 +149,16 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A question and what became of it.
+    """A question and what became of it. What is not known is None; the table above describes what is not here.
 
     Attributes:
-        link: where the trace is.
         query_id: the question's id; by default that of the trace, with the span's after a colon if it has one.
-        answer: the system's text; None if it gave none.
-        documents: the documents that the answer is based on, best first; None if the trace does not say.
-        references: gold answers, if the tool has them.
-        reference_contexts: the texts that contain the gold answer, if the tool has them.
+        documents: the documents that the answer is based on, best first.
+        references, reference_contexts: gold answers, and the texts that contain them, if the tool has them.
         relevant: the ids of relevant documents, if the tool has them.
         error: why there is no answer.
-        seconds, input_tokens, output_tokens, cost: what the answer took; the cost is in US dollars.
-        cache_read_tokens, cache_write_tokens: the input tokens that came from the provider's cache, or went there.
         reasoning_tokens: the output tokens that the model thought with.
         first_chunk_seconds: how long the last reply that was streamed took to its first piece.
-        finish_reason: why the model that wrote the answer stopped, as it says.
-        session, user, model: whose it is, and the model that wrote the answer.
-        started: when it began: ISO 8601 in UTC, `2026-03-01T12:00:00Z`.
-        version: of the application that answered.
         messages: the conversation, as chat messages; () if there is only the question.
         steps: what the system did, in order of time.
         metadata: everything else that the tool knows, as JSON types.
