@@ -160,7 +160,7 @@ class ReplyCounts:
 
 @dataclass(frozen=True, slots=True)
 class AskedModel:
-    """A chat model at an endpoint: its calls that gave a reply, their seconds in total, and how readable replies were."""
+    """A chat model at an endpoint, its calls that gave a reply with their seconds, and how readable replies were."""
 
     model: str
     url: str

@@ -56,9 +56,8 @@ class Definition:
         reads: the data of a dataset that the metric reads, besides questions.
         settings: the metric's own, and how rankings were read.
         code: the digest of the metric's version and files; None if it was not recorded.
-        judges: the settings of each judge behind the metric, by name.
+        judges, models: the settings of each judge, and what identifies each model behind the metric, by name.
         prompts: the digest of each prompt of these judges: "strict.verify".
-        models: what identifies each model behind the metric, by name.
         calibrations: what each of these judges takes from its calibration, and the digest of the file.
     """
 

@@ -31,9 +31,8 @@ _ELSEWHERE = frozenset({"use", "calibration", "prompts"})
 class Surroundings:
     """The blocks that judges name, and what is known of them.
 
-    Attributes:
-        prompts: the sha256 of prompts: "strict.verify"; None to ask the judges themselves.
-        calibrations: the sha256 of the calibration of each judge that has one, by name.
+    `prompts` has the sha256 of prompts, "strict.verify"; None to ask the judges themselves. `calibrations` has that of
+    the calibration of each judge that has one, by name.
     """
 
     judges: Mapping[str, Judge[Any]]

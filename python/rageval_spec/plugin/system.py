@@ -40,12 +40,10 @@ class GeneratingNode(SystemNode):
 
 @dataclass(frozen=True, slots=True)
 class Answering:
-    """A system's answers, with notes on them.
+    """A system's answers, with notes, which need not name the dataset or the system.
 
-    Attributes:
-        answers: one row per query, with the columns of `tables.ANSWERS`; queries without a row were not answered.
-        notes: remarks, which need not name the dataset or the system.
-        taken_over: the answers that were not asked now; None if all were.
+    `answers` has one row per query, with the columns of `tables.ANSWERS`; queries without a row were not answered.
+    `taken_over` is about the answers that were not asked now; None if all were.
     """
 
     answers: pl.DataFrame
@@ -55,12 +53,10 @@ class Answering:
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """A run, with notes on it.
+    """A run, with notes, which need not name the dataset or the system.
 
-    Attributes:
-        run: `query_id, doc_id, score`, grouped by query, best first, no document twice for a query.
-        notes: remarks, which need not name the dataset or the system.
-        reused: how many texts had earlier answers and needed no model. If any did, the run's seconds mean little.
+    `run` is `query_id, doc_id, score`, grouped by query, best first, no document twice for a query. `reused` says how
+    many texts had earlier answers and needed no model. If any did, the run's seconds mean little.
     """
 
     run: pl.DataFrame

@@ -38,7 +38,6 @@ class Execution:
     Attributes:
         values: columns `values.COLUMNS`, with datasets, systems and metrics in the order of the spec.
         samples: the parts of the samples table, in the same order.
-        evaluated: the queries of each dataset that were evaluated.
         asked: how many questions of each dataset were asked, if the evaluation may stop before the last one.
         rounds: the last round of each dataset of which not all questions were asked.
         taken_over: the answers that were not asked now, for each dataset and system that has some.

@@ -228,8 +228,8 @@ class Round:
         evaluated: all questions of the dataset, asked or not, for what is recorded of the data.
         asked, judged: the ids of all questions that systems answer, and of those with judgements.
         order: the ids of all its questions, in the order in which they are asked; `count` of them were asked.
-        failed: the systems, and the metrics of systems, that failed in every round: `(system, None)` or
-            `(system, metric)`; None before the first round.
+        failed: the systems `(system, None)`, and the metrics of systems, that failed in every round; None before the
+            first.
         edits: by the name of an earlier evaluation that has the dataset, how all its questions differ from it.
     """
 

@@ -117,11 +117,8 @@ def find_causes(
     """The cause of each question of each system that has the metric of correctness, in the order of `values`.
 
     `judged` is `find_judged_contexts` of each dataset and system, for a choice of judged documents. `right`, with the
-    columns `dataset, system, query_id, decided`, decides in the place of the metric of correctness.
-
-    Returns:
-        `dataset, system, query_id, cause, is_refusal`. `is_refusal` says that the answer has no value of faithfulness
-        because it makes no claim.
+    columns `dataset, system, query_id, decided`, decides in the place of the metric of correctness. The table is
+    `dataset, system, query_id, cause, is_refusal`; a refusal has no value of faithfulness because it makes no claim.
     """
     table = values.filter(pl.col("metric") == choice.correctness).select(*_KEY, right=_decide(node))
     if right is not None:
@@ -214,13 +211,9 @@ def choose_metrics(
 
 
 def find_judged_contexts(answers: pl.DataFrame, qrels: pl.DataFrame | None) -> pl.DataFrame:
-    """For each answer, whether any relevant document is among its contexts: columns `query_id, found`.
+    """For each answer, whether any relevant document (of relevance 1 or more) is among its contexts: `query_id, found`.
 
     `found` is null if the answer does not name its documents, or if no document is relevant for its query.
-
-    Args:
-        answers: `query_id, context_ids`.
-        qrels: `query_id, doc_id, relevance`; a relevance of 1 or more counts.
     """
     if qrels is None:
         return answers.select("query_id", found=pl.lit(None, dtype=pl.Boolean))
@@ -241,12 +234,10 @@ _OFTEN, _HALF = 0.2, 0.5
 def advise(
     causes: pl.DataFrame, aggregates: Sequence[Aggregate], words: Mapping[str, str], confidence: float = 0.95
 ) -> Iterator[Advice]:
-    """At most one sentence for each dataset and system.
+    """At most one sentence for each dataset and system; `words` has the word of each metric, by its name.
 
     It says what to improve first only if an exact test says that this is the cause of more than half of the wrong
     answers.
-
-    `words` has the word of each metric (`conciseness`), by its name.
     """
     means = {(a.dataset, a.system, words.get(a.metric, "")): a.mean for a in aggregates if a.mean is not None}
     for (dataset, system), rows in causes.group_by("dataset", "system", maintain_order=True):

@@ -301,8 +301,7 @@ def evaluate_slices(
 ) -> SliceNumbers:
     """Aggregate and compare the values on each slice.
 
-    `first` is, for each metric, the system with which the others are compared, and `earlier` the evaluations that gates
-    compare with. No slice is tested against the rest on a metric whose numbers are `labelled`.
+    No slice is tested against the rest on a metric whose numbers are `labelled`.
     """
     results, tables = [], []
     gated: dict[str, list[Comparison]] = {}
