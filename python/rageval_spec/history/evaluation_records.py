@@ -183,7 +183,7 @@ _FACTS: Mapping[str, str] = {
     "CIRCLE_BRANCH BUILDKITE_BRANCH SYSTEM_PULLREQUEST_SOURCEBRANCH BUILD_SOURCEBRANCHNAME CHANGE_BRANCH BRANCH_NAME "
     "GIT_BRANCH",
 }
-"""The variables that tell of a run; the first that is set counts. Those of Jenkins, whose names are common, are last."""
+"""The variables that tell of a run; the first that is set counts. Those of Jenkins have common names, and are last."""
 
 
 def find_ci_run(environment: Mapping[str, str] | None = None) -> dict[str, str]:
