@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
 from pydantic_core import to_jsonable_python
 
@@ -365,10 +365,9 @@ def find_kinships(evaluation: Evaluation, metric: str) -> dict[str, Kinship | No
 
 def _find_closest(generator: str, models: list[str]) -> Kinship | None:
     found = {compare_models(generator, model) for model in models}
-    return "same" if "same" in found else "family" if "family" in found else None
+    return next((kinship for kinship in get_args(Kinship) if kinship in found), None)
 
 
 def _name_model(recorded: RecordedSpec | None, name: str) -> str:
     model = None if recorded is None else recorded.models.get(name)
-    called = None if model is None else getattr(model.node, "model", None)
-    return called if isinstance(called, str) else name
+    return name if model is None else model.called

@@ -357,6 +357,12 @@ class Model(Plugin[N]):
         return {"use": self.node.use}
 
     @property
+    def called(self) -> str:
+        """What its maker or its endpoint calls the model; else its name in the spec."""
+        called = getattr(self.node, "model", None)
+        return called if isinstance(called, str) else self.context.name
+
+    @property
     def published_name(self) -> str | None:
         """The id on the Hugging Face Hub that the model has or may have, such as `owner/name` or `owner/name@branch`.
 

@@ -245,17 +245,12 @@ class CellCheck:
             yield BoundResult("warn", f"{seen}; {accept}")
 
     def describe_weights(self) -> str:
-        """`; weighted, 0.840 if all questions count the same`; "" for a number that weights do not change.
-
-        If the gate looks at something else than the mean, the sentence calls the plain number the mean.
-        """
+        """`; weighted (if all questions count the same, the mean is 0.840)`; "" if weights change nothing."""
         design, mean = self.cell.design, self.cell.mean
         if design is None or design.plain is None or mean is None or math.isclose(design.plain, mean, rel_tol=1e-9):
             return ""
         plain = self.shown.number(design.plain, wording.DIGITS)
-        if self.gate.on != "mean" or self.gate.baseline is not None:
-            return f"; weighted (if all questions count the same, the mean is {plain})"
-        return f"; weighted, {plain} if all questions count the same"
+        return f"; weighted (if all questions count the same, the mean is {plain})"
 
     def wait(self, lack: str) -> BoundResult:
         """An inconclusive finding until there is another baseline; how to record one if the gate lets none pass."""

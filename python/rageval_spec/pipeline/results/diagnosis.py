@@ -29,6 +29,7 @@ from rageval_spec.spec.blocks.gates import NamedMetric
 from rageval_spec.spec.blocks.spec_node import DiagnosisNode, Spec
 from rageval_spec.statistics.intervals import compute_exact_interval
 from rageval_spec.statistics.weighted_clusters import estimate_share, lay_out
+from rageval_spec.wording import count_noun
 
 
 @dataclass(frozen=True)
@@ -256,16 +257,11 @@ def _choose(rows: pl.DataFrame, means: Mapping[str, float], confidence: float) -
         return _blame_retrieval(lacking, wrong, means)
     if share is not None and share.high < _HALF:
         return _blame_generation(rows, generated, wrong, means)
-    if wrong == 1:
-        which = "did not get what it needed" if lacking else "had what it needed in its contexts"
-        return f"the one wrong answer {which}: too few to say what to improve first"
     if wrong:
         every = compute_exact_interval(wrong, wrong, confidence)
         why = "too even" if every is not None and every.low > _HALF else "too few"
-        return (
-            f"{lacking} of {wrong} wrong answers did not get what they needed, and {generated} had it: {why} to say "
-            "what to improve first"
-        )
+        told = f"of {count_noun(wrong, 'wrong answer')}, {lacking} did not get what was needed and {generated} had it"
+        return f"{told}: {why} to say what to improve first"
     lucky = found.get("lucky", 0)
     if lucky >= _OFTEN * rows.height:
         are, their = ("is", "its") if lucky == 1 else ("are", "their")
