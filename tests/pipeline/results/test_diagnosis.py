@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from rageval_spec.data.evaluation import Aggregate, Evaluation
 from rageval_spec.data.outcomes import JUDGED_DOCUMENTS, NOT_MEASURED, explain_cause
-from rageval_spec.pipeline.results.answer_words import decide_by_words
 from rageval_spec.pipeline.results.diagnosis import (
     CAUSES,
     DecidingMetrics,
     advise,
     choose_metrics,
     count_causes,
+    decide_by_words,
     find_causes,
     find_judged_contexts,
 )
