@@ -306,8 +306,8 @@ def decide_by_words(
     """Whether an answer is right by any of its gold answers; None between right and wrong.
 
     The F1 of words falls where a right answer says more than a short gold answer ("Paris" in a sentence), and stays
-    high where a sentence has one wrong fact ("in 1994" for "in 1984"). So the words of a short gold answer must be found,
-    however much else the answer contains, and the numbers and names of a longer one must not be replaced by others.
+    high where a sentence has one wrong fact ("in 1994" for "in 1984"). So the words of a short gold answer must be
+    found, however much else the answer contains, and the numbers and names of a longer one must not be replaced.
 
     An answer that only declines is wrong, unless a gold answer declines too. Names in the question are no facts that an
     answer adds. `wrong_below` and `right_from` are bounds of the share of words.
