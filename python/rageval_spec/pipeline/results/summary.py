@@ -42,7 +42,7 @@ from rageval_spec.pipeline.results import provenance
 from rageval_spec.pipeline.results.diagnosis import diagnose
 from rageval_spec.pipeline.results.sample_redaction import redact_failures, redact_notes, redact_samples, redact_values
 from rageval_spec.pipeline.results.sequence_intervals import describe_interruption
-from rageval_spec.pipeline.values.answer_values import coverage_notes, range_notes, uncovered_notes
+from rageval_spec.pipeline.values.answer_values import aggregate_notes
 from rageval_spec.pipeline.values.sample_tables import SampleParts, Traits, stream_samples
 from rageval_spec.pipeline.values.slice_membership import Slice, find_memberships, find_slices
 from rageval_spec.plugin import Metric
@@ -132,8 +132,7 @@ def summarize_values(
     untested = [note for comparisons in (compared, *baselines.values()) for note in comparisons.notes]
     unlike = [note for name, other in earlier.items() for note in compare_settings(evaluation, other, name)]
     changed = [note for one in related.values() for note in one.list_notes(spec)]
-    coverage = [*coverage_notes(aggregates, metrics), *range_notes(aggregates, metrics)]
-    coverage += [*designed.notes, *uncovered_notes(aggregates)]
+    coverage = [*aggregate_notes(aggregates, metrics), *designed.notes]
     itself = [*provenance.note_graphs(parts), *provenance.note_self_judging(parts)]
     told = [*notes, *itself, *changed, *execution.notes, *sliced.notes, *labelled.notes]
     told += [*coverage, *untested, *diagnosed.notes, *unlike]
