@@ -133,8 +133,7 @@ def summarize_values(
     unlike = [note for name, other in earlier.items() for note in compare_settings(evaluation, other, name)]
     changed = [note for one in related.values() for note in one.list_notes(spec)]
     coverage = [*aggregate_notes(aggregates, metrics), *designed.notes]
-    itself = [*provenance.note_graphs(parts), *provenance.note_self_judging(parts)]
-    told = [*notes, *itself, *changed, *execution.notes, *sliced.notes, *labelled.notes]
+    told = [*notes, *provenance.note_models(parts), *changed, *execution.notes, *sliced.notes, *labelled.notes]
     told += [*coverage, *untested, *diagnosed.notes, *unlike]
     kept_notes = redact_notes(dict.fromkeys(told), spec.redact, execution.failures)
     return replace(evaluation, notes=tuple(kept_notes))
