@@ -22,7 +22,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from rageval_spec.pipeline.results import answer_words
+from rageval_spec.pipeline.results import diagnosis
 from rageval_spec.pipeline.results.diagnosis import DecidingMetrics, find_causes
 from rageval_spec.runner import Options, run
 from rageval_spec.spec.blocks.spec_node import DiagnosisNode
@@ -46,7 +46,7 @@ WITHOUT_RETRIEVAL = {
 """What can be told where nothing measures retrieval."""
 REFUSAL = "I could not find this in the documents."
 EACH = 20
-SHORT = answer_words.SHORT
+SHORT = diagnosis.SHORT
 SPEC = """\
 version: 1
 name: diagnosis
@@ -191,8 +191,8 @@ def set_bounds(cases: Sequence[Case]) -> list[tuple[object, ...]]:
     rows = []
     truths = [case.kind in ("right", "nothing found, known anyway") for case in cases]
     for short, low, high in product((4, 6, 8, 12), (0.4, 0.5, 0.6), (0.6, 0.7, 0.8, 0.9)):
-        answer_words.SHORT = short
-        said = [answer_words.decide_by_words(case.answer, [case.reference], case.question, low, high) for case in cases]
+        diagnosis.SHORT = short
+        said = [diagnosis.decide_by_words(case.answer, [case.reference], case.question, low, high) for case in cases]
         found = list(zip(said, truths, strict=True))
         halves = [
             Counter("undecided" if one is None else one is truth for one, truth in found[start::2]) for start in (0, 1)

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from rageval_spec.data.findings import Criterion
+from rageval_spec.data.json_documents import FORMAT_VERSION
 from rageval_spec.data.judge_calibration import (
-    FORMAT_VERSION,
     CalibratedThreshold,
     CalibrationFile,
     CalibrationLabels,

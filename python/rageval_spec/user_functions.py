@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from pathlib import Path
 from queue import SimpleQueue
+from symtable import symtable
 from threading import Lock, Thread
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -320,13 +321,18 @@ _UNKNOWABLE = frozenset({"globals", "exec", "eval", "vars", "locals", "setattr",
 
 def list_names(path: Path) -> list[str] | None:
     """The names at a module's top level, in order; None if its source does not show all of them."""
-    tree = parse_module(path)
-    nodes = list(ast.walk(tree))
+    nodes = list(ast.walk(parse_module(path)))
     words = {getattr(node, key, None) for node in nodes for key in ("id", "attr", "name")}  # ast.alias has a name too
     if _UNKNOWABLE & words or any(isinstance(node, ast.alias) and node.name == "*" for node in nodes):
         return None
-    shared = (name for node in nodes if isinstance(node, ast.Global) for name in node.names)
-    return list(dict.fromkeys((*_bound_in(tree.body), *shared)))
+    try:
+        with _PARSING:
+            known = symtable(importlib.util.decode_source(path.read_bytes()), str(path), "exec").get_symbols()
+    except SyntaxError:  # one that only the compiler finds; the import tells of it
+        return None
+    shared = {name for node in nodes if isinstance(node, ast.Global) for name in node.names}
+    names = (one.get_name() for one in known if one.is_assigned() or one.is_imported() or one.get_name() in shared)
+    return list(dict.fromkeys(names))
 
 
 def find_parameters(path: Path, function: str) -> frozenset[str] | None:
@@ -358,22 +364,3 @@ def parse_module(path: Path) -> ast.Module:
         raise DataError(f"{path}:{error.lineno or 1}: {error.msg}") from error
     except (OSError, ValueError, RecursionError, MemoryError) as error:
         raise DataError(f"{path}: {error}") from error
-
-
-def _bound_in(nodes: list[ast.stmt]) -> Iterator[str]:
-    """The names that statements bind, including nested blocks but not the bodies of functions and classes."""
-    waiting: list[ast.AST] = list(reversed(nodes))
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            yield node.name
-            continue
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            yield from ((alias.asname or alias.name).partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-        elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name is not None:
-            yield node.name
-        elif isinstance(node, ast.MatchMapping) and node.rest is not None:
-            yield node.rest
-        waiting.extend(reversed(list(ast.iter_child_nodes(node))))

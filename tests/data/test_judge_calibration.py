@@ -9,8 +9,8 @@ from typing import Any
 import jsonschema
 import pytest
 
+from rageval_spec.data.json_documents import FORMAT_VERSION
 from rageval_spec.data.judge_calibration import (
-    FORMAT_VERSION,
     CalibratedThreshold,
     CalibrationFile,
     CalibrationLabels,
@@ -69,14 +69,14 @@ def test_the_schema_reports_a_missing_key(key: str) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "calibration.json is not JSON: .*; is it complete"),
-        (make(FULL).dump()[:-40], "calibration.json is not JSON: .*; is it complete"),
+        (b"", "calibration.json is not a calibration: .*; is it complete"),
+        (make(FULL).dump()[:-40], "calibration.json is not a calibration: .*; is it complete"),
         (b'{"format_version": 1, "x": NaN}', "NaN is not a number"),
-        (b"[" * 100_000, "calibration.json is not JSON"),
-        (b"\xff\xfe", "calibration.json is not JSON"),
-        (b"[1]", "calibration.json is not a calibration: it has no format_version"),
+        (b"[" * 100_000, "calibration.json is not a calibration"),
+        (b"\xff\xfe", "calibration.json is not a calibration"),
+        (b"[1]", "calibration.json is not a calibration of format_version 1: it has no format_version"),
         (b'{"judges": []}', "it has no format_version; write it again with: rageval-spec calibrate"),
-        (b'{"format_version": 2}', "calibration.json has format_version 2, but this version reads 1"),
+        (b'{"format_version": 2}', "not a calibration of format_version 1: its format_version is 2; write it again"),
         (b'{"format_version": 1}', "calibration.json is not a calibration: made_with: "),
         (make(BARE).dump().replace(b'"answers"', b'"words"'), r"judges\.0\.of: "),
     ],

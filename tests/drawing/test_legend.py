@@ -177,7 +177,7 @@ def test_the_terminal_markdown_and_junit_show_both_numbers(folder: Path) -> None
     assert WEIGHTED_TITLE in done.stdout and "token_f1 of other vs bot" in done.stdout
     text = (folder / "out" / "report.md").read_text()
     assert f"**{WEIGHTED_TITLE}**" in text and "| `token_f1 of bot` |" in text
-    assert "weighted, 0.667 if all questions count the same" in (folder / "out" / "junit.xml").read_text()
+    assert "weighted (if all questions count the same, the mean is 0.667)" in (folder / "out" / "junit.xml").read_text()
 
 
 def test_csv_has_the_cluster_and_the_weight_of_each_question(folder: Path) -> None:

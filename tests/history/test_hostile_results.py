@@ -291,7 +291,7 @@ def test_a_context_that_is_no_document_is_an_error(whole: Path, tmp_path: Path) 
 def test_deep_nesting_is_an_error(whole: Path, tmp_path: Path) -> None:
     shutil.copytree(whole / "out", tmp_path / "out")
     (tmp_path / "out" / "results.json").write_text("[" * 100_000)
-    with pytest.raises(DataError, match=r"results\.json: not a JSON report"):
+    with pytest.raises(DataError, match=r"results\.json is not a JSON report"):
         load_results(tmp_path / "out")
 
 
@@ -301,5 +301,5 @@ def test_a_number_that_json_lacks_is_an_error(whole: Path, tmp_path: Path, const
     path = tmp_path / "out" / "results.json"
     path.write_text(path.read_text().replace('"mean": 1.0', f'"mean": {constant}'))
     assert constant in path.read_text()
-    with pytest.raises(DataError, match=rf"results\.json: not a JSON report: {constant}"):
+    with pytest.raises(DataError, match=rf"results\.json is not a JSON report of rageval-spec: {constant}"):
         load_results(tmp_path / "out")

@@ -139,9 +139,9 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"{", "results.json: not a JSON report: "),
-        (b"[]", "format_version is None where 1 was expected"),
-        (b'{"format_version": 2}', "format_version is 2 where 1 was expected"),
+        (b"{", "results.json is not a JSON report of rageval-spec: "),
+        (b"[]", "is not a JSON report of rageval-spec of format_version 1: it has no format_version"),
+        (b'{"format_version": 2}', "its format_version is 2; evaluate again with this version"),
         (b'{"format_version": 1}', "not a JSON report of rageval-spec: name: "),
         (b"\xff", "not a JSON report"),
     ],

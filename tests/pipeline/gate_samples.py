@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rageval_spec.data.evaluation import Aggregate, Comparison
 from rageval_spec.data.outcomes import GateOutcome, Interval
-from rageval_spec.pipeline.gating.gate_outcomes import check_gates
+from rageval_spec.pipeline.gating.gate_bounds import Directed
+from rageval_spec.pipeline.gating.gate_outcomes import GateChecker
 from rageval_spec.spec.blocks.gates import GateNode
 
 
@@ -60,6 +62,16 @@ def comparison(difference: float, **changes: Any) -> Comparison:
         "losses": 20,
     }
     return Comparison(difference=difference, **fields | changes)
+
+
+def check_gates(
+    gates: Sequence[GateNode],
+    aggregates: Sequence[Aggregate],
+    metrics: Mapping[str, Directed],
+    comparisons: Mapping[str, Sequence[Comparison]] | None = None,
+    **known: Any,
+) -> tuple[GateOutcome, ...]:
+    return GateChecker(aggregates, metrics, comparisons or {}, **known).check_all(gates)
 
 
 def check(gate: dict[str, Any], *cells: Aggregate, against: Comparison | None = None) -> GateOutcome:

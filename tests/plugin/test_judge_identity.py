@@ -75,7 +75,7 @@ def test_a_default_that_is_written_changes_nothing() -> None:
         (
             "strict",
             {"models": {"local": {**CHAT, "model": "llama3.2:3b"}}},
-            "made with model llama3.1:8b, this spec uses llama3.2:3b",
+            "made with model llama3.1:8b of the model 'local', this spec has llama3.2:3b",
         ),
         (
             "strict",
@@ -85,7 +85,7 @@ def test_a_default_that_is_written_changes_nothing() -> None:
         (
             "tiers",
             {"models": {"local": {**CHAT, "model": "gpt-5"}}},
-            "made with model llama3.1:8b, this spec uses gpt-5 (for its judge 'strict')",
+            "made with model llama3.1:8b of the model 'local', this spec has gpt-5",
         ),
         (
             "words",
@@ -95,7 +95,7 @@ def test_a_default_that_is_written_changes_nothing() -> None:
         (
             "words",
             {"judges": {"words": {"use": "embedding"}}, "models": {"minilm": {"use": "onnx"}}},
-            "made for a judge of the kind overlap, but this one is embedding",
+            "made with the kind overlap, this spec has embedding",
         ),
         (
             "tiers",
@@ -113,12 +113,12 @@ def test_what_differs_is_said(name: str, changes: dict[str, Any], message: str) 
 def test_another_prompt_is_named() -> None:
     before = identify("strict", prompts={"strict.verify": "aa", "strict.split": "bb"})
     now = identify("strict", prompts={"strict.verify": "cc", "strict.split": "bb"})
-    assert explain_difference(now, before) == "made with another prompt: verify changed"
+    assert explain_difference(now, before) == "made with another prompt: verify"
 
 
 def test_the_calibration_of_a_member_counts() -> None:
     now = identify(calibrations={"words": "probability:d2"})
-    assert explain_difference(now, identify()) == "its judge 'words' had another calibration, or none"
+    assert explain_difference(now, identify()) == "made with another calibration of the judge 'words', or none"
 
 
 def test_recorded_prompts_are_those_that_the_judge_sends() -> None:

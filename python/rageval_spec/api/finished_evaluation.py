@@ -15,7 +15,7 @@ from rageval_spec import registry
 from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, Overall
 from rageval_spec.data.outcomes import GateOutcome, Note
 from rageval_spec.diagnostics import Diagnostic, make_visible, suggest
-from rageval_spec.drawing.html_shell import CELL, show_text
+from rageval_spec.drawing.html_shell import draw_table, show_text
 from rageval_spec.drawing.verdict import MARKS, describe_verdict, list_taken_over, worst_outcome
 from rageval_spec.errors import DataError, UsageError, no_exit
 from rageval_spec.libraries import pl
@@ -332,32 +332,17 @@ def render_html(evaluation: Evaluation, outcome: Overall, sentence: str) -> str:
 
 
 def _draw_table(evaluation: Evaluation, dataset: str) -> str:
-    """A row for each metric and a column for each system. A cell has the mean, its interval and the gates' outcome."""
-    systems = "".join(f'<th scope="col" {CELL}>{show_text(system)}</th>' for system in evaluation.systems)
-    rows = "".join(_draw_row(evaluation, dataset, metric) for metric in evaluation.metrics)
-    return (
-        f"<table><caption {CELL}>{show_text(dataset)}</caption>"
-        f'<thead><tr><th scope="col" {CELL}>metric</th>{systems}</tr></thead><tbody>{rows}</tbody></table>'
-    )
+    """A row for each metric and a column for each system, with the worst outcome of the gates on each number."""
 
+    def describe(system: str, metric: str) -> str:
+        if (aggregate := evaluation.aggregate(dataset, system, metric)) is None:
+            return ""
+        gated = worst_outcome(evaluation.outcomes(dataset, system, metric))
+        told = describe_aggregate(aggregate, find_format(evaluation, metric))
+        return f"{told} {MARKS[gated]} {gated}" if gated else told
 
-def _draw_row(evaluation: Evaluation, dataset: str, metric: str) -> str:
-    cells = (_draw_cell(evaluation, dataset, system, metric) for system in evaluation.systems)
-    return f'<tr><th scope="row" {CELL}>{show_text(metric)}</th>{"".join(cells)}</tr>'
-
-
-def _draw_cell(evaluation: Evaluation, dataset: str, system: str, metric: str) -> str:
-    aggregate = evaluation.aggregate(dataset, system, metric)
-    if aggregate is None:
-        return f"<td {CELL}></td>"
-    gated = worst_outcome(evaluation.outcomes(dataset, system, metric))
-    mark = f" {MARKS[gated]} {gated}" if gated else ""
-    few = f"<br><small>{aggregate.scored} of {count_noun(aggregate.total, 'query', 'queries')} scored</small>"
-    shown = find_format(evaluation, metric)
-    interval = format_interval(aggregate.interval, formatter=shown.number)
-    interval = f"<br><small>{interval}</small>" if interval else ""
-    rest = few if aggregate.scored < aggregate.total else ""
-    return f"<td {CELL}>{format_mean(aggregate, shown=shown)}{mark}{interval}{rest}</td>"
+    rows = ((metric, *(describe(system, metric) for system in evaluation.systems)) for metric in evaluation.metrics)
+    return draw_table((dataset, *evaluation.systems), rows)
 
 
 def _list_notes(evaluation: Evaluation) -> Iterator[str]:

@@ -13,9 +13,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import TypeAdapter
-
 from rageval_spec.audit import audit_findings
+from rageval_spec.data.json_documents import FORMAT_VERSION, build_document_schema
 from rageval_spec.diagnostics import dump_visible, make_visible
 from rageval_spec.drawing.escaping import escape, format_table, quote, quote_cell
 from rageval_spec.drawing.html_shell import fill_page, join_styles
@@ -25,9 +24,6 @@ from rageval_spec.wording import count_noun, list_names
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-
-
-FORMAT_VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -56,15 +52,7 @@ def dump_audit(audit: audit_findings.Audit) -> str:
 
 def build_schema() -> dict[str, Any]:
     """The JSON Schema of an audit; every key is required."""
-    schema = TypeAdapter(AuditContent).json_schema(mode="serialization")
-    for shape in (schema, *schema["$defs"].values()):
-        shape["required"] = sorted(shape["properties"])
-        for key in shape["properties"].values():
-            key.pop("title", None)
-            key.pop("default", None)
-    schema["properties"]["format_version"] = {"const": FORMAT_VERSION}
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "An audit of rageval-spec"}
-    return schema | head
+    return build_document_schema(AuditContent, "An audit of rageval-spec", ())
 
 
 MOST_IN_MARKDOWN = 20

@@ -34,7 +34,8 @@ from rageval_spec.calibration.reliability import MapChoice, Reliability, choose_
 from rageval_spec.data import judge_calibration
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.findings import Criterion
-from rageval_spec.data.labels import FORMAT_VERSION, Anchor, AnchorSet
+from rageval_spec.data.json_documents import FORMAT_VERSION
+from rageval_spec.data.labels import Anchor, AnchorSet
 from rageval_spec.diagnostics import dump_visible
 from rageval_spec.drawing.sections import describe_worth
 from rageval_spec.drawing.terminal import Block, render_text, tabulate
@@ -319,7 +320,7 @@ def write_calibrations(
 ) -> str:
     """Write the file, and return a sentence on how to use it."""
     file = judge_calibration.CalibrationFile(
-        judge_calibration.FORMAT_VERSION, version(), evaluation.name, evaluation.provenance.spec_digest, tuple(entries)
+        FORMAT_VERSION, version(), evaluation.name, evaluation.provenance.spec_digest, tuple(entries)
     )
     _write(path, file.dump())
     names = list(dict.fromkeys(entry.judge for entry in entries))

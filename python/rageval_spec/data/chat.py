@@ -160,13 +160,7 @@ class ReplyCounts:
 
 @dataclass(frozen=True, slots=True)
 class AskedModel:
-    """A chat model at an endpoint, and what was asked of it.
-
-    Attributes:
-        model, url: what it is called there, and where it was asked.
-        calls, seconds: the calls that gave a reply, and how long they took in total.
-        replies: how often the replies could be read.
-    """
+    """A chat model at an endpoint, its calls that gave a reply with their seconds, and how readable replies were."""
 
     model: str
     url: str

@@ -27,10 +27,8 @@ class DatasetOrigin:
     """What a dataset, or the spec, says about itself. What neither says is None.
 
     Attributes:
-        version, created, audited: as they are written.
         made: how the questions were made: `model gpt-4o, seed 1 (180 questions) and by hand (20 questions)`.
-        reviewed: the number of questions that people reviewed.
-        questions: the number of all questions of the dataset; None if they were not counted.
+        reviewed, questions: the number of questions that people reviewed, and of all questions of the dataset.
         documents: the version of each source document, by id; of many, the first `MOST_DOCUMENTS` by id.
         documents_digest: the sha256 of the versions of all source documents.
     """
@@ -75,7 +73,6 @@ class Stratum:
     Attributes:
         name: what they have in common: `difficulty=hard`, or `difficulty=hard, language=de`.
         share: its share in production; the shares of a dataset add up to 1.
-        questions: the number of the dataset's questions that belong to it.
     """
 
     name: str
@@ -90,10 +87,8 @@ class DesignSummary:
     Attributes:
         questions: the number of the dataset's evaluated questions.
         cluster: the column whose values say which questions belong together; None if each is on its own.
-        clusters: the number of clusters; a question without a value is one of its own.
-        without_cluster: the number of questions without a value in that column.
-        weights: the file of the production mix; None without one.
-        weight: the column with the weight of each question; None without one.
+        clusters: the number of clusters; a question without a value in that column is one of its own.
+        weights, weight: the file of the production mix, or the column with the weight of each question.
         strata: the rows of the production mix.
         unlisted: the number of questions that the production mix does not list. They do not count in means.
     """
@@ -142,11 +137,10 @@ class Design:
 
     Attributes:
         clusters: the number of each question's cluster, by query id. A question that is absent is on its own.
-        weights: the weight of each question, by query id; None if all count the same. A question that is absent, or has
-            the weight 0, does not count.
+        weights: the weight of each question, by query id; None if all count the same. One that is absent does not
+            count.
         strata: the number of each question's stratum, by query id. The weights of a stratum's questions are equal, and
             those of the scored ones stand for the others too. Absent questions are in stratum 0.
-        summary: the design in numbers.
     """
 
     clusters: Mapping[str, int] = field(default_factory=dict)
@@ -196,9 +190,8 @@ class Fingerprint(NamedTuple):
     """Digests, in hex, of the data that one query was evaluated with; None for a part that the query does not have.
 
     Attributes:
-        question: digest of the query's text.
-        reference: digest of the gold answers, the reference contexts and the other columns of `tables.REFERENCES`.
-        judgements: digest of the judged documents and their relevance; their order does not matter.
+        reference: of the gold answers, the reference contexts and the other columns of `tables.REFERENCES`.
+        judgements: of the judged documents and their relevance; their order does not matter.
     """
 
     question: str | None = None
@@ -228,12 +221,9 @@ class Fingerprints:
 
 @dataclass(frozen=True)
 class EvaluatedQueries:
-    """The queries of one dataset that were evaluated.
+    """The queries of one dataset that were evaluated, with their judgements, questions and references.
 
-    Attributes:
-        collection: the dataset, with their judgements, questions and references.
-        query_ids: the ids of the evaluated queries.
-        reads_questions, reads_references: whether a system or a metric uses them; if not, they are not read.
+    `reads_questions` and `reads_references` say whether a system or a metric uses them; if not, they are not read.
     """
 
     collection: Collection

@@ -48,20 +48,16 @@ class Aggregate:
     """One metric of one system on one dataset.
 
     Attributes:
-        mean: the mean over the scored queries (the geometric mean for `gm_map`, the sum for a count like `num_ret`,
-            the percentile for `latency@p95`); None if no query could be scored.
-        interval: None if fewer than two queries were scored, if they are too few for a percentile, or if the metric
-            is a count.
-        scored, total: the number of queries with a value, and of all queries.
-        excused: the number of queries that are not expected to have a value, for example because the dataset has no
-            reference for them; a gate's `min_scored` does not count them.
+        mean: of the scored queries; what `statistic` says for other statistics; None if no query could be scored.
+        interval: None if fewer than two queries were scored, if they are too few for a percentile, or for a count.
+        excused: the queries that are not expected to have a value, for example because the dataset has no reference for
+            them; a gate's `min_scored` does not count them.
         statistic: what `mean` holds: "mean", "geometric mean", "sum", or a percentile like "p95".
         slice: the slice of the dataset's queries that the aggregate describes; None for all of them.
         design: what clusters and weights mean for this number, which is the weighted one; None without them.
         correction: what people's labels made of the judge's mean, if the metric has labels. `mean` is then the
             corrected one; None if they are too few.
-        versions: the states of the application's code, as git names them, of whose answers the number is made, if they
-            are several; else empty.
+        versions: the states of the application's code whose answers the number mixes; empty if it mixes none.
     """
 
     dataset: str
@@ -92,8 +88,7 @@ class PairLimit:
     Attributes:
         pairs: the pairs that the test exchanges: questions, or clusters of them. With `n` pairs, 2 of 2**n exchanges
             are as extreme as possible.
-        p_value: the smallest possible p-value: with these pairs, or with this many permutations.
-        p_adjusted: the smallest possible `p_adjusted`, beside the other p-values of the family.
+        p_value, p_adjusted: the smallest possible, the latter beside the other p-values of the family.
         family: the number of comparisons in the family.
     """
 
@@ -118,14 +113,13 @@ class PairLimit:
 class Comparison:
     """A paired test of `system` against `baseline` on the queries for which both have a value.
 
-    `difference` is `system - baseline`, with its bootstrap `interval`. `p_value` comes from a permutation test, and
-    `p_adjusted` from Holm's correction over the family. On each dataset, the comparisons that gates request form one
-    family for each baseline; all other comparisons of the table form another. `changes` says what else than the
-    system changed since an earlier evaluation, so that the two numbers are not comparable. `baseline_mean` is the
-    baseline's number on the queries that are compared; None in results of earlier versions. `design` is what clusters
-    and weights mean for the difference; None without them. If the metric has people's labels, `difference` is corrected
-    by them (see `correction`), `p_value` comes from the same estimate, and wins and losses are still the judge's.
-    `limit` is the least that the test can come to; None for tests without one, and in results of earlier versions.
+    `difference` is `system - baseline`. `p_value` comes from a permutation test, and `p_adjusted` from Holm's
+    correction: on each dataset, the comparisons that gates request form one family for each baseline, and all others
+    another. `changes` says what else than the system changed since an earlier evaluation, so that the two numbers are
+    not comparable. `baseline_mean` is the baseline's number on these queries. `design` is what clusters and weights
+    mean for the difference. If the metric has people's labels, `difference` and `p_value` are corrected by them (see
+    `correction`), and wins and losses are still the judge's. `limit` is the least that the test can come to; None for
+    tests without one. Results of earlier versions have no `baseline_mean` and no `limit`.
     """
 
     dataset: str
@@ -174,9 +168,7 @@ class SliceResult:
         name: its name in gates, reports and commands: `difficulty=hard`, or the name that the spec gives it.
         by: the column whose values make the slices of one group (`difficulty`); None for a slice with conditions.
         description: what its queries have in common, in words.
-        queries: the number of the dataset's queries that belong to it.
-        aggregates, comparisons: as those of the evaluation, of these queries only. The comparisons of all slices of a
-            dataset are a Holm family of their own.
+        aggregates, comparisons: of its queries only. The comparisons of all slices of a dataset are a Holm family.
     """
 
     dataset: str
@@ -192,9 +184,8 @@ class SliceResult:
 class SliceGap:
     """A slice on which a system is significantly worse than on the dataset's other queries.
 
-    `mean` is of the slice's scored queries, `rest` of the other scored queries, `difference` is `mean - rest`, with
-    its interval. `p_value` comes from a permutation test, `p_adjusted` from Holm's correction over all slices, systems
-    and metrics of the dataset. `queries` counts the scored queries of the slice.
+    `mean` is of the slice's scored queries, which `queries` counts, and `rest` of the others. `p_value` comes from a
+    permutation test, `p_adjusted` from Holm's correction over all slices, systems and metrics of the dataset.
     """
 
     dataset: str
@@ -341,10 +332,8 @@ class Evaluation(Results):
     Attributes:
         values: the per-query table (`tables.VALUES`).
         sample_table: the samples, from a run or from files; `samples` is the whole table.
-        load_fingerprints: returns `fingerprints`; called when `fingerprints` is first read.
-        load_base_values: returns the table `base_values`; called when `base_values` is first read.
-        load_base_answers: returns the table `base_answers`; called when `base_answers` is first read.
-        load_question_designs: returns `question_designs`; called when `question_designs` is first read.
+        load_fingerprints, load_base_values, load_base_answers, load_question_designs: return the attribute of that
+            name, when it is first read.
     """
 
     values: pl.DataFrame = field(default_factory=no_values)
@@ -366,8 +355,7 @@ class Evaluation(Results):
     def samples(self) -> pl.DataFrame:
         """Each system's answer to each query, next to the gold answer: columns `tables.SAMPLES`.
 
-        One row for each query and each system, in the order of datasets, systems and queries. A system that only
-        retrieves has no answers; its contexts are the first `tables.SHOWN_DOCUMENTS` documents of its run.
+        A system that only retrieves has no answers; its contexts are the first `tables.SHOWN_DOCUMENTS` of its run.
         """
         return self.sample_table.whole
 
@@ -414,10 +402,7 @@ class Evaluation(Results):
 
     @cached_property
     def base_answers(self) -> pl.DataFrame:
-        """The answers in the earlier evaluations that gates compare with, as far as they kept them: `BASE_ANSWERS`.
-
-        They are read from those evaluations and are no part of the results.
-        """
+        """The answers in the earlier evaluations that gates compare with, as far as they kept them: `BASE_ANSWERS`."""
         return self.load_base_answers()
 
     @cached_property

@@ -52,10 +52,9 @@ class Criterion:
         name: the name that prompts and reports use, for example `faithfulness`.
         kind: `support`: are the claims of `text` supported by `against`? `usefulness`: is each part of `text` (each
             context or claim) useful for `against`? `grade`: how well does the whole sample meet `instruction`?
-        instruction: the question or request, as a full sentence, for judges that read it: "Is everything that the
-            answer says supported by the contexts?" A high grade means yes.
-        text: the part that is split into claims, or judged piece by piece.
-        against: the part that must support `text`, or that `text` must be useful for.
+        instruction: the question as a full sentence, for judges that read it: "Is everything that the answer says
+            supported by the contexts?" A high grade means yes.
+        text, against: the part that is judged, whole or piece by piece, and the part that must support it or need it.
         shown: the parts of the sample that a grading judge sees.
         scale: the lowest and the highest grade, both included; None lets the judge choose.
         guide: the meaning of some grades.
@@ -109,10 +108,8 @@ class Claim:
     Attributes:
         score: how well the claim is supported, or how useful it is, in [0, 1].
         verdict: `supported` also means "useful"; None if the judge gives only scores.
-        start, end: the characters of the judged text that hold the claim, or that it was taken from; None if unknown.
-        source: the index (from 0) of the text, among those it is judged against, that decided the score.
-        evidence: the passage of that text that decided the score.
-        reason: the judge's explanation.
+        start, end: the characters of the judged text that the claim was taken from; None if unknown.
+        source, evidence: the text that decided the score, from 0 among those it is judged against, and its passage.
     """
 
     text: str
@@ -130,14 +127,12 @@ class Finding:
     """A judge's answer for one sample.
 
     Attributes:
-        score: for support and usefulness, the share of supported claims, or the mean of their scores if the judge
-            gives only scores, in [0, 1]. A grade is on the criterion's scale, or in [0, 1] if it has none. None if
-            there is nothing to judge; `reason` then says why.
+        score: the share of supported claims, or the mean of their scores if the judge gives only scores, in [0, 1]. A
+            grade is on the criterion's scale, if it has one. None if there is nothing to judge; `reason` then says why.
         claims: the claims that make up the score; for usefulness, one for each context, in order.
         decided_by: the judge that decided, if there were several.
         confidence: how sure the judge is, in [0, 1]; None if it does not say.
-        apart: how far the score lies from that of the judge that was asked before and was unsure, on a scale from 0 to
-            1; None if there was none.
+        apart: how far the score lies from that of the judge that was asked before and was unsure, from 0 to 1.
         claimless: True if the judge read the text and found no claim in it. Any other finding without a score is
             undecided.
     """
@@ -156,10 +151,8 @@ class Failed:
     """A sample that a judge could not assess: the call failed, or no reply could be parsed. It never becomes a value.
 
     Attributes:
-        reason: the explanation that reports show.
         raw: the unparsed reply, if there was one.
-        is_unfinished: True if a limit or an interrupt stopped the evaluation before a reply came. This does not count
-            as an error of the model.
+        is_unfinished: True if a limit or an interrupt stopped the evaluation before a reply came, which is no error.
     """
 
     reason: str
@@ -169,10 +162,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """A judge's findings, in the order of the samples, with notes on all of them.
-
-    The notes need not name the dataset, the system or the metric; the caller adds them.
-    """
+    """A judge's findings, in the order of the samples, with notes, which need not name dataset, system or metric."""
 
     findings: Sequence[Finding | Failed]
     notes: tuple[Note, ...] = ()
@@ -279,10 +269,8 @@ def stream_findings(
 def list_findings(value: Mapping[str, Any], sample: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The findings of one value, as rows with the columns `FINDINGS`.
 
-    Args:
-        value: a row of the values table.
-        sample: the row of the samples table that it belongs to; without it, findings have no `doc_id` and no
-            `evidence_start`.
+    `sample` is the row of the samples table that the value belongs to; without it, findings have no `doc_id` and no
+    `evidence_start`.
     """
     if value.get("details") is None:
         return

@@ -1,7 +1,7 @@
 """What labels showed about judges, as `calibration.json` holds it: how to read their scores, and where to decide.
 
-`schemas/calibration.schema.json` describes the file. Within a `format_version`, keys are only added. The file holds no
-time and no path, so the same results and labels give the same bytes.
+`schemas/calibration.schema.json` describes the file. It holds no time and no path, so the same results and labels give
+the same bytes.
 """
 
 from __future__ import annotations
@@ -13,12 +13,8 @@ from bisect import bisect_right
 from itertools import pairwise
 from typing import Any, Literal
 
-from pydantic import TypeAdapter, ValidationError
+from rageval_spec.data.json_documents import build_document_schema, dump_document, parse_document
 
-from rageval_spec.diagnostics import describe_invalid, dump_visible
-from rageval_spec.errors import DataError
-
-FORMAT_VERSION = 1
 MOST_BYTES = 16 * 2**20
 _ABSENT: tuple[object, ...] = (None, (), {})
 
@@ -131,7 +127,6 @@ class CalibrationLabels:
         by: people, or the last step of a cascade, whose decisions served as labels.
         digest: the sha256 of what was labelled and how.
         items: the labelled answers or claims; `yes` of them are right, `no` are wrong.
-        questions, labels, annotators: how many there are.
     """
 
     by: Literal["people", "last step"]
@@ -153,9 +148,8 @@ class JudgeCalibration:
         criterion: the sha256 of the question that the metric puts to the judge.
         of: what was labelled: whole answers, or single claims.
         scale: the lowest and the highest score of the judge; scores below are placed on 0 to 1.
-        identity: what the judge's scores depend on: its settings, its prompts, its models and the judges that it asks.
-        digest: the sha256 of `identity`.
-        labelled: the labels.
+        identity, digest: what the judge's scores depend on (settings, prompts, models and judges that it asks), and its
+            sha256.
         map: turns a score into the probability that people say yes; null if scores are best left as they are.
         threshold: from where on a score means yes.
         guarantee: from where on it can be promised that few answers are wrong.
@@ -183,10 +177,8 @@ class CalibrationFile:
     """The content of a `calibration.json`.
 
     Attributes:
-        format_version: of this shape; keys are added without raising it.
         made_with: the version of rageval-spec that wrote the file.
-        evaluation: the name of the evaluation whose answers were labelled.
-        spec_digest: the sha256 of its spec.
+        evaluation, spec_digest: the name of the evaluation whose answers were labelled, and the sha256 of its spec.
         judges: one entry for each metric and judge.
     """
 
@@ -203,33 +195,13 @@ class CalibrationFile:
         Raises:
             DataError: the content is not JSON, not a calibration, or has another format version.
         """
-        try:
-            data = json.loads(content, parse_constant=_refuse_constant)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{path} is not JSON: {error}; is it complete?") from error
-        version = data.get("format_version") if isinstance(data, dict) else None
-        if version != FORMAT_VERSION:
-            if version is None:
-                raise DataError(f"{path} is not a calibration: it has no format_version; {_REMEDY}")
-            raise DataError(
-                f"{path} has format_version {version!r}, but this version reads {FORMAT_VERSION}; {_REMEDY}"
-            )
-        try:
-            return TypeAdapter(cls).validate_python(data)
-        except ValidationError as error:
-            raise DataError(f"{path} is not a calibration: {describe_invalid(error)}; {_REMEDY}") from error
+        remedy = "write it again with: rageval-spec calibrate --labels labels.csv -o calibration.json"
+        found: CalibrationFile = parse_document(cls, content, path, "a calibration", remedy)
+        return found
 
     def dump(self) -> bytes:
         """The file as JSON text, in UTF-8, without keys that hold nothing."""
-        text = dump_visible(_drop_absent(dataclasses.asdict(self)), sort_keys=True)
-        return text.encode("utf-8", "backslashreplace")
-
-
-_REMEDY = "write it again with: rageval-spec calibrate --labels labels.csv -o calibration.json"
-
-
-def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is not a number")
+        return dump_document(_drop_absent(dataclasses.asdict(self)))
 
 
 def _drop_absent(content: Any) -> Any:
@@ -245,15 +217,7 @@ def _drop_absent(content: Any) -> Any:
 
 def build_schema() -> dict[str, Any]:
     """The JSON Schema of the file."""
-    schema = TypeAdapter(CalibrationFile).json_schema(mode="serialization")
-    for shape in (schema, *schema["$defs"].values()):
-        shape["required"] = sorted(shape.get("required", ()))
-        for key in shape["properties"].values():
-            key.pop("title", None)
-            key.pop("default", None)
-    schema["properties"]["format_version"] = {"const": FORMAT_VERSION}
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Calibration of rageval-spec"}
-    return schema | head
+    return build_document_schema(CalibrationFile, "Calibration of rageval-spec")
 
 
 if __name__ == "__main__":

@@ -1,23 +1,19 @@
 """Labels: what people judged about answers.
 
-Anchors are a frozen set of labelled answers, with what a judge said of them: asked about again, they show whether the
-judge changed.
+Anchors are a frozen set of labelled answers with a judge's scores, which show whether the judge has changed.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-
 from rageval_spec.data import arithmetic
-from rageval_spec.diagnostics import describe_invalid, dump_visible
+from rageval_spec.data.json_documents import dump_document, parse_document
 from rageval_spec.errors import DataError
 
 CLASSES: Mapping[str, float] = {"supported": 1.0, "contradicted": 0.0, "not_enough_info": 0.0}
@@ -41,18 +37,17 @@ class LabelScale:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """One person's judgement of one answer, or of one claim of it, on one criterion.
+    """One person's judgement of one answer, or of one claim of it, on one criterion. What is not said is "".
 
     Attributes:
-        query_id: the question.
         metric: the criterion: `faithfulness`; "" if the file has only one and does not name it.
         value: a number, or the name of a class. Yes and no are 1 and 0 until `put_on` gives them a place on a scale.
-        annotator: who judged; "" if it is not said.
-        dataset, system: whose answer it was; "" if it is not said.
-        answer: the digest of the answer, as `digest_answer` gives it; "" if it is not said.
+        annotator: who judged.
+        dataset, system: whose answer it was.
+        answer: the digest of the answer, as `digest_answer` gives it.
         claim: the claim's number within the answer, from 0; None if the whole answer was judged.
-        time, comment: as the file has them, "" if it does not.
-        reason: why the answer was chosen for labelling: `random`, `low + unsure`; "" if it is not said.
+        time, comment: as the file has them.
+        reason: why the answer was chosen for labelling: `random`, `low + unsure`.
         probability: how likely it was to be chosen, above 0 and at most 1; None if it is not said.
         adjudicated: whether the label settles what annotators disagreed on, and counts instead of theirs.
         saw_judge: whether the annotator had seen what the judge says.
@@ -129,12 +124,9 @@ def join_probabilities(probabilities: Sequence[float]) -> float:
 
 
 def find_ends(low: float, high: float | None) -> tuple[float, float]:
-    """The values of a metric that the worst and the best label stand for.
+    """The values of a metric that the worst and the best label stand for; `high` is None if there is no highest.
 
     A cosine can fall to -1, but texts that have nothing in common are at 0 already, and that is what people call worst.
-
-    Args:
-        low, high: the metric's lowest and highest value; None if there is no highest.
     """
     worst = max(low, 0.0)
     return worst, worst + 1 if high is None else high
@@ -143,10 +135,7 @@ def find_ends(low: float, high: float | None) -> tuple[float, float]:
 def average_labels(labels: Sequence[Label], scale: LabelScale | None = None, setting: str = "--scale 1..5") -> float:
     """What the labels of one item say, from 0 to 1: the adjudicated one if there is one, else the mean of all.
 
-    Args:
-        labels: at least one label, all of the same item and criterion.
-        scale: what the labels' worst and best are; by default 0 and 1.
-        setting: how a message shows the scale to be set.
+    All are of the same item and criterion. `setting` is how a message shows the scale to be set.
 
     Raises:
         DataError: a label is not a number on the scale.
@@ -171,18 +160,9 @@ def _read(label: Label, scale: LabelScale, setting: str) -> float:
     return value
 
 
-FORMAT_VERSION = 1
-
-
 @dataclasses.dataclass(frozen=True)
 class Anchor:
-    """A labelled answer.
-
-    Attributes:
-        label: the mean of its labels, from 0 to 1.
-        value: the judge's score when the set was frozen, from 0 to 1.
-        columns: the question's other columns.
-    """
+    """A labelled answer: the mean of its labels, and the judge's score when the set was frozen, from 0 to 1."""
 
     dataset: str
     system: str
@@ -203,13 +183,10 @@ class AnchorSet:
     """The content of a file of anchors.
 
     Attributes:
-        format_version: of this shape.
         judge, metric: their names in the spec whose results were frozen.
         criterion: the sha256 of what the metric asks the judge.
-        identity: what the judge's scores depend on.
-        digest: the sha256 of `identity`.
+        identity, digest: what the judge's scores depend on, and its sha256.
         threshold: from which score on, of 0 to 1, the judge says yes.
-        anchors: the answers, in the order of the labels.
     """
 
     format_version: int
@@ -228,24 +205,12 @@ class AnchorSet:
         Raises:
             DataError: the content is not JSON, not a set of anchors, or has another format version.
         """
-        try:
-            data = json.loads(content)
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{path} is not JSON: {error}; is it complete?") from error
-        version = data.get("format_version") if isinstance(data, dict) else None
-        if version != FORMAT_VERSION or "anchors" not in data:
-            raise DataError(
-                f"{path} is not a set of anchors of format_version {FORMAT_VERSION}; make one with: "
-                "rageval-spec calibrate --labels labels.csv --freeze anchors.json"
-            )
-        try:
-            found = TypeAdapter(cls).validate_python(data)
-        except ValidationError as error:
-            raise DataError(f"{path} is not a set of anchors: {describe_invalid(error)}") from error
+        remedy = "make one with: rageval-spec calibrate --labels labels.csv --freeze anchors.json"
+        found: AnchorSet = parse_document(cls, content, path, "a set of anchors", remedy)
         if not found.anchors:
             raise DataError(f"{path} has no anchors")
         return found
 
     def dump(self) -> bytes:
         """The file as JSON text, in UTF-8."""
-        return dump_visible(dataclasses.asdict(self), sort_keys=True).encode("utf-8", "backslashreplace")
+        return dump_document(dataclasses.asdict(self))

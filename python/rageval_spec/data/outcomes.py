@@ -1,13 +1,6 @@
-"""The results of an evaluation in parts: cells, intervals, notes, gate outcomes, corrections and causes.
+"""The results of an evaluation in parts: cells, intervals, notes, gate outcomes, corrections, causes and overlaps.
 
-A cell is the place of a number: one metric of one system on one dataset, or on a slice of it. A `Drop` is how far a
-number may fall: by an amount, or by a share of the baseline's number. A correction is what people's labels make of a
-judge's mean. A diagnosis says why questions went wrong: the cause of each, counts with intervals, and what to try
-first.
-
-An evaluation that stops when its gates are decided says how many questions were asked and why it stopped. The values
-of earlier evaluations that gates compare with are kept beside an evaluation, so that it can be read alone. `Overlap`
-and `BaselineChange` say what two evaluations have in common, and what else than the systems changed between them.
+A cell is the place of a number: one metric of one system on one dataset, or on a slice of it.
 """
 
 from __future__ import annotations
@@ -27,11 +20,7 @@ CELL = ("dataset", "system", "metric")
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One metric of one system on one dataset.
-
-    Attributes:
-        slice: the part of the dataset's queries that the number describes; None for all of them.
-    """
+    """One metric of one system on one dataset, or on one of its slices."""
 
     dataset: str
     system: str
@@ -74,8 +63,8 @@ def _list_blocks(values: pl.DataFrame) -> list[tuple[Cell, int]]:
 class Interval:
     """A confidence interval of a mean or a percentile, with `low <= high`.
 
-    `confidence` is its level, in (0, 1); `method` names what computed it: a bootstrap, or "betting" for
-    a confidence sequence, which also holds if the number of questions was not fixed beforehand.
+    `method` names what computed it: a bootstrap, or "betting" for a confidence sequence, which also holds if the number
+    of questions was not fixed beforehand.
     """
 
     low: float
@@ -95,8 +84,8 @@ class Note:
         code: the kind of note, for programs.
         dataset, system: the subject of the note; None if it concerns all of them, or none.
         count: the number that the message mentions, if there is one.
-        table: figures that the message sums up, a header and rows, for example how many samples each stage passed on.
-        level: "warning" if the numbers could mislead a reader who misses the note. Reports show warnings first.
+        table: figures that the message sums up, a header and rows.
+        level: "warning" if the numbers could mislead a reader who misses the note.
     """
 
     code: str
@@ -117,9 +106,7 @@ _SHARE = re.compile(r"(\d{1,9}(?:\.\d+)?) ?%")
 class Drop(NamedTuple):
     """The most that a number may fall; a rise where low values are better.
 
-    Attributes:
-        number: the amount, or the share as a fraction: 0.05 for `5%`.
-        is_share: whether it is a share of the baseline's number.
+    `number` is the amount or, for a share of the baseline's number, a fraction: 0.05 for `5%`.
     """
 
     number: float
@@ -178,11 +165,9 @@ class GateOutcome:
     """The outcome of a gate on one dataset and system.
 
     `bound` is what the gate requires, `observed` the number it looked at (None if there was none), and `reason` the
-    sentence that explains the outcome. `counts_as` is what an inconclusive outcome counts as for the evaluation; it is
-    None for every other outcome.
-
-    Of a gate with a baseline, `baseline` is its name, `max_drop` the amount that the number may fall before the gate
-    fails, and `severity` how bad the fall is, if it is and the gate says what that means.
+    sentence that explains the outcome. `counts_as` is what an inconclusive outcome counts as for the evaluation.
+    `max_drop` is the amount that the number may fall below the `baseline` before the gate fails, and `severity` how bad
+    the fall is, if the gate says what that means.
     """
 
     gate: int
@@ -234,15 +219,12 @@ class Correction:
     Of a comparison, all numbers are differences of the two systems.
 
     Attributes:
-        method: `ppi` or `rogan_gladen`.
-        judged: the judge's number, with `judged_interval`.
-        labelled: what labels alone say, with `labelled_interval`; None without labels.
-        labels: how many answers have labels. Of a comparison, how many questions have labels for both answers; or, if
-            it is not paired, how many answers of the two have labels.
+        judged, labelled: what the judge says, and what labels alone say; None without any.
+        labels: how many answers have labels; of a paired comparison, how many questions have labels for both answers.
         worth: how many labels without the judge would give an interval as narrow; None if it is not known.
         source: the name of the labels in the spec.
-        is_clipped: whether the number, or an end of its interval, lay outside what the metric can be, and was moved
-            to its bound.
+        is_clipped: whether the number, or an end of its interval, lay outside what the metric can be, and was moved to
+            its bound.
         is_paired: whether a comparison is corrected question by question. If few questions have labels for both
             answers, it is the difference of the two corrected means. True for a mean.
         reason: why there is no corrected number; None if there is one.
@@ -275,10 +257,8 @@ class AskedQuestions:
     """How many questions of a dataset were asked.
 
     Attributes:
-        asked, total: the number of questions that were asked, and of all questions. If a limit was reached, some of
-            those asked may have no answer.
-        ending: why no more were asked.
-        reason: the same as the end of a sentence, such as `every gate was decided`.
+        asked: if a limit was reached, some of these may have no answer.
+        reason: the ending as the end of a sentence, such as `every gate was decided`.
     """
 
     dataset: str
@@ -301,7 +281,6 @@ class Stopping:
         confidence: the probability that all gates have the outcome that all questions would have given them.
         first, batch: how many questions were asked at first, and then at a time.
         seed: the seed of the order in which questions were asked.
-        datasets: how many questions of each dataset were asked.
     """
 
     confidence: float
@@ -329,8 +308,7 @@ class TakenOver:
     """The answers of a system on a dataset that this evaluation did not ask for itself.
 
     Attributes:
-        answers: how many answers were taken over.
-        questions: how many different questions the system has on the dataset.
+        answers, questions: how many answers were taken over, of how many different questions.
         sources: where they come from, each source once.
         first, last: when the first and the last of them were asked, in UTC, as ISO 8601 with seconds; None if unknown.
         undated: how many of them have no time.
@@ -400,7 +378,7 @@ class RankCounts:
     """At which ranks the first relevant documents of the queries stand, counted for one metric of one system.
 
     Attributes:
-        queries: the queries that are counted: those of which the metric knows a rank, or that none was found.
+        queries: those of which the metric knows a rank, or that none was found.
         ranks: the number of queries by rank: "1", "2-3", "4-10" and "11-"; "none" where no relevant document was found
             at a rank that the metric looks at.
     """
@@ -431,7 +409,7 @@ _RANKS_COUNTED: dict[str, tuple[int, float]] = {
 class CauseCount:
     """The questions of one system on one dataset (or on a slice of it) with one cause.
 
-    `share` is `count / total`, with its interval; `total` counts all questions. With weights, it is the weighted share.
+    `share` is `count / total`, of all questions. With weights, it is the weighted share.
     """
 
     dataset: str
@@ -464,8 +442,7 @@ class Diagnosis:
             answers that the answer has, and the numbers and names of longer ones, decide as well.
         faithfulness: the metric that decided whether it is faithful to its contexts; None if the spec has none.
         wrong_below, right_from: the thresholds between which nothing is decided.
-        counts: for each dataset and system, one for each cause that occurs, then the same for each slice.
-        advice: at most one for each dataset and system.
+        counts: one for each cause that occurs, of each dataset and system, then of each slice.
     """
 
     retrieval: str
@@ -514,8 +491,7 @@ def empty_base_answers() -> pl.DataFrame:
 def collect_base_values(values: pl.DataFrame, earlier: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     """What the values of an evaluation were in `earlier` ones, by the names that gates use: columns `BASE_VALUES`.
 
-    There is a row for each scored value of an earlier evaluation whose dataset, system, metric and query the later one
-    has, in the order of `earlier`, then in that of `values`.
+    There is a row for each scored value of an earlier evaluation that the later one has too, in the order of `values`.
     """
     on = [*CELL, "query_id"]
     wanted = values.select(on)
@@ -535,9 +511,7 @@ ChangedPart: TypeAlias = Literal["references", "qrels", "judge", "prompt", "mode
 class BaselineChange:
     """A part that changed since a baseline, so that a metric's numbers are not comparable with it.
 
-    Attributes:
-        part: what changed; the word that `accept_changes` in a gate takes.
-        told: the change as a clause: `the references of 3 queries changed`.
+    `part` is the word that `accept_changes` in a gate takes, `told` a clause: `the references of 3 queries changed`.
     """
 
     part: ChangedPart

@@ -1,8 +1,6 @@
 """An evaluation as JSON: the report `json` writes it, and a saved evaluation is read from it.
 
-Its schema is `schemas/results.schema.json`. Within a `format_version`, keys are only added. Numbers have all their
-digits and are never NaN, keys are sorted, and the same evaluation gives the same bytes. The tables (values, samples)
-are separate files.
+Its schema is `schemas/results.schema.json`. The tables (values, samples) are separate files.
 
 A saved evaluation also has the time, commit and label that an `Evaluation` itself must not hold. A `Trend` has the
 numbers of many evaluations over time, ready to be drawn.
@@ -17,15 +15,11 @@ from copy import copy
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
-from typing import Any, NamedTuple, NoReturn, get_type_hints
-
-from pydantic import TypeAdapter, ValidationError
+from typing import Any, NamedTuple, get_type_hints
 
 from rageval_spec.data.evaluation import Evaluation, Overall, Provenance, Results
-from rageval_spec.diagnostics import describe_invalid, dump_visible
-from rageval_spec.errors import DataError
+from rageval_spec.data.json_documents import FORMAT_VERSION, build_document_schema, dump_document, parse_document
 
-FORMAT_VERSION = 1
 _REQUIRED = (
     "format_version", "name", "spec_digest", "verdict", "datasets", "systems", "metrics", "aggregates", "comparisons",
     "gates", "notes", "settings", "versions", "failures",
@@ -90,7 +84,7 @@ def list_content(evaluation: Evaluation) -> dict[str, Any]:
 
 def dump_results(evaluation: Evaluation) -> bytes:
     """The results as JSON text, in UTF-8."""
-    return dump_visible(list_content(evaluation), sort_keys=True).encode("utf-8", "backslashreplace")
+    return dump_document(list_content(evaluation))
 
 
 def parse_results(content: bytes, path: str) -> Evaluation:
@@ -99,20 +93,8 @@ def parse_results(content: bytes, path: str) -> Evaluation:
     Raises:
         DataError: the content is not JSON, not a report, or has another format version.
     """
-    try:
-        data = json.loads(content, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{path}: not a JSON report: {error}") from error
-    version = data.get("format_version") if isinstance(data, dict) else None
-    if version != FORMAT_VERSION:
-        raise DataError(
-            f"{path}: format_version is {version!r} where {FORMAT_VERSION} was expected; "
-            "it was written by another version of rageval-spec; evaluate again with this one"
-        )
-    try:
-        held = vars(TypeAdapter(_build_shape()).validate_python(data))
-    except ValidationError as error:
-        raise DataError(f"{path}: not a JSON report of rageval-spec: {describe_invalid(error)}") from error
+    what, remedy = "a JSON report of rageval-spec", "evaluate again with this version"
+    held = vars(parse_document(_build_shape(), content, path, what, remedy))
     results, provenance = (
         {one.name: held[one.name] for one in dataclasses.fields(part) if one.name in held}
         for part in (Results, Provenance)
@@ -120,33 +102,20 @@ def parse_results(content: bytes, path: str) -> Evaluation:
     return Evaluation(**results, provenance=Provenance(**provenance))
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a number that a report holds")
-
-
 def build_schema() -> dict[str, Any]:
     """The JSON Schema of the report; every key is required, except those that only some blocks have."""
-    schema = TypeAdapter(_build_shape()).json_schema(mode="serialization")
-    for shape in (schema, *schema["$defs"].values()):
-        later = shape["properties"].keys() - _ORDER if shape is schema else set()
-        shape["required"] = sorted(shape["properties"].keys() - _OPTIONAL - later)
-        for key in shape["properties"].values():
-            key.pop("title", None)
-            key.pop("default", None)
-    schema["properties"]["format_version"] = {"const": FORMAT_VERSION}
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Results of rageval-spec"}
-    return schema | head
+    shape = _build_shape()
+    later = {one.name for one in dataclasses.fields(shape)} - {*_ORDER}
+    return build_document_schema(shape, "Results of rageval-spec", _OPTIONAL | later)
 
 
 @dataclass(frozen=True)
 class Record:
-    """An evaluation with its time, commit and label.
+    """An evaluation with its time, commit and label. What was not recorded is None.
 
     Attributes:
-        id: the unique id of this record.
-        time: when it was saved, in UTC; None if that was not recorded.
-        commit: the commit of the repository that holds the spec, followed by `-dirty` if files differed from it; None
-            outside a repository, or if it was not recorded.
+        time: when it was saved, in UTC.
+        commit: of the repository that holds the spec, followed by `-dirty` if files differed from it.
         label: the name that finds it again; None for a results folder.
     """
 
@@ -158,13 +127,7 @@ class Record:
 
 
 class TrendPoint(NamedTuple):
-    """One number of one record.
-
-    Attributes:
-        mean: the number; `low` and `high` are its interval, None if it has none.
-        commit: the commit of the record; None if it is not known.
-        outcome: what the evaluation came to.
-    """
+    """One number of one record with its interval, if it has one; `outcome` is what the evaluation came to."""
 
     record_id: str
     time: datetime
@@ -218,13 +181,10 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """The series of one evaluation's records.
+    """The series of one evaluation's records: those of metrics, then those of costs and durations.
 
-    Attributes:
-        name: the evaluation's name.
-        series: those of metrics, then those of costs and durations.
-        false_alarms: the probability that a stretch of points without a change gets a mark.
-        remarks: what a reader must know that no series shows, in sentences.
+    `false_alarms` is the probability that a stretch of points without a change gets a mark. `remarks` are sentences on
+    what a reader must know that no series shows.
     """
 
     name: str

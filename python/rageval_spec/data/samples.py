@@ -15,33 +15,25 @@ Part = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A question, a system's answer, and the gold answer.
+    """A question, a system's answer, and the gold answer. What is not known is None.
 
     Attributes:
-        answer: the system's text; "" if it wrote nothing, None if the answer is not known.
-        contexts: the texts that the answer was written from, best first; () if there were none, None if the system
-            does not say.
-        context_ids: the document ids of the contexts, in the same order.
-        scores: the retriever's scores of the contexts, in the same order, None for each that is not known; None if none
-            is.
+        answer: the system's text; "" if it wrote nothing.
+        contexts: the texts that the answer was written from, best first; () if there were none.
+        context_ids, scores: the document ids of the contexts, and the retriever's scores, in the same order.
         references: gold answers, each correct by itself; a metric that needs only one uses the first.
         reference_contexts: the texts that contain the gold answer.
-        relevant: relevance by document id, from the qrels; None if the dataset has no judgements for this query.
-        answerable: whether the collection contains an answer to the question; None if the dataset does not say.
+        relevant: relevance by document id, from the qrels.
+        answerable: whether the collection contains an answer to the question.
         group, condition: queries of one group ask the same question under several conditions ("clean", "noisy").
         error: why the system gave no answer; `answer` is then None.
-        is_unfinished: True if the evaluation stopped before the system was asked; `error` says so. This is not a
-            failure of the system.
-        seconds: how long the system took. This and the next three are None if they are not known.
-        input_tokens, output_tokens: the tokens that the system used.
-        cost: the cost in US dollars.
-        cache_read_tokens, cache_write_tokens: the input tokens that came from the provider's cache, or went there; None
-            if they are not known.
-        truncated: True if the model stopped at its token limit; None if it did not, or if that is not known.
-        columns: the question's other columns, those that no part is read from, by name; None if the dataset has none.
-            They are read from the file when a value is first looked up. Two samples can be equal with other columns.
-        answer_columns: the other columns of a recorded answer, by name: numbers, yes or no, and short texts. None if
-            the system records none.
+        is_unfinished: True if the evaluation stopped before the system was asked, which is no failure of the system.
+        cost: what the answer cost, in US dollars.
+        cache_read_tokens, cache_write_tokens: the input tokens that came from the provider's cache, or went there.
+        truncated: True if the model stopped at its token limit.
+        columns: the question's other columns, those that no part is read from, by name. They are read from the file
+            when a value is first looked up. Two samples can be equal with other columns.
+        answer_columns: the other columns of a recorded answer, by name: numbers, yes or no, and short texts.
         claims: the statements that a metric asks a judge about, one by one; None unless a metric sets them.
     """
 

@@ -75,7 +75,6 @@ class SampleColumn:
     """A column of samples: what files, reports, cards and redaction need to know of it.
 
     Attributes:
-        kind: what its values are.
         is_later: whether files of earlier versions lack it.
         redact: the word of the spec's `redact:` that leaves it out; None if nothing does.
         readers: who reads its texts, so that reasons ("metrics") or errors and steps ("systems") can quote them.
@@ -247,8 +246,8 @@ class Collection:
     Attributes:
         name: the key under `datasets:`.
         load_queries, load_corpus, load_qrels, load_references, load_columns: return the table (columns: see this
-            module) or raise `DataError`; None if the dataset has no such part. `load_qrels`, `load_references` and
-            `load_columns` can also return None, if the part turns out to be absent only when the files are read.
+            module) or raise `DataError`; None if the dataset has no such part. The last three can also return None, if
+            that shows only when the files are read.
         why_no_qrels: if judgements were expected and not found, the reason and what to do.
         load_about: returns what the dataset's file says about itself; None if its format has no place for that.
         differences: what is not as it was ordered, for questions that were made for this evaluation: a sentence each.

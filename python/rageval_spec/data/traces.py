@@ -1,6 +1,6 @@
 """A trace: one question to a system in production, what it did, and what it answered, as tracing tools record it.
 
-As a row of a file (`to_row`, `from_row`), a trace is both a question and an answer, so the same file can be a dataset
+As a row of a file (`to_row`), a trace is both a question and an answer, so the same file can be a dataset
 and a system of a spec:
 
 | key | |
@@ -23,7 +23,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 NO_ANSWER = "the trace has no answer"
@@ -42,9 +42,7 @@ class TraceLink:
 
     Attributes:
         tool: the word of the tool in `import` and `export`, such as `phoenix`.
-        trace_id: its id there.
         span_id: the span that holds the question and the answer; None if the trace as a whole does.
-        project: the project that it belongs to.
         others: what else the tool needs to find it, by name.
     """
 
@@ -95,11 +93,6 @@ class Document:
         row = {"id": self.doc_id, "text": self.text, "score": self.score, "metadata": dict(self.metadata) or None}
         return {key: value for key, value in row.items() if value is not None}
 
-    @classmethod
-    def from_row(cls, row: Mapping[str, Any]) -> Document:
-        """The document that `to_row` wrote."""
-        return cls(row.get("text"), row.get("id"), row.get("score"), row.get("metadata") or {})
-
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -109,7 +102,6 @@ class Step:
         name: what the tool calls it.
         input, output: texts, or JSON as text.
         documents: the documents that it retrieved, best first; None if it is not a retrieval.
-        seconds: how long it took.
         error: why it failed.
     """
 
@@ -131,8 +123,7 @@ class Step:
     def from_row(cls, row: Mapping[str, Any]) -> Step:
         """The step that `to_row` wrote."""
         documents = row.get("documents")
-        read = None if documents is None else tuple(map(Document.from_row, documents))
-        return cls(**{**row, "documents": read})
+        return cls(**{**row, "documents": None if documents is None else tuple(map(read_document, documents))})
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +133,6 @@ class Feedback:
     Attributes:
         name: what was judged, such as `thumbs`.
         value: a number; None if there is only a label or a comment.
-        source: who said it: a user, an annotator, or a program.
     """
 
     name: str
@@ -156,33 +146,19 @@ class Feedback:
         """The feedback as JSON types; what is not known is left out."""
         return _list_known(self)
 
-    @classmethod
-    def from_row(cls, row: Mapping[str, Any]) -> Feedback:
-        """The feedback that `to_row` wrote."""
-        return cls(**row)
-
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A question and what became of it.
+    """A question and what became of it. What is not known is None; the table above describes what is not here.
 
     Attributes:
-        link: where the trace is.
         query_id: the question's id; by default that of the trace, with the span's after a colon if it has one.
-        answer: the system's text; None if it gave none.
-        documents: the documents that the answer is based on, best first; None if the trace does not say.
-        references: gold answers, if the tool has them.
-        reference_contexts: the texts that contain the gold answer, if the tool has them.
+        documents: the documents that the answer is based on, best first.
+        references, reference_contexts: gold answers, and the texts that contain them, if the tool has them.
         relevant: the ids of relevant documents, if the tool has them.
         error: why there is no answer.
-        seconds, input_tokens, output_tokens, cost: what the answer took; the cost is in US dollars.
-        cache_read_tokens, cache_write_tokens: the input tokens that came from the provider's cache, or went there.
         reasoning_tokens: the output tokens that the model thought with.
         first_chunk_seconds: how long the last reply that was streamed took to its first piece.
-        finish_reason: why the model that wrote the answer stopped, as it says.
-        session, user, model: whose it is, and the model that wrote the answer.
-        started: when it began: ISO 8601 in UTC, `2026-03-01T12:00:00Z`.
-        version: of the application that answered.
         messages: the conversation, as chat messages; () if there is only the question.
         steps: what the system did, in order of time.
         metadata: everything else that the tool knows, as JSON types.
@@ -248,35 +224,6 @@ class Trace:
         lists = {key: value for key, value in known.items() if value != [] or key in _CAN_BE_EMPTY}
         return {**lists, "trace": self.link.to_dict()}
 
-    @classmethod
-    def from_row(cls, row: Mapping[str, Any]) -> Trace:
-        """The trace that `to_row` wrote.
-
-        Raises:
-            ValueError: the row has no question or does not say where its trace is.
-        """
-        link = TraceLink.from_dict(row.get("trace"))
-        if link is None or not isinstance(row.get("question"), str):
-            raise ValueError("the row has no question, or no trace with a tool and a trace_id")
-        documents = row.get("documents", row.get("contexts"))
-        reference = row.get("reference")
-        plain: dict[str, Any] = {name: row.get(name) for name in _PLAIN}
-        trace = cls(
-            link,
-            row["question"],
-            answer=row.get("answer"),
-            documents=None if documents is None else tuple(map(_read_document, documents)),
-            references=(reference,) if isinstance(reference, str) else tuple(reference or ()),
-            reference_contexts=_tuple_of(row.get("reference_contexts")),
-            relevant=_tuple_of(row.get("relevant")),
-            **plain,
-            messages=tuple(row.get("messages", ())),
-            steps=tuple(map(Step.from_row, row.get("steps", ()))),
-            feedback=tuple(map(Feedback.from_row, row.get("feedback", ()))),
-            metadata=row.get("metadata", {}),
-        )
-        return trace if trace.id == row.get("id") else replace(trace, query_id=str(row.get("id", "")))
-
     def _contexts(self) -> dict[str, Any]:
         """The documents as contexts with what all of them have; in full beside them if that leaves something out."""
         if self.documents is None:
@@ -316,12 +263,9 @@ def merge_scores(prefix: str, scores: Iterable[Mapping[str, Any]]) -> dict[str, 
     return {name: math.fsum(kept) / len(kept) if (kept := numbers[name]) else said[name][-1] for name in said}
 
 
-def _tuple_of(found: Sequence[str] | None) -> tuple[str, ...] | None:
-    return None if found is None else tuple(found)
-
-
-def _read_document(found: Any) -> Document:
-    return Document(text=found) if isinstance(found, str) else Document.from_row(found)
+def read_document(row: Mapping[str, Any]) -> Document:
+    """The document that `to_row` wrote."""
+    return Document(row.get("text"), row.get("id"), row.get("score"), row.get("metadata") or {})
 
 
 def unwrap(texts: Sequence[str]) -> str | list[str] | None:

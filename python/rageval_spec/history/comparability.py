@@ -109,7 +109,6 @@ class Comparability:
     """What differs between an evaluation and a baseline besides the systems.
 
     Attributes:
-        baseline: the name of the baseline.
         edits: how the queries of each dataset that both have differ.
         corpora: the datasets whose corpus is not the same.
         changes: for each metric that both have, what changed in its meaning.
@@ -156,13 +155,7 @@ class Comparability:
     def list_changes(
         self, metric: str, dataset: str, query_ids: Collection[str] | None = None
     ) -> tuple[BaselineChange, ...]:
-        """What makes a metric's numbers on a dataset not comparable with the baseline's.
-
-        Args:
-            metric: the metric's name.
-            dataset: the dataset's name.
-            query_ids: only these queries matter, as in a slice; None for all.
-        """
+        """What makes a metric's numbers on a dataset, or on some of its queries, not comparable with the baseline's."""
         found = (*self._list_edited(metric, dataset, query_ids), *self.changes.get(metric, ()))
         return tuple(change for change in found if change.part not in self.accepted)
 
@@ -246,9 +239,7 @@ def describe_changes(changes: Iterable[BaselineChange]) -> str:
 def list_notes(comparability: Comparability, metrics: Mapping[str, Collection[str]]) -> Iterator[Note]:
     """What a reader of comparisons must know: what was left out, what changed, and what is not known.
 
-    Args:
-        comparability: what differs from the baseline.
-        metrics: the metrics that are compared, each with the parts whose changes the spec accepts.
+    `metrics` are those that are compared, each with the parts whose changes the spec accepts.
     """
     baseline = comparability.baseline
     for overlap in comparability.overlaps:

@@ -1,13 +1,12 @@
 """The history in a database: a SQLite file, or PostgreSQL for many machines that write at once.
 
 Several processes can use it at once: a SQLite file has a write-ahead log, and PostgreSQL needs psycopg 3 (the extra
-`postgres`). Every write is one transaction, so a killed process leaves a complete record or
-none. A record's id is its key: sending a record twice keeps one.
+`postgres`). Every write is one transaction, so a killed process leaves a complete record or none. A record's id is its
+key: sending a record twice keeps one.
 
-The tables are the same in both databases, and migrations make them. `rageval_records` has a row for each record,
-small enough to list ten thousand of them. The numbers are in `rageval_aggregates`, and whole files (the results as
-JSON, the values as Parquet) in `rageval_contents`. A label is a row of `rageval_labels`, so that moving it changes no
-record.
+`rageval_records` has a row for each record, small enough to list ten thousand of them. The numbers are in
+`rageval_aggregates`, and whole files (the results as JSON, the values as Parquet) in `rageval_contents`. A label is a
+row of `rageval_labels`, so that moving it changes no record.
 """
 
 from __future__ import annotations
@@ -62,18 +61,15 @@ class StoredRecord:
 
 @dataclass(frozen=True, slots=True)
 class RecordSummary:
-    """What `history list` tells of one record, without its numbers.
+    """What `history list` tells of one record, without its numbers. What is not known is None.
 
     Attributes:
         time: when the evaluation ended, in UTC.
-        labels: its labels, sorted.
-        is_dirty: whether tracked files differed from the commit; None if that is not known.
+        is_dirty: whether tracked files differed from the commit.
         ci: what the CI system told: "system", "run", "url" and "request" (the pull request).
-        outcome: pass, warn, fail or error.
-        cost: the dollars spent on calls, as far as they are known; None if no call was made, or if none are known.
-        cost_status: "known", "partly known" or "unknown"; None if no call was made, or if an earlier version wrote the
-            record.
-        seconds: how long the evaluation took; None for an imported record that did not say.
+        cost: the dollars spent on calls, as far as they are known; None if no call was made, too.
+        cost_status: None if no call was made, or if an earlier version wrote the record.
+        seconds: how long the evaluation took.
         gates: the outcome of each gate with its numeric bounds.
         meaning: digests of what decides whether its numbers can be compared; see `history.metric_definitions`. Also
             what it took over of earlier evaluations, as in results.json.
@@ -129,12 +125,7 @@ AGGREGATE_COLUMNS = Number._fields
 
 @dataclass(frozen=True, slots=True)
 class RecordFilter:
-    """Which records to read; None does not restrict them.
-
-    Attributes:
-        since: the earliest time.
-        limit: at most this many, the newest.
-    """
+    """Which records to read, at most `limit` of the newest; None does not restrict them."""
 
     name: str | None = None
     branch: str | None = None

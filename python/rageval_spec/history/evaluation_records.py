@@ -163,67 +163,27 @@ def send(history: database.History, folders: Iterable[Path]) -> Sent:
     return Sent(sent, tuple(problems))
 
 
-_SYSTEMS: Mapping[str, tuple[str, Mapping[str, tuple[str, ...]]]] = {
-    "GITHUB_ACTIONS": (
-        "github",
-        {
-            "run": ("GITHUB_RUN_ID",),
-            "attempt": ("GITHUB_RUN_ATTEMPT",),
-            "commit": ("GITHUB_SHA",),
-            "branch": ("GITHUB_HEAD_REF", "GITHUB_REF_NAME"),
-        },
-    ),
-    "GITLAB_CI": (
-        "gitlab",
-        {
-            "run": ("CI_PIPELINE_ID",),
-            "job": ("CI_JOB_ID",),
-            "url": ("CI_JOB_URL",),
-            "request": ("CI_MERGE_REQUEST_IID",),
-            "commit": ("CI_COMMIT_SHA",),
-            "branch": ("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME", "CI_COMMIT_BRANCH", "CI_COMMIT_REF_NAME"),
-        },
-    ),
-    "JENKINS_URL": (
-        "jenkins",
-        {
-            "run": ("BUILD_NUMBER",),
-            "job": ("JOB_NAME",),
-            "url": ("BUILD_URL",),
-            "request": ("CHANGE_ID",),
-            "commit": ("GIT_COMMIT",),
-            "branch": ("CHANGE_BRANCH", "BRANCH_NAME", "GIT_BRANCH"),
-        },
-    ),
-    "CIRCLECI": (
-        "circleci",
-        {
-            "run": ("CIRCLE_BUILD_NUM",),
-            "url": ("CIRCLE_BUILD_URL",),
-            "request": ("CIRCLE_PULL_REQUEST",),
-            "commit": ("CIRCLE_SHA1",),
-            "branch": ("CIRCLE_BRANCH",),
-        },
-    ),
-    "BUILDKITE": (
-        "buildkite",
-        {
-            "run": ("BUILDKITE_BUILD_NUMBER",),
-            "url": ("BUILDKITE_BUILD_URL",),
-            "commit": ("BUILDKITE_COMMIT",),
-            "branch": ("BUILDKITE_BRANCH",),
-        },
-    ),
-    "TF_BUILD": (
-        "azure",
-        {
-            "run": ("BUILD_BUILDID",),
-            "commit": ("BUILD_SOURCEVERSION",),
-            "branch": ("SYSTEM_PULLREQUEST_SOURCEBRANCH", "BUILD_SOURCEBRANCHNAME"),
-        },
-    ),
+_SYSTEMS: Mapping[str, str] = {
+    "GITHUB_ACTIONS": "github",
+    "GITLAB_CI": "gitlab",
+    "JENKINS_URL": "jenkins",
+    "CIRCLECI": "circleci",
+    "BUILDKITE": "buildkite",
+    "TF_BUILD": "azure",
 }
-"""The CI systems by the variable that gives each away: its name, and the variables that tell of the run."""
+"""The CI systems by the variable that gives each away."""
+_FACTS: Mapping[str, str] = {
+    "run": "GITHUB_RUN_ID CI_PIPELINE_ID CIRCLE_BUILD_NUM BUILDKITE_BUILD_NUMBER BUILD_BUILDID BUILD_NUMBER",
+    "attempt": "GITHUB_RUN_ATTEMPT",
+    "job": "CI_JOB_ID JOB_NAME",
+    "url": "CI_JOB_URL CIRCLE_BUILD_URL BUILDKITE_BUILD_URL BUILD_URL",
+    "request": "CI_MERGE_REQUEST_IID CIRCLE_PULL_REQUEST CHANGE_ID",
+    "commit": "GITHUB_SHA CI_COMMIT_SHA CIRCLE_SHA1 BUILDKITE_COMMIT BUILD_SOURCEVERSION GIT_COMMIT",
+    "branch": "GITHUB_HEAD_REF GITHUB_REF_NAME CI_MERGE_REQUEST_SOURCE_BRANCH_NAME CI_COMMIT_BRANCH CI_COMMIT_REF_NAME "
+    "CIRCLE_BRANCH BUILDKITE_BRANCH SYSTEM_PULLREQUEST_SOURCEBRANCH BUILD_SOURCEBRANCHNAME CHANGE_BRANCH BRANCH_NAME "
+    "GIT_BRANCH",
+}
+"""The variables that tell of a run; the first that is set counts. Those of Jenkins have common names, and are last."""
 
 
 def find_ci_run(environment: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -232,15 +192,11 @@ def find_ci_run(environment: Mapping[str, str] | None = None) -> dict[str, str]:
     Empty outside CI. `request` is the number or address of a pull request.
     """
     variables = os.environ if environment is None else environment
-    found = next((of for mark, of in _SYSTEMS.items() if variables.get(mark)), None)
-    if found is None:
+    system = next((of for mark, of in _SYSTEMS.items() if variables.get(mark)), None)
+    if system is None:
         return {"system": "other"} if variables.get("CI") not in (None, "", "false", "0") else {}
-    system, wanted = found
-    run = {"system": system}
-    for key, names in wanted.items():
-        value = next((variables[name] for name in names if variables.get(name)), None)
-        if value is not None:
-            run[key] = value
+    told = {fact: [variables[name] for name in names.split() if variables.get(name)] for fact, names in _FACTS.items()}
+    run = {"system": system} | {fact: found[0] for fact, found in told.items() if found}
     return run | _derive_github(variables) if system == "github" else run
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
 from pydantic_core import to_jsonable_python
 
@@ -56,9 +56,8 @@ class Definition:
         reads: the data of a dataset that the metric reads, besides questions.
         settings: the metric's own, and how rankings were read.
         code: the digest of the metric's version and files; None if it was not recorded.
-        judges: the settings of each judge behind the metric, by name.
+        judges, models: the settings of each judge, and what identifies each model behind the metric, by name.
         prompts: the digest of each prompt of these judges: "strict.verify".
-        models: what identifies each model behind the metric, by name.
         calibrations: what each of these judges takes from its calibration, and the digest of the file.
     """
 
@@ -366,10 +365,9 @@ def find_kinships(evaluation: Evaluation, metric: str) -> dict[str, Kinship | No
 
 def _find_closest(generator: str, models: list[str]) -> Kinship | None:
     found = {compare_models(generator, model) for model in models}
-    return "same" if "same" in found else "family" if "family" in found else None
+    return next((kinship for kinship in get_args(Kinship) if kinship in found), None)
 
 
 def _name_model(recorded: RecordedSpec | None, name: str) -> str:
     model = None if recorded is None else recorded.models.get(name)
-    called = None if model is None else getattr(model.node, "model", None)
-    return called if isinstance(called, str) else name
+    return name if model is None else model.called

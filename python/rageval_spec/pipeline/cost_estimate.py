@@ -70,12 +70,11 @@ def _find_speed(parts: SpecPlugins, reader: Reader, texts: Mapping[str, int]) ->
         return WITHOUT_MODEL, "a guess; it needs no model"
     if not texts:
         return None, ""
-    name = getattr(model.node, "model", reader.name)
     if (speed := model.find_speed()) is not None:
-        return speed, f"a guess from the model's size; measure it with: rageval-spec models bench {name}"
+        return speed, f"a guess from the model's size; measure it with: rageval-spec models bench {model.called}"
     if model.node.use != "onnx":
         return None, f"`use: {model.node.use}` has no measured speed"
-    return None, "its size is not known" if model.inputs() else f"'{name}' is not on this machine yet"
+    return None, "its size is not known" if model.inputs() else f"'{model.called}' is not on this machine yet"
 
 
 def _describe_seconds(seconds: float) -> str:

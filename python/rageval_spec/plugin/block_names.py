@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias, Union, get_args, get_origin
 
@@ -119,31 +120,18 @@ def find_circles(nodes: Mapping[str, BaseModel], section: ReferredSection = "sys
     """
     needed = {name: [other for other in names_in(node, section) if other in nodes] for name, node in nodes.items()}
     circles: list[tuple[str, ...]] = []
-    done: set[str] = set()
-    for start in nodes:
-        if start not in done and (way := _way_back(start, needed, done)):
-            circles.append(way)
-            done.update(way)
-    return circles
-
-
-def _way_back(start: str, needed: Mapping[str, list[str]], avoided: set[str]) -> tuple[str, ...] | None:
-    """The shortest path from a node back to itself that touches no `avoided` node."""
-    came_from: dict[str, str] = {}
-    frontier = [start]
-    while frontier and start not in came_from:
-        steps = [(name, other) for name in frontier for other in needed[name] if other not in avoided]
-        frontier = []
-        for name, other in steps:
-            if other not in came_from:
-                came_from[other] = name
-                frontier.append(other)
-    if start not in came_from:
-        return None
-    way = [start, came_from[start]]
-    while way[-1] != start:
-        way.append(came_from[way[-1]])
-    return tuple(reversed(way))
+    while True:
+        try:
+            TopologicalSorter(needed).prepare()
+        except CycleError as error:
+            circle = error.args[1][:0:-1]  # from a node to what it refers to
+            first = circle.index(min(circle, key=[*nodes].index))
+            circles.append((*circle[first:], *circle[:first], circle[first]))
+            needed = {
+                name: [one for one in of if one not in circle] for name, of in needed.items() if name not in circle
+            }
+        else:
+            return sorted(circles, key=lambda circle: [*nodes].index(circle[0]))
 
 
 def _walk(annotation: Any, value: Any, path: tuple[str | int, ...]) -> Iterator[NamedBlock]:

@@ -1,10 +1,7 @@
 """What an evaluation may spend, and what it has spent.
 
-Everything that asks an endpoint shares the budget. A reservation is one call's share of it, from before its first try
-until the call has ended. What was spent is counted from the replies of chat models behind an evaluation's values.
-
-`Memory` holds facts that an evaluation keeps about an object, as long as both exist, such as the results of a model's
-questions.
+Everything that asks an endpoint shares the budget. `Memory` holds facts that an evaluation keeps about an object, such
+as the results of a model's questions.
 """
 
 from __future__ import annotations
@@ -23,18 +20,14 @@ from rageval_spec.wording import count_noun
 
 
 class Reservation:
-    """Reserves every try of one call before the try is made. The call ends with the `with` block.
+    """One call's share of a budget: reserves every try before it is made. The call ends with the `with` block.
 
-    Attributes:
-        cost: what the call really cost, in US dollars; None if that is unknown. The caller sets it before the block
-            ends.
+    `cost` is what the call really cost, in US dollars; None if that is unknown. The caller sets it before the block
+    ends.
     """
 
     def __init__(self, budget: Budget, expected: float = 0.0, *, is_of_system: bool = False) -> None:
-        """Reserve nothing yet.
-
-        `expected` is the most that the call can cost; `is_of_system` marks a question to an answering system.
-        """
+        """Reserve nothing yet; `expected` is the most that the call can cost."""
         self._budget = budget
         self._expected = expected
         self._is_of_system = is_of_system
@@ -246,30 +239,25 @@ class CallLimits:
 
 @dataclass
 class Budget:
-    """Counts calls, their cost and their errors, from any number of threads.
+    """Counts calls, their cost in US dollars and their errors, from any number of threads. No limit is None.
 
     Attributes:
         max_calls: how many requests may be sent, retries included; a number bounds those to systems and those to
-            models, each on its own. None for no limit.
-        max_cost: how many US dollars may be spent; None for no limit.
+            models, each on its own.
         max_errors: how many questions may get no usable reply: a number, or a share of those asked.
         retry_failed: whether to retry questions that failed in an earlier evaluation.
-        calls: how many calls have begun, including questions to systems.
-        interrupted: how many of these calls ended before their reply came.
-        asked_of_systems: how many of these calls are questions to answering systems.
-        retries: how often a call was tried again after an error.
-        retries_of_systems: how many of these retries are of questions to answering systems.
-        cost: what the calls that have ended cost, in US dollars, as far as it is known.
-        unpriced: how many of these calls have an unknown cost.
+        calls: how many calls have begun, including `asked_of_systems`, the questions to answering systems.
+        interrupted, under_way: how many of these calls ended before their reply came, or have not ended.
+        retries: how often a call was tried again after an error; `retries_of_systems` of these are to answering
+            systems.
+        cost: what the calls that have ended cost, as far as it is known; `unpriced` of them have an unknown cost.
+        guessed: calls whose cost is an estimate, because the endpoint did not report how many tokens it used.
         questions: how many questions to judges and systems were asked to the end; one can take several calls.
-        errors: how many of these questions got no usable reply.
-        lasting: how many of these errors a retry would not change: a wrong URL or path, a fault in a function.
+        errors: how many of these questions got no usable reply; for `lasting` of them a retry would not change that: a
+            wrong URL or path, a fault in a function.
         unread: the digests of requests whose replies cannot be read, including those of earlier evaluations.
         stopped: why no further call may be made; None while calls may be made.
-        under_way: calls that have begun and have not ended.
-        guessed: calls whose cost is an estimate, because the endpoint did not report how many tokens it used.
         usage: what the replies behind the values took, including stored replies, which cost nothing now.
-        memory: facts about objects, kept as long as both the object and this evaluation exist.
     """
 
     max_calls: int | CallLimits | None = None
@@ -345,7 +333,7 @@ class Budget:
             self.retries_of_systems += is_of_system
 
     def count_question(self, *, failed: bool = False, is_lasting: bool = False) -> None:
-        """Count a question that was asked to the end; `failed` if it got no usable reply. See `count_error`."""
+        """Count a question that was asked to the end; `failed` if it got no usable reply."""
         with self._changed:
             self.questions += 1
             if failed:

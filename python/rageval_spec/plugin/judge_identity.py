@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -31,9 +31,8 @@ _ELSEWHERE = frozenset({"use", "calibration", "prompts"})
 class Surroundings:
     """The blocks that judges name, and what is known of them.
 
-    Attributes:
-        prompts: the sha256 of prompts: "strict.verify"; None to ask the judges themselves.
-        calibrations: the sha256 of the calibration of each judge that has one, by name.
+    `prompts` has the sha256 of prompts, "strict.verify"; None to ask the judges themselves. `calibrations` has that of
+    the calibration of each judge that has one, by name.
     """
 
     judges: Mapping[str, Judge[Any]]
@@ -89,9 +88,10 @@ def digest_criterion(criterion: Criterion) -> str:
 def explain_difference(now: Identity, before: Identity) -> str | None:
     """How a judge differs from the one that something was learned about; None if it does not.
 
-    `made with model llama3.1:8b, this spec uses llama3.2:3b`.
+    `made with model llama3.1:8b of the model 'local', this spec has llama3.2:3b`.
     """
-    return next(_list_differences(now, before), None)
+    unnamed = None if digest_identity(now) == digest_identity(before) else "made for a judge with other settings"
+    return next(_list_differences(now, before, ""), unnamed)
 
 
 def _digest(content: Any) -> str:
@@ -116,51 +116,34 @@ def _list_settings(plugin: Any, left_out: frozenset[str]) -> dict[str, Any]:
     return {key: content[key] for key in written if key not in left_out}
 
 
-def _list_differences(now: Identity, before: Identity) -> Iterator[str]:
+def _list_differences(now: Identity, before: Identity, of: str) -> Iterator[str]:
+    """How a judge, or a model that it asks, differs. Another kind has other settings, so then the kind says it all."""
     if now["use"] != before.get("use"):
-        yield f"made for a judge of the kind {before.get('use')}, but this one is {now['use']}"
+        yield _tell("the kind", now["use"], before.get("use"), of)
         return
-    yield from _list_model_differences(now.get("models", ()), before.get("models", ()))
-    prompts, earlier = now.get("prompts", {}), before.get("prompts", {})
-    changed = sorted(key for key in {*prompts, *earlier} if prompts.get(key) != earlier.get(key))
-    if changed:
-        yield f"made with another {'prompt' if len(changed) == 1 else 'prompts'}: {', '.join(changed)} changed"
-    yield from _compare_settings(now.get("settings", {}), before.get("settings", {}), "")
+    for part in ("models", "judges"):
+        mine, its = now.get(part, ()), before.get(part, ())
+        if len(mine) != len(its):
+            yield _tell(part, len(mine), len(its), of)
+        for one, other in zip(mine, its, strict=False):
+            yield from _list_differences(one, other, f" of the {part.removesuffix('s')} '{one['name']}'")
+    for key in _find_different("prompts", now, before):
+        yield f"made with another prompt{of}: {key}"
+    for key in sorted(_find_different("settings", now, before), key=lambda key: (key != "model", key)):
+        yield _tell(key, now.get("settings", {}).get(key), before.get("settings", {}).get(key), of)
+    if now.get("calibration") != before.get("calibration"):
+        yield f"made with another calibration{of}, or none"
     if now.get("version") != before.get("version"):
-        yield "made with another version of this kind of judge, which scores differently; calibrate again"
-    yield from _list_member_differences(now.get("judges", ()), before.get("judges", ()))
-    if digest_identity(now) != digest_identity(before):
-        yield "made for a judge with other settings"
+        yield _tell("version", now.get("version"), before.get("version"), of)
 
 
-def _list_model_differences(now: Sequence[Identity], before: Sequence[Identity]) -> Iterator[str]:
-    if len(now) != len(before):
-        yield f"made with {len(before)} models, but this judge asks {len(now)}"
-    for mine, its in zip(now, before, strict=False):
-        old, new = (dict(one.get("settings", {})) for one in (its, mine))
-        old_model, new_model = old.pop("model", None), new.pop("model", None)
-        if old_model != new_model:
-            yield f"made with model {_show(old_model)}, this spec uses {_show(new_model)}"
-        if mine["use"] != its.get("use"):
-            yield f"made with a model of the kind {its.get('use')}, but '{mine['name']}' is {mine['use']}"
-        yield from _compare_settings(new, old, f" of the model '{mine['name']}'")
+def _find_different(part: str, now: Identity, before: Identity) -> list[str]:
+    mine, its = now.get(part, {}), before.get(part, {})
+    return sorted(key for key in {*mine, *its} if mine.get(key) != its.get(key))
 
 
-def _compare_settings(now: Mapping[str, Any], before: Mapping[str, Any], of: str) -> Iterator[str]:
-    for key in sorted({*now, *before}):
-        if now.get(key) != before.get(key):
-            yield f"made with {key} {_show(before.get(key))}{of}, this spec has {_show(now.get(key))}"
-
-
-def _list_member_differences(now: Sequence[Identity], before: Sequence[Identity]) -> Iterator[str]:
-    if len(now) != len(before):
-        yield f"made for a judge that asks {len(before)} judges, but this one asks {len(now)}"
-    for mine, its in zip(now, before, strict=False):
-        own, earlier = ({key: value for key, value in one.items() if key != "calibration"} for one in (mine, its))
-        if (told := explain_difference(own, earlier)) is not None:
-            yield f"{told} (for its judge '{mine['name']}')"
-        if mine.get("calibration") != its.get("calibration"):
-            yield f"its judge '{mine['name']}' had another calibration, or none"
+def _tell(what: str, now: Any, before: Any, of: str) -> str:
+    return f"made with {what} {_show(before)}{of}, this spec has {_show(now)}"
 
 
 def _show(value: Any) -> str:

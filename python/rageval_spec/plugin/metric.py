@@ -260,7 +260,7 @@ class TableMetric(Metric[N]):
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One query's value, or why it has none, and what it was computed from.
+    """One query's value, or why it has none.
 
     Attributes:
         reason: why there is no value, or a remark on the value.

@@ -25,7 +25,7 @@ class Embeddings:
     Attributes:
         vectors: float32 [texts, dimension]; finite.
         truncated: bool [texts]: whether the text was longer than the model takes, and was cut.
-        reused: how many of the distinct texts were found among earlier answers instead of computed.
+        reused: how many of the distinct texts were found among earlier answers.
     """
 
     vectors: NDArray[np.float32]
@@ -64,12 +64,10 @@ class EmbeddingModel(Model[N]):
 
 @dataclass(frozen=True, slots=True)
 class PairScores:
-    """A cross-encoder's output for pairs, in the order of the pairs.
+    """A cross-encoder's output for pairs, in the order of the pairs; `truncated` and `reused` as in `Embeddings`.
 
-    Attributes:
-        logits: float32 [pairs, labels]; finite. Rerankers have one label.
-        truncated: bool [pairs]: whether the pair was longer than the model takes, and its longer text was cut.
-        reused: how many of the distinct pairs were found among earlier answers instead of computed.
+    `logits` are float32 [pairs, labels]; finite. Rerankers have one label. Of a pair that is too long, the longer text
+    is cut.
     """
 
     logits: NDArray[np.float32]
@@ -126,15 +124,13 @@ class PairModel(Model[N]):
 class TokenTags:
     """What a token classifier says about the second text of each pair, in the order of the pairs.
 
-    Tokens that stand for no character, such as special ones, are left out.
+    Tokens that stand for no character, such as special ones, are left out. `truncated` and `reused` as in `PairScores`;
+    the tokens that were cut off the second text are missing.
 
     Attributes:
         offsets: for each pair int64 [tokens, 2]: the first character of each token in the second text, and the one
             after its last. Tokens are in the order of the text; parts of one character have the same offsets.
         logits: for each pair float32 [tokens, labels]; finite.
-        truncated: bool [pairs]: whether the pair was longer than the model takes. Its longer text was then cut, and the
-            tokens that were cut off the second text are missing.
-        reused: how many of the distinct pairs were found among earlier answers instead of computed.
     """
 
     offsets: Sequence[NDArray[np.int64]]

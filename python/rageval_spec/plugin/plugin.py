@@ -1,11 +1,7 @@
 """The contract of all plugins, and what a plugin gets besides its node.
 
-A plugin is a node, the class that is built with it, and the methods that each plugin has. Its context is its name,
-the blocks it can refer to, limits, and the store of answers.
-
-The contract of judges is here too. `FileReading` says how a plugin reads an input file, so that `validate` can show
-it. `KnownModel` is a model that a plugin knows by its name: what it may assume about the model, and where that was
-read.
+A plugin is a node, the class that is built with it, and the methods that each plugin has. Its context is its name, the
+blocks it can refer to, limits, and the store of answers. The contract of judges is here too.
 """
 
 from __future__ import annotations
@@ -187,8 +183,7 @@ class Judge(Plugin[J]):
     def list_reversals(self) -> Mapping[str, Judge[Any]]:
         """Copies of this judge that show a part of their prompt in the reverse order, by the part: `choices`.
 
-        What they say should be the same; how far it is not shows a preference for a place. Contexts are reversed in the
-        samples, so that judges need not do it.
+        What they say should be the same. Contexts are reversed in the samples, so that judges need not do it.
         """
         return {}
 
@@ -306,14 +301,12 @@ class FileReading:
 
 @dataclass(frozen=True, slots=True)
 class KnownModel:
-    """What a plugin knows about a published model.
+    """What a plugin knows about a published model, where that was read, and on which day.
 
     Attributes:
         name: its id on the Hugging Face Hub, with `@` and the branch if that is not the main one.
-        columns: the facts that a table of the known models shows, by the heading of their column.
-        facts: the other facts, by what they are about.
-        sources: where they were read.
-        read: the day on which they were read.
+        columns, facts: the facts that a table of the known models shows, by the heading of their column, and the
+            others.
         example: the blocks of a spec that use the model, in YAML; "" if it cannot be used.
     """
 
@@ -371,6 +364,12 @@ class Model(Plugin[N]):
         return {"use": self.node.use}
 
     @property
+    def called(self) -> str:
+        """What its maker or its endpoint calls the model; else its name in the spec."""
+        called = getattr(self.node, "model", None)
+        return called if isinstance(called, str) else self.context.name
+
+    @property
     def published_name(self) -> str | None:
         """The id on the Hugging Face Hub that the model has or may have, such as `owner/name` or `owner/name@branch`.
 
@@ -387,7 +386,7 @@ class Model(Plugin[N]):
     ) -> Mapping[str, int]:
         """Which texts or pairs this method would have to read, and about how many tokens each has, by a key for it.
 
-        What has a stored answer is left out if the model can tell. Computes nothing; a token counts as four characters.
+        What has a stored answer is left out if the model can tell. Computes nothing.
         """
         return {digest_text(task, text): count_roughly(text) for text in texts}
 
@@ -426,12 +425,7 @@ def say_nothing(message: str) -> None:
 
 
 class SpecOrigin(NamedTuple):
-    """Where a spec is written.
-
-    Attributes:
-        path: the spec's file, as a path in its repository with forward slashes.
-        gate_lines: the line of each gate, counted from 1, in the order of the spec.
-    """
+    """Where a spec is written: its path in its repository, with forward slashes, and the line of each gate, from 1."""
 
     path: str
     gate_lines: tuple[int, ...]
@@ -459,16 +453,13 @@ class Context:
     Attributes:
         threads: how many threads the spec allows; None for all cores.
         tell: shows the user a sentence at once, on stderr; it is not part of the results.
-        progress: shows how far long work has come.
-        models: the spec's models by name, for plugins that refer to one.
-        judges: the spec's judges by name, for plugins that refer to one.
+        models, judges: the spec's blocks by name, for plugins that refer to one.
         budget: what may be asked of endpoints that cost money, and what was asked.
         concurrency: how many calls to one endpoint may be under way at the same time.
         answers: where models store their answers.
         fingerprint: computes the sha256 of an input file's content.
         origin: where the spec is written, for reports that point at a gate; None if it was not read from a file.
         output: the folder that the results are written to; None if they are not written.
-        resume: which unfinished evaluation may be continued.
     """
 
     name: str

@@ -40,12 +40,10 @@ class GeneratingNode(SystemNode):
 
 @dataclass(frozen=True, slots=True)
 class Answering:
-    """A system's answers, with notes on them.
+    """A system's answers, with notes, which need not name the dataset or the system.
 
-    Attributes:
-        answers: one row per query, with the columns of `tables.ANSWERS`; queries without a row were not answered.
-        notes: remarks, which need not name the dataset or the system.
-        taken_over: the answers that were not asked now; None if all were.
+    `answers` has one row per query, with the columns of `tables.ANSWERS`; queries without a row were not answered.
+    `taken_over` is about the answers that were not asked now; None if all were.
     """
 
     answers: pl.DataFrame
@@ -55,12 +53,10 @@ class Answering:
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """A run, with notes on it.
+    """A run, with notes, which need not name the dataset or the system.
 
-    Attributes:
-        run: `query_id, doc_id, score`, grouped by query, best first, no document twice for a query.
-        notes: remarks, which need not name the dataset or the system.
-        reused: how many texts had earlier answers and needed no model. If any did, the run's seconds mean little.
+    `run` is `query_id, doc_id, score`, grouped by query, best first, no document twice for a query. `reused` says how
+    many texts had earlier answers and needed no model. If any did, the run's seconds mean little.
     """
 
     run: pl.DataFrame
@@ -126,10 +122,6 @@ class System(Plugin[N]):
         A system that can do both overrides this. It may read only the beginning of a file.
         """
         return self.can_answer
-
-    def is_outdated(self, collection: Collection) -> bool:  # noqa: ARG002 - for systems whose results have changed
-        """Whether a stored run of the first format, under the same key, is no longer what `retrieve` gives."""
-        return False
 
     @property
     def can_be_asked(self) -> bool:

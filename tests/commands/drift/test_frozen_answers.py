@@ -180,7 +180,7 @@ def test_the_cost_is_said_first_and_limits_hold(
 
 def test_another_judge_is_named(frozen: Path) -> None:
     found = show(frozen, overrides=["models.gpt.model=m2"])
-    assert "The anchors were made with model m, this spec uses m2." in text_of(found)
+    assert "The anchors were made with model m of the model 'gpt', this spec has m2." in text_of(found)
 
 
 def test_a_judge_that_answers_nothing_is_broken(frozen: Path, model: Model) -> None:
@@ -191,7 +191,7 @@ def test_a_judge_that_answers_nothing_is_broken(frozen: Path, model: Model) -> N
 
 
 def test_wrong_files_and_metrics_are_explained(frozen: Path) -> None:
-    with pytest.raises(DataError, match=r"labels\.csv is not JSON"):
+    with pytest.raises(DataError, match=r"labels\.csv is not a set of anchors"):
         show(frozen.parent / "labels.csv")
     with pytest.raises(DataError, match=r"none\.json cannot be read: No such file or directory"):
         show(frozen.parent / "none.json")

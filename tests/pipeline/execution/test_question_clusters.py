@@ -125,7 +125,7 @@ def test_a_gate_on_a_single_cluster_has_no_interval(tmp_path: Path) -> None:
     )
     assert found.aggregates[0].interval is None
     assert found.gates[0].outcome == "inconclusive"
-    assert "all its questions belong to one cluster" in found.gates[0].reason
+    assert "and all belong to one cluster" in found.gates[0].reason
     assert "all questions belong to one cluster ('source')" in notes(found)["one_cluster"]
 
 
@@ -270,7 +270,8 @@ def test_results_without_a_design_have_no_key_of_one(tmp_path: Path) -> None:
 def test_a_gate_says_that_its_number_is_weighted(tmp_path: Path) -> None:
     found = evaluate(tmp_path, weights="mix.csv", gates=[{"metric": "token_f1", "min": 0.6}])
     assert found.gates[0].reason == (
-        "token_f1 of bot is 0.550, below the minimum 0.600; weighted, 0.667 if all questions count the same"
+        "token_f1 of bot is 0.550, below the minimum 0.600; weighted (if all questions count the same, the mean is "
+        "0.667)"
     )
 
 

@@ -35,7 +35,6 @@ from rageval_spec.pipeline.execution.stopping_decision import (
     clip,
     list_bound_looks,
     list_drop_looks,
-    list_drops,
     list_half_looks,
     list_share_looks,
     list_values,
@@ -559,8 +558,8 @@ def test_severities_are_bounds_unless_the_gate_has_one_of_its_own() -> None:
     assert [(look.bound, look.miss) for look in graded] == [(0.0, "warn"), (-0.2, "fail")]
     both = [*list_drop_looks(gate(baseline="main", max_drop=0.1, severities=severities), metric("exact_match"), pairs)]
     assert [(look.bound, look.miss) for look in both] == [(-0.1, "fail")]
-    assert list_drops(gate(baseline="main")) == [(Drop(0.0), "fail")]
-    assert list_drops(gate(min=0.5)) == []
+    assert gate(baseline="main").allowed_drops == [(Drop(0.0), "fail", None)]
+    assert gate(min=0.5).allowed_drops == []
 
 
 def test_questions_that_cannot_be_scored_do_not_count_against_min_scored() -> None:

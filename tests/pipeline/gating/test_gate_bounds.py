@@ -22,9 +22,8 @@ from rageval_spec.data.datasets import CellDesign
 from rageval_spec.data.evaluation import PairLimit
 from rageval_spec.data.outcomes import BaselineChange, Correction, Interval
 from rageval_spec.pipeline.gating.gate_bounds import GateEstimate, count_more
-from rageval_spec.pipeline.gating.gate_outcomes import check_gates
 from rageval_spec.spec.blocks.gates import GateNode
-from tests.pipeline.gate_samples import CERTAIN, METRICS, Bounded, cell, check, comparison
+from tests.pipeline.gate_samples import CERTAIN, METRICS, Bounded, cell, check, check_gates, comparison
 
 
 @pytest.mark.parametrize(

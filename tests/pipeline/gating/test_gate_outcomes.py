@@ -16,10 +16,10 @@ import yaml
 
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.errors import DataError
-from rageval_spec.pipeline.gating.gate_outcomes import check_gates, describe_bound
+from rageval_spec.pipeline.gating.gate_outcomes import describe_bound
 from rageval_spec.runner import Options, run
 from rageval_spec.spec.blocks.gates import GateNode
-from tests.pipeline.gate_samples import METRICS, cell, check, comparison
+from tests.pipeline.gate_samples import METRICS, cell, check, check_gates, comparison
 
 
 def test_no_value_fails_even_if_no_share_is_required() -> None:

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from rageval_spec.data.evaluation import Aggregate, Evaluation
 from rageval_spec.data.outcomes import JUDGED_DOCUMENTS, NOT_MEASURED, explain_cause
-from rageval_spec.pipeline.results.answer_words import decide_by_words
 from rageval_spec.pipeline.results.diagnosis import (
     CAUSES,
     DecidingMetrics,
     advise,
     choose_metrics,
     count_causes,
+    decide_by_words,
     find_causes,
     find_judged_contexts,
 )
@@ -71,7 +71,7 @@ def test_every_question_is_counted_under_one_cause(tmp_path: Path) -> None:
         "fine": 1, "generation": 1, "retrieval": 1, "lucky": 1,
     }  # fmt: skip
     assert [advice.sentence for advice in diagnosis.advice] == [
-        "1 of 2 wrong answers did not get what they needed, and 1 had it: too few to say what to improve first"
+        "of 2 wrong answers, 1 did not get what was needed and 1 had it: too few to say what to improve first"
     ]
 
 
@@ -322,8 +322,8 @@ def test_where_all_is_well_there_is_nothing_to_say() -> None:
 @pytest.mark.parametrize(
     ("lacking", "generated", "end"),
     [
-        (1, 0, "the one wrong answer did not get what it needed: too few to say what to improve first"),
-        (0, 1, "the one wrong answer had what it needed in its contexts: too few to say what to improve first"),
+        (1, 0, "of 1 wrong answer, 1 did not get what was needed and 0 had it: too few to say what to improve first"),
+        (0, 1, "of 1 wrong answer, 0 did not get what was needed and 1 had it: too few to say what to improve first"),
         (1, 1, "and 1 had it: too few to say what to improve first"),
         (5, 0, "and 0 had it: too few to say what to improve first"),
         (6, 0, "improve retrieval first, with more documents, a hybrid of retrievers or a reranker"),

@@ -25,10 +25,10 @@ from rageval_spec.data.tables import Collection
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.pipeline.values.answer_values import (
     Computed,
+    aggregate_notes,
     compute,
     compute_all,
     context_notes,
-    coverage_notes,
     difference_notes,
     lacks_most,
     limit_notes,
@@ -231,7 +231,7 @@ def test_errors_draw_no_warning_of_coverage(excused: int, expected: bool) -> Non
 
 def test_a_mean_of_few_queries_draws_a_warning() -> None:
     cells = [cell(8, 80), cell(70, 80, "exact_match"), cell(8, 80, "robustness")]
-    [note] = coverage_notes(cells, METRICS)
+    [note] = aggregate_notes(cells, METRICS)
     assert (note.level, note.dataset, note.system, note.count) == ("warning", "golden", "bot", 72)
     assert note.message == ("faithfulness: only 8 of 80 queries could be scored; the number does not cover the others")
 

@@ -8,8 +8,9 @@ reported. A dataset that cannot be read stops the evaluation, because without it
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from itertools import chain
 
 from rageval_spec.data.datasets import EvaluatedQueries
 from rageval_spec.data.outcomes import AskedQuestions, Note, TakenOver
@@ -32,21 +33,20 @@ from rageval_spec.plugin import AnswerMetric
 
 @dataclass(frozen=True)
 class Execution:
-    """The result of executing a plan.
+    """The result of executing a plan, or a part of it: the results of parts are added up.
 
     Attributes:
         values: columns `values.COLUMNS`, with datasets, systems and metrics in the order of the spec.
         samples: the parts of the samples table, in the same order.
-        evaluated: the queries of each dataset that were evaluated.
         asked: how many questions of each dataset were asked, if the evaluation may stop before the last one.
         rounds: the last round of each dataset of which not all questions were asked.
         taken_over: the answers that were not asked now, for each dataset and system that has some.
         times: `dataset, system, query_id, asked` of those of them whose time is known.
     """
 
-    values: pl.DataFrame
-    notes: tuple[Note, ...]
-    failures: tuple[SystemFailure, ...]
+    values: pl.DataFrame = field(default_factory=partial(values.concatenate, ()))
+    notes: tuple[Note, ...] = ()
+    failures: tuple[SystemFailure, ...] = ()
     timings: tuple[Timing, ...] = ()
     samples: tuple[SampleParts, ...] = ()
     evaluated: tuple[EvaluatedQueries, ...] = ()
@@ -56,21 +56,6 @@ class Execution:
     times: tuple[pl.DataFrame, ...] = ()
 
 
-@dataclass(frozen=True)
-class _Outcome:
-    """The result of a part of the work, for example one system on one dataset."""
-
-    made: TaskResult = field(default_factory=TaskResult)
-    notes: Sequence[Note] = ()
-    timing: Timing | None = None
-    samples: SampleParts | None = None
-    evaluated: EvaluatedQueries | None = None
-    asked: AskedQuestions | None = None
-    round: Round | None = None
-    taken_over: TakenOver | None = None
-    times: pl.DataFrame | None = None
-
-
 def execute(work: Work) -> Execution:
     """Compute the values of every metric of every system on every dataset.
 
@@ -78,43 +63,38 @@ def execute(work: Work) -> Execution:
     answers do not name the documents they were made from. Raises `RagevalError` if a dataset cannot be read.
     """
     brief_judges(work.parts.answer_metrics)
-    outcomes = [outcome for dataset in work.parts.datasets for outcome in _execute_dataset(work, dataset)]
-    tables = [outcome.made.table for outcome in outcomes if outcome.made.table is not None]
-    failures = [failure for outcome in outcomes for failure in outcome.made.failures]
-    notes = (note for outcome in outcomes for note in (*outcome.notes, *outcome.made.notes))
-
-    def gather(name: str) -> tuple[Any, ...]:
-        return tuple(found for outcome in outcomes if (found := getattr(outcome, name)) is not None)
-
-    return Execution(
-        values.concatenate(tables),
-        tuple(dict.fromkeys(notes)),
-        (*failures, *_find_unmeasured(work, tables)),
-        *map(gather, ("timing", "samples", "evaluated", "asked", "round", "taken_over", "times")),
-    )
+    found = _add_up([part for dataset in work.parts.datasets for part in _execute_dataset(work, dataset)])
+    return replace(found, failures=(*found.failures, *_find_unmeasured(work, found.values)))
 
 
-def _execute_dataset(work: Work, dataset: str) -> Iterator[_Outcome]:
+def _add_up(parts: Sequence[Execution]) -> Execution:
+    """The results of all parts, in order; equal notes are one."""
+    lists = {one.name: tuple(chain(*(getattr(part, one.name) for part in parts))) for one in fields(Execution)[1:]}
+    lists["notes"] = tuple(dict.fromkeys(lists["notes"]))
+    return Execution(values.concatenate([part.values for part in parts]), **lists)
+
+
+def _execute_dataset(work: Work, dataset: str) -> Iterator[Execution]:
     work.announce(f"read {dataset}")
     opened = work.materials.open_whole(dataset)
-    yield _Outcome(notes=opened.notes)
+    yield Execution(notes=opened.notes)
     runs = RunTables(work, opened)
     runs.retrieve_missing()
-    yield _Outcome(notes=list(runs.remark_on_sources()))
+    yield Execution(notes=tuple(runs.remark_on_sources()))
     if work.stopper is None or not opened.answering:
-        yield _Outcome(evaluated=list_evaluated(work, opened))
+        yield Execution(evaluated=(list_evaluated(work, opened),))
         yield from _evaluate_systems(work, opened, runs)
     else:
         yield from _execute_rounds(work, work.stopper, opened, runs)
 
 
-def _evaluate_systems(work: Work, opened: OpenedDataset, runs: RunTables, progress: str = "") -> Iterator[_Outcome]:
+def _evaluate_systems(work: Work, opened: OpenedDataset, runs: RunTables, progress: str = "") -> Iterator[Execution]:
     systems = list(work.parts.systems)
     for group in [[system] for system in systems] if work.engine.shares_cores else [systems]:
         yield from _Group(work, opened, runs, group, progress).evaluate()
 
 
-def _execute_rounds(work: Work, stopper: Stopper, whole: OpenedDataset, runs: RunTables) -> Iterator[_Outcome]:
+def _execute_rounds(work: Work, stopper: Stopper, whole: OpenedDataset, runs: RunTables) -> Iterator[Execution]:
     """Ask some questions, then some more, until every gate is decided.
 
     Each round computes the metrics of gates on its own questions. At the end, all metrics are computed on all questions
@@ -132,25 +112,23 @@ def _execute_rounds(work: Work, stopper: Stopper, whole: OpenedDataset, runs: Ru
             break
         materials.drawn[dataset] = (done.count, count)
         progress = f" ({count:,} of at most {total:,} questions)"
-        outcomes = list(_evaluate_systems(gated, materials.open(dataset), runs, progress))
-        done = done.extend(count, *_sum_up(outcomes))
+        found = _add_up([*_evaluate_systems(gated, materials.open(dataset), runs, progress)])
+        done = done.extend(count, found.values, _list_failed(found))
         if work.budget.stopped is not None or stopper.is_decided(done):
             break
     materials.drawn[dataset] = (0, count)
     opened = materials.open(dataset)
-    yield _Outcome(evaluated=list_evaluated(work, opened))
-    outcomes = list(_evaluate_systems(work, opened, runs))
-    yield from outcomes
-    done = Round(evaluated, asked, judged, order, count, *_sum_up(outcomes), edits)
+    yield Execution(evaluated=(list_evaluated(work, opened),))
+    found = _add_up([*_evaluate_systems(work, opened, runs)])
+    yield found
+    done = Round(evaluated, asked, judged, order, count, found.values, _list_failed(found), edits)
     told = stopper.describe(done, is_interrupted=work.budget.stopped is not None)
-    yield _Outcome(asked=told, round=done if told.is_part else None)
+    yield Execution(asked=(told,), rounds=(done,) if told.is_part else ())
 
 
-def _sum_up(outcomes: Sequence[_Outcome]) -> tuple[pl.DataFrame, frozenset[Failed]]:
-    """All values, and what failed: systems, and metrics of systems."""
-    tables = [outcome.made.table for outcome in outcomes if outcome.made.table is not None]
-    failed = frozenset((failure.system, failure.metric) for one in outcomes for failure in one.made.failures)
-    return values.concatenate(tables), failed
+def _list_failed(found: Execution) -> frozenset[Failed]:
+    """The systems, and the metrics of systems, that failed."""
+    return frozenset((failure.system, failure.metric) for failure in found.failures)
 
 
 def list_evaluated(work: Work, opened: OpenedDataset) -> EvaluatedQueries:
@@ -178,7 +156,7 @@ class _Group:
         self._taken: dict[str, TimedRun] = {}
         self._errors: dict[str, Exception] = {}
 
-    def evaluate(self) -> Iterator[_Outcome]:
+    def evaluate(self) -> Iterator[Execution]:
         """Ask the systems that answer, take the runs of the others, and compute the values of each."""
         asked = [system for system in self._systems if system in self._opened.answering]
         if asked:
@@ -214,55 +192,57 @@ class _Group:
         self._taken[system] = taken
         return StepTask(step, {system: taken.run})
 
-    def _finish(self, system: str, made: TaskResult | None) -> _Outcome:
+    def _finish(self, system: str, made: TaskResult | None) -> Execution:
         if made is None or made.table is None:
             error = self._errors.get(system) or (made and made.error) or DataError("the system has no values")
             made = give_up(self._work.materials, self._opened, system, error)
+        assert made.table is not None, "a system that fails as a whole has errors for values"
         answers, run = self._answers.get(system), self._taken.get(system)
         samples, remarks = self._take_samples(system)
-        made = replace(made, notes=(*made.notes, *remarks))
+        found = Execution(made.table, (*made.notes, *remarks), made.failures, samples=samples)
         if made.error is not None:  # the failure replaces all other notes
-            return _Outcome(made, samples=samples)
+            return found
         if answers is None:
-            return _Outcome(made, samples=samples) if run is None else _Outcome(made, run.notes, run.timing, samples)
+            return found if run is None else replace(found, notes=(*run.notes, *found.notes), timings=(run.timing,))
         taken = answers.taken_over and replace(answers.taken_over, dataset=self._dataset, system=system)
         is_part = self._work.limit is not None or self._opened.is_drawn  # answers to other queries are expected then
         notes = [note for note in answers.notes if not is_part or note.code != "unknown_queries"]
         notes = [replace(note, dataset=self._dataset, system=system) for note in notes]
-        return _Outcome(made, notes, samples=samples, taken_over=taken, times=self._list_times(system, answers.table))
+        times = self._list_times(system, answers.table)
+        return replace(found, notes=(*notes, *found.notes), taken_over=(taken,) if taken else (), times=times)
 
-    def _list_times(self, system: str, answers: pl.DataFrame | None) -> pl.DataFrame | None:
-        """When the answers were asked that were not asked now; None if no time is known."""
+    def _list_times(self, system: str, answers: pl.DataFrame | None) -> tuple[pl.DataFrame, ...]:
+        """When the answers were asked that were not asked now; nothing if no time is known."""
         if answers is None or ASKED not in answers.columns or answers[ASKED].is_null().all():
-            return None
+            return ()
         told = answers.select("query_id", ASKED).drop_nulls()
-        return told.select(pl.lit(self._dataset).alias("dataset"), pl.lit(system).alias("system"), pl.all())
+        return (told.select(pl.lit(self._dataset).alias("dataset"), pl.lit(system).alias("system"), pl.all()),)
 
-    def _take_samples(self, system: str) -> tuple[SampleParts | None, Sequence[Note]]:
+    def _take_samples(self, system: str) -> tuple[tuple[SampleParts, ...], Sequence[Note]]:
         """What the samples of a system are built from, with a note if the dataset's texts cannot be read for them."""
         is_answering = system in self._opened.answering
         joins_labels = is_answering and bool(list_labelled(self._work.parts.metrics))
         if (self._work.spec.samples == "none" and not joins_labels) or system in self._errors:
-            return None, ()
+            return (), ()
         if is_answering:
             answers = self._answers[system].table
-            return None if answers is None else SampleParts.of(self._opened.asked, system, answers), ()
+            return () if answers is None else (SampleParts.of(self._opened.asked, system, answers),), ()
         collection, ranking, taken = self._opened.collection, self._work.spec.ranking, self._taken.get(system)
         run = retrieve(self._work.parts.system(system), collection, {}).run if taken is None else taken.run
         if drops_self(ranking, collection, run):  # as it was evaluated
             run = run.filter(run["query_id"] != run["doc_id"])
         wants_texts = self._work.spec.samples == "full" and "contexts" not in self._work.spec.redact
         try:
-            return SampleParts.of_run(collection, system, run, with_texts=wants_texts), ()
+            return (SampleParts.of_run(collection, system, run, with_texts=wants_texts),), ()
         except RagevalError as error:
             told = Note("no_texts", f"the samples have no texts: {error}", self._dataset, system, level="warning")
             unread = replace(collection, load_queries=None, load_corpus=None, load_columns=None)
-            return SampleParts.of_run(unread, system, run, with_texts=False), (told,)
+            return (SampleParts.of_run(unread, system, run, with_texts=False),), (told,)
 
 
-def _find_unmeasured(work: Work, tables: Sequence[pl.DataFrame]) -> Iterator[SystemFailure]:
+def _find_unmeasured(work: Work, table: pl.DataFrame) -> Iterator[SystemFailure]:
     """A failure for each metric without a value or an error of any system: the spec should not ask for it."""
-    found = {name for table in tables for name in table["metric"].unique()}
+    found = {*table["metric"].unique()}
     for name, metric in work.parts.metrics.items():
         if name not in found:
             reason = "it is a metric of rankings, and the answers of these systems do not name their documents"

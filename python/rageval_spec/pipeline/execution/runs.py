@@ -81,7 +81,7 @@ class Work:
 
 
 _FORMAT = 2
-"""The format of the records beside stored runs. Records of the first format do not name it."""
+"""The format of the records beside stored runs. A run with another record is retrieved again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +89,8 @@ class Timing:
     """The time that a system took to retrieve on a dataset.
 
     Attributes:
-        seconds: the wall time of its own work.
-        total: the same plus the wall time of the systems whose runs it reads, each counted once.
-        documents: the number of documents that it, or a system whose run it reads, searched; 0 if none reads a corpus.
+        seconds: the wall time of its own work; `total` has that of the systems whose runs it reads too, each once.
+        documents: how many documents any of them searched; 0 if none reads a corpus.
         stored: True if the run came from the store; the seconds are then those of its original computation.
         reused: the number of texts whose vectors were in the store; the seconds then say little.
         made: when it was retrieved, in UTC, as ISO 8601 with seconds; None if an earlier version stored it.
@@ -110,10 +109,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class TimedRun:
-    """A run (`query_id, doc_id, score`), its notes, and the time it took.
-
-    `shares` holds the share of each system that contributed to it, itself included, by name.
-    """
+    """A run, its notes, its time, and the share of each system that contributed to it, itself included, by name."""
 
     run: pl.DataFrame
     notes: tuple[Note, ...]
@@ -128,8 +124,7 @@ Sources = Mapping[str, TimedRun]
 class RunTables:
     """Loads runs from the store, or has them retrieved; no run is made twice.
 
-    The opened collection has only the queries to be evaluated. With a limit, the rows of other queries are removed from
-    a run that has them.
+    With a limit, the rows of other queries than those to be evaluated are removed from a run that has them.
     """
 
     def __init__(self, work: Work, opened: OpenedDataset) -> None:
@@ -149,8 +144,8 @@ class RunTables:
         """Retrieve the runs that belong in the store and are not there. Systems that answer are skipped.
 
         A system that reads the runs of others comes after them. The systems of a level run at the same time; but if
-        they share the cores of this machine, those that run a model run alone, one after the other. An error is kept
-        and raised when its run is taken.
+        they share the cores of this machine, those that run a model run alone. An error is raised when its run is
+        taken.
         """
         needed = self._find_needed()
         for level in self._parts.levels():
@@ -259,16 +254,10 @@ class RunTables:
             shares = {name: RunShare(*share) for name, share in record["shares"].items()}
         except (KeyError, TypeError, ValueError, AttributeError):
             notes = None
-        if notes is None or ("format" not in record and self._is_outdated(str(step.system))):
+        if notes is None or record.get("format") != _FORMAT:
             self._store.forget(step.key)  # a run without its notes is incomplete
             return None
         return TimedRun(run, self._place(notes, step), timing, shares)
-
-    def _is_outdated(self, system: str) -> bool:
-        """Whether a run of the first format is outdated, because of its system or of one whose run that reads."""
-        if self._parts.system(system).is_outdated(self._collection):
-            return True
-        return any(self._is_outdated(source) for source in self._sources(system))
 
     def _read_notes(self, step: PlanStep) -> tuple[Note, ...] | None:
         """The notes that are stored beside a run, read without its rows; None if there are none."""

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from rageval_spec.data import arithmetic
 from rageval_spec.data.datasets import EvaluatedQueries, Fingerprints, take_fingerprints
 from rageval_spec.data.evaluation import Evaluation
-from rageval_spec.data.outcomes import AskedQuestions, Cell, Counted, Drop, read_drop, split_cells
+from rageval_spec.data.outcomes import AskedQuestions, Cell, Counted, split_cells
 from rageval_spec.data.tables import Collection
 from rageval_spec.history.comparability import Edits, find_edits
 from rageval_spec.libraries import pl
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 _FEWEST_PAIRS = 2
 _OF_HALVES = 0.2
 """The part of the error of checks of scored questions that is for the check that half of them could be scored."""
-_BOUNDS = ("min", "max", "target", "at_least")
 
 
 class Levels(NamedTuple):
@@ -167,8 +166,9 @@ class Stopper:
         for dataset in self._parts.datasets:
             for gate in self._list_gates(dataset) if self.explain_all(dataset) is None else ():
                 systems = len(self.list_systems(gate, dataset))
-                bounds += systems * sum(getattr(gate, key) is not None for key in _BOUNDS)
-                bounds += systems * len(list_drops(gate))
+                scale = self._spec.bands.get(gate.metric)
+                bounds += systems * len([*gate.list_bounds(lower_is_better=False, scale=scale)])
+                bounds += systems * sum(one.miss != "pass" for one in gate.allowed_drops)
                 shares += systems * (gate.min_scored > 0)
                 halves += systems * 2 * warns_of_few(gate, self._parts.metrics[gate.metric])
         error = 1 - self._node.confidence
@@ -228,8 +228,8 @@ class Round:
         evaluated: all questions of the dataset, asked or not, for what is recorded of the data.
         asked, judged: the ids of all questions that systems answer, and of those with judgements.
         order: the ids of all its questions, in the order in which they are asked; `count` of them were asked.
-        failed: the systems, and the metrics of systems, that failed in every round: `(system, None)` or
-            `(system, metric)`; None before the first round.
+        failed: the systems `(system, None)`, and the metrics of systems, that failed in every round; None before the
+            first.
         edits: by the name of an earlier evaluation that has the dataset, how all its questions differ from it.
     """
 
@@ -353,29 +353,10 @@ def clip(values: Sequence[float], bounds: tuple[float, float]) -> list[float]:
 def list_bound_looks(
     gate: GateNode, metric: Metric[Any], column: Column, population: int, scale: BandScale | None
 ) -> Iterator[Look]:
-    bounds: list[tuple[float | None, bool, Counted]] = [
-        (gate.min, True, "fail"),
-        (gate.max, False, "fail"),
-        (gate.target, metric.higher_is_better is not False, "warn"),
-    ]
-    if gate.at_least is not None and scale is not None:
-        bounds.append((scale.bound_of(gate.at_least), not scale.lower_is_better, "fail"))
-    for bound, passes_above, miss in bounds:
-        if bound is not None:
-            yield Look(list_values(column), population, bound, range_of(metric), passes_above, miss)
-
-
-def list_drops(gate: GateNode) -> list[tuple[Drop, Counted]]:
-    """The drops from its baseline that a gate allows, and what a larger one means; see `gate_bounds.check_drop`."""
-    if gate.baseline is None:
-        return []
-    if gate.max_drop is not None:
-        return [(read_drop(gate.max_drop), "fail")]
-    grades = {} if gate.severities is None else gate.severities.drops
-    graded: list[tuple[Drop, Counted]] = [
-        (drop, "warn" if severity == "low" else "fail") for severity, drop in grades.items()
-    ]
-    return graded or [(Drop(0.0), "fail")]
+    """The looks at the bounds of a gate on the number itself; `scale` is that of its metric."""
+    values, ends = list_values(column), range_of(metric)
+    for one in gate.list_bounds(lower_is_better=metric.higher_is_better is False, scale=scale):
+        yield Look(values, population, one.bound, ends, one.passes_above, one.miss)
 
 
 def list_drop_looks(gate: GateNode, metric: Metric[Any], pairs: RoundPairs) -> Iterator[Look]:
@@ -386,7 +367,9 @@ def list_drop_looks(gate: GateNode, metric: Metric[Any], pairs: RoundPairs) -> I
     """
     lower_is_better = metric.higher_is_better is False
     sign = 1 if lower_is_better else -1
-    for drop, miss in list_drops(gate):
+    for drop, miss, _ in gate.allowed_drops:
+        if miss == "pass":
+            continue
         factor = 1 + sign * drop.number if drop.is_share else 1.0
         bound = 0.0 if drop.is_share else sign * drop.number
         low, high = range_of(metric)

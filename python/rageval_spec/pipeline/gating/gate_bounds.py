@@ -9,11 +9,12 @@ estimated.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, Protocol
 
+from rageval_spec import wording
 from rageval_spec.data import arithmetic
 from rageval_spec.data.bands import BandScale
 from rageval_spec.data.datasets import CellDesign
@@ -28,32 +29,10 @@ from rageval_spec.data.outcomes import (
 )
 from rageval_spec.history.comparability import describe_changes
 from rageval_spec.pipeline.values.answer_values import lacks_most
-from rageval_spec.spec.blocks.gates import GateNode
-from rageval_spec.statistics.mean_intervals import (
-    RANGE_ADVICE,
-    ValueRange,
-    compute_difference_range,
-    count_needed,
-    lacks_range,
-    list_bounds,
-)
+from rageval_spec.spec.blocks.gates import AllowedDrop, GateBound, GateNode
+from rageval_spec.statistics import mean_intervals
+from rageval_spec.statistics.mean_intervals import ValueRange
 from rageval_spec.statistics.percentiles import read_percentile
-from rageval_spec.wording import (
-    ADJUSTED,
-    ALL_DIGITS,
-    DIGITS,
-    PERCENT,
-    PLAIN,
-    UNRESOLVABLE,
-    NumberFormat,
-    describe_limit,
-    format_interval,
-    format_mean,
-    format_p_value,
-    format_percent,
-    format_points,
-    tell_apart,
-)
 
 _NEGLIGIBLE = 1e-9
 """A share that is only a rounding error."""
@@ -116,9 +95,9 @@ class CellCheck:
     metric: Directed
 
     @property
-    def shown(self) -> NumberFormat:
+    def shown(self) -> wording.NumberFormat:
         """How the metric's numbers are written."""
-        return PERCENT if self.metric.is_percent else PLAIN
+        return wording.PERCENT if self.metric.is_percent else wording.PLAIN
 
     @property
     def _lower_is_better(self) -> bool:
@@ -126,125 +105,113 @@ class CellCheck:
 
     @property
     def _lacks_range(self) -> bool:
-        return lacks_range(self.metric, self.cell.statistic)
+        return mean_intervals.lacks_range(self.metric, self.cell.statistic)
 
-    def check_bounds(self) -> Iterable[BoundResult]:
-        """Check `min`, `max` and `target`."""
-        if (self.gate.min, self.gate.max, self.gate.target) == (None, None, None):
-            return
-        if lacking := self._find_lack():
-            yield lacking
-            return
-        if self.gate.min is not None:
-            yield self._check(self.gate.min, "minimum", below_is_bad=True)
-        if self.gate.max is not None:
-            yield self._check(self.gate.max, "maximum", below_is_bad=False)
-        if self.gate.target is not None:
-            yield self._check(self.gate.target, "target", below_is_bad=not self._lower_is_better, miss="warn")
-
-    def check_level(self, word: str, scale: BandScale) -> BoundResult:
-        """Whether a value is in the level `word` of its scale, or in a better one."""
-        if lacking := self._find_lack():
-            return lacking
-        bound = scale.bound_of(word)
-        assert bound is not None, "the spec's check refuses the level without a bound"
-        kind = f"level {word}" + ("" if scale.name == "custom" else f" ({scale.name})") + ", which starts at"
-        finding = self._check(bound, kind, below_is_bad=not scale.lower_is_better)
-        assert finding.observed is not None
-        level = scale.find(finding.observed, self.cell.scored).word
-        return finding._replace(sentence=f"{finding.sentence} ({level})")
+    def check_bounds(self, scale: BandScale | None) -> Iterable[BoundResult]:
+        """Check `min`, `max`, `target` and `at_least`, which is a word of the metric's scale."""
+        bounds = [*self.gate.list_bounds(lower_is_better=self._lower_is_better, scale=scale)]
+        lacking = self._find_lack() if bounds else None
+        yield from map(self._check, bounds) if lacking is None else (lacking,)
 
     def _find_lack(self) -> BoundResult | None:
         """The finding of a gate that needs an interval where the cell has none."""
         if self.gate.need is None or self.cell.interval is not None:
             return None
-        seen = f"{self.name} is {format_mean(self.cell, shown=self.shown)} and has no interval"
-        return self._lack_interval(seen, self._explain_no_interval(), self.cell.mean)
+        seen = f"{self.name} is {wording.format_mean(self.cell, shown=self.shown)} and has no interval"
+        return self._lack_interval(seen, self._explain_no_interval(describe_scored(self.cell)), self.cell.mean)
 
     def _lack_interval(self, seen: str, why: str, observed: float | None = None) -> BoundResult:
         return BoundResult(
             "inconclusive", f"{seen}, which '{self.gate.need}' needs: {why}", "", observed, weigh(self.gate)
         )
 
-    def _explain_no_interval(self) -> str:
+    def _explain_no_interval(self, told: str, what: str = "values") -> str:
+        """Why a number, or a difference, has no interval; `told` says of how many queries it is."""
         cell = self.cell
         if cell.statistic == "sum":
             return f"it is a count; remove '{self.gate.need}'"
+        if cell.statistic == "geometric mean" and what != "values":
+            return "it is a geometric mean"
         if cell.design is not None and cell.design.clusters == 1:
-            return f"{describe_scored(cell)}, and all its questions belong to one cluster"
+            return f"{told}, and all belong to one cluster"
         if read_percentile(cell.statistic) is not None:
-            return f"{describe_scored(cell)}, too few for this percentile"
+            return f"{told}, too few for this percentile"
         if cell.correction is not None:
-            return "all its labels belong to one cluster"
+            return "all labels belong to one cluster"
         if cell.scored < _FEWEST:
-            return describe_scored(cell)
-        return f"all values are equal, {self._describe_equal()}"
-
-    def _describe_equal(self) -> str:
-        """Why equal values, or differences, have no interval."""
+            return told
+        why = f"{cell.metric} has no highest value, so they do not say what another one could be"
         if self._lacks_range:
-            return f"and the lowest and highest value of {self.cell.metric} are not known; {RANGE_ADVICE}"
-        return f"and {self.cell.metric} has no highest value, so they do not say what another one could be"
+            why = f"the lowest and highest value of {cell.metric} are not known; {mean_intervals.RANGE_ADVICE}"
+        return f"all {what} are equal, and {why}"
 
-    def _check(self, bound: float, kind: str, *, below_is_bad: bool, miss: Counted = "fail") -> BoundResult:
+    def _check(self, bound: GateBound) -> BoundResult:
         """Whether the number that the gate looks at, or its whole interval, clears a bound."""
-        check = self._decide if self.gate.decide == "certain" else self._compare
-        found = check(bound, kind, below_is_bad=below_is_bad, miss=miss)
-        return self._need_range(found, miss) if self.gate.need is not None else found
+        found = self._decide(bound) if self.gate.decide == "certain" else self._compare(bound)
+        if self.gate.need is not None:
+            found = self._need_range(found, bound.miss)
+        if bound.scale is None:
+            return found
+        assert found.observed is not None
+        level = bound.scale.find(found.observed, self.cell.scored).word
+        return found._replace(sentence=f"{found.sentence} ({level})")
 
     def _need_range(self, found: BoundResult, miss: Counted = "fail") -> BoundResult:
         """The finding of an interval. That of a metric without a range can miss a bound, but not clear it."""
         if not self._lacks_range or found.outcome not in ("pass", "inconclusive"):
             return found
         relation = f"which shows too little, because the lowest and highest value of {self.cell.metric} are not known"
-        relation += f"; {RANGE_ADVICE}"
+        relation += f"; {mean_intervals.RANGE_ADVICE}"
         return found._replace(outcome="inconclusive", relation=relation, counts_as=weigh(self.gate, miss))
 
-    def _compare(self, bound: float, kind: str, *, below_is_bad: bool, miss: Counted) -> BoundResult:
+    def _compare(self, bound: GateBound) -> BoundResult:
         name, value, digits = self._find_subject()
-        is_level = arithmetic.is_level(value, bound, terms=self.cell.scored)
-        seen, shown = tell_apart(bound if is_level else value, bound, self.shown.number, digits)
-        missed = not is_level and (value < bound) == below_is_bad
-        outside, inside = ("below", "at least") if below_is_bad else ("above", "at most")
+        is_level = arithmetic.is_level(value, bound.bound, terms=self.cell.scored)
+        seen, shown = wording.tell_apart(bound.bound if is_level else value, bound.bound, self.shown.number, digits)
+        missed = not is_level and (value < bound.bound) == bound.passes_above
+        outside, inside = ("below", "at least") if bound.passes_above else ("above", "at most")
         relation = "exactly" if is_level else outside if missed else inside
-        return BoundResult(miss if missed else "pass", f"{name} is {seen}", f"{relation} the {kind} {shown}", value)
+        outcome: Verdict = bound.miss if missed else "pass"
+        return BoundResult(outcome, f"{name} is {seen}", f"{relation} the {bound.kind} {shown}", value)
 
     def _find_subject(self) -> tuple[str, float, int]:
         """The name of the number that `on:` selects, the number, and how many digits to show."""
         interval = self.cell.interval
         if self.gate.need is None or interval is None:
             assert self.cell.mean is not None
-            return self.name, self.cell.mean, 0 if self.cell.statistic == "sum" else DIGITS
-        name = f"the {self.gate.on} end of the {format_percent(interval.confidence)} interval of {self.name}"
-        return name, interval.low if self.gate.on == "lower" else interval.high, DIGITS
+            return self.name, self.cell.mean, 0 if self.cell.statistic == "sum" else wording.DIGITS
+        name = f"the {self.gate.on} end of the {wording.format_percent(interval.confidence)} interval of {self.name}"
+        return name, interval.low if self.gate.on == "lower" else interval.high, wording.DIGITS
 
-    def _decide(self, bound: float, kind: str, *, below_is_bad: bool, miss: Counted) -> BoundResult:
+    def _decide(self, bound: GateBound) -> BoundResult:
         """Whether the whole interval clears a bound. An undecided target warns at most."""
         cell, write = self.cell, self.shown.number
         assert cell.mean is not None and cell.interval is not None
-        of_values = list_bounds(self.metric) if cell.statistic == "mean" else None
+        of_values = mean_intervals.list_bounds(self.metric) if cell.statistic == "mean" else None
         estimate = GateEstimate.of(cell, cell.mean, cell.scored, of_values)
-        seen, shown = tell_apart(cell.mean, bound, write)
-        found = self._place(estimate, bound, f"the {kind} {shown}", below_is_bad=below_is_bad, miss=miss)
-        return found._replace(sentence=f"{self.name} is {seen} {format_interval(cell.interval, formatter=write)}")
+        seen, shown = wording.tell_apart(cell.mean, bound.bound, write)
+        found = self._place(estimate, bound._replace(kind=f"the {bound.kind} {shown}"))
+        return found._replace(
+            sentence=f"{self.name} is {seen} {wording.format_interval(cell.interval, formatter=write)}"
+        )
 
-    def _place(
-        self, estimate: GateEstimate, bound: float, limit: str, *, below_is_bad: bool, miss: Counted
-    ) -> BoundResult:
+    def _place(self, estimate: GateEstimate, bound: GateBound) -> BoundResult:
         """`pass` if the whole interval clears the bound, `miss` if none of it does, else `inconclusive`.
 
-        A number that equals the bound clears it. `limit` is the bound in words. The finding says where the interval
+        A number that equals the bound clears it. The kind is the bound in words. The finding says where the interval
         lies, `with the whole interval below the minimum 0.850`, and has no sentence.
         """
-        worst, best = (estimate.low, estimate.high) if below_is_bad else (-estimate.high, -estimate.low)
-        least, inner, outer = (bound, "above", "below") if below_is_bad else (-bound, "below", "above")
+        low, high, limit = estimate.low, estimate.high, bound.bound
+        worst, best, least, inner, outer = low, high, limit, "above", "below"
+        if not bound.passes_above:
+            worst, best, least, inner, outer = -high, -low, -limit, "below", "above"
         reaches = partial(arithmetic.reaches, bound=least, terms=estimate.queries, scale=estimate.scale)
         if reaches(worst):
-            return BoundResult("pass", "", f"with the whole interval at or {inner} {limit}", estimate.point)
+            return BoundResult("pass", "", f"with the whole interval at or {inner} {bound.kind}", estimate.point)
         if not reaches(best):
-            return BoundResult(miss, "", f"with the whole interval {outer} {limit}", estimate.point)
-        relation = f"with {limit} inside the interval; {_describe_more(estimate, bound)}"
-        return BoundResult("inconclusive", "", relation, estimate.point, weigh(self.gate, miss))
+            return BoundResult(bound.miss, "", f"with the whole interval {outer} {bound.kind}", estimate.point)
+        relation = f"with {bound.kind} inside the interval; {_describe_more(estimate, limit)}"
+        return BoundResult("inconclusive", "", relation, estimate.point, weigh(self.gate, bound.miss))
 
     def check_scored(self) -> Iterable[BoundResult]:
         """Whether enough queries could be scored, for `min_scored`."""
@@ -252,7 +219,7 @@ class CellCheck:
         asked = cell.total - cell.excused
         share = cell.scored / asked if asked else 0.0
         if not arithmetic.reaches(share, least):
-            seen, required = tell_apart(share, least, format_percent, digits=1)
+            seen, required = wording.tell_apart(share, least, wording.format_percent, digits=1)
             seen += f" of the {asked} that can have a value" if cell.excused else ""
             told = f"only {describe_scored(cell)} for {self.name} ({seen}); the gate requires {required} (min_scored)"
             yield BoundResult("fail", told)
@@ -260,7 +227,7 @@ class CellCheck:
     def check_covered(self) -> Iterable[BoundResult]:
         """A warning if a part of production has no scored question: the weighted mean says nothing about it."""
         if self.cell.design is not None and (share := self.cell.design.uncovered) > _NEGLIGIBLE:
-            told = f"{self.name} leaves out {format_percent(share)} of production, which has no scored question"
+            told = f"{self.name} leaves out {wording.format_percent(share)} of production, which has no scored question"
             yield BoundResult("warn", told)
 
     def check_half(self) -> Iterable[BoundResult]:
@@ -273,22 +240,17 @@ class CellCheck:
         is_expected = "min_scored" in gate.model_fields_set and arithmetic.reaches(share, gate.min_scored)
         if not self.metric.is_partial and lacks_most(cell) and not is_expected:
             accept = f"if that is expected, add 'min_scored: {math.floor(100 * share) / 100:g}' to the gate"
-            seen = f"{self.name} is {format_mean(cell, shown=self.shown)}"
-            seen += f", but only {describe_scored(cell)} ({format_percent(share)})"
+            seen = f"{self.name} is {wording.format_mean(cell, shown=self.shown)}"
+            seen += f", but only {describe_scored(cell)} ({wording.format_percent(share)})"
             yield BoundResult("warn", f"{seen}; {accept}")
 
     def describe_weights(self) -> str:
-        """`; weighted, 0.840 if all questions count the same`; "" for a number that weights do not change.
-
-        If the gate looks at something else than the mean, the sentence calls the plain number the mean.
-        """
+        """`; weighted (if all questions count the same, the mean is 0.840)`; "" if weights change nothing."""
         design, mean = self.cell.design, self.cell.mean
         if design is None or design.plain is None or mean is None or math.isclose(design.plain, mean, rel_tol=1e-9):
             return ""
-        plain = self.shown.number(design.plain, DIGITS)
-        if self.gate.on != "mean" or self.gate.baseline is not None:
-            return f"; weighted (if all questions count the same, the mean is {plain})"
-        return f"; weighted, {plain} if all questions count the same"
+        plain = self.shown.number(design.plain, wording.DIGITS)
+        return f"; weighted (if all questions count the same, the mean is {plain})"
 
     def wait(self, lack: str) -> BoundResult:
         """An inconclusive finding until there is another baseline; how to record one if the gate lets none pass."""
@@ -312,22 +274,11 @@ class CellCheck:
             return BoundResult("inconclusive", sentence, "", comparison.difference, weigh(gate))
         if gate.need is not None and comparison.interval is None:
             seen = f"{name} has no interval of its difference from {gate.baseline}"
-            return self._lack_interval(seen, self._explain_no_difference(comparison))
+            shared = f"the two share {comparison.queries} queries"
+            return self._lack_interval(seen, self._explain_no_interval(shared, "differences"))
         drop = _Drop(gate, self.cell, name, self.metric, comparison)
         found = drop.decide_by_interval() if gate.decide == "certain" else drop.decide_by_size()
         return self._need_range(found) if gate.need else found
-
-    def _explain_no_difference(self, comparison: Comparison) -> str:
-        if self.cell.statistic == "geometric mean":
-            return "it is a geometric mean"
-        shared = f"the two share {comparison.queries} queries"
-        if self.cell.design is not None and self.cell.design.clusters == 1:
-            return f"{shared}, and all belong to one cluster"
-        if read_percentile(self.cell.statistic) is not None:
-            return f"{shared}, too few for this percentile"
-        if self.cell.correction is not None:
-            return "all labels belong to one cluster"
-        return f"all differences are equal, {self._describe_equal()}"
 
     def _explain_no_comparison(self) -> str:
         cell, baseline = self.cell, self.gate.baseline
@@ -373,13 +324,17 @@ class _Drop(CellCheck):
         relation = self._describe_relation(limits, drop)
         if gate.alpha is not None and not comparison.is_resolvable(gate.alpha):
             outcome = "inconclusive"
-            relation = f"{relation}; {UNRESOLVABLE}: {describe_limit(comparison, gate.alpha)}".removeprefix("; ")
+            relation = (
+                f"{relation}; {wording.UNRESOLVABLE}: {wording.describe_limit(comparison, gate.alpha)}".removeprefix(
+                    "; "
+                )
+            )
         elif outcome != "pass" and gate.alpha is not None and arithmetic.reaches(comparison.p_adjusted, gate.alpha):
             is_bounded = gate.max_drop is not None or gate.severities is not None
             outcome = "warn" if is_bounded else "pass"
             relation = f"{relation}: not significant".removeprefix(": ")
         where = "" if gate.on == "mean" else f" at the {gate.on} end of the difference's interval"
-        evidence = f"({ADJUSTED} {format_p_value(comparison.p_adjusted)})"
+        evidence = f"({wording.ADJUSTED} {wording.format_p_value(comparison.p_adjusted)})"
         sentence = self._describe_side(change, self._show_size(change), where, evidence)
         counts_as = weigh(gate) if outcome == "inconclusive" else None
         severity = self._find_severity(limits, drop)
@@ -393,13 +348,17 @@ class _Drop(CellCheck):
         comparison = self.comparison
         assert comparison.interval is not None
         change = self._snap(comparison.difference, 0.0)
-        of_values = compute_difference_range(list_bounds(self.metric)) if self.cell.statistic == "mean" else None
+        of_values = (
+            mean_intervals.compute_difference_range(mean_intervals.list_bounds(self.metric))
+            if self.cell.statistic == "mean"
+            else None
+        )
         estimate = GateEstimate.of(comparison, change, comparison.queries, of_values, comparison.baseline_mean or 0.0)
         limits = self._list_limits(abs(change))
         findings = [self._decide_limit(limit, estimate) for limit in limits if limit.miss != "pass"]
         worst = min(findings, key=lambda finding: rank_outcome(finding.outcome, finding.counts_as))
-        interval = f"({format_interval(comparison.interval, formatter=self.shown.change)} for the difference)"
-        sentence = self._describe_side(change, self.shown.change(abs(change), DIGITS), "", interval)
+        interval = f"({wording.format_interval(comparison.interval, formatter=self.shown.change)} for the difference)"
+        sentence = self._describe_side(change, self.shown.change(abs(change), wording.DIGITS), "", interval)
         severity = self._find_severity(limits, estimate.low if self._lower_is_better else -estimate.high)
         relation = worst.relation + (f": a regression of {severity} severity" if severity else "")
         return worst._replace(sentence=sentence, relation=relation, max_drop=_find_allowed(limits), severity=severity)
@@ -410,26 +369,19 @@ class _Drop(CellCheck):
         is_written = limit.share or self.metric.is_percent
         written = f"{'+' if bound > 0 else '-'}{limit.shown}" if is_written else f"{bound:+g}"
         said = f"the allowed {written}{limit.share}" if bound else "zero"
-        return self._place(estimate, bound, said, below_is_bad=not self._lower_is_better, miss=limit.miss)
+        return self._place(estimate, GateBound(bound, not self._lower_is_better, limit.miss, said))
 
     def _list_limits(self, size: float) -> list[_Limit]:
         """What the gate allows, the smallest drop first; `size` is the drop that it is compared with."""
-        gate = self.gate
-        drops = {} if gate.severities is None else gate.severities.drops
-        grades: Mapping[DropSeverity, Counted] = {"low": "warn", "medium": "fail", "high": "fail"}
-        limits = [self._resolve(drop, size, grades[word], word) for word, drop in drops.items()]
-        if gate.max_drop is not None:
-            limits = [limit._replace(miss="pass") for limit in limits]
-            limits.append(self._resolve(read_drop(gate.max_drop), size, "fail"))
-        return sorted(limits or [_Limit(0.0, "fail", "")], key=lambda limit: limit.amount)
+        return sorted((self._resolve(one, size) for one in self.gate.allowed_drops), key=lambda limit: limit.amount)
 
-    def _resolve(self, drop: Drop, size: float, miss: Counted, severity: DropSeverity | None = None) -> _Limit:
-        base = self.comparison.baseline_mean or 0.0
+    def _resolve(self, allowed: AllowedDrop, size: float) -> _Limit:
+        drop, base = allowed.drop, self.comparison.baseline_mean or 0.0
         amount = drop.resolve(base)
-        share = f" ({drop} of {self.shown.number(abs(base), DIGITS)})" if drop.is_share else ""
+        share = f" ({drop} of {self.shown.number(abs(base), wording.DIGITS)})" if drop.is_share else ""
         share += ", so no drop is small enough; write the amount as a number" if drop.is_share and base == 0 else ""
-        told = tell_apart(self._snap(size, amount), amount, self.shown.change)[1]
-        return _Limit(amount, miss, told, share, severity)
+        told = wording.tell_apart(self._snap(size, amount), amount, self.shown.change)[1]
+        return _Limit(amount, allowed.miss, told, share, allowed.severity)
 
     def _find_severity(self, limits: Iterable[_Limit], size: float) -> DropSeverity | None:
         """The worst severity that a drop of this size has."""
@@ -481,9 +433,9 @@ class _Drop(CellCheck):
     def _show_size(self, change: float) -> str:
         """The distance, with enough digits to tell it from the allowed drop."""
         if self.gate.max_drop is None:
-            return self.shown.change(abs(change), DIGITS)
+            return self.shown.change(abs(change), wording.DIGITS)
         allowed = read_drop(self.gate.max_drop).resolve(self.comparison.baseline_mean or 0.0)
-        return tell_apart(self._snap(abs(change), allowed), allowed, self.shown.change)[0]
+        return wording.tell_apart(self._snap(abs(change), allowed), allowed, self.shown.change)[0]
 
 
 def _find_allowed(limits: Iterable[_Limit]) -> float | None:
@@ -507,7 +459,7 @@ def describe_drop(gate: GateNode, *, is_percent: bool) -> str:
 
 def _write_drop(drop: Drop, is_percent: bool) -> str:
     """A drop as the gate has it; of a metric that is shown as a percentage, an amount is in percentage points."""
-    return format_points(drop.number, ALL_DIGITS) if is_percent and not drop.is_share else str(drop)
+    return wording.format_points(drop.number, wording.ALL_DIGITS) if is_percent and not drop.is_share else str(drop)
 
 
 _MOST = 1_000_000
@@ -535,7 +487,12 @@ class GateEstimate(NamedTuple):
 
     @classmethod
     def of(
-        cls, of: Aggregate | Comparison, point: float, queries: int, of_values: ValueRange | None, scale: float = 0.0
+        cls,
+        of: Aggregate | Comparison,
+        point: float,
+        queries: int,
+        of_values: ValueRange | None,
+        scale: float = 0.0,
     ) -> GateEstimate:
         """The estimate of a number with an interval, which is `point`; `of_values` is the range of its values."""
         assert of.interval is not None
@@ -561,7 +518,7 @@ def count_more(estimate: GateEstimate, bound: float) -> int | None:
     """
     end = estimate.low if bound < estimate.point else estimate.high
     parts = estimate.parts or estimate.queries
-    needed = count_needed(estimate.point, end, parts, bound, estimate.range, estimate.confidence)
+    needed = mean_intervals.count_needed(estimate.point, end, parts, bound, estimate.range, estimate.confidence)
     if needed is None or (total := needed * estimate.queries / parts) > _MOST:
         return None
     return max(1, math.ceil(total * (1 - _ROUNDING)) - estimate.queries)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -33,50 +33,37 @@ _FEWEST_SHARED = 2
 """A comparison needs as many questions as an interval does."""
 
 
-def check_gates(
-    gates: Sequence[GateNode],
-    aggregates: Sequence[Aggregate],
-    metrics: Mapping[str, gate_bounds.Directed],
-    comparisons: Mapping[str, Sequence[Comparison]] | None = None,
-    overlaps: Sequence[Overlap] = (),
-    bands: Mapping[str, BandScale] | None = None,
-    slices: Sequence[SliceResult] = (),
-    missing: Collection[str] = (),
-    earlier: Mapping[str, Evaluation] | None = None,
-) -> tuple[GateOutcome, ...]:
-    """Check every gate on every dataset and system that it names; a gate that names none checks all of them.
+@dataclass(frozen=True)
+class GateChecker:
+    """Checks gates on every dataset and system that they name; a gate that names none is checked on all of them.
 
     Every gate has an outcome: a gate that finds nothing to check fails and says so. `observed` is the mean, or the end
     of the interval, that the bounds look at; for a gate that only checks a drop it is the difference from the baseline.
 
-    `max_drop` looks at the mean difference over the queries for which both have a value (with `on: lower` or `upper`,
-    at that end of its interval). If lower values are better, it limits a rise. Without `max_drop`, a gate with `alpha`
-    fails on any significant drop, and a gate without `alpha` fails on any drop.
-
-    `comparisons` are those of every system with each `gate.baseline`, `overlaps` say how many queries of each dataset
-    are the same as in each earlier evaluation, `bands` are the scales of metrics for `at_least`, and `missing` has the
-    baselines of which there is no evaluation yet.
+    Attributes:
+        comparisons: those of every system with each `gate.baseline`.
+        overlaps: how many queries of each dataset are the same as in each earlier evaluation.
+        bands: the scales of metrics for `at_least`.
+        missing: the baselines of which there is no evaluation yet.
     """
-    checker = _Checker(aggregates, metrics, comparisons or {}, overlaps, bands or {}, slices, missing, earlier or {})
-    return tuple(outcome for index, gate in enumerate(gates) for outcome in checker.check(index, gate))
 
-
-@dataclass(frozen=True)
-class _Checker:
     aggregates: Sequence[Aggregate]
     metrics: Mapping[str, gate_bounds.Directed]
-    comparisons: Mapping[str, Sequence[Comparison]]
-    overlaps: Sequence[Overlap]
-    bands: Mapping[str, BandScale]
-    slices: Sequence[SliceResult]
-    missing: Collection[str]
-    earlier: Mapping[str, Evaluation]
+    comparisons: Mapping[str, Sequence[Comparison]] = field(default_factory=dict)
+    overlaps: Sequence[Overlap] = ()
+    bands: Mapping[str, BandScale] = field(default_factory=dict)
+    slices: Sequence[SliceResult] = ()
+    missing: Collection[str] = ()
+    earlier: Mapping[str, Evaluation] = field(default_factory=dict)
 
     @cached_property
     def many_datasets(self) -> bool:
         return len({aggregate.dataset for aggregate in self.aggregates}) > 1
 
-    def check(self, index: int, gate: GateNode) -> Iterable[GateOutcome]:
+    def check_all(self, gates: Sequence[GateNode]) -> tuple[GateOutcome, ...]:
+        return tuple(outcome for index, gate in enumerate(gates) for outcome in self._check(index, gate))
+
+    def _check(self, index: int, gate: GateNode) -> Iterable[GateOutcome]:
         """The outcomes on the cells of all queries, or on those of the slices that the gate names."""
         named = [one for one in self.slices if gate.slice in (one.name, one.by)]
         aggregates = self.aggregates if gate.slice is None else [cell for one in named for cell in one.aggregates]
@@ -129,9 +116,7 @@ class _Checker:
         yield from check.check_scored()
         yield from check.check_covered()
         yield from check.check_half()
-        yield from check.check_bounds()
-        if gate.at_least is not None:
-            yield check.check_level(gate.at_least, self.bands[cell.metric])
+        yield from check.check_bounds(self.bands.get(cell.metric))
         if gate.baseline is not None:
             found = self.comparisons.get(gate.baseline, ())
             comparison = next((one for one in found if one.cell == cell.cell), None)

@@ -46,8 +46,7 @@ class PlanStep:
     """One step of an evaluation.
 
     Attributes:
-        content: the description of the step, in JSON's types; part of the key.
-        inputs: the files whose content is part of the key.
+        content: the description of the step, in JSON's types; part of the key, as is the content of the files `inputs`.
         after: the steps whose tables this step reads.
         stored: whether its table is kept in the store.
     """
@@ -270,12 +269,10 @@ def _describe(step: PlanStep, has: Callable[[str], bool]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class StepTask:
-    """A step to compute.
+    """A step of kind "retrieve", "answer" or "evaluate" to compute.
 
-    Attributes:
-        step: a step of kind "retrieve", "answer" or "evaluate".
-        inputs: the tables of the steps before it, by system: the runs that a system reads, or the run or the answers
-            to evaluate. Datasets are not inputs; the process that computes the step opens them.
+    `inputs` are the tables of the steps before it, by system: the runs that a system reads, or the run or the answers
+    to evaluate. Datasets are not inputs; the process that computes the step opens them.
     """
 
     step: PlanStep
@@ -296,10 +293,8 @@ class TaskResult:
 
     Attributes:
         table: the run, the answers or the values; None if there is none, and `error` then says why.
-        notes: notes; those on runs and answers need not name the dataset and the system.
-        failures: the metrics, or the system, that gave no values.
+        notes: those on runs and answers need not name the dataset and the system.
         share, queries: the cost of a retrieval, and its number of queries.
-        taken_over: the answers that were not asked now.
     """
 
     table: pl.DataFrame | None = None

@@ -553,10 +553,7 @@ def find_self_judging(parts: SpecPlugins) -> Iterator[SelfJudging]:
 
 
 def _name_model(parts: SpecPlugins, name: str) -> str:
-    """What a model is called: by its maker if the name is a block of the spec, else the name."""
-    model = parts.models.get(name)
-    called = None if model is None else getattr(model.node, "model", None)
-    return called if isinstance(called, str) else name
+    return parts.models[name].called if name in parts.models else name
 
 
 def list_asked(judges: Iterable[Judge[Any]]) -> set[str]:

@@ -86,13 +86,9 @@ def build_parts(
     output: Path | None = None,
     resume: ResumeRule | None = None,
 ) -> SpecPlugins:
-    """Build the plugins of a spec.
+    """Build the plugins of a spec. What is not said is as in `Context`, or absent.
 
-    Args:
-        progress: returns the progress display for a label (`bm25`) and the unit that is counted ("texts").
-        answers: where models store their replies; nowhere by default.
-        fingerprint: returns the sha256 of an input file's content; by default the file is read each time.
-        budget, tell, output, resume: as in `Context`.
+    `progress` returns the progress display for a label (`bm25`) and the unit that is counted ("texts").
     """
     models: dict[str, Model[Any]] = {}
     judges: dict[str, Judge[Any]] = {}

@@ -6,10 +6,13 @@ The advice on a system is a sentence with the numbers that say so.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, get_args
 
+from rageval_spec.data import arithmetic
 from rageval_spec.data.datasets import Design
 from rageval_spec.data.evaluation import Aggregate
 from rageval_spec.data.outcomes import (
@@ -21,14 +24,17 @@ from rageval_spec.data.outcomes import (
     Diagnosis,
     Note,
 )
+from rageval_spec.judging.quantities import find_missing, find_quantities
+from rageval_spec.judging.refusals import find_bare_refusal
 from rageval_spec.libraries import pl
+from rageval_spec.metrics.shared.reference_metrics import token_f1, tokenize_answer
 from rageval_spec.pipeline.execution.execution import Execution
-from rageval_spec.pipeline.results.answer_words import decide_by_words
 from rageval_spec.pipeline.values.sample_tables import SampleParts
 from rageval_spec.spec.blocks.gates import NamedMetric
 from rageval_spec.spec.blocks.spec_node import DiagnosisNode, Spec
 from rageval_spec.statistics.intervals import compute_exact_interval
 from rageval_spec.statistics.weighted_clusters import estimate_share, lay_out
+from rageval_spec.wording import count_noun
 
 
 @dataclass(frozen=True)
@@ -117,11 +123,8 @@ def find_causes(
     """The cause of each question of each system that has the metric of correctness, in the order of `values`.
 
     `judged` is `find_judged_contexts` of each dataset and system, for a choice of judged documents. `right`, with the
-    columns `dataset, system, query_id, decided`, decides in the place of the metric of correctness.
-
-    Returns:
-        `dataset, system, query_id, cause, is_refusal`. `is_refusal` says that the answer has no value of faithfulness
-        because it makes no claim.
+    columns `dataset, system, query_id, decided`, decides in the place of the metric of correctness. The table is
+    `dataset, system, query_id, cause, is_refusal`; a refusal has no value of faithfulness because it makes no claim.
     """
     table = values.filter(pl.col("metric") == choice.correctness).select(*_KEY, right=_decide(node))
     if right is not None:
@@ -214,13 +217,9 @@ def choose_metrics(
 
 
 def find_judged_contexts(answers: pl.DataFrame, qrels: pl.DataFrame | None) -> pl.DataFrame:
-    """For each answer, whether any relevant document is among its contexts: columns `query_id, found`.
+    """For each answer, whether any relevant document (of relevance 1 or more) is among its contexts: `query_id, found`.
 
     `found` is null if the answer does not name its documents, or if no document is relevant for its query.
-
-    Args:
-        answers: `query_id, context_ids`.
-        qrels: `query_id, doc_id, relevance`; a relevance of 1 or more counts.
     """
     if qrels is None:
         return answers.select("query_id", found=pl.lit(None, dtype=pl.Boolean))
@@ -241,12 +240,10 @@ _OFTEN, _HALF = 0.2, 0.5
 def advise(
     causes: pl.DataFrame, aggregates: Sequence[Aggregate], words: Mapping[str, str], confidence: float = 0.95
 ) -> Iterator[Advice]:
-    """At most one sentence for each dataset and system.
+    """At most one sentence for each dataset and system; `words` has the word of each metric, by its name.
 
     It says what to improve first only if an exact test says that this is the cause of more than half of the wrong
     answers.
-
-    `words` has the word of each metric (`conciseness`), by its name.
     """
     means = {(a.dataset, a.system, words.get(a.metric, "")): a.mean for a in aggregates if a.mean is not None}
     for (dataset, system), rows in causes.group_by("dataset", "system", maintain_order=True):
@@ -265,16 +262,11 @@ def _choose(rows: pl.DataFrame, means: Mapping[str, float], confidence: float) -
         return _blame_retrieval(lacking, wrong, means)
     if share is not None and share.high < _HALF:
         return _blame_generation(rows, generated, wrong, means)
-    if wrong == 1:
-        which = "did not get what it needed" if lacking else "had what it needed in its contexts"
-        return f"the one wrong answer {which}: too few to say what to improve first"
     if wrong:
         every = compute_exact_interval(wrong, wrong, confidence)
         why = "too even" if every is not None and every.low > _HALF else "too few"
-        return (
-            f"{lacking} of {wrong} wrong answers did not get what they needed, and {generated} had it: {why} to say "
-            "what to improve first"
-        )
+        told = f"of {count_noun(wrong, 'wrong answer')}, {lacking} did not get what was needed and {generated} had it"
+        return f"{told}: {why} to say what to improve first"
     lucky = found.get("lucky", 0)
     if lucky >= _OFTEN * rows.height:
         are, their = ("is", "its") if lucky == 1 else ("are", "their")
@@ -300,3 +292,53 @@ def _blame_generation(rows: pl.DataFrame, generated: int, wrong: int, means: Map
     if means.get("completeness", 0.0) >= _HIGH and means.get("conciseness", 1.0) < _LOW:
         return f"{start}, and answers say more than was asked: retrieve fewer documents first"
     return f"{start}: tighten the prompt or try a stronger model first"
+
+
+SHORT = 12
+"""The most words of a short gold answer; `benches/diagnosis.py` sets it, and shows how often causes are right."""
+_NAME = re.compile(r"(?<![.!?:]\s)(?<!^)\b[^\W\d_a-z][^\W\d_]*[^\W_]", re.MULTILINE)
+"""A word with a capital letter that does not begin a sentence."""
+
+
+def decide_by_words(
+    answer: str, references: Sequence[str], question: str, wrong_below: float, right_from: float
+) -> bool | None:
+    """Whether an answer is right by any of its gold answers; None between right and wrong.
+
+    The F1 of words falls where a right answer says more than a short gold answer ("Paris" in a sentence), and stays
+    high where a sentence has one wrong fact ("in 1994" for "in 1984"). So the words of a short gold answer must be
+    found, however much else the answer contains, and the numbers and names of a longer one must not be replaced.
+
+    An answer that only declines is wrong, unless a gold answer declines too. Names in the question are no facts that an
+    answer adds. `wrong_below` and `right_from` are bounds of the share of words.
+    """
+    if find_bare_refusal(answer) is not None and not any(find_bare_refusal(text) for text in references):
+        return False
+    share = max(_compare(answer, reference, question) for reference in references)
+    if arithmetic.reaches(share, right_from):
+        return True
+    return None if arithmetic.reaches(share, wrong_below) else False
+
+
+def _compare(answer: str, reference: str, question: str) -> float:
+    """The share of a short gold answer that the answer has, or the F1 of a longer one; 0 if a fact is replaced."""
+    gold, said = Counter(tokenize_answer(reference)), Counter(tokenize_answer(answer))
+    if gold and sum(gold.values()) <= SHORT:
+        if find_missing(reference, answer):
+            return 0.0
+        counted = Counter(word for one in find_quantities(reference) for word in tokenize_answer(one.text))
+        return (gold & (said | counted)).total() / gold.total()
+    return 0.0 if _replaces(answer, reference, question) else token_f1(answer, [reference])
+
+
+def _replaces(answer: str, reference: str, question: str) -> bool:
+    """Whether the answer lacks a number or name of the gold answer, and has another one instead."""
+    if find_missing(reference, answer) and find_missing(answer, f"{reference}\n{question}"):
+        return True
+    known = set(tokenize_answer(reference)) | set(tokenize_answer(question))
+    lacking = _list_names(reference) - set(tokenize_answer(answer)) - set(tokenize_answer(question))
+    return bool(lacking) and bool(_list_names(answer) - known)
+
+
+def _list_names(text: str) -> set[str]:
+    return {word for found in _NAME.findall(text) for word in tokenize_answer(found)}

@@ -9,14 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from rageval_spec.data.chat import AskedModel, ReplyCounts
 from rageval_spec.data.datasets import MOST_DOCUMENTS, DatasetOrigin, Fingerprints
 from rageval_spec.data.evaluation import JudgingCost, UsedCalibration
-from rageval_spec.data.outcomes import Note
+from rageval_spec.data.outcomes import Note, NoteLevel
 from rageval_spec.data.tables import Collection
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.libraries import pl
@@ -308,15 +308,13 @@ def _find_asked(parts: SpecPlugins) -> dict[str, Judge[Any]]:
     return {name: judge for name, judge in parts.judges.items() if name in asked}
 
 
-def note_graphs(parts: SpecPlugins) -> list[Note]:
-    """A note for each model of which another graph could have been run, or whose repository has code that was not."""
-    readings = {name: model.describe_files() for name, model in parts.asked_models.items()}
-    return [Note("model_graph", f"models.{name}: {reading}") for name, found in readings.items() for reading in found]
+def note_models(parts: SpecPlugins) -> Iterator[Note]:
+    """Notes on models of which another graph could have been run, or whose code was not, and on judges of their own.
 
-
-def note_self_judging(parts: SpecPlugins) -> list[Note]:
-    """A warning for each judge that judges its own model's answers, and a note for those of its family."""
-    return [
-        Note("self_judging", str(found), system=found.system, level="warning" if found.kinship == "same" else "note")
-        for found in find_self_judging(parts)
-    ]
+    A judge that judges its own model's answers gets a warning, one that judges those of its family a note.
+    """
+    for name, model in parts.asked_models.items():
+        yield from (Note("model_graph", f"models.{name}: {reading}") for reading in model.describe_files())
+    for found in find_self_judging(parts):
+        level: NoteLevel = "warning" if found.kinship == "same" else "note"
+        yield Note("self_judging", str(found), system=found.system, level=level)

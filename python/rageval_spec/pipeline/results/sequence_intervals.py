@@ -30,12 +30,7 @@ _Numbers = TypeVar("_Numbers", Evaluation, SliceResult)
 class SequenceIntervals:
     """Replaces the intervals of numbers on datasets of which not all questions were asked.
 
-    Attributes:
-        rounds: the last round of each dataset of which not all questions were asked, by its name.
-        metrics: the metrics by name.
-        earlier: the earlier evaluations that gates compare with, by name.
-        confidence: the level of the intervals.
-        slices: the queries of each slice, by dataset and name.
+    `rounds` has the last round of each such dataset, by its name, and `slices` the queries of each slice.
     """
 
     rounds: Mapping[str, Round]

@@ -29,7 +29,7 @@ from rageval_spec.pipeline.execution.execution import Execution
 from rageval_spec.pipeline.execution.question_clusters import Designed, find_designs
 from rageval_spec.pipeline.gating.gate_outcomes import (
     GateBaseline,
-    check_gates,
+    GateChecker,
     compare_baselines,
     find_missing,
     leave_undecided,
@@ -42,7 +42,7 @@ from rageval_spec.pipeline.results import provenance
 from rageval_spec.pipeline.results.diagnosis import diagnose
 from rageval_spec.pipeline.results.sample_redaction import redact_failures, redact_notes, redact_samples, redact_values
 from rageval_spec.pipeline.results.sequence_intervals import describe_interruption
-from rageval_spec.pipeline.values.answer_values import coverage_notes, range_notes, uncovered_notes
+from rageval_spec.pipeline.values.answer_values import aggregate_notes
 from rageval_spec.pipeline.values.sample_tables import SampleParts, Traits, stream_samples
 from rageval_spec.pipeline.values.slice_membership import Slice, find_memberships, find_slices
 from rageval_spec.plugin import Metric
@@ -102,8 +102,7 @@ def summarize_values(
         members = {str(dataset): table for (dataset,), table in found.items()}
     traits = Traits(members, diagnosed.causes)
     overlaps = tuple(overlap for one in related.values() for overlap in one.comparability.overlaps)
-    gates = check_gates(
-        spec.gates,
+    checker = GateChecker(
         aggregates,
         metrics,
         {name: (*requested.get(name, ()), *numbers.gated.get(name, ())) for name in {**requested, **numbers.gated}},
@@ -113,6 +112,7 @@ def summarize_values(
         find_missing(spec, earlier),
         earlier,
     )
+    gates = checker.check_all(spec.gates)
     stopped = _list_stopped(execution, aggregates)
     evaluation = replace(
         draft,
@@ -132,10 +132,8 @@ def summarize_values(
     untested = [note for comparisons in (compared, *baselines.values()) for note in comparisons.notes]
     unlike = [note for name, other in earlier.items() for note in compare_settings(evaluation, other, name)]
     changed = [note for one in related.values() for note in one.list_notes(spec)]
-    coverage = [*coverage_notes(aggregates, metrics), *range_notes(aggregates, metrics)]
-    coverage += [*designed.notes, *uncovered_notes(aggregates)]
-    itself = [*provenance.note_graphs(parts), *provenance.note_self_judging(parts)]
-    told = [*notes, *itself, *changed, *execution.notes, *sliced.notes, *labelled.notes]
+    coverage = [*aggregate_notes(aggregates, metrics), *designed.notes]
+    told = [*notes, *provenance.note_models(parts), *changed, *execution.notes, *sliced.notes, *labelled.notes]
     told += [*coverage, *untested, *diagnosed.notes, *unlike]
     kept_notes = redact_notes(dict.fromkeys(told), spec.redact, execution.failures)
     return replace(evaluation, notes=tuple(kept_notes))
@@ -301,8 +299,7 @@ def evaluate_slices(
 ) -> SliceNumbers:
     """Aggregate and compare the values on each slice.
 
-    `first` is, for each metric, the system with which the others are compared, and `earlier` the evaluations that gates
-    compare with. No slice is tested against the rest on a metric whose numbers are `labelled`.
+    No slice is tested against the rest on a metric whose numbers are `labelled`.
     """
     results, tables = [], []
     gated: dict[str, list[Comparison]] = {}

@@ -267,57 +267,30 @@ def lacks_most(cell: Aggregate) -> bool:
     return 0 < 2 * cell.scored < cell.total <= cell.scored + 2 * cell.excused
 
 
-def coverage_notes(aggregates: Sequence[Aggregate], metrics: Mapping[str, Metric[Any]]) -> list[Note]:
-    """A warning for each mean that covers fewer than half of the queries."""
-    lacking = [cell for cell in aggregates if lacks_most(cell) and not metrics[cell.metric].is_partial]
-    return [
-        _warn(
-            cell,
-            "mostly_unscored",
-            f"only {cell.scored} of {count_noun(cell.total, 'query', 'queries')} could be scored; the number does not "
-            "cover the others",
-            cell.total - cell.scored,
-        )
-        for cell in lacking
-    ]
+def aggregate_notes(aggregates: Sequence[Aggregate], metrics: Mapping[str, Metric[Any]]) -> Iterator[Note]:
+    """What a reader of means must know: which cover few queries, have no range, or leave out a part of production."""
 
+    def warn(cell: Aggregate, code: str, message: str, count: int | None = None) -> Note:
+        return Note(code, f"{cell.metric}: {message}", cell.dataset, cell.system, count, "warning")
 
-def _warn(cell: Aggregate, code: str, message: str, count: int | None = None) -> Note:
-    return Note(code, f"{cell.metric}: {message}", cell.dataset, cell.system, count, "warning")
-
-
-def range_notes(aggregates: Sequence[Aggregate], metrics: Mapping[str, Metric[Any]]) -> list[Note]:
-    """A warning for each mean of values outside the range of its metric; a note for each metric without a range."""
-    drawn = [cell for cell in aggregates if cell.interval is not None and cell.interval.method in FREE_METHODS]
-    unknown = [cell.metric for cell in drawn if lacks_range(metrics[cell.metric], cell.statistic)]
-    free = [
-        Note(
-            "no_range",
-            f"{name}: its lowest and highest value are not known, so the interval is only of the values seen, and no "
-            f"gate passes by it; {RANGE_ADVICE}",
-        )
-        for name in dict.fromkeys(unknown)
-    ]
-    return free + [
-        _warn(
-            cell,
-            "outside_range",
-            f"values lie outside {low:g} to {high:g}, which the metric declares as its range; the interval is only of "
-            "the values seen",
-        )
-        for cell in drawn
-        for low, high in [metrics[cell.metric].bounds]
-        if high is not None
-    ]
-
-
-def uncovered_notes(aggregates: Sequence[Aggregate]) -> list[Note]:
-    """A warning for each weighted mean that leaves out a part of production, because none of it could be scored."""
-    shares = [(cell, 0.0 if cell.design is None else cell.design.uncovered) for cell in aggregates]
-    told = "of production has no scored question; the mean is of the rest"
-    return [
-        _warn(cell, "uncovered", f"{format_percent(share)} {told}") for cell, share in shares if share > _NEGLIGIBLE
-    ]
+    for cell in aggregates:
+        metric, of_seen = metrics[cell.metric], "the interval is only of the values seen"
+        if lacks_most(cell) and not metric.is_partial:
+            scored = f"only {cell.scored} of {count_noun(cell.total, 'query', 'queries')} could be scored"
+            message = f"{scored}; the number does not cover the others"
+            yield warn(cell, "mostly_unscored", message, cell.total - cell.scored)
+        if cell.interval is not None and cell.interval.method in FREE_METHODS:
+            low, high = metric.bounds
+            if lacks_range(metric, cell.statistic):
+                message = f"{cell.metric}: its lowest and highest value are not known, so {of_seen}"
+                yield Note("no_range", f"{message}, and no gate passes by it; {RANGE_ADVICE}")
+            if high is not None:
+                told = f"values lie outside {low:g} to {high:g}, which the metric declares as its range; {of_seen}"
+                yield warn(cell, "outside_range", told)
+        if cell.design is not None and cell.design.uncovered > _NEGLIGIBLE:
+            share = format_percent(cell.design.uncovered)
+            message = f"{share} of production has no scored question; the mean is of the rest"
+            yield warn(cell, "uncovered", message)
 
 
 def unfinished_notes(count: int, total: int, done: str, reason: str | None) -> list[Note]:

@@ -163,11 +163,9 @@ class SampleParts:
 
     Attributes:
         queries: `query_id, text` of the queries that were asked; `text` is null if the dataset has only judgements.
-        references, qrels, columns: the dataset's references, qrels and other columns of its questions, or None.
         answers: the system's answers, with the columns `tables.ANSWERS`. Of a system that only retrieves, the ids,
             scores and texts of the first documents of its run, as contexts.
         ranks: `query_id, doc_id, rank` of the judged documents that the system retrieved or was given.
-        retrieves: whether the system only retrieves.
     """
 
     dataset: str
@@ -182,10 +180,7 @@ class SampleParts:
 
     @classmethod
     def of(cls, asked: Collection, system: str, answers: pl.DataFrame) -> SampleParts:
-        """The parts of the samples of a system that answers; `asked` holds the queries that it was asked.
-
-        The corpus is not kept.
-        """
+        """The parts of the samples of a system that answers; `asked` holds the queries that it was asked."""
         assert asked.queries is not None, "queries_to_ask refuses a collection without queries"
         kept = answers.select(name for name in _OF_ANSWERS if name in answers.columns)
         return cls(asked.name, system, asked.queries, asked.references, asked.qrels, asked.columns, kept)

@@ -89,7 +89,6 @@ class _Collected:
         self.node = node
         self.members: dict[str, list[str]] = {}
         self.numbers: dict[str, float | None] = {}
-        self.spellings: dict[str, set[str]] = {}
 
     def add(self, query_id: str, row: Mapping[str, Any]) -> None:
         if self.node.by is None:
@@ -99,8 +98,6 @@ class _Collected:
         for value in {label(value): value for value in list_values(row.get(self.node.by))}.values():
             self.members.setdefault(label(value), []).append(query_id)
             self.numbers.setdefault(label(value), find_number(value))
-            if isinstance(value, str) and not value.isascii():
-                self.spellings.setdefault(label(value), set()).add(" ".join(value.split()))
 
     def slices(self, dataset: str) -> list[Slice]:
         """The slices in the order of their values: those with the most queries, if there are too many."""
@@ -122,11 +119,6 @@ class _Collected:
                 message = f"{reason} queries are in the slice '{node.name}', so it has no numbers"
                 yield Note("empty_slice", message, dataset)
             return
-        joined = [value for value, spellings in self.spellings.items() if len(spellings) > 1]
-        if joined:
-            message = f"'{node.by}' has values that differ only in how Unicode writes their accents; they are one"
-            told = f"{message}: {list_some(joined, _MOST_NAMES_SHOWN)}"
-            yield Note("joined_spellings", told, dataset, count=len(joined))
         if small:
             values = f"{count_noun(small, 'value')} of '{node.by}' {agree(small, 'has')}"
             message = f"{values} fewer than {node.min_queries} queries and no slice"

@@ -35,8 +35,8 @@ class OpenedDataset:
     """A dataset as an evaluation sees it.
 
     Attributes:
-        collection: the dataset, restricted to the queries on which rankings are evaluated.
-        asked: the dataset, restricted to the queries that systems are asked to answer.
+        collection, asked: restricted to the queries on which rankings are evaluated, and to those that systems are
+            asked.
         answering: the names of the systems that answer.
         is_drawn: whether these are only some of the questions that the evaluation may ask.
     """
@@ -55,8 +55,8 @@ class Materials:
     Attributes:
         limit: use only the first `limit` queries of each dataset.
         store: the folder where other processes find the replies of models; None if there is none.
-        drawn: which questions of a dataset to ask at the moment: from one place of the random order up to another; all
-            if it has no entry.
+        drawn: which questions of a dataset to ask now, from one place of the random order up to another; by default
+            all.
     """
 
     spec: Spec

@@ -10,18 +10,21 @@ import math
 from collections.abc import Container, Iterator, Mapping
 from functools import partial
 from itertools import pairwise
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias
 from unicodedata import normalize
 
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from rageval_spec.data.outcomes import SEVERITIES, ChangedPart, Drop, DropSeverity, read_drop
+from rageval_spec.data.outcomes import SEVERITIES, ChangedPart, Counted, Drop, DropSeverity, read_drop
 from rageval_spec.diagnostics import Diagnostic, suggest
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.plugin import Metric, MetricNode, System
 from rageval_spec.spec.blocks.plugin_blocks import PluginBlocks, SpecBlock
 from rageval_spec.spec.text.places import Places, TextPlace, list_hint, quote
+
+if TYPE_CHECKING:
+    from rageval_spec.data.bands import BandScale
 
 
 class NamedMetric(NamedTuple):
@@ -60,6 +63,27 @@ class SeveritiesNode(SpecBlock):
         """The size from which each severity begins, from the least severe to the worst."""
         written = {severity: getattr(self, severity) for severity in SEVERITIES}
         return {severity: read_drop(value) for severity, value in written.items() if value is not None}
+
+
+class AllowedDrop(NamedTuple):
+    """A drop from its baseline that a gate allows, and what a larger one means; a severity names it."""
+
+    drop: Drop
+    miss: Counted
+    severity: DropSeverity | None = None
+
+
+class GateBound(NamedTuple):
+    """A bound of a gate on the number itself; with `passes_above`, the number must be at least the bound.
+
+    `miss` is the outcome on the other side, `kind` what sentences call the bound, `scale` that of a word of a scale.
+    """
+
+    bound: float
+    passes_above: bool
+    miss: Counted
+    kind: str
+    scale: BandScale | None = None
 
 
 SliceName: TypeAlias = Annotated[str, AfterValidator(partial(normalize, "NFC"))]
@@ -141,17 +165,37 @@ class GateNode(SpecBlock):
             return "decide: certain"
         return None if self.on == "mean" else f"on: {self.on}"
 
+    def list_bounds(self, *, lower_is_better: bool, scale: BandScale | None) -> Iterator[GateBound]:
+        """The bounds `min`, `max`, `target` and `at_least`; `scale` is that of the metric."""
+        if self.min is not None:
+            yield GateBound(self.min, True, "fail", "minimum")
+        if self.max is not None:
+            yield GateBound(self.max, False, "fail", "maximum")
+        if self.target is not None:
+            yield GateBound(self.target, not lower_is_better, "warn", "target")
+        if self.at_least is not None and scale is not None:
+            bound = scale.bound_of(self.at_least)
+            assert bound is not None, "the spec's check refuses the level without a bound"
+            name = "" if scale.name == "custom" else f" ({scale.name})"
+            kind = f"level {self.at_least}{name}, which starts at"
+            yield GateBound(bound, not scale.lower_is_better, "fail", kind, scale)
+
+    @property
+    def allowed_drops(self) -> list[AllowedDrop]:
+        """The drops that it allows; beside `max_drop`, severities decide nothing."""
+        if self.baseline is None:
+            return []
+        graded = {} if self.severities is None else self.severities.drops
+        found = [AllowedDrop(drop, "warn" if word == "low" else "fail", word) for word, drop in graded.items()]
+        if self.max_drop is not None:
+            found = [one._replace(miss="pass") for one in found]
+            found.append(AllowedDrop(read_drop(self.max_drop), "fail"))
+        return found or [AllowedDrop(Drop(0.0), "fail")]
+
     def content(self) -> dict[str, Any]:
         """The gate's keys in JSON types. Unset keys that older versions lack are left out, so that digests stay."""
         content = self.model_dump(mode="json", by_alias=True)
         return {key: value for key, value in content.items() if value is not None or key not in _NEWER_GATE_KEYS}
-
-
-_DECIDABLE = {
-    "metric", "system", "dataset", "slice", "min", "max", "target", "at_least", "on", "decide", "on_inconclusive",
-    "baseline", "max_drop", "alpha", "min_scored", "accept_changes", "severities",
-}  # fmt: skip
-"""The keys of gates that `explain_undecidable` knows."""
 
 
 class StoppingNode(SpecBlock):
@@ -386,13 +430,11 @@ def explain_undecidable(gate: GateNode, metric: Metric[Any]) -> str | None:
     allows_share = isinstance(gate.max_drop, str) or any(drop.is_share for drop in drops)
     statistic = "percentile" if metric.statistic.startswith("p") else metric.statistic
     compared = {"group", "condition"} & getattr(metric, "needs", frozenset())
-    unknown = sorted(gate.model_fields_set - _DECIDABLE)
     reasons = (
         (gate.slice is not None, "it looks at a slice"),
         (gate.need is not None, "it looks at an interval over all questions"),
         (gate.alpha is not None, "it looks at a p-value"),
         (gate.min_scored == 1, "every question must have a value ('min_scored: 1')"),
-        (bool(unknown), f"'{''.join(unknown[:1])}' looks at every question"),
         (metric.statistic != "mean", f"it looks at a {statistic}, not at a mean"),
         (metric.is_partial or bool(compared), "its values compare questions with one another"),
         (not is_bounded_mean(metric), "its values have no bounds"),

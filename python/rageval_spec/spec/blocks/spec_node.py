@@ -73,13 +73,7 @@ def default_blocks(section: str) -> dict[str, Mapping[str, str]]:
 
 @dataclass(frozen=True)
 class QuestionWeightsNode:
-    """What a spec says of the questions of one dataset.
-
-    Attributes:
-        cluster: the column whose values say which questions belong together.
-        weight: the column with the weight of each question.
-        weights: the file with the mix of production, as it is written in the spec.
-    """
+    """What a spec says of the questions of one dataset: `cluster`, `weight` and `weights` as in `SpecNode`."""
 
     cluster: str | None = None
     weight: str | None = None
@@ -403,18 +397,14 @@ class Spec:
     """A validated spec with defaults filled in.
 
     Attributes:
-        folder: where relative paths start.
-        digest: the sha256 of the validated content. Specs that differ only in layout and comments have the same
-            digest. It includes the name of a secret, not its value.
-        path: the spec's name in messages (`spec.yaml`).
-        places: the place in the text of each key path (`("systems", "bm25", "k1")`, `("gates", 0, "min")`): that of
-            the value if it is a scalar, otherwise that of its key.
+        path: the spec's name in messages (`spec.yaml`); relative paths start at `folder`.
+        digest: the sha256 of the validated content. Specs that differ only in layout and comments have the same digest.
+            It includes the name of a secret, not its value.
+        places: the place in the text of each key path (`("systems", "bm25", "k1")`, `("gates", 0, "min")`): that of the
+            value if it is a scalar, otherwise that of its key.
         warnings: diagnostics that do not stop an evaluation.
         slices: the entries of `slices:`; a bare column is a block with `by`.
         sources: systems that are not evaluated themselves, but whose runs an evaluated system reads.
-        samples: what the results keep of each question.
-        redact: the columns of the samples that the results leave out.
-        stopping: when to stop asking questions; None to ask all of them.
         designs: which questions belong together and how much each counts, for each dataset that says so.
     """
 
