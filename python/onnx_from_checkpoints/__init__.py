@@ -31,7 +31,6 @@ if TYPE_CHECKING:
         Task,
         describe_other,
         find_task,
-        load_json,
         parse_template,
         read_configuration,
         read_prefix,
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     )
     from onnx_from_checkpoints.onnx_files import find_external_data, is_quantized, save_whole, written_beside
     from onnx_from_checkpoints.quantization import quantize, read_unsigned
+    from onnx_from_checkpoints.settings import load_json
     from onnx_from_checkpoints.tokenizers.tokenizer_loading import TOKENIZER, read_tokenizer, tame_forks
     from onnx_from_checkpoints.weights import Tensors, read_weights
 
@@ -57,8 +57,8 @@ __version__ = "0.1.0"
 _PLACES = {
     (
         "CONFIGURATION_FILES", "MODULES", "NEEDS_REPLIES", "Configuration", "DenseLayer", "FilledPair", "PairFormat",
-        "Span", "Task", "describe_other", "find_task", "load_json", "parse_template", "read_configuration",
-        "read_prefix", "writes_text",
+        "Span", "Task", "describe_other", "find_task", "parse_template", "read_configuration", "read_prefix",
+        "writes_text",
     ): "configuration",
     ("OTHER_READER", "CheckpointError", "DamagedFile", "UnsupportedModel"): "errors",
     (
@@ -67,6 +67,7 @@ _PLACES = {
     ): "model_graph",
     ("find_external_data", "is_quantized", "save_whole", "written_beside"): "onnx_files",
     ("quantize", "read_unsigned"): "quantization",
+    ("load_json",): "settings",
     ("TOKENIZER", "read_tokenizer", "tame_forks"): "tokenizers.tokenizer_loading",
     ("Tensors", "read_weights"): "weights",
 }  # fmt: skip
