@@ -38,9 +38,8 @@ from rageval_spec.inference.model_files import (
     say_fetch,
     translated,
 )
-from rageval_spec.inference.pairs import find_reply_ids
 from rageval_spec.inference.session import Session
-from rageval_spec.inference.tokens import measure_unread
+from rageval_spec.inference.tokens import find_reply_ids, measure_unread
 from rageval_spec.plugin import Context
 from tests.onnx_from_checkpoints.folders import DENSE, POOLING, TRANSFORMER, write_encoder, write_json
 

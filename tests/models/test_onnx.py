@@ -553,7 +553,7 @@ TENSORS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "shape": ({}, {"bert.embeddings.LayerNorm.bias": 4}, "has the shape [4, 8], but must have [8] according to config"),
     "activation": ({"hidden_act": "wavy"}, {}, "'hidden_act' 'wavy' is not supported; supported are: gelu, "),
     "positions": ({"position_embedding_type": "relative_key"}, {}, "'relative_key' is not supported; only absolute"),
-    "size": ({"num_attention_heads": 3}, {}, "hidden_size 8 is not a multiple of num_attention_heads 3"),
+    "size": ({"num_attention_heads": 3}, {}, "'hidden_size' 8 is not a multiple of 'num_attention_heads' 3"),
 }
 
 

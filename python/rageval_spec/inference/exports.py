@@ -159,7 +159,7 @@ class _Form:
 
     def _find_replies(self) -> tuple[int, ...]:
         """The ids of the tokens that stand for the labels of a model that writes text; none for other models."""
-        from rageval_spec.inference.pairs import find_reply_ids
+        from rageval_spec.inference.tokens import find_reply_ids
 
         replies, source = self.configuration.replies, self.source
         return find_reply_ids(source.tokenizer_folder, source.tokenizer, replies) if replies else ()

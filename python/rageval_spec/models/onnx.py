@@ -12,7 +12,7 @@ from pydantic import Field, field_validator
 from onnx_from_checkpoints import describe_other, find_code, is_quantized, parse_template, writes_text
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import RagevalError, UsageError
-from rageval_spec.inference import hub, model_files, pair_keys
+from rageval_spec.inference import hub, model_files, verifiers
 from rageval_spec.plugin import (
     EmbeddingModel,
     Embeddings,
@@ -340,7 +340,7 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
 
     def _find_reading(self, found: Configuration) -> dict[str, Any]:
         """What the spec and the table of known models say of how pairs are read, where the files do not say it."""
-        return pair_keys.choose_reading(found, lambda: self.published_name, self.node.pair_template, self.node.replies)
+        return verifiers.choose_reading(found, lambda: self.published_name, self.node.pair_template, self.node.replies)
 
     @cached_property
     def _pace(self) -> ReadingSpeed:
@@ -406,7 +406,7 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
             raise UsageError(
                 f"max_length: {length} is more than the {positions} tokens that {self.node.model} can read"
             )
-        pair_keys.check_pair_keys(self.node.model, self.node.replies, self.node.pair_template, configuration)
+        verifiers.check_pair_keys(self.node.model, self.node.replies, self.node.pair_template, configuration)
         if not configuration.pools_prompt and (self._prefix("query") or self._prefix("document")):
             raise UsageError(
                 f"{self.node.model} leaves the prompt's tokens out of its vectors, which is not supported: "
