@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import inspect
+import symtable
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -319,14 +320,19 @@ _UNKNOWABLE = frozenset({"globals", "exec", "eval", "vars", "locals", "setattr",
 
 
 def list_names(path: Path) -> list[str] | None:
-    """The names at a module's top level, in order; None if its source does not show all of them."""
-    tree = parse_module(path)
-    nodes = list(ast.walk(tree))
+    """The names at a module's top level; None if its source does not show all of them."""
+    nodes = list(ast.walk(parse_module(path)))
     words = {getattr(node, key, None) for node in nodes for key in ("id", "attr", "name")}  # ast.alias has a name too
     if _UNKNOWABLE & words or any(isinstance(node, ast.alias) and node.name == "*" for node in nodes):
         return None
-    shared = (name for node in nodes if isinstance(node, ast.Global) for name in node.names)
-    return list(dict.fromkeys((*_bound_in(tree.body), *shared)))
+    source: Any = path.read_bytes()
+    with _PARSING:
+        table = symtable.symtable(source, str(path), "exec")
+    return [
+        symbol.get_name()
+        for symbol in table.get_symbols()
+        if symbol.is_assigned() or symbol.is_imported() or symbol.is_declared_global()
+    ]
 
 
 def find_parameters(path: Path, function: str) -> frozenset[str] | None:
@@ -358,22 +364,3 @@ def parse_module(path: Path) -> ast.Module:
         raise DataError(f"{path}:{error.lineno or 1}: {error.msg}") from error
     except (OSError, ValueError, RecursionError, MemoryError) as error:
         raise DataError(f"{path}: {error}") from error
-
-
-def _bound_in(nodes: list[ast.stmt]) -> Iterator[str]:
-    """The names that statements bind, including nested blocks but not the bodies of functions and classes."""
-    waiting: list[ast.AST] = list(reversed(nodes))
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            yield node.name
-            continue
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            yield from ((alias.asname or alias.name).partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-        elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name is not None:
-            yield node.name
-        elif isinstance(node, ast.MatchMapping) and node.rest is not None:
-            yield node.rest
-        waiting.extend(reversed(list(ast.iter_child_nodes(node))))
