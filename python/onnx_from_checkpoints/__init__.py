@@ -29,7 +29,6 @@ if TYPE_CHECKING:
         PairFormat,
         Span,
         Task,
-        describe_other,
         find_task,
         parse_template,
         read_configuration,
@@ -57,7 +56,7 @@ __version__ = "0.1.0"
 _PLACES = {
     (
         "CONFIGURATION_FILES", "MODULES", "NEEDS_REPLIES", "Configuration", "DenseLayer", "FilledPair", "PairFormat",
-        "Span", "Task", "describe_other", "find_task", "parse_template", "read_configuration", "read_prefix",
+        "Span", "Task", "find_task", "parse_template", "read_configuration", "read_prefix",
         "writes_text",
     ): "configuration",
     ("OTHER_READER", "CheckpointError", "DamagedFile", "UnsupportedModel"): "errors",
@@ -74,7 +73,7 @@ _PLACES = {
 __all__ = [
     "CONFIGURATION_FILES", "MODULES", "NEEDS_REPLIES", "OTHER_READER", "TOKENIZER", "CheckpointError", "Configuration",
     "DamagedFile", "DenseLayer", "FilledPair", "PairFormat", "Span", "Task", "Tensors", "UnsupportedModel",
-    "__version__", "build_graph", "check_buildable", "check_weights", "describe_other", "find_architecture",
+    "__version__", "build_graph", "check_buildable", "check_weights", "find_architecture",
     "find_code", "find_external_data", "find_task", "has_foreign_code", "is_quantized", "list_architectures",
     "load_json", "parse_template", "quantize", "read_configuration", "read_prefix", "read_tokenizer", "read_unsigned",
     "read_weights", "save_whole", "tame_forks", "writes_text", "written_beside",

@@ -57,39 +57,11 @@ def find_other_head(architectures: object) -> str | None:
     return next(iter(names), None)
 
 
-_FOUND: Mapping[Task, str] = {
-    "embedding": "is an embedding model",
-    "classification": "is a cross-encoder",
-    "token_classification": "is a token classifier",
-}
-"""What a model of each task is, after its name."""
-_WANTED_OF_TASKS: Mapping[Task, str] = {
-    "embedding": "an embedding model",
-    "classification": "a cross-encoder, which reads two texts together",
-    "token_classification": "a token classifier, such as KRLabsOrg/lettucedect-base-modernbert-en-v1",
-}
-"""What to name where a model of each task is needed."""
-
-
 NEEDS_REPLIES = (
     "writes text; to classify pairs by the first word of its reply, write `replies: {unsupported: '0', supported: "
     "'1'}` and `pair_template`, with the words and the text that it was trained on"
 )
 """What a model that writes text is, and what it needs, after its name."""
-
-
-def describe_other(found: Task, wanted: Task, *, writes: bool, use: str = "") -> str:
-    """What a model of another task is, after its name, and what to name instead; `writes` if it writes text.
-
-    `use` says what the model can be used for.
-    """
-    if writes and wanted == "classification":
-        return NEEDS_REPLIES
-    if writes and wanted == "token_classification":
-        return f"writes text; name {_WANTED_OF_TASKS[wanted]}"
-    used = f", for {use}" if use else ""
-    lacks = "gives no embeddings: it " if wanted == "embedding" else ""
-    return f"{lacks}{_FOUND[found]}{used}; name {_WANTED_OF_TASKS[wanted]}"
 
 
 Span = tuple[int, int]

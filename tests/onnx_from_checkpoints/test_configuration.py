@@ -10,7 +10,6 @@ import pytest
 from onnx_from_checkpoints.configuration import (
     DenseLayer,
     PairFormat,
-    describe_other,
     find_task,
     parse_template,
     read_configuration,
@@ -293,14 +292,6 @@ def test_an_unknown_pooling(tmp_path: Path) -> None:
 )
 def test_the_architectures_say_what_the_model_is_for(architectures: Any, expected: str | None) -> None:
     assert find_task(architectures) == expected
-
-
-def test_a_model_that_writes_text_is_not_called_an_embedding_model() -> None:
-    told = describe_other("embedding", "token_classification", writes=True)
-    assert told.startswith("writes text; name a token classifier")
-    assert describe_other("embedding", "token_classification", writes=False).startswith("is an embedding model; name")
-    told = describe_other("embedding", "token_classification", writes=False, use="search")
-    assert told.startswith("is an embedding model, for search; name")
 
 
 MINICHECK = "predict: {document}</s>{claim}"

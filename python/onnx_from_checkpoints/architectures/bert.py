@@ -117,7 +117,6 @@ FAMILIES: Mapping[str, TensorNames] = {
 _BUCKETS = 32
 
 
-MODEL_TYPES = tuple(FAMILIES)
 VERSION = "3"
 KNOWN = "embeddings.word_embeddings.weight"
 MOST_BYTES_OF_TABLES = 150_000_000

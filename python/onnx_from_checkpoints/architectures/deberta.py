@@ -158,7 +158,6 @@ def _read_convolution(config: Settings, hidden: int) -> Convolution | None:
     return Convolution(size, groups, config.activation("conv_act", "tanh", ACTIVATIONS))
 
 
-MODEL_TYPES = ("deberta-v2",)
 VERSION = "2"
 KNOWN = "embeddings.word_embeddings.weight"
 _NAMES = LayerNames(

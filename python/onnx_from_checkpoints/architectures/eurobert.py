@@ -15,7 +15,6 @@ from onnx_from_checkpoints.errors import DamagedFile
 from onnx_from_checkpoints.settings import Settings
 from onnx_from_checkpoints.weights import Weights
 
-MODEL_TYPES = ("eurobert",)
 VERSION = "2"
 KNOWN = "embed_tokens.weight"
 _NAMES = LayerNames(

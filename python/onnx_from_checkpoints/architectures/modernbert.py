@@ -21,7 +21,6 @@ from onnx_from_checkpoints.errors import DamagedFile, UnsupportedModel
 from onnx_from_checkpoints.settings import Settings
 from onnx_from_checkpoints.weights import Weights
 
-MODEL_TYPES = ("modernbert",)
 VERSION = "2"
 KNOWN = "embeddings.tok_embeddings.weight"
 _NAMES = LayerNames(

@@ -17,7 +17,6 @@ from onnx_from_checkpoints.errors import DamagedFile, UnsupportedModel
 from onnx_from_checkpoints.settings import Settings
 from onnx_from_checkpoints.weights import Weights
 
-MODEL_TYPES = ("nomic_bert",)
 VERSION = "2"
 KNOWN = "embeddings.word_embeddings.weight"
 _OWN_KEYS = ("n_embd", "n_layer", "rotary_emb_fraction", "activation_function")

@@ -11,7 +11,6 @@ keys nor the values of all tokens: a query times the keys' weights can be compar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,86 +28,11 @@ if TYPE_CHECKING:
     Array = NDArray[np.float32]
 
 
-TYPES = ("mt5", "t5", "umt5")
 HHEM = ("HHEMv2", "HHEMv2Config")
 """What HHEM-2.1-Open is called in `model_type`: its config.json and its code disagree."""
 _FOUNDATIONS = ("flan-t5-small", "flan-t5-base", "flan-t5-large", "flan-t5-xl", "flan-t5-xxl")
 _HEAD_SIZE = 64
 """Values per attention head in each T5 that was published."""
-
-
-@dataclass(frozen=True, slots=True)
-class T5Shape:
-    """The sizes and choices of a T5 model.
-
-    Attributes:
-        hidden: `d_model`.
-        head_size: `d_kv`; `heads` times this need not be `hidden`.
-        feed_forward: `d_ff`.
-        furthest: the distance from which on all distances share a bucket.
-        gated: whether the feed-forward network multiplies its inner layer with a second one.
-        biased_layers: whether each layer has a bias by distance of its own (UMT5), and not only the first.
-        start: the token that the decoder starts with.
-        scales_output: whether the decoder's output is divided by the root of `hidden` before it becomes logits.
-    """
-
-    hidden: int
-    heads: int
-    head_size: int
-    feed_forward: int
-    layers: int
-    decoder_layers: int
-    vocabulary: int
-    buckets: int
-    furthest: int
-    epsilon: float
-    activation: str
-    gated: bool
-    biased_layers: bool = False
-    start: int = 0
-    scales_output: bool = False
-
-    @property
-    def inner(self) -> int:
-        """The width of queries, keys and values."""
-        return self.heads * self.head_size
-
-
-def read_t5_shape(config: Settings) -> T5Shape:
-    kind = config.get("model_type")
-    layers = config.size("num_layers")
-    activation, gated = _read_activation(config, "relu" if kind == "t5" else "gated-gelu")
-    buckets = config.size("relative_attention_num_buckets", 32)
-    furthest = config.size("relative_attention_max_distance", 128)
-    if buckets % 4 or furthest <= buckets // 4:
-        raise DamagedFile(
-            f"config.json: 'relative_attention_num_buckets' {buckets} must be a multiple of 4, and "
-            f"'relative_attention_max_distance' {furthest} more than a quarter of it"
-        )
-    vocabulary = config.size("vocab_size")
-    start = "decoder_start_token_id"  # padding, unless the configuration names another
-    first = config.get("pad_token_id", 0) if config.get(start) is None else config.get(start)
-    if not is_whole(first) or not 0 <= first < vocabulary:
-        config.refuse_value(start, "a token's id", first)
-    return T5Shape(
-        hidden=config.size("d_model"),
-        heads=config.size("num_heads"),
-        head_size=config.size("d_kv", _HEAD_SIZE),
-        feed_forward=config.size("d_ff"),
-        layers=layers,
-        decoder_layers=layers if config.get("num_decoder_layers") is None else config.size("num_decoder_layers"),
-        vocabulary=vocabulary,
-        buckets=buckets,
-        furthest=furthest,
-        epsilon=config.epsilon("layer_norm_epsilon", 1e-6),
-        activation=activation,
-        gated=gated,
-        biased_layers=kind == "umt5",
-        start=first,
-        # With tied embeddings, as in the first T5. Newer versions of transformers write the first key, and the second
-        # one as true in any case.
-        scales_output=config.flag("scale_decoder_outputs", config.flag("tie_word_embeddings", True)),
-    )
 
 
 def find_hhem_settings(config: Settings, weights: Weights) -> Settings:
@@ -150,7 +74,6 @@ def _read_activation(config: Settings, default: str) -> tuple[str, bool]:
     return Settings({key: name}).activation(key, "", ACTIVATIONS), config.flag("is_gated_act", len(parts) == 2)
 
 
-MODEL_TYPES = (*TYPES, *HHEM)
 VERSION = "3"
 WRITES_TEXT = True
 KNOWN = "encoder.block.0.layer.0.SelfAttention.q.weight"
@@ -159,8 +82,8 @@ _LOWEST = float(np.finfo(np.float32).min)
 
 def build(config: Settings, weights: Weights, wanted: WantedGraph) -> onnx.ModelProto:
     is_hhem = config.get("model_type") in HHEM
-    shape = read_t5_shape(find_hhem_settings(config, weights) if is_hhem else config)
-    weights.refuse_layers("encoder.block.{}.", shape.layers)
+    model = T5(find_hhem_settings(config, weights) if is_hhem else config, weights, wanted)
+    weights.refuse_layers("encoder.block.{}.", model.layers)
     # The encoder, the decoder and some heads share the embeddings of words; a file may hold them several times.
     weights.pass_over("shared.", "encoder.embed_tokens.", "decoder.embed_tokens.")
     if wanted.bare:
@@ -173,7 +96,7 @@ def build(config: Settings, weights: Weights, wanted: WantedGraph) -> onnx.Model
             f"config.json: 'architectures': {head} is not supported for T5; supported are T5EncoderModel, "
             "T5ForTokenClassification, and T5ForConditionalGeneration with `replies`"
         )
-    return _T5(shape, weights, wanted).build("classification" if wanted.replies else wanted.task)
+    return model.build("classification" if wanted.replies else wanted.task)
 
 
 def _find_classifier(weights: Weights) -> str:
@@ -182,12 +105,48 @@ def _find_classifier(weights: Weights) -> str:
     return found[0].removesuffix(".weight") if found else "classifier"
 
 
-class _T5(Encoder):
+class T5(Encoder):
+    """A T5 model with this config.json.
+
+    Attributes:
+        head_size: `d_kv`; `heads` times this is `inner`, the width of queries, keys and values, which need not be that
+            of the model.
+        furthest: the distance from which on all distances share a bucket.
+        gated: whether the feed-forward network multiplies its inner layer with a second one.
+        biased_layers: whether each layer has a bias by distance of its own (UMT5), and not only the first.
+        start: the token that the decoder starts with.
+        scales_output: whether the decoder's output is divided by the root of its width before it becomes logits.
+    """
+
     last_norm = "encoder.final_layer_norm"
 
-    def __init__(self, shape: T5Shape, weights: Weights, wanted: WantedGraph) -> None:
-        super().__init__(weights, shape.hidden, wanted.padded)
-        self._shape, self.layers = shape, shape.layers
+    def __init__(self, config: Settings, weights: Weights, wanted: WantedGraph) -> None:
+        kind = config.get("model_type")
+        self.layers = self.decoder_layers = config.size("num_layers")
+        if config.get("num_decoder_layers") is not None:
+            self.decoder_layers = config.size("num_decoder_layers")
+        self.activation, self.gated = _read_activation(config, "relu" if kind == "t5" else "gated-gelu")
+        self.buckets = config.size("relative_attention_num_buckets", 32)
+        self.furthest = config.size("relative_attention_max_distance", 128)
+        if self.buckets % 4 or self.furthest <= self.buckets // 4:
+            raise DamagedFile(
+                f"config.json: 'relative_attention_num_buckets' {self.buckets} must be a multiple of 4, and "
+                f"'relative_attention_max_distance' {self.furthest} more than a quarter of it"
+            )
+        hidden, self.heads = config.size("d_model"), config.size("num_heads")
+        self.head_size = config.size("d_kv", _HEAD_SIZE)
+        self.inner, self.feed_forward = self.heads * self.head_size, config.size("d_ff")
+        self.vocabulary = config.size("vocab_size")
+        self.epsilon = config.epsilon("layer_norm_epsilon", 1e-6)
+        self.biased_layers = kind == "umt5"
+        start = "decoder_start_token_id"  # padding, unless the configuration names another
+        self.start = config.get("pad_token_id", 0) if config.get(start) is None else config.get(start)
+        if not is_whole(self.start) or not 0 <= self.start < self.vocabulary:
+            config.refuse_value(start, "a token's id", self.start)
+        # With tied embeddings, as in the first T5. Newer versions of transformers write the first key, and the second
+        # one as true in any case.
+        self.scales_output = config.flag("scale_decoder_outputs", config.flag("tie_word_embeddings", True))
+        super().__init__(weights, hidden, wanted.padded)
         self._replies = wanted.replies
         self._hidden_padding = self._hide_padding() if wanted.padded else ""
         self._distances = self._bias = ""
@@ -203,15 +162,15 @@ class _T5(Encoder):
 
     def _reply(self) -> str:
         """The logits of the tokens `replies` after the decoder's first step: [texts, replies]."""
-        shape, weights = self._shape, self._weights
-        weights.refuse_layers("decoder.block.{}.", shape.decoder_layers)
+        weights = self._weights
+        weights.refuse_layers("decoder.block.{}.", self.decoder_layers)
         # transformers 3 wrote it, and never added it to a score.
         weights.pass_over("decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.")
         last = self._decode(self._run_layers())
         name = "lm_head.weight" if weights.has("lm_head.weight") else "shared.weight"
-        rows = weights.read(name, shape.vocabulary, shape.hidden)[list(self._replies)]
-        if shape.scales_output:
-            rows = rows * np.float32(shape.hidden**-0.5)
+        rows = weights.read(name, self.vocabulary, self._width)[list(self._replies)]
+        if self.scales_output:
+            rows = rows * np.float32(self._width**-0.5)
         return self.add("MatMul", self.add("Squeeze", last, self.vector(1)), self.hold("replies", rows.T))
 
     def _embed(self) -> str:
@@ -220,11 +179,11 @@ class _T5(Encoder):
     def _read_embeddings(self) -> Array:
         known = ("shared.weight", "encoder.embed_tokens.weight")
         name = next((name for name in known if self._weights.has(name)), known[0])
-        return self._weights.read(name, self._shape.vocabulary, self._shape.hidden)
+        return self._weights.read(name, self.vocabulary, self._width)
 
     def _run_layer(self, number: int, hidden: str, *, first_only: bool) -> str:
         layer = f"encoder.block.{number}."
-        if number == 0 or self._shape.biased_layers:
+        if number == 0 or self.biased_layers:
             self._bias = self._bias_by_distance(layer)
         normed = self._normalize(hidden, f"{layer}layer.0.layer_norm")
         name = f"{layer}layer.0.SelfAttention."
@@ -236,16 +195,15 @@ class _T5(Encoder):
         else:
             projected = [self._project(normed, name + part) for part in "qkv"]
             options = {"scale": 1.0, "mask_filter_value": _LOWEST}
-            attended = self.attend(*projected, "", self._mask, self._bias, heads=self._shape.heads, **options)
+            attended = self.attend(*projected, "", self._mask, self._bias, heads=self.heads, **options)
             attended = self.multiply(attended, f"{name}o", self._read_output(name))
         return self._feed_forward(f"{layer}layer.1.", self.add("Add", hidden, attended))
 
     def _decode(self, encoded: str) -> str:
         """The decoder's normalised output for its start token: [texts, 1, hidden]."""
-        shape = self._shape
-        start = self._read_embeddings()[shape.start][None, None]
+        start = self._read_embeddings()[self.start][None, None]
         hidden = self.hold("start", start)
-        for number in range(shape.decoder_layers):
+        for number in range(self.decoder_layers):
             layer = f"decoder.block.{number}."
             normed = self._normalize(hidden, f"{layer}layer.0.layer_norm")
             hidden = self.add("Add", hidden, self._attend_to_itself(f"{layer}layer.0.SelfAttention.", normed))
@@ -267,10 +225,9 @@ class _T5(Encoder):
         `bias` is empty or [1, heads, tokens]. The weights of keys and values are applied to the one token's query and
         context, for each head, instead of to all tokens.
         """
-        shape = self._shape
-        heads, size = shape.heads, shape.head_size
+        heads, size = self.heads, self.head_size
         query = self.add("Reshape", self._project(asking, f"{name}q"), self.vector(-1, heads, 1, size))
-        keys = self._read_projection(f"{name}k").T.reshape(heads, size, shape.hidden)
+        keys = self._read_projection(f"{name}k").T.reshape(heads, size, self._width)
         wanted = self.add("MatMul", query, self.hold(f"{name}k.by_head", keys))
         wanted = self.add("Squeeze", wanted, self.vector(2))
         scores = self.add("MatMul", wanted, self.add("Transpose", source, perm=[0, 2, 1]))
@@ -278,21 +235,21 @@ class _T5(Encoder):
             scores = self.add("Add", scores, added) if added else scores
         context = self.add("MatMul", self.add("Softmax", scores, axis=-1), source)
         context = self.add("Unsqueeze", context, self.vector(2))
-        values = self._read_projection(f"{name}v").reshape(shape.hidden, heads, size).transpose(1, 0, 2)
+        values = self._read_projection(f"{name}v").reshape(self._width, heads, size).transpose(1, 0, 2)
         attended = self.add("MatMul", context, self.hold(f"{name}v.by_head", values))
-        attended = self.add("Reshape", attended, self.vector(-1, 1, shape.inner))
+        attended = self.add("Reshape", attended, self.vector(-1, 1, self.inner))
         return self.multiply(attended, f"{name}o", self._read_output(name))
 
     def _feed_forward(self, layer: str, hidden: str) -> str:
         """The feed-forward network with its norm and residual."""
-        shape, name = self._shape, f"{layer}DenseReluDense."
+        name = f"{layer}DenseReluDense."
         normed = self._normalize(hidden, f"{layer}layer_norm")
-        widths = shape.hidden, shape.feed_forward
-        first = f"{name}wi_0" if shape.gated else f"{name}wi"
-        inner = ACTIVATIONS[shape.activation](self, self.apply_linear(normed, first, *widths, biased=False))
-        if shape.gated:
+        widths = self._width, self.feed_forward
+        first = f"{name}wi_0" if self.gated else f"{name}wi"
+        inner = ACTIVATIONS[self.activation](self, self.apply_linear(normed, first, *widths, biased=False))
+        if self.gated:
             inner = self.add("Mul", inner, self.apply_linear(normed, f"{name}wi_1", *widths, biased=False))
-        narrowed = self.apply_linear(inner, f"{name}wo", shape.feed_forward, shape.hidden, biased=False)
+        narrowed = self.apply_linear(inner, f"{name}wo", self.feed_forward, self._width, biased=False)
         return self.add("Add", hidden, narrowed)
 
     def _project(self, source: str, name: str) -> str:
@@ -300,21 +257,20 @@ class _T5(Encoder):
 
     def _read_projection(self, name: str) -> Array:
         """The weights of queries, keys or values: [hidden, inner]."""
-        return self._weights.read(f"{name}.weight", self._shape.inner, self._shape.hidden).T
+        return self._weights.read(f"{name}.weight", self.inner, self._width).T
 
     def _read_output(self, name: str) -> Array:
         """The weights of what is attended: [inner, hidden]."""
-        return self._weights.read(f"{name}o.weight", self._shape.hidden, self._shape.inner).T
+        return self._weights.read(f"{name}o.weight", self._width, self.inner).T
 
     def _normalize(self, source: str, name: str) -> str:
-        return self.normalize_by_root(source, name, self._width, self._shape.epsilon)
+        return self.normalize_by_root(source, name, self._width, self.epsilon)
 
     def _bias_by_distance(self, layer: str) -> str:
         """The bias on attention scores: [1, heads, tokens, tokens]."""
-        shape = self._shape
-        name, reach = f"{layer}layer.0.SelfAttention.relative_attention_bias.weight", shape.furthest
-        table = self._weights.read(name, shape.buckets, shape.heads)
-        by_distance = table[find_buckets(np.arange(-reach, reach + 1), shape.buckets, reach)].T
+        name, reach = f"{layer}layer.0.SelfAttention.relative_attention_bias.weight", self.furthest
+        table = self._weights.read(name, self.buckets, self.heads)
+        by_distance = table[find_buckets(np.arange(-reach, reach + 1), self.buckets, reach)].T
         bias = self.add("Gather", self.hold(f"{name}.by_distance", by_distance), self._find_distances(), axis=1)
         return self.add("Unsqueeze", bias, self.vector(0))
 
@@ -324,7 +280,7 @@ class _T5(Encoder):
         Beyond `furthest` all distances have the same bucket.
         """
         if not self._distances:
-            reach = self._shape.furthest
+            reach = self.furthest
             places = self.count_to(self.count_tokens())
             distances = self.add("Sub", places, self.add("Unsqueeze", places, self.vector(1)))
             within = self.add("Clip", distances, self.number(-reach), self.number(reach))

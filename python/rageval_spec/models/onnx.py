@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
-from onnx_from_checkpoints import describe_other, find_code, is_quantized, parse_template, writes_text
+from onnx_from_checkpoints import NEEDS_REPLIES, find_code, is_quantized, parse_template, writes_text
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.inference import hub, model_files, verifiers
@@ -98,12 +98,14 @@ class OnnxNode(hub.LocalModelNode):
         return name
 
 
-_USES: Mapping[Task, str] = {
-    "embedding": "`use: dense`",
-    "classification": "`use: rerank` or `use: nli`",
-    "token_classification": "`use: detector`",
-}
-"""Where a spec can name a model of each task."""
+_TASKS: Mapping[Task, tuple[str, str]] = {
+    "embedding": ("an embedding model", "`use: dense`"),
+    "classification": ("a cross-encoder", "`use: rerank` or `use: nli`"),
+    "token_classification": (
+        "a token classifier, such as KRLabsOrg/lettucedect-base-modernbert-en-v1", "`use: detector`",
+    ),
+}  # fmt: skip
+"""What a model of each task is, and where a spec can name one."""
 _PLACE = frozenset({"model", "revision", "file", "graph", "published_as"})
 
 
@@ -383,7 +385,9 @@ class OnnxModel(hub.LocalModel[OnnxNode], TokenModel[OnnxNode]):
     def _refuse_unless(self, task: Task) -> None:
         if self._task != task:
             writes = writes_text(self._configuration.encoder.get("architectures"))
-            told = describe_other(self._task, task, writes=writes, use=_USES[self._task])
+            found, use = _TASKS[self._task]
+            told = "writes text" if writes else f"is {found.partition(',')[0]}, for {use}"
+            told = NEEDS_REPLIES if writes and task == "classification" else f"{told}; name {_TASKS[task][0]}"
             raise UsageError(f"{self._where}: '{self.node.model}' {told}")
 
     def _list_named_labels(self, task: Task) -> tuple[str, ...] | None:

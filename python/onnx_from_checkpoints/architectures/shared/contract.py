@@ -39,8 +39,6 @@ class WantedGraph:
 class Architecture(Protocol):
     """A module in `architectures`."""
 
-    MODEL_TYPES: tuple[str, ...]
-    """transformers' names of the architecture: `model_type` in config.json."""
     VERSION: str
     """Increased when the same weights would give a different graph."""
     KNOWN: str

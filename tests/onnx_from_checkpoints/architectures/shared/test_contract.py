@@ -10,12 +10,10 @@ from onnx_from_checkpoints.architectures.shared.contract import WantedGraph
 from onnx_from_checkpoints.model_graph import list_architectures
 
 
-def test_each_module_says_what_it_builds_and_its_version() -> None:
+def test_each_module_says_its_version() -> None:
     found = list_architectures()
     assert list(found) == sorted(found)
-    for model_type, module in found.items():
-        assert model_type in module.MODEL_TYPES
-        assert module.VERSION
+    assert all(module.VERSION for module in found.values())
 
 
 def test_what_is_wanted_cannot_change_while_a_graph_is_built() -> None:
