@@ -64,21 +64,21 @@ def test_a_window_is_written_with_its_unit() -> None:
 def test_hhem_is_read_through_the_prompt_in_its_configuration(model_type: str) -> None:
     found = find_reading("./folder", {"model_type": model_type, "prompt": PROMPT})
     assert found is not None
-    assert found.pair_format is not None
-    assert found.pair_format.fill("D", "C").text == PROMPT.format(text1="D", text2="C")
+    assert found.template is not None
+    assert parse_template(found.template).fill("D", "C").text == PROMPT.format(text1="D", text2="C")
 
 
 def test_known_models_are_found_by_their_name_in_any_case() -> None:
     found = find_reading("lytang/MiniCheck-RoBERTa-Large", {"model_type": "roberta"})
     assert found is not None
-    assert (str(found.pair_format), found.max_length) == ("{document}</s>{claim}", 512)
+    assert (found.template, found.max_length) == ("{document}</s>{claim}", 512)
     assert find_reading("lytang/minicheck-roberta-large", {}) == found
 
 
 def test_a_known_model_without_a_template_reads_pairs_as_two_sequences() -> None:
     found = find_reading("tasksource/deberta-base-long-nli", {"model_type": "deberta-v2"})
     assert found is not None
-    assert (found.pair_format, found.max_length) == (None, 1280)
+    assert (found.template, found.max_length) == (None, 1280)
     assert find_reading("owner/unknown", {"model_type": "deberta-v2"}) is None
     assert find_reading(None, {"model_type": "deberta-v2"}) is None
 

@@ -159,14 +159,9 @@ def _download(model: str, revision: str | None, file: str | None, graph: model_f
     """Download the files and return the folder of the snapshot, which is named after its commit."""
     names = _list_files(model, revision)
     download = partial(_download_files, model, revision)
-    foundation = None
-    if not model_files.choose_tokenizer(names) and "config.json" in names:
-        foundation = model_files.find_foundation(download("config.json") / "config.json")
-    config = None
-    if file is None and graph is None and model_files.has_both(names) and "config.json" in names:
-        config = model_files.read_config(download("config.json") / "config.json")
-    wanted = model_files.Wanted(file, graph, config)
-    chosen = model_files.choose_files(names, model, wanted, borrows=foundation is not None)
+    chosen, foundation = model_files.choose_files(
+        names, model, file, graph, lambda: model_files.read_config(download("config.json") / "config.json")
+    )
     shards = [_SHARDS] if model_files.SAFETENSORS_INDEX in chosen.weights else []
     folder = download(*chosen.names, *shards)
     if foundation is not None:

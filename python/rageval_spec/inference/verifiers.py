@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from onnx_from_checkpoints import NEEDS_REPLIES, PairFormat, parse_template, writes_text
+from onnx_from_checkpoints import NEEDS_REPLIES, parse_template, writes_text
 from rageval_spec.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -240,51 +240,26 @@ def find_verifier(name: str) -> Verifier | None:
     return folded.get(asked) or folded.get(asked.partition("@")[0])
 
 
-@dataclass(frozen=True, slots=True)
-class PairReading:
-    """How a model reads pairs.
-
-    Attributes:
-        pair_format: the template; None if it reads the two texts as a pair.
-        max_length: how many tokens its authors let it read; None if they set no bound.
-        replies: as of `Verifier`.
-    """
-
-    pair_format: PairFormat | None
-    max_length: int | None
-    replies: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-
-
 HHEM = frozenset({"HHEMv2", "HHEMv2Config"})
 """What HHEM-2.1-Open is called in `model_type`: its config.json and its code disagree."""
 _HHEM_PLACEHOLDERS = ("text1", "text2")
 
 
-def find_reading(name: str | None, config: Mapping[str, Any]) -> PairReading | None:
-    """How a model reads pairs, by its name on the Hub or by its configuration; None if it is not known.
+def find_reading(name: str | None, config: Mapping[str, Any]) -> Verifier | None:
+    """A verifier that reads pairs as a model does, by the model's name on the Hub or by its config.json.
 
-    Args:
-        name: the model's `published_name`.
-        config: config.json.
+    HHEM's template is in its configuration. Its code cuts no text; a bound on the length bounds the memory.
     """
-    if config.get("model_type") in HHEM:
-        return _read_hhem(config)
-    known = find_verifier(name) if name else None
-    if known is None:
-        return None
-    pair_format = parse_template(known.template) if known.template else None
-    return PairReading(pair_format, known.max_length, known.replies)
-
-
-def _read_hhem(config: Mapping[str, Any]) -> PairReading:
-    """HHEM's template is in its configuration. Its code cuts no text; a bound on the length bounds the memory."""
+    if config.get("model_type") not in HHEM:
+        return find_verifier(name) if name else None
     prompt = config.get("prompt")
     if not isinstance(prompt, str):
         raise DataError("config.json: 'prompt' is missing; it is the template through which HHEM reads pairs")
     try:
-        return PairReading(parse_template(prompt, _HHEM_PLACEHOLDERS), LONGEST)
+        template = str(parse_template(prompt, _HHEM_PLACEHOLDERS))
     except ValueError as error:
         raise DataError(f"config.json: 'prompt' {error}") from error
+    return replace(VERIFIERS[_VECTARA], template=template, max_length=LONGEST)
 
 
 def choose_reading(
@@ -298,22 +273,21 @@ def choose_reading(
         template: the spec's `pair_template`, which comes before what is known of the model.
         replies: the spec's `replies`, which do so too.
     """
-    stated: dict[str, Any] = {}
-    if template:
-        stated["pair_format"] = parse_template(template)
+    stated: dict[str, Any] = {"pair_format": parse_template(template)} if template else {}
     if found.task != "classification" and not writes_text(found.encoder.get("architectures")):
         return stated
     known = find_reading(find_name(), found.encoder)
     replies = replies or (known.replies if known else {})
     if replies:
         stated |= {"task": "classification", "labels": tuple(replies), "replies": replies}
-    if known is None or "pair_format" in stated:
+    if known is None or template:
         return stated
-    lengths = [length for length in (known.max_length, found.positions) if length is not None]
-    changes = {"pair_format": known.pair_format, "max_length": min(lengths, default=None)}
-    if known.pair_format is None and changes["max_length"] == found.max_length:
-        return stated
-    return stated | {key: value for key, value in changes.items() if value is not None}
+    longest = min((length for length in (known.max_length, found.positions) if length is not None), default=None)
+    if known.template is not None:
+        stated["pair_format"] = parse_template(known.template)
+    if longest is not None and (known.template is not None or longest != found.max_length):
+        stated["max_length"] = longest
+    return stated
 
 
 def check_pair_keys(
