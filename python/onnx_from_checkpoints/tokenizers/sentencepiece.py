@@ -60,7 +60,7 @@ class SentencePieceModel:
 
 
 _Spec: TypeAlias = dict[tuple[int, int], Any]
-"""The numbers and bytes of a message of settings, by the number and kind of their fields; of a repeated one the last."""
+"""The numbers and bytes of a message of settings, by field and kind; of a repeated field the last."""
 
 
 def read_sentencepiece(path: Path) -> SentencePieceModel:
@@ -115,11 +115,7 @@ def _read_spec(content: bytes, start: int, stop: int) -> _Spec:
 
 
 def _check(
-    path: Path,
-    pieces: list[tuple[str, float]],
-    types: bytearray,
-    trainer: Mapping[int, Any],
-    normalizer: Mapping[int, Any],
+    path: Path, pieces: list[tuple[str, float]], types: bytearray, trainer: _Spec, normalizer: _Spec
 ) -> SentencePieceModel:
     if not pieces:
         raise DamagedFile(f"{path}: is not a SentencePiece model: it has no pieces")

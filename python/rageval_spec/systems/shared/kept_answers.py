@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 from uuid import uuid4
 
 from rageval_spec.data.outcomes import UNKNOWN, AnswerSource, TakenOver
@@ -31,8 +31,8 @@ from rageval_spec.systems.shared.question_templates import SystemQuestion, compl
 from rageval_spec.wording import count_noun, describe_asked, describe_sources
 
 if TYPE_CHECKING:
+    from rageval_spec.plugin import Context
     from rageval_spec.recorded.answers_and_steps import AnswerRow
-    from rageval_spec.systems.shared.answering_system import AnsweringSystem
 
 LOOKED_UP_AT_ONCE = 4096
 _NOTHING = b""
@@ -45,6 +45,20 @@ _SHOWN = 10
 
 _Content: TypeAlias = tuple[bytes, Mapping[str, Any]]
 """What is stored for a question, and what is known of when it was asked."""
+
+
+class Asked(Protocol):
+    """What is known of a system whose answers are stored: an `AnsweringSystem`."""
+
+    context: Context
+    node: Any
+
+    @property
+    def key(self) -> str: ...
+
+    def unpack(self, content: bytes) -> AnswerRow | None: ...
+
+    def digest_code(self) -> dict[str, str]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +116,7 @@ class KeptAnswer(NamedTuple):
 class KeptAnswers:
     """The stored answers of one system. Make it once for an evaluation of a dataset; see the module."""
 
-    def __init__(self, system: AnsweringSystem[Any]) -> None:
+    def __init__(self, system: Asked) -> None:
         """Prepare the keys. Nothing is looked up yet."""
         self._system = system
         self._answers = system.context.answers
