@@ -15,65 +15,56 @@ The other names are for programs that manage models themselves, such as rageval-
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from onnx_from_checkpoints.configuration import (
+    CONFIGURATION_FILES,
+    MODULES,
+    NEEDS_REPLIES,
+    Configuration,
+    DenseLayer,
+    FilledPair,
+    PairFormat,
+    Span,
+    Task,
+    find_task,
+    parse_template,
+    read_configuration,
+    read_prefix,
+    writes_text,
+)
+from onnx_from_checkpoints.errors import OTHER_READER, CheckpointError, DamagedFile, UnsupportedModel
+from onnx_from_checkpoints.model_graph import (
+    build_graph,
+    check_buildable,
+    check_weights,
+    find_architecture,
+    find_code,
+    has_foreign_code,
+    list_architectures,
+)
+from onnx_from_checkpoints.onnx_files import find_external_data, is_quantized, save_whole, written_beside
+from onnx_from_checkpoints.settings import load_json
+
 if TYPE_CHECKING:
-    from onnx_from_checkpoints.configuration import (
-        CONFIGURATION_FILES,
-        MODULES,
-        NEEDS_REPLIES,
-        Configuration,
-        DenseLayer,
-        FilledPair,
-        PairFormat,
-        Span,
-        Task,
-        describe_other,
-        find_task,
-        load_json,
-        parse_template,
-        read_configuration,
-        read_prefix,
-        writes_text,
-    )
-    from onnx_from_checkpoints.errors import OTHER_READER, CheckpointError, DamagedFile, UnsupportedModel
-    from onnx_from_checkpoints.model_graph import (
-        build_graph,
-        check_buildable,
-        check_weights,
-        find_architecture,
-        find_code,
-        has_foreign_code,
-        list_architectures,
-    )
-    from onnx_from_checkpoints.onnx_files import find_external_data, is_quantized, save_whole, written_beside
     from onnx_from_checkpoints.quantization import quantize, read_unsigned
     from onnx_from_checkpoints.tokenizers.tokenizer_loading import TOKENIZER, read_tokenizer, tame_forks
     from onnx_from_checkpoints.weights import Tensors, read_weights
 
 __version__ = "0.1.0"
 
-_PLACES = {
-    (
-        "CONFIGURATION_FILES", "MODULES", "NEEDS_REPLIES", "Configuration", "DenseLayer", "FilledPair", "PairFormat",
-        "Span", "Task", "describe_other", "find_task", "load_json", "parse_template", "read_configuration",
-        "read_prefix", "writes_text",
-    ): "configuration",
-    ("OTHER_READER", "CheckpointError", "DamagedFile", "UnsupportedModel"): "errors",
-    (
-        "build_graph", "check_buildable", "check_weights", "find_architecture", "find_code", "has_foreign_code",
-        "list_architectures",
-    ): "model_graph",
-    ("find_external_data", "is_quantized", "save_whole", "written_beside"): "onnx_files",
-    ("quantize", "read_unsigned"): "quantization",
-    ("TOKENIZER", "read_tokenizer", "tame_forks"): "tokenizers.tokenizer_loading",
-    ("Tensors", "read_weights"): "weights",
-}  # fmt: skip
+_LATE: Mapping[str, tuple[str, ...]] = {
+    "quantization": ("quantize", "read_unsigned"),
+    "tokenizers.tokenizer_loading": ("TOKENIZER", "read_tokenizer", "tame_forks"),
+    "weights": ("Tensors", "read_weights"),
+}
+"""The names of modules that import numpy or onnx."""
 __all__ = [
     "CONFIGURATION_FILES", "MODULES", "NEEDS_REPLIES", "OTHER_READER", "TOKENIZER", "CheckpointError", "Configuration",
     "DamagedFile", "DenseLayer", "FilledPair", "PairFormat", "Span", "Task", "Tensors", "UnsupportedModel",
-    "__version__", "build_graph", "check_buildable", "check_weights", "describe_other", "find_architecture",
+    "__version__", "build_graph", "check_buildable", "check_weights", "find_architecture",
     "find_code", "find_external_data", "find_task", "has_foreign_code", "is_quantized", "list_architectures",
     "load_json", "parse_template", "quantize", "read_configuration", "read_prefix", "read_tokenizer", "read_unsigned",
     "read_weights", "save_whole", "tame_forks", "writes_text", "written_beside",
@@ -81,8 +72,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used, so that importing the package costs next to nothing."""
-    for names, module in _PLACES.items():
+    """Import what needs numpy or onnx when it is first used, so that importing the package costs next to nothing."""
+    for module, names in _LATE.items():
         if name in names:
             return getattr(import_module(f"{__name__}.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,16 +9,16 @@ as `predict: {document}</s>{claim}`, says how a model reads a pair of texts.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from string import Formatter
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, NoReturn, TypeVar
+from typing import Any, Literal, NamedTuple
 
 from onnx_from_checkpoints.errors import OTHER_READER, DamagedFile, UnsupportedModel
+from onnx_from_checkpoints.settings import Settings, load_json, read_settings, show
 
 Task = Literal["embedding", "classification", "token_classification"]
 """`classification` gives each pair of texts its logits, `token_classification` gives each token of a pair its own."""
@@ -57,39 +57,11 @@ def find_other_head(architectures: object) -> str | None:
     return next(iter(names), None)
 
 
-_FOUND: Mapping[Task, str] = {
-    "embedding": "is an embedding model",
-    "classification": "is a cross-encoder",
-    "token_classification": "is a token classifier",
-}
-"""What a model of each task is, after its name."""
-_WANTED_OF_TASKS: Mapping[Task, str] = {
-    "embedding": "an embedding model",
-    "classification": "a cross-encoder, which reads two texts together",
-    "token_classification": "a token classifier, such as KRLabsOrg/lettucedect-base-modernbert-en-v1",
-}
-"""What to name where a model of each task is needed."""
-
-
 NEEDS_REPLIES = (
     "writes text; to classify pairs by the first word of its reply, write `replies: {unsupported: '0', supported: "
     "'1'}` and `pair_template`, with the words and the text that it was trained on"
 )
 """What a model that writes text is, and what it needs, after its name."""
-
-
-def describe_other(found: Task, wanted: Task, *, writes: bool, use: str = "") -> str:
-    """What a model of another task is, after its name, and what to name instead; `writes` if it writes text.
-
-    `use` says what the model can be used for.
-    """
-    if writes and wanted == "classification":
-        return NEEDS_REPLIES
-    if writes and wanted == "token_classification":
-        return f"writes text; name {_WANTED_OF_TASKS[wanted]}"
-    used = f", for {use}" if use else ""
-    lacks = "gives no embeddings: it " if wanted == "embedding" else ""
-    return f"{lacks}{_FOUND[found]}{used}; name {_WANTED_OF_TASKS[wanted]}"
 
 
 Span = tuple[int, int]
@@ -160,8 +132,6 @@ def parse_template(template: str, names: tuple[str, str] = PLACEHOLDERS) -> Pair
     before, between, after = texts
     return PairFormat(before, between, after, claim_first=found[0] == names[1])
 
-
-T = TypeVar("T")
 
 Pooling = Literal["cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"]
 Role = Literal["query", "document"]
@@ -296,8 +266,8 @@ def find_prefix(prompts: Mapping[str, str], default: str | None, role: Role) -> 
 
 def read_prefix(folder: Path, role: Role) -> str:
     """The prefix before a text according to the model's files."""
-    sentence = _Reader(folder).read("config_sentence_transformers.json")
-    return find_prefix(sentence.texts("prompts"), sentence.optional("default_prompt_name", _text), role)
+    sentence = read_settings(folder / "config_sentence_transformers.json")
+    return find_prefix(_read_prompts(sentence), sentence.optional("default_prompt_name", str), role)
 
 
 def read_configuration(folder: Path) -> Configuration:
@@ -307,167 +277,56 @@ def read_configuration(folder: Path) -> Configuration:
         DamagedFile: a file is not JSON, or has an impossible value; the message has `file:line` or `file: key`.
         UnsupportedModel: the model has parts that are not supported here; the message names them.
     """
-    reader = _Reader(folder)
-    config = reader.read("config.json")
-    sentence = reader.read("config_sentence_transformers.json")
-    modules = reader.read_list(MODULES)
-    encoder = reader.read(next((name for name in ENCODER_FILES if (folder / name).is_file()), ENCODER_FILES[0]))
+    named = next((name for name in ENCODER_FILES if (folder / name).is_file()), ENCODER_FILES[0])
+    names = ("config.json", "config_sentence_transformers.json", named)
+    config, sentence, encoder = (read_settings(folder / name) for name in names)
+    modules = _list_modules(folder / MODULES)
     task = _find_task(config, sentence, modules)
-    tokenizer = reader.read("tokenizer_config.json", counted=False)
+    tokenizer = read_settings(folder / "tokenizer_config.json")
     positions = _count_positions(config)
     bound = None if _reads_any_length(config) else positions
     fields: dict[str, Any] = {
         "task": task,
-        "model_type": config.text("model_type", ""),
-        "vocabulary": config.optional("vocab_size", _count),
+        "model_type": config.optional("model_type", str) or "",
+        "vocabulary": config.count("vocab_size"),
         "positions": bound,
         "max_length": _find_max_length(encoder, tokenizer, bound) or positions,
         "lowercase": encoder.flag("do_lower_case", False),
-        "token_types": "token_type_ids" in (tokenizer.content.get("model_input_names") or ("token_type_ids",)),
-        "prompts": sentence.texts("prompts"),
-        "default_prompt": sentence.optional("default_prompt_name", _text),
+        "token_types": "token_type_ids" in (tokenizer.get("model_input_names") or ("token_type_ids",)),
+        "prompts": _read_prompts(sentence),
+        "default_prompt": sentence.optional("default_prompt_name", str),
         "similarity": _find_similarity(sentence) if task in (None, "embedding") else "cosine",
-        "dimensions": sentence.optional("truncate_dim", _count),
+        "dimensions": sentence.count("truncate_dim"),
         "labels": () if task in (None, "embedding") else _read_labels(config),
         "encoder": config.content,
     }
-    fields |= _read_modules(reader, modules) if task in (None, "embedding") else {}
-    return Configuration(**fields, files=tuple(reader.files))
+    files = [folder / name for name in (*names, MODULES) if (folder / name).is_file()]
+    if task in (None, "embedding"):
+        fields |= _read_modules(folder, modules, files)
+    return Configuration(**fields, files=tuple(files))
 
 
-class _Values:
-    """A JSON object whose values are checked when they are read."""
-
-    def __init__(self, path: Path, content: Mapping[str, Any]) -> None:
-        self.path = path
-        self.content = content
-
-    def optional(self, key: str, convert: Callable[[object], T | None]) -> T | None:
-        """The value; None if it is absent or null."""
-        value = self.content.get(key)
-        if value is None:
-            return None
-        found = convert(value)
-        if found is None:
-            self.refuse(key, f"must be {_WANTED[convert]}, but is {_shorten(value)}")
-        return found
-
-    def text(self, key: str, default: str) -> str:
-        found = self.optional(key, _text)
-        return default if found is None else found
-
-    def flag(self, key: str, default: bool) -> bool:
-        found = self.optional(key, _flag)
-        return default if found is None else found
-
-    def texts(self, key: str) -> Mapping[str, str]:
-        found = self.optional(key, _mapping) or {}
-        for name, value in found.items():
-            if value is not None and not isinstance(value, str):
-                self.refuse(f"{key}.{name}", f"must be a text, but is {_shorten(value)}")
-        return MappingProxyType({name: value for name, value in found.items() if value is not None})
-
-    def refuse(self, key: str, message: str) -> NoReturn:
-        raise DamagedFile(f"{self.path}: '{key}' {message}")
-
-
-class _Reader:
-    """Reads the JSON files of a folder, and remembers which were there."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.files: list[Path] = []
-
-    def read(self, name: str, counted: bool = True) -> _Values:
-        """The object in a file; an empty one if the file does not exist."""
-        path = self.folder / name
-        content = self._load(path, counted)
-        if content is None:
-            return _Values(path, {})
-        if not isinstance(content, dict):
-            raise DamagedFile(f"{path}:1: must be an object, but is {_shorten(content)}")
-        return _Values(path, content)
-
-    def read_module(self, folder: str) -> _Values:
-        """The configuration of a module, which must exist, because its defaults cannot be guessed."""
-        path = self.folder / folder / "config.json"
-        if not path.is_file():
-            raise DamagedFile(f"{path}: is missing, but modules.json names its folder; download the model again")
-        return self.read(f"{folder}/config.json")
-
-    def read_list(self, name: str) -> list[_Values] | None:
-        """The list of objects in a file; None if the file does not exist."""
-        path = self.folder / name
-        content = self._load(path, True)
-        if content is None:
-            return None
-        if not isinstance(content, list) or not all(isinstance(item, dict) for item in content):
-            raise DamagedFile(f"{path}:1: must be a list of objects, but is {_shorten(content)}")
-        return [_Values(path, item) for item in content]
-
-    def _load(self, path: Path, counted: bool) -> object:
-        if not path.is_file():
-            return None
-        if counted:
-            self.files.append(path)
-        return load_json(path)
-
-
-def load_json(path: Path) -> object:
-    """The content of a JSON file.
-
-    Raises:
-        DamagedFile: the file cannot be read, or is not UTF-8 or not JSON.
-    """
-    try:
-        return json.loads(path.read_text("utf-8-sig"))
-    except json.JSONDecodeError as error:
-        raise DamagedFile(f"{path}:{error.lineno}: is not JSON: {error.msg} in column {error.colno}") from error
-    except UnicodeDecodeError as error:
-        raise DamagedFile(f"{path}: is not UTF-8 (byte {error.start})") from error
-    except RecursionError as error:
-        raise DamagedFile(f"{path}: is nested too deeply") from error
-    except OSError as error:
-        raise DamagedFile(f"{path}: cannot be read: {error.strerror or error}") from error
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _flag(value: object) -> bool | None:
-    return value if isinstance(value, bool) else None
-
-
-def _count(value: object) -> int | None:
-    """A number above 0; transformers writes `model_max_length` as a huge float if it is unknown."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
+def _list_modules(path: Path) -> list[Settings] | None:
+    """The modules of sentence-transformers; None if the file does not exist."""
+    content = load_json(path) if path.is_file() else None
+    if content is None:
         return None
-    return int(value)
+    if not isinstance(content, list) or not all(isinstance(item, dict) for item in content):
+        raise DamagedFile(f"{path}:1: must be a list of objects, but is {show(content)}")
+    return [Settings(item, path, null_is_missing=True) for item in content]
 
 
-def _mapping(value: object) -> dict[str, Any] | None:
-    return value if isinstance(value, dict) else None
+def _read_prompts(sentence: Settings) -> Mapping[str, str]:
+    stated = Settings(sentence.mapping("prompts"), sentence.place)
+    found = ((name, sentence.optional(f"prompts.{name}", str)) for name in stated.content)
+    return MappingProxyType({name: text for name, text in found if text is not None})
 
 
-_WANTED: Mapping[Callable[..., Any], str] = {
-    _text: "a text",
-    _flag: "true or false",
-    _count: "a number above 0",
-    _mapping: "an object",
-}
-
-
-def _shorten(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _find_task(config: _Values, sentence: _Values, modules: Sequence[_Values] | None) -> Task | None:
-    kind = sentence.optional("model_type", _text)
+def _find_task(config: Settings, sentence: Settings, modules: Sequence[Settings] | None) -> Task | None:
+    kind = sentence.optional("model_type", str)
     if kind not in (None, "SentenceTransformer", "CrossEncoder"):
-        raise UnsupportedModel(f"{sentence.path}: a {kind} gives neither one vector per text nor logits per pair")
-    architectures = config.content.get("architectures") or []
+        raise UnsupportedModel(f"{sentence.place}: a {kind} gives neither one vector per text nor logits per pair")
+    architectures = config.get("architectures") or []
     head = "classification" if kind == "CrossEncoder" else find_task(architectures)
     if head == "token_classification" and modules is not None:  # an encoder that was made from a token classifier
         head = "embedding"
@@ -476,109 +335,111 @@ def _find_task(config: _Values, sentence: _Values, modules: Sequence[_Values] | 
     return "embedding" if modules is not None or architectures else None
 
 
-def _count_positions(config: _Values) -> int | None:
-    key = next((key for key in _POSITION_KEYS if config.content.get(key) is not None), None)
-    if key is None or config.content[key] == -1:  # xlnet's way to say that there is no bound
+def _count_positions(config: Settings) -> int | None:
+    key = next((key for key in _POSITION_KEYS if config.get(key) is not None), None)
+    if key is None or config.get(key) == -1:  # xlnet's way to say that there is no bound
         return None
-    positions = config.optional(key, _count)
-    if positions is None or config.text("model_type", "") not in OFFSET_POSITIONS:
+    positions = config.count(key)
+    if positions is None or config.get("model_type") not in OFFSET_POSITIONS:
         return positions
-    padding = config.content.get("pad_token_id", 1)
+    padding = config.get("pad_token_id", 1)
     return max(1, positions - (padding if isinstance(padding, int) else 1) - 1)
 
 
-def _reads_any_length(config: _Values) -> bool:
+def _reads_any_length(config: Settings) -> bool:
     """Whether positions are relative or computed, so that the number in the file is only that of training."""
-    kind = config.text("model_type", "")
+    kind = config.get("model_type")
     return kind in ("eurobert", "modernbert", "nomic_bert", "t5") or (
         kind == "deberta-v2" and not config.flag("position_biased_input", True)
     )
 
 
-def _find_max_length(encoder: _Values, tokenizer: _Values, positions: int | None) -> int | None:
+def _find_max_length(encoder: Settings, tokenizer: Settings, positions: int | None) -> int | None:
     """sentence-transformers' own key first, then the tokenizer's; never above what the model has positions for."""
-    stated = encoder.optional("max_seq_length", _count)
-    if stated is None:
-        for key in ("processor_kwargs", "tokenizer_args"):
-            nested = _Values(encoder.path, encoder.optional(key, _mapping) or {})
-            stated = stated or nested.optional("model_max_length", _count)
-    stated = stated or tokenizer.optional("model_max_length", _count)
+    keys = ("max_seq_length", "processor_kwargs.model_max_length", "tokenizer_args.model_max_length")
+    stated = next(filter(None, map(encoder.count, keys)), None) or tokenizer.count("model_max_length")
     if stated is not None and stated > _UNBOUNDED:
         stated = None
     known = [length for length in (stated, positions) if length is not None]
     return min(known) if known else None
 
 
-def _find_similarity(sentence: _Values) -> Literal["cosine", "dot"]:
-    name = sentence.text("similarity_fn_name", "cosine")
+def _find_similarity(sentence: Settings) -> Literal["cosine", "dot"]:
+    name = sentence.optional("similarity_fn_name", str) or "cosine"
     if name not in ("cosine", "dot", "dot_product"):
         raise UnsupportedModel(
-            f"{sentence.path}: similarity '{name}' is not supported; write 'similarity: cosine' or 'similarity: dot'"
+            f"{sentence.place}: similarity '{name}' is not supported; write 'similarity: cosine' or 'similarity: dot'"
         )
     return "cosine" if name == "cosine" else "dot"
 
 
-def _read_labels(config: _Values) -> tuple[str, ...]:
+def _read_labels(config: Settings) -> tuple[str, ...]:
     """The labels by their numbers; a regression head has one, which transformers calls LABEL_0."""
-    names = config.optional("id2label", _mapping)
+    names = config.mapping("id2label")
     if not names:
-        count = config.optional("num_labels", _count) or 2  # as transformers, which then has two
+        count = config.count("num_labels") or 2  # as transformers, which then has two
         return tuple(f"LABEL_{number}" for number in range(count))
     if sorted(names) != sorted(map(str, range(len(names)))):
-        config.refuse("id2label", f"must have the numbers from 0 up, but is {_shorten(names)}")
+        config.refuse_value("id2label", "an object with the numbers from 0 up", names)
     return tuple(str(names[str(number)]) for number in range(len(names)))
 
 
-def _read_modules(reader: _Reader, modules: Sequence[_Values] | None) -> dict[str, Any]:
-    """The modules after the encoder, which must be in the usual order of sentence-transformers."""
+def _read_modules(folder: Path, modules: Sequence[Settings] | None, files: list[Path]) -> dict[str, Any]:
+    """The modules after the encoder, which must be in the usual order of sentence-transformers.
+
+    What is read is added to `files`.
+    """
     fields: dict[str, Any] = {}
     dense: list[DenseLayer] = []
+
+    def read(name: str) -> Settings:
+        path = folder / name / "config.json"
+        if not path.is_file():  # its defaults cannot be guessed
+            raise DamagedFile(f"{path}: is missing, but modules.json names its folder; download the model again")
+        files.append(path)
+        return read_settings(path)
+
     for index, module in enumerate(modules or ()):
-        kind = module.text("type", "").rpartition(".")[2]
-        folder = _subfolder(module)
-        if kind == "Transformer" and index == 0 and folder in ("", "0_Transformer"):
+        kind = (module.optional("type", str) or "").rpartition(".")[2]
+        name = module.optional("path", str) or ""
+        if Path(name).is_absolute() or ".." in Path(name).parts or "\\" in name:
+            module.refuse_value("path", "inside of the model's folder", name)
+        if kind == "Transformer" and index == 0 and name in ("", "0_Transformer"):
             continue
         if kind == "Pooling" and "pooling" not in fields:
-            values = reader.read_module(folder)
+            values = read(name)
             fields |= {"pooling": _read_pooling(values), "pools_prompt": values.flag("include_prompt", True)}
         elif kind == "Dense" and "pooling" in fields and "normalize" not in fields:
-            dense.append(_read_dense(reader.read_module(folder), folder))
+            dense.append(_read_dense(read(name), name))
         elif kind == "Normalize" and "pooling" in fields:
             fields["normalize"] = True
         elif kind != "Dropout":  # which does nothing but in training
             named = kind or "a module without a type"
-            where = f"'{folder}' ({named})" if folder else named
-            raise UnsupportedModel(f"{module.path}: the module {where} is not supported in this place; {_INSTEAD}")
+            where = f"'{name}' ({named})" if name else named
+            raise UnsupportedModel(f"{module.place}: the module {where} is not supported in this place; {_INSTEAD}")
     if modules is not None and "pooling" not in fields:
-        raise UnsupportedModel(f"{reader.folder / 'modules.json'}: has no Pooling; {_INSTEAD}")
+        raise UnsupportedModel(f"{folder / MODULES}: has no Pooling; {_INSTEAD}")
     return fields | {"dense": tuple(dense)}
 
 
 _INSTEAD = f"{OTHER_READER} runs such models"
 
 
-def _subfolder(module: _Values) -> str:
-    folder = module.text("path", "")
-    if Path(folder).is_absolute() or ".." in Path(folder).parts or "\\" in folder:
-        module.refuse("path", f"leads out of the model's folder: {_shorten(folder)}")
-    return folder
-
-
-def _read_pooling(values: _Values) -> tuple[Pooling, ...]:
-    stated = values.content.get("pooling_mode")
+def _read_pooling(values: Settings) -> tuple[Pooling, ...]:
+    stated = values.get("pooling_mode")
     if stated is None:
         chosen = [mode for mode, key in POOLINGS.items() if values.flag(key, False)]
         return tuple(chosen) or ("mean",)
     names = [stated] if isinstance(stated, str) else stated
     if not isinstance(names, list) or not names or not all(name in POOLINGS for name in names):
-        values.refuse("pooling_mode", f"must be some of {', '.join(POOLINGS)}, but is {_shorten(stated)}")
+        values.refuse_value("pooling_mode", f"some of {', '.join(POOLINGS)}", stated)
     return tuple(names)
 
 
-def _read_dense(values: _Values, folder: str) -> DenseLayer:
+def _read_dense(values: Settings, folder: str) -> DenseLayer:
     # Without the key, sentence-transformers builds the layer with its default.
-    activation = values.text("activation_function", "torch.nn.modules.activation.Tanh").rpartition(".")[2]
+    activation = (values.optional("activation_function", str) or "Tanh").rpartition(".")[2]
     for key in ("module_input_name", "module_output_name"):
-        if values.text(key, "sentence_embedding") != "sentence_embedding":
-            raise UnsupportedModel(f"{values.path}: '{key}' is not supported; {_INSTEAD}")
+        if values.get(key, "sentence_embedding") != "sentence_embedding":
+            raise UnsupportedModel(f"{values.place}: '{key}' is not supported; {_INSTEAD}")
     return DenseLayer(folder, activation, values.flag("bias", True), values.flag("use_residual", False))

@@ -12,6 +12,7 @@ from onnx_from_checkpoints import architectures
 from onnx_from_checkpoints.architectures.shared.contract import Architecture, WantedGraph
 from onnx_from_checkpoints.configuration import NEEDS_REPLIES, Task, find_other_head, find_task, writes_text
 from onnx_from_checkpoints.errors import OTHER_READER, UnsupportedModel
+from onnx_from_checkpoints.settings import Settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -155,7 +156,7 @@ def build_graph(
     found = Weights(weights, architecture.KNOWN)
     if bare:
         found.pass_over_heads()
-    model = architecture.build(config, found, wanted)
+    model = architecture.build(Settings(config), found, wanted)
     found.refuse_unread()
     return model
 

@@ -223,7 +223,7 @@ def test_vectors_are_bit_identical_whatever_is_computed_with_them(
         session: Any = VectorSession(vectors, together)
         monkeypatch.setattr(encoder, "KEPT_AT_ONCE", together)
         finish = encoder._finish_vectors(source, configuration, session)
-        ready = Encoder(LengthTokenizer(), session, finish)
+        ready = Encoder(LengthTokenizer(), session, finish)  # type: ignore[arg-type]
         batches = list(ready.embed(["a"] * 70))
         assert {len(batch.positions) for batch in batches} <= {together, 70 % together}
         found.append(np.concatenate([batch.vectors for batch in batches]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import struct
 import subprocess
 import sys
@@ -24,23 +23,21 @@ from rageval_spec.inference.encoder import load_encoder
 from rageval_spec.inference.exports import export_model, provide_graph
 from rageval_spec.inference.model_files import (
     ModelFiles,
-    Wanted,
     choose_files,
     choose_tokenizer,
-    find_foundation,
     find_hub_cache,
     find_missing,
     find_source,
     list_external_data,
     list_inputs,
     locate,
+    read_config,
     refuse_without_tokenizer,
     say_fetch,
     translated,
 )
-from rageval_spec.inference.pairs import find_reply_ids
 from rageval_spec.inference.session import Session
-from rageval_spec.inference.tokens import measure_unread
+from rageval_spec.inference.tokens import find_reply_ids, measure_unread
 from rageval_spec.plugin import Context
 from tests.onnx_from_checkpoints.folders import DENSE, POOLING, TRANSFORMER, write_encoder, write_json
 
@@ -56,8 +53,8 @@ def source_of(folder: Path, file: str | None = None) -> ModelFiles:
 BOTH = ["onnx/model.onnx", "onnx/model_O3.onnx", "model.safetensors", *NEEDED]
 
 
-def choose(names: Collection[str] = BOTH, **wanted: Any) -> str:
-    return choose_files(names, "m", Wanted(**wanted)).weights[0]
+def choose(names: Collection[str] = BOTH, config: Any = None, **wanted: Any) -> str:
+    return choose_files(names, "m", **wanted, find_config=lambda: config)[0].weights[0]
 
 
 @pytest.mark.parametrize("model_type", ["bert", "deberta-v2", "modernbert", "xlm-roberta", "t5", "nomic_bert"])
@@ -121,22 +118,22 @@ def test_a_graph_that_is_not_there_or_another_files_is_an_error(names: Any, want
 
 @pytest.mark.parametrize("data", ["onnx/model.onnx_data", "onnx/model.onnx.data", "onnx/model.onnx_data_1"])
 def test_external_weights_belong_to_their_onnx_file(data: str) -> None:
-    chosen = choose_files(["onnx/model.onnx", data, "onnx/other.onnx_data", *NEEDED], "m")
+    chosen, _ = choose_files(["onnx/model.onnx", data, "onnx/other.onnx_data", *NEEDED], "m")
     assert chosen.weights == ("onnx/model.onnx", data)
 
 
 def test_safetensors_are_used_without_an_onnx_file() -> None:
-    chosen = choose_files(["model.safetensors", "pytorch_model.bin", "onnx/model_O1.onnx", *NEEDED], "m")
+    chosen, _ = choose_files(["model.safetensors", "pytorch_model.bin", "onnx/model_O1.onnx", *NEEDED], "m")
     assert (chosen.format, chosen.weights) == ("safetensors", ("model.safetensors",))
 
 
 @pytest.mark.parametrize("vocabulary", ["spm.model", "sentencepiece.model", "sentencepiece.bpe.model", "vocab.txt"])
 def test_a_vocabulary_is_a_tokenizer_too(vocabulary: str) -> None:
-    assert choose_files(["model.onnx", vocabulary], "m").tokenizer == (vocabulary,)
+    assert choose_files(["model.onnx", vocabulary], "m")[0].tokenizer == (vocabulary,)
 
 
 def test_a_sentencepiece_model_beside_tokenizer_json_does_not_change_the_keys_of_stored_vectors() -> None:
-    assert choose_files(["model.onnx", *NEEDED, "spm.model"], "m").tokenizer == ("tokenizer.json",)
+    assert choose_files(["model.onnx", *NEEDED, "spm.model"], "m")[0].tokenizer == ("tokenizer.json",)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +160,7 @@ def test_missing_files_are_named(names: list[str], message: str) -> None:
 
 def test_a_file_with_a_similar_name_is_suggested() -> None:
     with pytest.raises(UsageError, match=r"m: has no file 'onnx/model_03\.onnx'; did you mean 'onnx/model_O3\.onnx'"):
-        choose_files(["onnx/model_O3.onnx", *NEEDED], "m", Wanted("onnx/model_03.onnx"))
+        choose_files(["onnx/model_O3.onnx", *NEEDED], "m", "onnx/model_03.onnx")
 
 
 def test_a_folder_is_relative_to_the_spec(tmp_path: Path) -> None:
@@ -330,19 +327,22 @@ def test_settings_alone_are_no_tokenizer() -> None:
         ({"foundation": "../secrets"}, None),
         ({"foundation": 3}, None),
         ({}, None),
-        ([], None),
+        (None, None),
     ],
 )
-def test_a_foundation_is_a_model_of_the_hub(tmp_path: Path, content: object, found: str | None) -> None:
-    (tmp_path / "config.json").write_text(json.dumps(content))
-    assert find_foundation(tmp_path / "config.json") == found
-    assert find_foundation(tmp_path / "other.json") is None
+def test_a_foundation_is_a_model_of_the_hub(content: Any, found: str | None) -> None:
+    names = ["model.safetensors", "config.json"]
+    if found is None:
+        with pytest.raises(UsageError, match="has no tokenizer"):
+            choose_files(names, "m", find_config=lambda: content)
+    else:
+        assert choose_files(names, "m", find_config=lambda: content)[1] == found
 
 
 def test_a_damaged_configuration_is_named(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{")
     with pytest.raises(DataError, match=r"config\.json:1: is not JSON"):
-        find_foundation(tmp_path / "config.json")
+        read_config(tmp_path / "config.json")
 
 
 def test_the_message_says_whose_tokenizer_is_missing() -> None:

@@ -7,12 +7,14 @@ from datetime import date
 
 import pytest
 
-from onnx_from_checkpoints.configuration import parse_template
-from rageval_spec.errors import DataError
+from onnx_from_checkpoints.configuration import Configuration, parse_template
+from rageval_spec.errors import DataError, UsageError
 from rageval_spec.inference.verifiers import (
     VERIFIERS,
     Verifier,
     Window,
+    check_pair_keys,
+    choose_reading,
     find_reading,
     find_verifier,
     read_label,
@@ -62,21 +64,21 @@ def test_a_window_is_written_with_its_unit() -> None:
 def test_hhem_is_read_through_the_prompt_in_its_configuration(model_type: str) -> None:
     found = find_reading("./folder", {"model_type": model_type, "prompt": PROMPT})
     assert found is not None
-    assert found.pair_format is not None
-    assert found.pair_format.fill("D", "C").text == PROMPT.format(text1="D", text2="C")
+    assert found.template is not None
+    assert parse_template(found.template).fill("D", "C").text == PROMPT.format(text1="D", text2="C")
 
 
 def test_known_models_are_found_by_their_name_in_any_case() -> None:
     found = find_reading("lytang/MiniCheck-RoBERTa-Large", {"model_type": "roberta"})
     assert found is not None
-    assert (str(found.pair_format), found.max_length) == ("{document}</s>{claim}", 512)
+    assert (found.template, found.max_length) == ("{document}</s>{claim}", 512)
     assert find_reading("lytang/minicheck-roberta-large", {}) == found
 
 
 def test_a_known_model_without_a_template_reads_pairs_as_two_sequences() -> None:
     found = find_reading("tasksource/deberta-base-long-nli", {"model_type": "deberta-v2"})
     assert found is not None
-    assert (found.pair_format, found.max_length) == (None, 1280)
+    assert (found.template, found.max_length) == (None, 1280)
     assert find_reading("owner/unknown", {"model_type": "deberta-v2"}) is None
     assert find_reading(None, {"model_type": "deberta-v2"}) is None
 
@@ -108,3 +110,50 @@ def test_a_prompt_of_hhem_that_cannot_be_used_is_refused(config: dict[str, str],
 )
 def test_a_label_is_read_in_any_spelling(name: str, meaning: str | None) -> None:
     assert read_label(name) == meaning
+
+
+MINICHECK = "lytang/MiniCheck-Flan-T5-Large"
+WRITER = Configuration(task="embedding", encoder={"architectures": ["T5ForConditionalGeneration"]})
+ENCODER = Configuration(task="embedding", encoder={"architectures": ["BertModel"]})
+CLASSIFIER = Configuration(task="classification", encoder={"architectures": ["RobertaForSequenceClassification"]})
+
+
+def fail() -> str:
+    raise AssertionError("the name of an embedding model is not looked up")
+
+
+def test_the_name_of_an_embedding_model_is_not_looked_up() -> None:
+    assert choose_reading(ENCODER, fail, None, None) == {}
+
+
+def test_a_known_model_is_read_as_it_was_trained() -> None:
+    chosen = choose_reading(WRITER, lambda: MINICHECK, None, None)
+    assert chosen["task"] == "classification"
+    assert chosen["replies"] == {"unsupported": "0", "supported": "1"}
+    assert "{document}" in str(chosen["pair_format"])
+    assert chosen["max_length"] == 2048
+
+
+def test_the_spec_comes_before_the_table() -> None:
+    chosen = choose_reading(WRITER, lambda: MINICHECK, "{claim} of {document}", {"no": "No", "yes": "Yes"})
+    assert chosen["pair_format"] == parse_template("{claim} of {document}")
+    assert chosen["labels"] == ("no", "yes")
+    assert "max_length" not in chosen
+
+
+def test_an_unknown_classifier_is_read_as_its_files_say() -> None:
+    assert choose_reading(CLASSIFIER, lambda: None, None, None) == {}
+
+
+@pytest.mark.parametrize(
+    ("configuration", "replies", "template", "message"),
+    [
+        (CLASSIFIER, {"no": "0"}, None, "replies: is only for models that write text"),
+        (WRITER, None, "{document}{claim}", "pair_template: mine writes text; to classify pairs"),
+    ],
+)
+def test_keys_that_do_not_fit_the_files_are_refused(
+    configuration: Configuration, replies: dict[str, str] | None, template: str | None, message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        check_pair_keys("mine", replies, template, configuration)

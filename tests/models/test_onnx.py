@@ -553,7 +553,7 @@ TENSORS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "shape": ({}, {"bert.embeddings.LayerNorm.bias": 4}, "has the shape [4, 8], but must have [8] according to config"),
     "activation": ({"hidden_act": "wavy"}, {}, "'hidden_act' 'wavy' is not supported; supported are: gelu, "),
     "positions": ({"position_embedding_type": "relative_key"}, {}, "'relative_key' is not supported; only absolute"),
-    "size": ({"num_attention_heads": 3}, {}, "hidden_size 8 is not a multiple of num_attention_heads 3"),
+    "size": ({"num_attention_heads": 3}, {}, "'hidden_size' 8 is not a multiple of 'num_attention_heads' 3"),
 }
 
 
@@ -707,9 +707,9 @@ def test_each_kind_of_model_refuses_the_others_task(folder: Path, tmp_path: Path
     with pytest.raises(UsageError, match="is an embedding model"):
         _ = build(folder).labels
     cross = build(write_cross_encoder(tmp_path / "cross"))
-    with pytest.raises(UsageError, match=r"models\.m: .* gives no embeddings: it is a cross-encoder.*`use: rerank`"):
+    with pytest.raises(UsageError, match=r"models\.m: .* is a cross-encoder, for `use: rerank`.*name an embedding"):
         cross.embed(["a"])
-    with pytest.raises(UsageError, match="gives no embeddings"):
+    with pytest.raises(UsageError, match="name an embedding model"):
         _ = cross.similarity
 
     assert cross.labels == ("LABEL_0",)
@@ -724,6 +724,14 @@ def test_each_kind_of_model_refuses_the_others_task(folder: Path, tmp_path: Path
             UsageError, match=r"is a token classifier, for `use: detector`; name (an embedding model|a cross-encoder)"
         ):
             ask()
+
+
+def test_a_model_that_writes_text_is_not_called_an_embedding_model(tmp_path: Path) -> None:
+    writer = build(write_encoder(tmp_path / "writer"))
+    config = tmp_path / "writer" / "config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), "architectures": ["T5ForConditionalGeneration"]}))
+    with pytest.raises(UsageError, match="writes text; name a token classifier"):
+        writer.tag([("a", "b")])
 
 
 def test_the_tokens_of_answers_are_labelled_once(tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""The architectures whose graphs can be built: one module a family, found by its `MODEL_TYPES`."""
+"""The architectures whose graphs can be built: one module a family; `model_graph` has their `model_type`s."""

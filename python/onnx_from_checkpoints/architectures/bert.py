@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import onnx
 
 from onnx_from_checkpoints.architectures.shared import contract
-from onnx_from_checkpoints.architectures.shared.layers import ACTIVATIONS, Encoder, find_buckets
-from onnx_from_checkpoints.errors import DamagedFile, UnsupportedModel
+from onnx_from_checkpoints.architectures.shared.layers import ACTIVATIONS, LayerNames, Transformer, find_buckets
+from onnx_from_checkpoints.settings import Settings
 from onnx_from_checkpoints.weights import Weights
 
 if TYPE_CHECKING:
@@ -43,33 +43,22 @@ _DENSE = _Head("classifier.dense", "Tanh", "classifier.out_proj")
 
 
 @dataclass(frozen=True, slots=True)
-class TensorNames:
+class TensorNames(LayerNames):
     """How one architecture names its tensors.
 
     Attributes:
-        layer: the prefix of a layer's tensors, with the layer's number.
         positions: `absolute` counts from 0; `offset` counts tokens other than padding from `pad_token_id` + 1.
         head: its sequence classifier.
         renamed: its keys in config.json, by BERT's.
     """
 
-    layer: str
     query: str
     key: str
     value: str
-    attended: str
-    attention_norm: str
-    widened: str
-    narrowed: str
-    output_norm: str
     positions: Literal["absolute", "offset"] = "absolute"
     types: bool = True
     head: _Head = _DENSE
     renamed: Mapping[str, str] = field(default_factory=dict)
-
-    def own_key(self, name: str) -> str:
-        """The key of config.json for BERT's `name`."""
-        return self.renamed.get(name, name)
 
 
 _BERT = TensorNames(
@@ -113,7 +102,6 @@ _DISTILBERT = TensorNames(
         "num_hidden_layers": "n_layers",
         "num_attention_heads": "n_heads",
         "intermediate_size": "hidden_dim",
-        "hidden_act": "activation",
     },
 )
 FAMILIES: Mapping[str, TensorNames] = {
@@ -129,25 +117,6 @@ FAMILIES: Mapping[str, TensorNames] = {
 _BUCKETS = 32
 
 
-def _find_family(config: Mapping[str, Any]) -> tuple[str, TensorNames]:
-    model_type = str(config["model_type"])
-    for key in ("is_decoder", "add_cross_attention"):
-        if config.get(key):
-            raise UnsupportedModel(
-                f"config.json: '{key}' is {config[key]!r}: this is a decoder; use a model that is an encoder"
-            )
-    contract.refuse_unless(config, "position_embedding_type", "absolute", None)
-    return model_type, FAMILIES[model_type]
-
-
-def _read_padding(config: Mapping[str, Any], default: int) -> int:
-    padding = config.get("pad_token_id", default) or 0
-    if isinstance(padding, bool) or not isinstance(padding, int) or padding < 0:
-        raise DamagedFile(f"config.json: 'pad_token_id' must be a whole number, but is {padding!r}")
-    return padding
-
-
-MODEL_TYPES = tuple(FAMILIES)
 VERSION = "3"
 KNOWN = "embeddings.word_embeddings.weight"
 MOST_BYTES_OF_TABLES = 150_000_000
@@ -156,58 +125,43 @@ _INVERSE = "inverse"
 """Suffix of the normalisation output that holds 1 / standard deviation."""
 
 
-def build(config: Mapping[str, Any], weights: Weights, wanted: contract.WantedGraph) -> onnx.ModelProto:
+def build(config: Settings, weights: Weights, wanted: contract.WantedGraph) -> onnx.ModelProto:
     """Build the graph; see `contract.Architecture`.
 
     Tables of the first layer's projections save 3 % of the time with 6 layers and 30,000 words of 384 values, and cost
     140 MB.
     """
     model = Bert(config, weights, wanted.padded, wanted.tabled)
-    weights.refuse_layers(model.family.layer, model.layers)
     if wanted.task != "classification" or model.family.head != _POOLER:
         weights.pass_over("pooler.")  # of the task of pretraining; files have it although nothing uses it
     return model.build(wanted.task)
 
 
-class Bert(Encoder):
+class Bert(Transformer):
     """A model with this config.json."""
 
-    def __init__(self, config: Mapping[str, Any], weights: Weights, padded: bool, tabled: bool) -> None:
-        model_type, self.family = _find_family(config)
-        key, size = self.family.own_key, contract.read_size
-        hidden, self.heads = size(config, key("hidden_size")), size(config, key("num_attention_heads"))
-        if hidden % self.heads:
-            raise DamagedFile(
-                f"config.json: hidden_size {hidden} is not a multiple of num_attention_heads {self.heads}"
-            )
-        self.layers = size(config, key("num_hidden_layers"))
-        self.inner = size(config, key("intermediate_size"))
-        self.vocabulary = size(config, "vocab_size")
-        self.positions = size(config, "max_position_embeddings")
-        self.types = size(config, "type_vocab_size", 2) if self.family.types else 0
-        self.embedding = size(config, "embedding_size", 128) if model_type == "electra" else hidden
-        self.activation = contract.read_activation(config, key("hidden_act"), "gelu", ACTIVATIONS)
-        self.epsilon = 1e-12
-        if model_type != "distilbert":
-            self.epsilon = contract.read_epsilon(config, "layer_norm_eps", 1e-12, "a number from 0 to 1")
-        self.padding = _read_padding(config, 1 if self.family.positions == "offset" else 0)
+    def __init__(self, config: Settings, weights: Weights, padded: bool, tabled: bool) -> None:
+        model_type = str(config.get("model_type"))
+        self.family = FAMILIES[model_type]
+        contract.refuse_decoders(config)
+        config.refuse_unless("position_embedding_type", "absolute", None)
+        super().__init__(config, weights, padded, self.family, self.family.renamed)
+        self.positions = config.size("max_position_embeddings")
+        self.types = config.size("type_vocab_size", 2) if self.family.types else 0
+        self.embedding = config.size("embedding_size", 128) if model_type == "electra" else self._width
+        self.activation = config.activation(config.find("hidden_act", "activation"), "gelu", ACTIVATIONS)
+        self.epsilon = 1e-12 if model_type == "distilbert" else config.epsilon("layer_norm_eps", 1e-12)
+        self.padding = 0
+        if self.family.positions == "offset" and config.get("pad_token_id", 1) is not None:
+            self.padding = config.whole("pad_token_id", 1, least=0)
         if model_type == "mpnet":  # transformers puts distances into 32 buckets, whatever config.json says
-            contract.refuse_unless(config, "relative_attention_num_buckets", _BUCKETS)
+            config.refuse_unless("relative_attention_num_buckets", _BUCKETS)
         self.buckets = _BUCKETS if model_type == "mpnet" else 0
-        super().__init__(weights, hidden, padded)
         self._places = self._find_places()
         # Queries, keys and values of each word, in float32.
-        size_of_tables = 3 * 4 * self.vocabulary * hidden
-        self._tabled = tabled and self.embedding == hidden and size_of_tables <= MOST_BYTES_OF_TABLES
-        self._embedded = ""
-
-    def _run_layers(self, *, first_only: bool = False) -> str:
-        hidden = self._embed()
-        bias = self._bucket_distances() if self.buckets else ""
-        for number in range(self.layers):
-            last = number == self.layers - 1
-            hidden = self._run_layer(number, hidden, bias, first_only=first_only and last)
-        return hidden
+        size_of_tables = 3 * 4 * self.vocabulary * self._width
+        self._tabled = tabled and self.embedding == self._width and size_of_tables <= MOST_BYTES_OF_TABLES
+        self._embedded = self._bias = ""
 
     def _embed(self) -> str:
         """Normalised sum of word, position and type embeddings, projected if it is narrower than the layers."""
@@ -216,9 +170,10 @@ class Bert(Encoder):
             self._inputs.append("token_type_ids")
         embedded = self._normalize(self._look_up("", tables), "embeddings.LayerNorm", self.embedding)
         self._embedded = embedded
-        if self.embedding == self._width:
-            return embedded
-        return self.apply_linear(embedded, "embeddings_project", self.embedding, self._width)
+        if self.embedding != self._width:
+            embedded = self.apply_linear(embedded, "embeddings_project", self.embedding, self._width)
+        self._bias = self._bucket_distances() if self.buckets else ""
+        return embedded
 
     def _read_embeddings(self) -> dict[str, Array]:
         """Embeddings of words and positions, and of token types if there are several."""
@@ -267,25 +222,11 @@ class Bert(Encoder):
         bias = self.add("Gather", self.hold("distances", by_distance), distances)
         return self.add("Unsqueeze", self.add("Transpose", bias, perm=[2, 0, 1]), self.vector(0))
 
-    def _run_layer(self, number: int, hidden: str, bias: str, *, first_only: bool) -> str:
-        """Attention and feed-forward network with their residuals and norms, for all tokens or only the first."""
+    def _attend(self, number: int, layer: str, asking: str, source: str) -> str:  # noqa: ARG002 - as all
         names = self.family
-        layer = names.layer.format(number)
-        asking = hidden
-        if first_only:
-            asking = self.take_first(hidden, 1)
-            bias = self.take_first(bias, 2) if bias else ""
-        attended = self._attend(layer, asking, hidden, bias)
-        attended = self.apply_linear(attended, layer + names.attended, self._width, self._width)
-        attended = self._normalize(self.add("Add", asking, attended), layer + names.attention_norm, self._width)
-        inner = self.widen(attended, layer + names.widened, self._width, self.inner, self.activation)
-        inner = self.apply_linear(inner, layer + names.narrowed, self.inner, self._width)
-        return self._normalize(self.add("Add", attended, inner), layer + names.output_norm, self._width)
-
-    def _attend(self, layer: str, asking: str, hidden: str, bias: str) -> str:
-        names = self.family
-        sources = ((asking, names.query), (hidden, names.key), (hidden, names.value))
-        projected, biases = zip(*(self._project(source, layer + name) for source, name in sources), strict=True)
+        bias = self.take_first(self._bias, 2) if self._bias and asking != source else self._bias
+        sources = ((asking, names.query), (source, names.key), (source, names.value))
+        projected, biases = zip(*(self._project(read, layer + name) for read, name in sources), strict=True)
         together = self.hold(f"{layer}attention.bias", np.concatenate(biases))
         return self.attend(*projected, together, self._mask, bias, heads=self.heads)
 
@@ -317,6 +258,6 @@ class Bert(Encoder):
         pooled = self.apply_gemm(first, read, head.dense, self._width, self._width)
         return self.label(self.add(head.activation, pooled), head.labels, self._width)
 
-    def _normalize(self, source: str, name: str, size: int) -> str:
+    def _normalize(self, source: str, name: str, size: int = 0) -> str:
         besides = ("mean", _INVERSE) if self._tabled and not self._embedded else ()
-        return self.normalize(source, name, size, self.epsilon, besides)
+        return self.normalize(source, name, size or self._width, self.epsilon, besides)

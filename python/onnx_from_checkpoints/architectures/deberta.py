@@ -12,16 +12,17 @@ the base size, all heads together took 1.5 times as long (int8: 1.9).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import onnx
 
 from onnx_from_checkpoints.architectures.shared import contract
-from onnx_from_checkpoints.architectures.shared.layers import ACTIVATIONS, MICROSOFT, Encoder
+from onnx_from_checkpoints.architectures.shared.layers import ACTIVATIONS, MICROSOFT, LayerNames, Transformer
 from onnx_from_checkpoints.errors import DamagedFile, UnsupportedModel
+from onnx_from_checkpoints.settings import Settings
 from onnx_from_checkpoints.weights import Weights
 
 if TYPE_CHECKING:
@@ -72,19 +73,7 @@ class Distances:
         return len(self.rows) // 2
 
 
-def _check_widths(config: Mapping[str, Any], hidden: int, heads: int) -> None:
-    if hidden % heads:
-        raise DamagedFile(f"config.json: hidden_size {hidden} is not a multiple of num_attention_heads {heads}")
-    for key, needed in (("attention_head_size", hidden // heads), ("pooler_hidden_size", hidden)):
-        found = config.get(key, needed)
-        if found != needed:
-            raise DamagedFile(
-                f"config.json: '{key}' is {found!r}, but must be {needed} with hidden_size {hidden} and "
-                f"num_attention_heads {heads}"
-            )
-
-
-def _read_terms(config: Mapping[str, Any]) -> tuple[str, ...]:
+def _read_terms(config: Settings) -> tuple[str, ...]:
     """`pos_att_type` is a list of words, or one text with | between them."""
     stated = config.get("pos_att_type")
     words = stated.lower().split("|") if isinstance(stated, str) else stated or ()
@@ -99,11 +88,11 @@ def _read_terms(config: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(term for term in _TERMS if term in named)
 
 
-def _read_distances(config: Mapping[str, Any], terms: tuple[str, ...]) -> Distances:
-    reach = _read_whole(config, "max_relative_positions", -1)
+def _read_distances(config: Settings, terms: tuple[str, ...]) -> Distances:
+    reach = config.whole("max_relative_positions", -1)
     if reach < 1:
-        reach = contract.read_size(config, "max_position_embeddings", 512)
-    buckets = _read_whole(config, "position_buckets", -1)
+        reach = config.size("max_position_embeddings", 512)
+    buckets = config.whole("position_buckets", -1)
     if buckets > 0:
         _check_buckets(buckets, reach)
     span = buckets if buckets > 0 else reach
@@ -117,7 +106,7 @@ def _read_distances(config: Mapping[str, Any], terms: tuple[str, ...]) -> Distan
         terms=terms,
         rows=find_rows(reach, buckets),
         embeddings=2 * span,
-        shared=contract.read_flag(config, "share_att_key", False),
+        shared=config.flag("share_att_key", False),
         normalized="layer_norm" in map(str.strip, norms),
     )
 
@@ -157,40 +146,37 @@ def _log(values: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.log(values.astype(np.float64)).astype(np.float32)
 
 
-def _read_convolution(config: Mapping[str, Any], hidden: int) -> Convolution | None:
-    size = _read_whole(config, "conv_kernel_size", 0)
+def _read_convolution(config: Settings, hidden: int) -> Convolution | None:
+    size = config.whole("conv_kernel_size", 0)
     if size < 1:
         return None
     if size % 2 == 0:
         raise DamagedFile(f"config.json: 'conv_kernel_size' must be odd, but is {size}")
-    groups = contract.read_size(config, "conv_groups", 1)
+    groups = config.size("conv_groups", 1)
     if hidden % groups:
         raise DamagedFile(f"config.json: hidden_size {hidden} is not a multiple of conv_groups {groups}")
-    return Convolution(size, groups, contract.read_activation(config, "conv_act", "tanh", ACTIVATIONS))
+    return Convolution(size, groups, config.activation("conv_act", "tanh", ACTIVATIONS))
 
 
-def _read_whole(config: Mapping[str, Any], key: str, default: int, least: int | None = None) -> int:
-    value = config.get(key, default)
-    if isinstance(value, bool) or not isinstance(value, int) or (least is not None and value < least):
-        wanted = "a whole number" if least is None else f"a whole number from {least} up"
-        raise DamagedFile(f"config.json: '{key}' must be {wanted}, but is {value!r}")
-    return value
-
-
-MODEL_TYPES = ("deberta-v2",)
 VERSION = "2"
 KNOWN = "embeddings.word_embeddings.weight"
-_LAYER = "encoder.layer.{}."
+_NAMES = LayerNames(
+    layer="encoder.layer.{}.",
+    attended="attention.output.dense",
+    attention_norm="attention.output.LayerNorm",
+    widened="intermediate.dense",
+    narrowed="output.dense",
+    output_norm="output.LayerNorm",
+)
 
 
-def build(config: Mapping[str, Any], weights: Weights, wanted: contract.WantedGraph) -> onnx.ModelProto:
+def build(config: Settings, weights: Weights, wanted: contract.WantedGraph) -> onnx.ModelProto:
     """Build the graph; see `contract.Architecture`.
 
     Without absolute positions (`position_biased_input: false`), a text may be longer than `max_position_embeddings`.
     The hidden states and logits of padding mean nothing.
     """
     model = Deberta(config, weights, wanted.padded)
-    weights.refuse_layers(_LAYER, model.layers)
     if not model.distances:
         weights.pass_over("encoder.rel_embeddings.", "encoder.LayerNorm.")
     if not model.positions:
@@ -218,7 +204,7 @@ class _Between(NamedTuple):
     single: bool = False
 
 
-class Deberta(Encoder):
+class Deberta(Transformer):
     """A model with this config.json; keys that are not in it have transformers' defaults.
 
     Attributes:
@@ -228,41 +214,25 @@ class Deberta(Encoder):
         distances: None without relative positions.
     """
 
-    def __init__(self, config: Mapping[str, Any], weights: Weights, padded: bool) -> None:
-        hidden, self.heads = (
-            contract.read_size(config, "hidden_size"),
-            contract.read_size(config, "num_attention_heads"),
-        )
-        _check_widths(config, hidden, self.heads)
+    def __init__(self, config: Settings, weights: Weights, padded: bool) -> None:
+        super().__init__(config, weights, padded, _NAMES)
+        config.refuse_unless("attention_head_size", self.size)
+        config.refuse_unless("pooler_hidden_size", self._width)
         terms = _read_terms(config)
-        self.layers = contract.read_size(config, "num_hidden_layers")
-        self.inner = contract.read_size(config, "intermediate_size")
-        self.vocabulary = contract.read_size(config, "vocab_size")
-        self.embedding = contract.read_size(config, "embedding_size", hidden)
+        self.embedding = config.size("embedding_size", self._width)
         self.positions = 0
-        if contract.read_flag(config, "position_biased_input", True):
-            self.positions = contract.read_size(config, "max_position_embeddings", 512)
-        self.types = _read_whole(config, "type_vocab_size", 0, least=0)
-        self.epsilon = contract.read_number(config, "layer_norm_eps", 1e-7)
-        self.activation = contract.read_activation(config, "hidden_act", "gelu", ACTIVATIONS)
-        self.pooled = contract.read_activation(config, "pooler_hidden_act", "gelu", ACTIVATIONS)
+        if config.flag("position_biased_input", True):
+            self.positions = config.size("max_position_embeddings", 512)
+        self.types = config.whole("type_vocab_size", 0, least=0)
+        self.epsilon = config.number("layer_norm_eps", 1e-7)
+        self.activation = config.activation("hidden_act", "gelu", ACTIVATIONS)
+        self.pooled = config.activation("pooler_hidden_act", "gelu", ACTIVATIONS)
         # Terms count even if relative_attention is false, so that they add nothing.
-        self.scale = 1 / math.sqrt(hidden // self.heads * (1 + len(terms)))
-        is_relative = contract.read_flag(config, "relative_attention", False) and terms
+        self.scale = 1 / math.sqrt(self.size * (1 + len(terms)))
+        is_relative = config.flag("relative_attention", False) and terms
         self.distances = _read_distances(config, terms) if is_relative else None
-        self.convolution = _read_convolution(config, hidden)
-        super().__init__(weights, hidden, padded)
-
-    def _run_layers(self, *, first_only: bool = False) -> str:
-        embedded = hidden = self._embed()
-        between = self._find_distances(self.distances) if self.distances else None
-        for number in range(self.layers):
-            convolution = self.convolution if number == 0 else None
-            last = number == self.layers - 1
-            hidden = self._run_layer(number, hidden, between, first_only=first_only and last and not convolution)
-            if convolution:
-                hidden = self._convolve(convolution, embedded, hidden)
-        return hidden
+        self.convolution = _read_convolution(config, self._width)
+        self._between: _Between | None = None
 
     def _embed(self) -> str:
         """Normalised sum of the embeddings of words and, in some models, of absolute positions and token types."""
@@ -278,7 +248,9 @@ class Deberta(Encoder):
         if self.embedding != self._width:
             weight = self._weights.read("embeddings.embed_proj.weight", self._width, self.embedding).T
             found = self.multiply(found, "embeddings.embed_proj", weight)
-        return self._normalize(found, "embeddings.LayerNorm")
+        embedded = self._normalize(found, "embeddings.LayerNorm")
+        self._between = self._find_distances(self.distances) if self.distances else None
+        return embedded
 
     def _look_up_types(self) -> str:
         kinds = self._weights.read("embeddings.token_type_embeddings.weight", self.types, self.embedding)
@@ -322,21 +294,15 @@ class Deberta(Encoder):
             rows=self.declare(rows, "texts", "tokens", "tokens", kind=onnx.TensorProto.INT32),
         )
 
-    def _run_layer(self, number: int, hidden: str, between: _Between | None, *, first_only: bool) -> str:
-        """Attention and feed-forward network with their residuals and norms, for all tokens or only the first."""
-        layer = _LAYER.format(number)
-        asking = hidden
-        if first_only:
-            asking = self.take_first(hidden, 1)
-            between = between and between._replace(rows=self.take_first(between.rows, 1), single=True)
-        attended = self._attend(f"{layer}attention.self.", asking, hidden, between)
-        attended = self.apply_linear(attended, f"{layer}attention.output.dense", self._width, self._width)
-        attended = self._normalize(self.add("Add", asking, attended), f"{layer}attention.output.LayerNorm")
-        inner = self.widen(attended, f"{layer}intermediate.dense", self._width, self.inner, self.activation)
-        inner = self.apply_linear(inner, f"{layer}output.dense", self.inner, self._width)
-        return self._normalize(self.add("Add", attended, inner), f"{layer}output.LayerNorm")
+    def _run_layer(self, number: int, hidden: str, *, first_only: bool) -> str:
+        convolution = self.convolution if number == 0 else None
+        found = super()._run_layer(number, hidden, first_only=first_only and not convolution)
+        return self._convolve(convolution, hidden, found) if convolution else found
 
-    def _attend(self, names: str, asking: str, hidden: str, between: _Between | None) -> str:
+    def _attend(self, number: int, layer: str, asking: str, source: str) -> str:  # noqa: ARG002 - as all
+        names, hidden, between = f"{layer}attention.self.", source, self._between
+        if between and asking != source:
+            between = between._replace(rows=self.take_first(between.rows, 1), single=True)
         queries = self._project_heads(asking, f"{names}query_proj", "tokens" if asking == hidden else 1)
         keys, values = (self._project_heads(hidden, f"{names}{part}_proj") for part in ("key", "value"))
         tables = self._project_distances(names, between) if between else {}
@@ -398,7 +364,7 @@ class Deberta(Encoder):
     def _take_needed(self, table: str, between: _Between) -> str:
         """The rows of a table of distances that the batch needs: [rows, width of a head]."""
         needed = self.add("Slice", table, between.first, between.end, self.vector(0))
-        return self.declare(needed, "needed", self._width // self.heads)
+        return self.declare(needed, "needed", self.size)
 
     def _share(self, queries: str, keys: str, added: Sequence[str]) -> str:
         """How much each query takes of each key's value: [texts, queries, keys]."""

@@ -6,35 +6,44 @@ around each token.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import onnx
 
 from onnx_from_checkpoints.architectures.shared import contract
-from onnx_from_checkpoints.architectures.shared.layers import ACTIVATIONS, Encoder, Rotary, Rotation, Windows
+from onnx_from_checkpoints.architectures.shared.layers import (
+    ACTIVATIONS,
+    LayerNames,
+    Rotary,
+    Rotation,
+    Transformer,
+    Windows,
+)
 from onnx_from_checkpoints.errors import DamagedFile, UnsupportedModel
+from onnx_from_checkpoints.settings import Settings
 from onnx_from_checkpoints.weights import Weights
 
-MODEL_TYPES = ("modernbert",)
 VERSION = "2"
 KNOWN = "embeddings.tok_embeddings.weight"
+_NAMES = LayerNames(
+    layer="layers.{}.",
+    attended="attn.Wo",
+    attention_norm="attn_norm",
+    widened="mlp.Wi",
+    narrowed="mlp.Wo",
+    output_norm="mlp_norm",
+)
 _FULL, _SLIDING = "full_attention", "sliding_attention"
 _OLD_THETA = {_FULL: ("global_rope_theta", 160_000.0), _SLIDING: ("local_rope_theta", 10_000.0)}
 """The key of `theta` before transformers 5, and its default."""
 
 
-def build(config: Mapping[str, Any], weights: Weights, wanted: contract.WantedGraph) -> onnx.ModelProto:
-    model = _ModernBert(config, weights, wanted.padded)
-    weights.refuse_layers("layers.{}.", len(model.kinds))
-    return model.build(wanted.task)
+def build(config: Settings, weights: Weights, wanted: contract.WantedGraph) -> onnx.ModelProto:
+    return _ModernBert(config, weights, wanted.padded).build(wanted.task)
 
 
-def _read_kinds(config: Mapping[str, Any]) -> tuple[str, ...]:
-    layers = contract.read_size(config, "num_hidden_layers")
+def _read_kinds(config: Settings, layers: int) -> tuple[str, ...]:
     stated = config.get("layer_types")
     if stated is None:
-        every = contract.read_size(config, "global_attn_every_n_layers", 3)
+        every = config.size("global_attn_every_n_layers", 3)
         return tuple(_SLIDING if number % every else _FULL for number in range(layers))
     if not isinstance(stated, list) or len(stated) != layers:
         raise DamagedFile(f"config.json: 'layer_types' must be a list of {layers} words, one for each layer")
@@ -46,63 +55,52 @@ def _read_kinds(config: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(stated)
 
 
-def _read_theta(config: Mapping[str, Any], kind: str) -> float:
+def _read_theta(config: Settings, kind: str) -> float:
     """`theta` from `rope_parameters` (transformers 5), or from a key of its own (transformers 4)."""
-    key, default = _OLD_THETA[kind]
-    contract.refuse_unless(config, "rope_scaling", None)
-    every = config.get("rope_parameters") or {}
-    if not isinstance(every, Mapping) or not set(every) <= set(_OLD_THETA):
-        raise UnsupportedModel(
-            f"config.json: 'rope_parameters' must have the keys {_FULL} and {_SLIDING}, but is {every!r}"
-        )
-    own, _ = contract.read_rope(every.get(kind), f"rope_parameters.{kind}")
-    if "rope_theta" not in own:
-        if kind == _SLIDING and config.get(key, default) is None:  # null: one base for both kinds of layers
-            key, default = _OLD_THETA[_FULL]
-        return contract.read_number(config, key, default)
-    where = f"rope_parameters.{kind}."
-    theta = contract.read_number(own, "rope_theta", default, where=where)
-    if config.get(key) is not None and contract.read_number(config, key, default) != theta:
-        raise DamagedFile(f"config.json: '{key}' is {config[key]!r}, but '{where}rope_theta' is {theta:g}; remove one")
-    return theta
+    old, default = _OLD_THETA[kind]
+    contract.read_rope(config, f"rope_parameters.{kind}")
+    key = config.find(old, f"rope_parameters.{kind}.rope_theta")
+    if kind == _SLIDING and config.get(key, default) is None:  # null: one base for both kinds of layers
+        key, default = _OLD_THETA[_FULL]
+    return config.number(key, default)
 
 
-class _ModernBert(Encoder):
+class _ModernBert(Transformer):
     """Reads config.json in the spelling of transformers 4 or 5.
 
     Attributes:
         kinds: for each layer, `full_attention` or `sliding_attention`.
     """
 
-    def __init__(self, config: Mapping[str, Any], weights: Weights, padded: bool) -> None:
-        for key in ("is_decoder", "add_cross_attention", "is_causal", "causal_mask"):
-            contract.refuse_unless(config, key, False, None)
-        hidden = contract.read_size(config, "hidden_size")
-        self._heads = heads = contract.read_size(config, "num_attention_heads")
-        if hidden % heads or hidden // heads % 2:
-            raise DamagedFile(
-                f"config.json: 'hidden_size' {hidden} must be an even multiple of 'num_attention_heads' {heads}"
+    norms_first = embeds_normalized = True
+    last_norm = "final_norm"
+
+    def __init__(self, config: Settings, weights: Weights, padded: bool) -> None:
+        contract.refuse_decoders(config)
+        super().__init__(config, weights, padded, _NAMES)
+        self.kinds = _read_kinds(config, self.layers)
+        self._reach = config.size("local_attention", 128) // 2  # how far a token of a sliding layer sees
+        every = config.get("rope_parameters") or {}
+        if not isinstance(every, dict) or not set(every) <= set(_OLD_THETA):
+            raise UnsupportedModel(
+                f"config.json: 'rope_parameters' must have the keys {_FULL} and {_SLIDING}, but is {every!r}"
             )
-        self._inner = contract.read_size(config, "intermediate_size")
-        self._vocabulary = contract.read_size(config, "vocab_size")
-        self.kinds = _read_kinds(config)
-        self._reach = contract.read_size(config, "local_attention", 128) // 2  # how far a token of a sliding layer sees
         thetas = {kind: _read_theta(config, kind) for kind in (_FULL, _SLIDING)}
-        self._epsilon = contract.read_number(config, "norm_eps", 1e-5)
-        self._activation = contract.read_activation(config, "hidden_activation", "gelu", ACTIVATIONS)
-        self._norm_bias = contract.read_flag(config, "norm_bias", False)
-        self._attention_bias = contract.read_flag(config, "attention_bias", False)
-        self._inner_bias = contract.read_flag(config, "mlp_bias", False)
-        self._head_bias = contract.read_flag(config, "classifier_bias", False)
-        self._head_activation = contract.read_activation(config, "classifier_activation", "gelu", ACTIVATIONS)
-        self._pooling = contract.read_choice(config, "classifier_pooling", "cls", ("cls", "mean"))
-        super().__init__(weights, hidden, padded)
-        tokens, size = self.count_tokens(), hidden // heads
+        self._epsilon = config.number("norm_eps", 1e-5)
+        self.activation = config.activation("hidden_activation", "gelu", ACTIVATIONS)
+        self._norm_bias = config.flag("norm_bias", False)
+        self.attention_bias = config.flag("attention_bias", False)
+        self._inner_bias = config.flag("mlp_bias", False)
+        self._head_bias = config.flag("classifier_bias", False)
+        self._head_activation = config.activation("classifier_activation", "gelu", ACTIVATIONS)
+        self._pooling = config.choice("classifier_pooling", "cls", ("cls", "mean"))
+        tokens, heads = self.count_tokens(), self.heads
         self._rotary = {
-            kind: Rotary(self, Rotation(thetas[kind], size), tokens, heads, size) for kind in sorted(set(self.kinds))
+            kind: Rotary(self, Rotation(thetas[kind], self.size), tokens, heads, self.size)
+            for kind in sorted(set(self.kinds))
         }
         if _SLIDING in self.kinds:
-            self._windows = Windows(self, self._reach, heads, hidden, cut=not padded)
+            self._windows = Windows(self, self._reach, heads, self._width, cut=not padded)
 
     def _classify_tokens(self, hidden: str) -> tuple[str, int]:
         rows = self.add("Reshape", hidden, self.vector(-1, self._width))
@@ -122,57 +120,36 @@ class _ModernBert(Encoder):
         active = ACTIVATIONS[self._head_activation](self, dense)
         return self.normalize(active, "head.norm", width, self._epsilon, biased=self._norm_bias, read=read)
 
-    def _run_layers(self, *, first_only: bool = False) -> str:
-        words = self.hold(KNOWN, self._weights.read(KNOWN, self._vocabulary, self._width))
-        hidden = self._normalize(self.add("Gather", words, "input_ids"), "embeddings.norm")
-        last = len(self.kinds) - 1
-        for number in range(last + 1):
-            hidden = self._run_layer(number, hidden, first_only=first_only and number == last)
-        return self._normalize(hidden, "final_norm")
+    def _embed(self) -> str:
+        words = self.hold(KNOWN, self._weights.read(KNOWN, self.vocabulary, self._width))
+        return self._normalize(self.add("Gather", words, "input_ids"), "embeddings.norm")
 
-    def _run_layer(self, number: int, hidden: str, *, first_only: bool) -> str:
-        """Attention and feed-forward network with their residuals, for all tokens or only the first."""
-        layer = f"layers.{number}."
-        # The embeddings are normalised already, so the first layer has no norm.
-        normal = self._normalize(hidden, f"{layer}attn_norm") if number else hidden
-        attend = self._attend_from_first if first_only else self._attend
-        attended = attend(layer, self.kinds[number], normal)
-        attended = self.apply_linear(attended, f"{layer}attn.Wo", self._width, self._width, biased=self._attention_bias)
-        if first_only:
-            hidden = self.take_first(hidden, 1)
-        hidden = self.add("Add", hidden, attended)
-        return self.add("Add", hidden, self._feed(layer, self._normalize(hidden, f"{layer}mlp_norm")))
-
-    def _attend(self, layer: str, kind: str, normal: str) -> str:
-        rotary = self._rotary[kind]
-        queries, keys, values = (self._project(layer, part, normal) for part in range(3))
-        queries, keys = rotary.turn(queries), rotary.turn(keys)
-        if kind == _SLIDING:
-            return self._windows.attend(queries, keys, values, self._mask)
-        return self.attend(queries, keys, values, "", self._mask, heads=self._heads)
-
-    def _attend_from_first(self, layer: str, kind: str, normal: str) -> str:
-        """Attention of the first token, whose rotary angle is 0, to all tokens or to the ones within reach."""
-        mask, within = self._mask, self._reach + 1
-        if kind == _SLIDING:
-            normal, mask = self.take_first(normal, 1, within), self.take_first(mask, 1, within) if mask else ""
-        queries = self._project(layer, 0, self.take_first(normal, 1))
-        keys, values = (self._project(layer, part, normal) for part in (1, 2))
-        return self.attend(queries, self._rotary[kind].turn(keys), values, "", mask, heads=self._heads)
+    def _attend(self, number: int, layer: str, asking: str, source: str) -> str:
+        kind, mask = self.kinds[number], self._mask
+        from_first, rotary = asking != source, self._rotary[kind]
+        if from_first and kind == _SLIDING:
+            within = self._reach + 1
+            source, mask = self.take_first(source, 1, within), self.take_first(mask, 1, within) if mask else ""
+        queries, keys, values = (self._project(layer, part, read) for part, read in enumerate((asking, source, source)))
+        queries = queries if from_first else rotary.turn(queries)  # the first token turns by the angle 0
+        keys = rotary.turn(keys)
+        if kind == _SLIDING and not from_first:
+            return self._windows.attend(queries, keys, values, mask)
+        return self.attend(queries, keys, values, "", mask, heads=self.heads)
 
     def _project(self, layer: str, part: int, source: str) -> str:
         """Queries (part 0), keys (1) or values (2)."""
-        biased = self._attention_bias
+        biased = self.attention_bias
         return self.apply_stacked(source, f"{layer}attn.Wqkv", part, 3, self._width, self._width, biased=biased)
 
     def _feed(self, layer: str, source: str) -> str:
-        width, inner_width, biased = self._width, self._inner, self._inner_bias
+        width, inner_width, biased = self._width, self.inner, self._inner_bias
         inner, gate = (
-            self.apply_stacked(source, f"{layer}mlp.Wi", part, 2, width, inner_width, biased=biased)
+            self.apply_stacked(source, layer + self.names.widened, part, 2, width, inner_width, biased=biased)
             for part in range(2)
         )
-        gated = self.add("Mul", ACTIVATIONS[self._activation](self, inner), gate)
-        return self.apply_linear(gated, f"{layer}mlp.Wo", inner_width, width, biased=biased)
+        gated = self.add("Mul", ACTIVATIONS[self.activation](self, inner), gate)
+        return self.apply_linear(gated, layer + self.names.narrowed, inner_width, width, biased=biased)
 
     def _normalize(self, source: str, name: str) -> str:
         return self.normalize(source, name, self._width, self._epsilon, biased=self._norm_bias)

@@ -11,17 +11,15 @@ keys nor the values of all tokens: a query times the keys' weights can be compar
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import onnx
 
-from onnx_from_checkpoints.architectures.shared.contract import WantedGraph, read_activation, read_epsilon, read_size
-from onnx_from_checkpoints.architectures.shared.layers import MICROSOFT, Encoder, find_buckets
+from onnx_from_checkpoints.architectures.shared.contract import WantedGraph
+from onnx_from_checkpoints.architectures.shared.layers import ACTIVATIONS, Encoder, find_buckets
 from onnx_from_checkpoints.errors import DamagedFile, UnsupportedModel
+from onnx_from_checkpoints.settings import Settings, is_whole
 from onnx_from_checkpoints.weights import Weights
 
 if TYPE_CHECKING:
@@ -30,97 +28,15 @@ if TYPE_CHECKING:
     Array = NDArray[np.float32]
 
 
-TYPES = ("mt5", "t5", "umt5")
 HHEM = ("HHEMv2", "HHEMv2Config")
 """What HHEM-2.1-Open is called in `model_type`: its config.json and its code disagree."""
 _FOUNDATIONS = ("flan-t5-small", "flan-t5-base", "flan-t5-large", "flan-t5-xl", "flan-t5-xxl")
 _HEAD_SIZE = 64
 """Values per attention head in each T5 that was published."""
 
-Operator = tuple[str, str, Mapping[str, Any]]
-"""An operator, its domain and its attributes."""
 
-_TANH_GELU: Operator = ("FastGelu", MICROSOFT, {})
-_ACTIVATIONS: Mapping[str, Operator] = MappingProxyType(
-    {
-        "gelu": ("Gelu", "", {}),
-        "gelu_new": _TANH_GELU,
-        "relu": ("Relu", "", {}),
-        "silu": ("QuickGelu", MICROSOFT, {"alpha": 1.0}),
-    }
-)
-
-
-@dataclass(frozen=True, slots=True)
-class T5Shape:
-    """The sizes and choices of a T5 model.
-
-    Attributes:
-        hidden: `d_model`.
-        head_size: `d_kv`; `heads` times this need not be `hidden`.
-        feed_forward: `d_ff`.
-        furthest: the distance from which on all distances share a bucket.
-        gated: whether the feed-forward network multiplies its inner layer with a second one.
-        biased_layers: whether each layer has a bias by distance of its own (UMT5), and not only the first.
-        start: the token that the decoder starts with.
-        scales_output: whether the decoder's output is divided by the root of `hidden` before it becomes logits.
-    """
-
-    hidden: int
-    heads: int
-    head_size: int
-    feed_forward: int
-    layers: int
-    decoder_layers: int
-    vocabulary: int
-    buckets: int
-    furthest: int
-    epsilon: float
-    activation: Operator
-    gated: bool
-    biased_layers: bool = False
-    start: int = 0
-    scales_output: bool = False
-
-    @property
-    def inner(self) -> int:
-        """The width of queries, keys and values."""
-        return self.heads * self.head_size
-
-
-def read_t5_shape(config: Mapping[str, Any]) -> T5Shape:
-    kind = config["model_type"]
-    layers = read_size(config, "num_layers")
-    activation, gated = _read_activation(config, "relu" if kind == "t5" else "gated-gelu")
-    buckets = read_size(config, "relative_attention_num_buckets", 32)
-    furthest = read_size(config, "relative_attention_max_distance", 128)
-    if buckets % 4 or furthest <= buckets // 4:
-        raise DamagedFile(
-            f"config.json: 'relative_attention_num_buckets' {buckets} must be a multiple of 4, and "
-            f"'relative_attention_max_distance' {furthest} more than a quarter of it"
-        )
-    decoder = config.get("num_decoder_layers")
-    return T5Shape(
-        hidden=read_size(config, "d_model"),
-        heads=read_size(config, "num_heads"),
-        head_size=read_size(config, "d_kv", _HEAD_SIZE),
-        feed_forward=read_size(config, "d_ff"),
-        layers=layers,
-        decoder_layers=layers if decoder is None else read_size(config, "num_decoder_layers"),
-        vocabulary=read_size(config, "vocab_size"),
-        buckets=buckets,
-        furthest=furthest,
-        epsilon=read_epsilon(config, "layer_norm_epsilon", 1e-6, "a small number"),
-        activation=activation,
-        gated=gated,
-        biased_layers=kind == "umt5",
-        start=_read_start(config),
-        scales_output=_scales_output(config),
-    )
-
-
-def read_hhem_shape(config: Mapping[str, Any], weights: Weights) -> T5Shape:
-    """The shape of HHEM-2.1-Open, whose config.json names only its foundation; the sizes are those of its tensors.
+def find_hhem_settings(config: Settings, weights: Weights) -> Settings:
+    """What config.json of T5 would say of HHEM-2.1-Open, whose own names only its foundation; the tensors say the rest.
 
     The foundation must be a FLAN-T5, whose activation, epsilon and reach are known.
     """
@@ -131,23 +47,19 @@ def read_hhem_shape(config: Mapping[str, Any], weights: Weights) -> T5Shape:
     vocabulary, hidden = weights.size("shared.weight", 2)
     buckets, heads = weights.size("encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight", 2)
     feed_forward, _ = weights.size("encoder.block.0.layer.1.DenseReluDense.wi_0.weight", 2)
-    return T5Shape(
-        hidden=hidden,
-        heads=heads,
-        head_size=_HEAD_SIZE,
-        feed_forward=feed_forward,
-        layers=weights.count_layers("encoder.block.{}."),
-        decoder_layers=0,
-        vocabulary=vocabulary,
-        buckets=buckets,
-        furthest=128,
-        epsilon=1e-6,
-        activation=_TANH_GELU,
-        gated=True,
+    return Settings(
+        {
+            "d_model": hidden,
+            "num_heads": heads,
+            "d_ff": feed_forward,
+            "num_layers": weights.count_layers("encoder.block.{}."),
+            "vocab_size": vocabulary,
+            "relative_attention_num_buckets": buckets,
+        }
     )
 
 
-def _read_activation(config: Mapping[str, Any], default: str) -> tuple[Operator, bool]:
+def _read_activation(config: Settings, default: str) -> tuple[str, bool]:
     """The activation, and whether it is gated.
 
     `feed_forward_proj` says both, where `gated-gelu` means the approximation by tanh. `dense_act_fn` and `is_gated_act`
@@ -156,47 +68,22 @@ def _read_activation(config: Mapping[str, Any], default: str) -> tuple[Operator,
     stated = config.get("feed_forward_proj", default)
     parts = stated.split("-") if isinstance(stated, str) else []
     if len(parts) not in (1, 2) or (len(parts) == 2 and parts[0] != "gated"):
-        raise DamagedFile(f"config.json: 'feed_forward_proj' must be like 'relu' or 'gated-gelu', but is {stated!r}")
+        config.refuse_value("feed_forward_proj", "like 'relu' or 'gated-gelu'", stated)
     name = config.get("dense_act_fn", "gelu_new" if stated == "gated-gelu" else parts[-1])
-    gated = config.get("is_gated_act", len(parts) == 2)
     key = "dense_act_fn" if "dense_act_fn" in config else "feed_forward_proj"
-    name = read_activation({key: name}, key, "relu", _ACTIVATIONS)
-    if not isinstance(gated, bool):
-        raise DamagedFile(f"config.json: 'is_gated_act' must be true or false, but is {gated!r}")
-    return _ACTIVATIONS[name], gated
+    return Settings({key: name}).activation(key, "", ACTIVATIONS), config.flag("is_gated_act", len(parts) == 2)
 
 
-def _read_start(config: Mapping[str, Any]) -> int:
-    """The decoder's first token: padding, unless the configuration names another."""
-    start = config.get("decoder_start_token_id")
-    start = config.get("pad_token_id", 0) if start is None else start
-    if isinstance(start, bool) or not isinstance(start, int) or not 0 <= start < read_size(config, "vocab_size"):
-        raise DamagedFile(f"config.json: 'decoder_start_token_id' must be a token's id, but is {start!r}")
-    return start
-
-
-def _scales_output(config: Mapping[str, Any]) -> bool:
-    """Whether logits come from a scaled output: yes with tied embeddings, as in the first T5.
-
-    Newer versions of transformers write `scale_decoder_outputs`, and `tie_word_embeddings` as true in any case.
-    """
-    stated = config.get("scale_decoder_outputs", config.get("tie_word_embeddings", True))
-    if not isinstance(stated, bool):
-        raise DamagedFile(f"config.json: 'tie_word_embeddings' must be true or false, but is {stated!r}")
-    return stated
-
-
-MODEL_TYPES = (*TYPES, *HHEM)
-VERSION = "2"
+VERSION = "3"
 WRITES_TEXT = True
 KNOWN = "encoder.block.0.layer.0.SelfAttention.q.weight"
 _LOWEST = float(np.finfo(np.float32).min)
 
 
-def build(config: Mapping[str, Any], weights: Weights, wanted: WantedGraph) -> onnx.ModelProto:
+def build(config: Settings, weights: Weights, wanted: WantedGraph) -> onnx.ModelProto:
     is_hhem = config.get("model_type") in HHEM
-    shape = read_hhem_shape(config, weights) if is_hhem else read_t5_shape(config)
-    weights.refuse_layers("encoder.block.{}.", shape.layers)
+    model = T5(find_hhem_settings(config, weights) if is_hhem else config, weights, wanted)
+    weights.refuse_layers("encoder.block.{}.", model.layers)
     # The encoder, the decoder and some heads share the embeddings of words; a file may hold them several times.
     weights.pass_over("shared.", "encoder.embed_tokens.", "decoder.embed_tokens.")
     if wanted.bare:
@@ -209,7 +96,7 @@ def build(config: Mapping[str, Any], weights: Weights, wanted: WantedGraph) -> o
             f"config.json: 'architectures': {head} is not supported for T5; supported are T5EncoderModel, "
             "T5ForTokenClassification, and T5ForConditionalGeneration with `replies`"
         )
-    return _T5(shape, weights, wanted).build("classification" if wanted.replies else wanted.task)
+    return model.build("classification" if wanted.replies else wanted.task)
 
 
 def _find_classifier(weights: Weights) -> str:
@@ -218,13 +105,51 @@ def _find_classifier(weights: Weights) -> str:
     return found[0].removesuffix(".weight") if found else "classifier"
 
 
-class _T5(Encoder):
-    def __init__(self, shape: T5Shape, weights: Weights, wanted: WantedGraph) -> None:
-        super().__init__(weights, shape.hidden, wanted.padded)
-        self._shape = shape
+class T5(Encoder):
+    """A T5 model with this config.json.
+
+    Attributes:
+        head_size: `d_kv`; `heads` times this is `inner`, the width of queries, keys and values, which need not be that
+            of the model.
+        furthest: the distance from which on all distances share a bucket.
+        gated: whether the feed-forward network multiplies its inner layer with a second one.
+        biased_layers: whether each layer has a bias by distance of its own (UMT5), and not only the first.
+        start: the token that the decoder starts with.
+        scales_output: whether the decoder's output is divided by the root of its width before it becomes logits.
+    """
+
+    last_norm = "encoder.final_layer_norm"
+
+    def __init__(self, config: Settings, weights: Weights, wanted: WantedGraph) -> None:
+        kind = config.get("model_type")
+        self.layers = self.decoder_layers = config.size("num_layers")
+        if config.get("num_decoder_layers") is not None:
+            self.decoder_layers = config.size("num_decoder_layers")
+        self.activation, self.gated = _read_activation(config, "relu" if kind == "t5" else "gated-gelu")
+        self.buckets = config.size("relative_attention_num_buckets", 32)
+        self.furthest = config.size("relative_attention_max_distance", 128)
+        if self.buckets % 4 or self.furthest <= self.buckets // 4:
+            raise DamagedFile(
+                f"config.json: 'relative_attention_num_buckets' {self.buckets} must be a multiple of 4, and "
+                f"'relative_attention_max_distance' {self.furthest} more than a quarter of it"
+            )
+        hidden, self.heads = config.size("d_model"), config.size("num_heads")
+        self.head_size = config.size("d_kv", _HEAD_SIZE)
+        self.inner, self.feed_forward = self.heads * self.head_size, config.size("d_ff")
+        self.vocabulary = config.size("vocab_size")
+        self.epsilon = config.epsilon("layer_norm_epsilon", 1e-6)
+        self.biased_layers = kind == "umt5"
+        start = "decoder_start_token_id"  # padding, unless the configuration names another
+        self.start = config.get("pad_token_id", 0) if config.get(start) is None else config.get(start)
+        if not is_whole(self.start) or not 0 <= self.start < self.vocabulary:
+            config.refuse_value(start, "a token's id", self.start)
+        # With tied embeddings, as in the first T5. Newer versions of transformers write the first key, and the second
+        # one as true in any case.
+        self.scales_output = config.flag("scale_decoder_outputs", config.flag("tie_word_embeddings", True))
+        super().__init__(weights, hidden, wanted.padded)
         self._replies = wanted.replies
         self._hidden_padding = self._hide_padding() if wanted.padded else ""
-        self._distances = ""
+        self._distances = self._bias = ""
 
     def _classify_tokens(self, hidden: str) -> tuple[str, int]:
         return self.label_tokens(hidden, _find_classifier(self._weights), self._width)
@@ -237,61 +162,48 @@ class _T5(Encoder):
 
     def _reply(self) -> str:
         """The logits of the tokens `replies` after the decoder's first step: [texts, replies]."""
-        shape, weights = self._shape, self._weights
-        weights.refuse_layers("decoder.block.{}.", shape.decoder_layers)
+        weights = self._weights
+        weights.refuse_layers("decoder.block.{}.", self.decoder_layers)
         # transformers 3 wrote it, and never added it to a score.
         weights.pass_over("decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.")
         last = self._decode(self._run_layers())
         name = "lm_head.weight" if weights.has("lm_head.weight") else "shared.weight"
-        rows = weights.read(name, shape.vocabulary, shape.hidden)[list(self._replies)]
-        if shape.scales_output:
-            rows = rows * np.float32(shape.hidden**-0.5)
+        rows = weights.read(name, self.vocabulary, self._width)[list(self._replies)]
+        if self.scales_output:
+            rows = rows * np.float32(self._width**-0.5)
         return self.add("MatMul", self.add("Squeeze", last, self.vector(1)), self.hold("replies", rows.T))
 
-    def _run_layers(self, *, first_only: bool = False) -> str:
-        shape = self._shape
-        hidden = self.add("Gather", self.hold("shared.weight", self._read_embeddings()), "input_ids")
-        bias = ""
-        for number in range(shape.layers):
-            layer = f"encoder.block.{number}."
-            if number == 0 or shape.biased_layers:
-                bias = self._bias_by_distance(layer)
-            if first_only and number == shape.layers - 1:
-                hidden = self._run_last_layer(layer, hidden, bias)
-            else:
-                hidden = self._run_layer(layer, hidden, bias)
-        return self._normalize(hidden, "encoder.final_layer_norm")
+    def _embed(self) -> str:
+        return self.add("Gather", self.hold("shared.weight", self._read_embeddings()), "input_ids")
 
     def _read_embeddings(self) -> Array:
         known = ("shared.weight", "encoder.embed_tokens.weight")
         name = next((name for name in known if self._weights.has(name)), known[0])
-        return self._weights.read(name, self._shape.vocabulary, self._shape.hidden)
+        return self._weights.read(name, self.vocabulary, self._width)
 
-    def _run_layer(self, layer: str, hidden: str, bias: str) -> str:
+    def _run_layer(self, number: int, hidden: str, *, first_only: bool) -> str:
+        layer = f"encoder.block.{number}."
+        if number == 0 or self.biased_layers:
+            self._bias = self._bias_by_distance(layer)
         normed = self._normalize(hidden, f"{layer}layer.0.layer_norm")
         name = f"{layer}layer.0.SelfAttention."
-        projected = [self._project(normed, name + part) for part in "qkv"]
-        attended = self.attend(
-            *projected, "", self._mask, bias, heads=self._shape.heads, scale=1.0, mask_filter_value=_LOWEST
-        )
-        hidden = self.add("Add", hidden, self.multiply(attended, f"{name}o", self._read_output(name)))
-        return self._feed_forward(f"{layer}layer.1.", hidden)
-
-    def _run_last_layer(self, layer: str, hidden: str, bias: str) -> str:
-        """A layer for the first token only: [texts, 1, hidden]."""
-        normed = self._normalize(hidden, f"{layer}layer.0.layer_norm")
-        first = self.take_first(normed, 1)
-        row = self.add("Squeeze", self.take_first(bias, 2), self.vector(2))
-        attended = self._attend_from_one(f"{layer}layer.0.SelfAttention.", first, normed, row)
-        hidden = self.add("Add", self.take_first(hidden, 1), attended)
-        return self._feed_forward(f"{layer}layer.1.", hidden)
+        if first_only:
+            first = self.take_first(normed, 1)
+            row = self.add("Squeeze", self.take_first(self._bias, 2), self.vector(2))
+            attended = self._attend_from_one(name, first, normed, row)
+            hidden = self.take_first(hidden, 1)
+        else:
+            projected = [self._project(normed, name + part) for part in "qkv"]
+            options = {"scale": 1.0, "mask_filter_value": _LOWEST}
+            attended = self.attend(*projected, "", self._mask, self._bias, heads=self.heads, **options)
+            attended = self.multiply(attended, f"{name}o", self._read_output(name))
+        return self._feed_forward(f"{layer}layer.1.", self.add("Add", hidden, attended))
 
     def _decode(self, encoded: str) -> str:
         """The decoder's normalised output for its start token: [texts, 1, hidden]."""
-        shape = self._shape
-        start = self._read_embeddings()[shape.start][None, None]
+        start = self._read_embeddings()[self.start][None, None]
         hidden = self.hold("start", start)
-        for number in range(shape.decoder_layers):
+        for number in range(self.decoder_layers):
             layer = f"decoder.block.{number}."
             normed = self._normalize(hidden, f"{layer}layer.0.layer_norm")
             hidden = self.add("Add", hidden, self._attend_to_itself(f"{layer}layer.0.SelfAttention.", normed))
@@ -313,10 +225,9 @@ class _T5(Encoder):
         `bias` is empty or [1, heads, tokens]. The weights of keys and values are applied to the one token's query and
         context, for each head, instead of to all tokens.
         """
-        shape = self._shape
-        heads, size = shape.heads, shape.head_size
+        heads, size = self.heads, self.head_size
         query = self.add("Reshape", self._project(asking, f"{name}q"), self.vector(-1, heads, 1, size))
-        keys = self._read_projection(f"{name}k").T.reshape(heads, size, shape.hidden)
+        keys = self._read_projection(f"{name}k").T.reshape(heads, size, self._width)
         wanted = self.add("MatMul", query, self.hold(f"{name}k.by_head", keys))
         wanted = self.add("Squeeze", wanted, self.vector(2))
         scores = self.add("MatMul", wanted, self.add("Transpose", source, perm=[0, 2, 1]))
@@ -324,47 +235,42 @@ class _T5(Encoder):
             scores = self.add("Add", scores, added) if added else scores
         context = self.add("MatMul", self.add("Softmax", scores, axis=-1), source)
         context = self.add("Unsqueeze", context, self.vector(2))
-        values = self._read_projection(f"{name}v").reshape(shape.hidden, heads, size).transpose(1, 0, 2)
+        values = self._read_projection(f"{name}v").reshape(self._width, heads, size).transpose(1, 0, 2)
         attended = self.add("MatMul", context, self.hold(f"{name}v.by_head", values))
-        attended = self.add("Reshape", attended, self.vector(-1, 1, shape.inner))
+        attended = self.add("Reshape", attended, self.vector(-1, 1, self.inner))
         return self.multiply(attended, f"{name}o", self._read_output(name))
 
     def _feed_forward(self, layer: str, hidden: str) -> str:
         """The feed-forward network with its norm and residual."""
-        shape, name = self._shape, f"{layer}DenseReluDense."
+        name = f"{layer}DenseReluDense."
         normed = self._normalize(hidden, f"{layer}layer_norm")
-        widths = shape.hidden, shape.feed_forward
-        first = f"{name}wi_0" if shape.gated else f"{name}wi"
-        inner = self._activate(self.apply_linear(normed, first, *widths, biased=False))
-        if shape.gated:
+        widths = self._width, self.feed_forward
+        first = f"{name}wi_0" if self.gated else f"{name}wi"
+        inner = ACTIVATIONS[self.activation](self, self.apply_linear(normed, first, *widths, biased=False))
+        if self.gated:
             inner = self.add("Mul", inner, self.apply_linear(normed, f"{name}wi_1", *widths, biased=False))
-        narrowed = self.apply_linear(inner, f"{name}wo", shape.feed_forward, shape.hidden, biased=False)
+        narrowed = self.apply_linear(inner, f"{name}wo", self.feed_forward, self._width, biased=False)
         return self.add("Add", hidden, narrowed)
-
-    def _activate(self, inner: str) -> str:
-        operator, domain, attributes = self._shape.activation
-        return self.add(operator, inner, domain=domain, **attributes)
 
     def _project(self, source: str, name: str) -> str:
         return self.multiply(source, name, self._read_projection(name))
 
     def _read_projection(self, name: str) -> Array:
         """The weights of queries, keys or values: [hidden, inner]."""
-        return self._weights.read(f"{name}.weight", self._shape.inner, self._shape.hidden).T
+        return self._weights.read(f"{name}.weight", self.inner, self._width).T
 
     def _read_output(self, name: str) -> Array:
         """The weights of what is attended: [inner, hidden]."""
-        return self._weights.read(f"{name}o.weight", self._shape.hidden, self._shape.inner).T
+        return self._weights.read(f"{name}o.weight", self._width, self.inner).T
 
     def _normalize(self, source: str, name: str) -> str:
-        return self.normalize_by_root(source, name, self._width, self._shape.epsilon)
+        return self.normalize_by_root(source, name, self._width, self.epsilon)
 
     def _bias_by_distance(self, layer: str) -> str:
         """The bias on attention scores: [1, heads, tokens, tokens]."""
-        shape = self._shape
-        name, reach = f"{layer}layer.0.SelfAttention.relative_attention_bias.weight", shape.furthest
-        table = self._weights.read(name, shape.buckets, shape.heads)
-        by_distance = table[find_buckets(np.arange(-reach, reach + 1), shape.buckets, reach)].T
+        name, reach = f"{layer}layer.0.SelfAttention.relative_attention_bias.weight", self.furthest
+        table = self._weights.read(name, self.buckets, self.heads)
+        by_distance = table[find_buckets(np.arange(-reach, reach + 1), self.buckets, reach)].T
         bias = self.add("Gather", self.hold(f"{name}.by_distance", by_distance), self._find_distances(), axis=1)
         return self.add("Unsqueeze", bias, self.vector(0))
 
@@ -374,7 +280,7 @@ class _T5(Encoder):
         Beyond `furthest` all distances have the same bucket.
         """
         if not self._distances:
-            reach = self._shape.furthest
+            reach = self.furthest
             places = self.count_to(self.count_tokens())
             distances = self.add("Sub", places, self.add("Unsqueeze", places, self.vector(1)))
             within = self.add("Clip", distances, self.number(-reach), self.number(reach))

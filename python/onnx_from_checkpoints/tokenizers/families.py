@@ -69,9 +69,9 @@ def _read_words(paths: Sequence[Path], settings: TokenizerSettings) -> Vocabular
     tokenizer = Tokenizer(WordPiece(vocabulary, unk_token=unknown.content if unknown else "[UNK]"))
     tokenizer.normalizer = BertNormalizer(
         clean_text=True,
-        handle_chinese_chars=settings.flag("tokenize_chinese_chars", True),
-        strip_accents=settings.optional_flag("strip_accents"),
-        lowercase=settings.flag("do_lower_case", True),
+        handle_chinese_chars=settings.config.flag("tokenize_chinese_chars", True),
+        strip_accents=settings.config.optional("strip_accents", bool, "true or false"),
+        lowercase=settings.config.flag("do_lower_case", True),
     )
     tokenizer.pre_tokenizer = BertPreTokenizer()
     tokenizer.decoder = WordPieceDecoder(prefix="##")
@@ -94,7 +94,7 @@ def _read_bytes(paths: Sequence[Path], settings: TokenizerSettings) -> Vocabular
             f"{words}: cannot be read as a vocabulary with the merges in {merges.name}: {error}"
         ) from error
     tokenizer = Tokenizer(model)
-    tokenizer.pre_tokenizer = ByteLevel(add_prefix_space=settings.flag("add_prefix_space", False))
+    tokenizer.pre_tokenizer = ByteLevel(add_prefix_space=settings.config.flag("add_prefix_space", False))
     tokenizer.decoder = ByteLevelDecoder()
     return tokenizer, ()
 
@@ -109,14 +109,14 @@ def _read_deberta(paths: Sequence[Path], settings: TokenizerSettings) -> Vocabul
 
     model = sentencepiece.read_sentencepiece(paths[0])
     tokenizer = sentencepiece.make_tokenizer(model, model.pieces, model.unknown)
-    lower: list[Normalizer] = [normalizers.Lowercase()] if settings.flag("do_lower_case", False) else []
+    lower: list[Normalizer] = [normalizers.Lowercase()] if settings.config.flag("do_lower_case", False) else []
     spaces = normalizers.Replace(Regex(" {2,}"), " ")
     tokenizer.normalizer = normalizers.Sequence(
         [*lower, normalizers.Strip(), *sentencepiece.make_charsmap(model), spaces]
     )
-    scheme = "always" if settings.flag("add_prefix_space", True) else "first"
+    scheme = "always" if settings.config.flag("add_prefix_space", True) else "first"
     split: list[PreTokenizer] = (
-        [pre_tokenizers.Punctuation("isolated")] if settings.flag("split_by_punct", False) else []
+        [pre_tokenizers.Punctuation("isolated")] if settings.config.flag("split_by_punct", False) else []
     )
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([*split, pre_tokenizers.Metaspace(sentencepiece.SPACE, scheme)])
     tokenizer.decoder = decoders.Metaspace(sentencepiece.SPACE, scheme)
@@ -137,7 +137,7 @@ def _read_xlm_roberta(paths: Sequence[Path], settings: TokenizerSettings) -> Voc
     tokens = [settings.role(key, default) or default for key, default in zip(roles, defaults, strict=True)]
     *first, mask = [(token.content, 0.0) for token in tokens]
     tokenizer = sentencepiece.make_tokenizer(model, [*first, *model.pieces[3:], mask], _FAIRSEQ_UNKNOWN)
-    return _split_at_spaces(tokenizer, model, "always" if settings.flag("add_prefix_space", True) else "never")
+    return _split_at_spaces(tokenizer, model, "always" if settings.config.flag("add_prefix_space", True) else "never")
 
 
 def _read_camembert(paths: Sequence[Path], settings: TokenizerSettings) -> Vocabulary:
@@ -145,13 +145,13 @@ def _read_camembert(paths: Sequence[Path], settings: TokenizerSettings) -> Vocab
     model = _read_fairseq(paths[0])
     pieces = [*_CAMEMBERT_FIRST, *model.pieces[1:], ("<mask>", 0.0)]
     tokenizer = sentencepiece.make_tokenizer(model, pieces, _FAIRSEQ_UNKNOWN)
-    return _split_at_spaces(tokenizer, model, "always" if settings.flag("add_prefix_space", True) else "never")
+    return _split_at_spaces(tokenizer, model, "always" if settings.config.flag("add_prefix_space", True) else "never")
 
 
 def _read_t5(paths: Sequence[Path], settings: TokenizerSettings) -> Vocabulary:
     """The pieces, then as many sentinels as `extra_ids` says, by default <extra_id_99> to <extra_id_0>."""
     model = sentencepiece.read_sentencepiece(paths[0])
-    sentinels = [f"<extra_id_{number}>" for number in reversed(range(settings.count("extra_ids", 100)))]
+    sentinels = [f"<extra_id_{number}>" for number in reversed(range(settings.config.whole("extra_ids", 100, least=0)))]
     known = {piece for piece, _ in model.pieces}
     further = [(name, 0.0) for name in sentinels if name not in known]
     tokenizer = sentencepiece.make_tokenizer(model, [*model.pieces, *further], model.unknown)
@@ -203,7 +203,7 @@ _FRAME_XLM_ROBERTA = _frame("{bos_token} $A {eos_token}", "{eos_token} $B {eos_t
 
 def _frame_roberta(roles: Roles, settings: TokenizerSettings) -> PostProcessor:
     """`<s> A </s></s> B </s>`."""
-    return _frame_mpnet(roles, settings, spaced=settings.flag("add_prefix_space", False))
+    return _frame_mpnet(roles, settings, spaced=settings.config.flag("add_prefix_space", False))
 
 
 def _frame_mpnet(roles: Roles, _: TokenizerSettings, *, spaced: bool = False) -> PostProcessor:

@@ -12,9 +12,9 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -58,17 +58,9 @@ class SentencePieceModel:
     byte_fallback: bool
     charsmap: bytes
 
-    def of_type(self, *types: int) -> Iterator[tuple[str, int]]:
-        """Pieces of these types, each with its type, in the order of their ids."""
-        return ((self.pieces[place][0], kind) for place, kind in enumerate(self.types) if kind in types)
 
-
-@dataclass(slots=True)
-class _Spec:
-    """A message of settings: the numbers and bytes of its fields, by number; of a repeated field the last."""
-
-    numbers: dict[int, int] = field(default_factory=dict)
-    texts: dict[int, bytes] = field(default_factory=dict)
+_Spec: TypeAlias = dict[tuple[int, int], Any]
+"""The numbers and bytes of a message of settings, by field and kind; of a repeated field the last."""
 
 
 def read_sentencepiece(path: Path) -> SentencePieceModel:
@@ -78,7 +70,7 @@ def read_sentencepiece(path: Path) -> SentencePieceModel:
         raise DamagedFile(f"{path}: cannot be read: {error.strerror or error}") from error
     pieces: list[tuple[str, float]] = []
     types = bytearray()
-    trainer, normalizer = _Spec(), _Spec()
+    specs: dict[int, _Spec] = {_TRAINER: {}, _NORMALIZER: {}}
     try:
         for number, kind, start, stop in read_fields(content, 0, len(content)):
             if kind != BYTES:
@@ -87,13 +79,13 @@ def read_sentencepiece(path: Path) -> SentencePieceModel:
                 piece, score, type_ = _read_piece(content, start, stop)
                 pieces.append((piece, score))
                 types.append(type_)
-            elif number in (_TRAINER, _NORMALIZER):
-                _read_spec(trainer if number == _TRAINER else normalizer, content, start, stop)
+            elif number in specs:
+                specs[number] |= _read_spec(content, start, stop)
     except (IndexError, ValueError, struct.error) as error:
         raise DamagedFile(
             f"{path}: is not a SentencePiece model, or is damaged or truncated; download the model again"
         ) from error
-    return _check(path, pieces, types, trainer, normalizer)
+    return _check(path, pieces, types, specs[_TRAINER], specs[_NORMALIZER])
 
 
 def _read_piece(content: bytes, start: int, stop: int) -> tuple[str, float, int]:
@@ -114,12 +106,12 @@ def _read_piece(content: bytes, start: int, stop: int) -> tuple[str, float, int]
     return piece, score, type_
 
 
-def _read_spec(spec: _Spec, content: bytes, start: int, stop: int) -> None:
-    for number, kind, first, last in read_fields(content, start, stop):
-        if kind == VARINT:
-            spec.numbers[number], _ = read_varint(content, first)
-        elif kind == BYTES:
-            spec.texts[number] = content[first:last]
+def _read_spec(content: bytes, start: int, stop: int) -> _Spec:
+    return {
+        (number, kind): read_varint(content, first)[0] if kind == VARINT else content[first:last]
+        for number, kind, first, last in read_fields(content, start, stop)
+        if kind in (VARINT, BYTES)
+    }
 
 
 def _check(
@@ -131,23 +123,25 @@ def _check(
         raise DamagedFile(f"{path}: is damaged: a piece is empty, or has no finite score; download the model again")
     if len({piece for piece, _ in pieces}) != len(pieces):
         raise DamagedFile(f"{path}: is damaged: it has the same piece twice; download the model again")
-    unknown = trainer.numbers.get(40, 0)
+    unknown = trainer.get((40, VARINT), 0)
     if unknown >= len(pieces) or types[unknown] != UNKNOWN:
         raise DamagedFile(
             f"{path}: 'trainer_spec.unk_id' is {unknown}, which is not the unknown piece; download the model again"
         )
-    number = trainer.numbers.get(3, 1)
+    number = trainer.get((3, VARINT), 1)
     if number not in _KINDS:
         _refuse(path, "trainer_spec.model_type", _KIND_NAMES.get(number, str(number)))
-    if trainer.numbers.get(24):
+    if trainer.get((24, VARINT)):
         _refuse(path, "trainer_spec.treat_whitespace_as_suffix", "true")
     for place, name in ((3, "add_dummy_prefix"), (5, "escape_whitespaces")):
-        if not normalizer.numbers.get(place, 1):
+        if not normalizer.get((place, VARINT), 1):
             _refuse(path, f"normalizer_spec.{name}", "false")
-    charsmap = normalizer.texts.get(2, b"")
+    charsmap = normalizer.get((2, BYTES), b"")
     if charsmap and not is_sound(charsmap):
         raise DamagedFile(f"{path}: 'normalizer_spec.precompiled_charsmap' is damaged; download the model again")
-    return SentencePieceModel(path, pieces, types, _KINDS[number], unknown, bool(trainer.numbers.get(35, 0)), charsmap)
+    return SentencePieceModel(
+        path, pieces, types, _KINDS[number], unknown, bool(trainer.get((35, VARINT), 0)), charsmap
+    )
 
 
 def _refuse(path: Path, key: str, value: str) -> NoReturn:
@@ -254,7 +248,8 @@ def list_own(model: SentencePieceModel) -> list[SpecialToken]:
     """The pieces that are found in a text before it is split: control pieces, and those that a user defined."""
     return [
         SpecialToken(piece, special=kind == CONTROL, named=f"{model.path}: '{piece}'")
-        for piece, kind in model.of_type(CONTROL, USER_DEFINED)
+        for (piece, _), kind in zip(model.pieces, model.types, strict=True)
+        if kind in (CONTROL, USER_DEFINED)
     ]
 
 

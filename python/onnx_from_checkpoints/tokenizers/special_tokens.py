@@ -10,10 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
-from onnx_from_checkpoints.configuration import OFFSET_POSITIONS, load_json
+from onnx_from_checkpoints.configuration import OFFSET_POSITIONS
 from onnx_from_checkpoints.errors import DamagedFile
+from onnx_from_checkpoints.settings import Settings, is_whole, read_settings
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -24,7 +25,6 @@ CONFIG, MAP, ADDED = "tokenizer_config.json", "special_tokens_map.json", "added_
 ROLES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 """The keys of special tokens, in the order in which transformers adds them to a vocabulary."""
 _EXTRA = ("extra_special_tokens", "additional_special_tokens")
-_UNSET = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,84 +64,50 @@ class TokenizerSettings:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._config = _read_object(folder / CONFIG)
-        self._model = _read_object(folder / "config.json")
+        self.config = read_settings(folder / CONFIG)
+        self.model = read_settings(folder / "config.json")
 
     @cached_property
     def _decoder(self) -> Mapping[str, Any]:
-        found = self._config.get("added_tokens_decoder")
-        if found is not None and not isinstance(found, dict):
-            _refuse(self.folder / CONFIG, "added_tokens_decoder", "an object", found)
-        return found or {}
+        return self.config.mapping("added_tokens_decoder")
 
     @cached_property
-    def _map(self) -> Mapping[str, Any]:
+    def _map(self) -> Settings:
+        return self._read_older(MAP)
+
+    @cached_property
+    def _added(self) -> Settings:
+        return self._read_older(ADDED)
+
+    def _read_older(self, name: str) -> Settings:
         """Empty with `added_tokens_decoder`, because transformers reads the older files only without it."""
-        return {} if self._decoder else _read_object(self.folder / MAP)
-
-    @cached_property
-    def _added(self) -> Mapping[str, Any]:
-        return {} if self._decoder else _read_object(self.folder / ADDED)
+        return Settings({}, self.folder / name) if self._decoder else read_settings(self.folder / name)
 
     @property
     def classes(self) -> tuple[str, ...]:
         """The names of the tokenizer's class that the files give, the more specific file first, without `Fast`."""
-        found = (values.get("tokenizer_class") for values in (self._config, self._model))
+        found = (values.get("tokenizer_class") for values in (self.config, self.model))
         return tuple(name.removesuffix("Fast") for name in found if isinstance(name, str))
-
-    @property
-    def model_type(self) -> str:
-        found = self._model.get("model_type")
-        return found if isinstance(found, str) else ""
-
-    def states(self, key: str) -> bool:
-        """Whether tokenizer_config.json has this key, be it null."""
-        return key in self._config
-
-    def flag(self, key: str, default: bool) -> bool:
-        found = self.optional_flag(key)
-        return default if found is None else found
-
-    def optional_flag(self, key: str) -> bool | None:
-        found = self._config.get(key)
-        if found is not None and not isinstance(found, bool):
-            _refuse(self.folder / CONFIG, key, "true or false", found)
-        return found
-
-    def count(self, key: str, default: int) -> int:
-        """A number of tokenizer_config.json, 0 or more."""
-        found = self._config.get(key)
-        if found is None:
-            return default
-        if isinstance(found, bool) or not isinstance(found, int) or found < 0:
-            _refuse(self.folder / CONFIG, key, "a number, 0 or more", found)
-        return found
-
-    def model_number(self, key: str) -> int | None:
-        """A number of config.json; None if it is missing, or of another kind."""
-        found = self._model.get(key)
-        return found if isinstance(found, int) and not isinstance(found, bool) else None
 
     def role(self, key: str, default: SpecialToken | None) -> SpecialToken | None:
         """The token with a role such as `cls_token`; the default's flags count if the files give only its text."""
-        for name, values in ((MAP, self._map), (CONFIG, self._config)):
-            value = values.get(key, _UNSET)
-            if value is not _UNSET and value is not None:
-                return self._token(self.folder / name, key, value, default)
-        if key in self._map or key in self._config or default is None:
+        for values in (self._map, self.config):
+            if (value := values.get(key)) is not None:
+                return _read_token(values, key, value, default, self._listed)
+        if key in self._map.content or key in self.config.content or default is None:
             return None
         return self._listed.get(default.content, default)
 
     def extra(self) -> list[SpecialToken]:
         """Further special tokens, in the order of the files."""
         found: dict[str, SpecialToken] = {}
-        for name, values in ((MAP, self._map), (CONFIG, self._config)):
+        for values in (self._map, self.config):
             for key in _EXTRA:
                 value = values.get(key) or ()
                 if not isinstance(value, (dict, list, tuple)):
-                    _refuse(self.folder / name, key, "a list of tokens", value)
+                    values.refuse_value(key, "a list of tokens", value)
                 for item in value.values() if isinstance(value, dict) else value:
-                    token = self._token(self.folder / name, key, item, None)
+                    token = _read_token(values, key, item, None, self._listed)
                     found.setdefault(token.content, token)
         return list(found.values())
 
@@ -149,12 +115,13 @@ class TokenizerSettings:
     def added(self) -> tuple[SpecialToken, ...]:
         """The tokens that the files list with ids, in the order of the ids."""
         found = [self._entry(key, value) for key, value in self._decoder.items()]
-        named = [self._text(value) for values in (self._map, self._config) for value in map(values.get, ROLES)]
-        special = {*filter(None, named), *(token.content for token in self.extra())} if self._added else set()
-        for content, number in self._added.items():
-            if isinstance(number, bool) or not isinstance(number, int) or number < 0:
-                _refuse(self.folder / ADDED, content, "an id", number)
-            known, place = content in special, f"{self.folder / ADDED}: '{content}'"
+        added = self._added.content
+        named = [_text(value) for values in (self._map, self.config) for value in map(values.get, ROLES)]
+        special = {*filter(None, named), *(token.content for token in self.extra())} if added else set()
+        for content, number in added.items():
+            if not is_whole(number) or number < 0:
+                self._added.refuse_value(content, "an id", number)
+            known, place = content in special, f"{self._added.place}: '{content}'"
             found.append(SpecialToken(content, normalized=not known, special=known, named=place, id=number))
         return tuple(sorted(found, key=lambda token: token.id or 0))
 
@@ -164,49 +131,31 @@ class TokenizerSettings:
         return {token.content: token for token in self.added} if self._decoder else {}
 
     def _entry(self, key: str, value: object) -> SpecialToken:
-        path, name = self.folder / CONFIG, f"added_tokens_decoder.{key}"
+        name = f"added_tokens_decoder.{key}"
         if not key.isdecimal():
-            _refuse(path, name, "an id as its name", key)
-        token = self._token(path, name, value, None)
+            self.config.refuse_value(name, "an id as its name", key)
+        token = _read_token(self.config, name, value, None, {})
         special = bool(value.get("special", False)) if isinstance(value, dict) else False
         return replace(token, special=special, id=int(key))
 
-    def _token(self, path: Path, key: str, value: object, default: SpecialToken | None) -> SpecialToken:
-        """A token as a text, or as an object with flags."""
-        named = f"{path}: '{key}'"
-        if isinstance(value, str) and value:
-            if value in self._listed:
-                return self._listed[value]
-            return replace(default or SpecialToken(value), content=value, special=True, named=named, id=None)
-        content = value.get("content") if isinstance(value, dict) else None
-        if not isinstance(value, dict) or not isinstance(content, str) or not content:
-            _refuse(path, key, "a token", value)
-        flags_of = {name: bool(value.get(name, False)) for name in ("lstrip", "rstrip", "normalized", "single_word")}
-        return SpecialToken(content, **flags_of, special=True, named=named)
 
-    @staticmethod
-    def _text(value: object) -> str:
-        content = value.get("content") if isinstance(value, dict) else value
-        return content if isinstance(content, str) else ""
+def _read_token(
+    values: Settings, key: str, value: object, default: SpecialToken | None, listed: Mapping[str, SpecialToken]
+) -> SpecialToken:
+    """A token as a text, or as an object with flags; `listed` are those whose flags count where it is only a text."""
+    named, content = f"{values.place}: '{key}'", _text(value)
+    if not content:
+        values.refuse_value(key, "a token", value)
+    if not isinstance(value, dict):
+        token = replace(default or SpecialToken(content), content=content, special=True, named=named, id=None)
+        return listed.get(content, token)
+    flags_of = {name: bool(value.get(name, False)) for name in ("lstrip", "rstrip", "normalized", "single_word")}
+    return SpecialToken(content, **flags_of, special=True, named=named)
 
 
-def _read_object(path: Path) -> Mapping[str, Any]:
-    """The object in a JSON file; an empty one if the file does not exist."""
-    if not path.is_file():
-        return {}
-    content = load_json(path)
-    if not isinstance(content, dict):
-        raise DamagedFile(f"{path}:1: must be an object, but is {_shorten(content)}")
-    return content
-
-
-def _refuse(path: Path, key: str, wanted: str, found: object) -> NoReturn:
-    raise DamagedFile(f"{path}: '{key}' must be {wanted}, but is {_shorten(found)}")
-
-
-def _shorten(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 60 else shown[:57] + "..."
+def _text(value: object) -> str:
+    content = value.get("content") if isinstance(value, dict) else value
+    return content if isinstance(content, str) else ""
 
 
 def add_special_tokens(
@@ -237,7 +186,7 @@ def add_special_tokens(
     for key in needed:
         require(tokenizer, path, key, roles.get(key))
     _add(tokenizer, path, [*roles.values(), *settings.extra(), *own])
-    tokenizer.encode_special_tokens = settings.flag("split_special_tokens", False)
+    tokenizer.encode_special_tokens = settings.config.flag("split_special_tokens", False)
     roles = {key: replace(token, id=tokenizer.token_to_id(token.content)) for key, token in roles.items()}
     check_padding(tokenizer, path, settings, roles.get("pad_token"))
     return roles
@@ -290,9 +239,9 @@ def check_padding(tokenizer: Tokenizer, path: Path, settings: TokenizerSettings,
 
     Other models are not told how a text is padded, and multilingual ones exist in which the two ids differ.
     """
-    if settings.model_type not in OFFSET_POSITIONS or padding is None:
+    if settings.model.get("model_type") not in OFFSET_POSITIONS or padding is None:
         return
-    stated, number = settings.model_number("pad_token_id"), tokenizer.token_to_id(padding.content)
+    stated, number = settings.model.get("pad_token_id"), tokenizer.token_to_id(padding.content)
     if number is not None and number != (1 if stated is None else stated):
         said = "has no 'pad_token_id', which means 1" if stated is None else f"says that 'pad_token_id' is {stated}"
         raise DamagedFile(

@@ -94,7 +94,7 @@ def adjust(tokenizer: Tokenizer, path: Path, settings: TokenizerSettings) -> Non
 
     Only if the files name a class of a known family, or none at all: generic classes take a tokenizer.json as it is.
     """
-    if settings.flag("split_special_tokens", False):
+    if settings.config.flag("split_special_tokens", False):
         tokenizer.encode_special_tokens = True
     if any(name in GENERIC for name in settings.classes[:1]):
         return
@@ -103,8 +103,8 @@ def adjust(tokenizer: Tokenizer, path: Path, settings: TokenizerSettings) -> Non
         return
     if family in (BERT, MPNET):
         _apply_bert_options(tokenizer, settings)
-    if family is ROBERTA and settings.states("add_prefix_space"):
-        _apply_prefix_space(tokenizer, settings.flag("add_prefix_space", False))
+    if family is ROBERTA and "add_prefix_space" in settings.config.content:
+        _apply_prefix_space(tokenizer, settings.config.flag("add_prefix_space", False))
     check_padding(tokenizer, path, settings, settings.role("pad_token", family.defaults["pad_token"]))
     if tokenizer.num_special_tokens_to_add(is_pair=False):
         _check_template(tokenizer, path)
@@ -119,8 +119,8 @@ def _apply_bert_options(tokenizer: Tokenizer, settings: TokenizerSettings) -> No
     if not isinstance(tokenizer.normalizer, BertNormalizer):
         return
     for key, name in _BERT_OPTIONS.items():
-        if settings.states(key):
-            value = settings.optional_flag(key)
+        if key in settings.config.content:
+            value = settings.config.optional(key, bool, "true or false")
             setattr(tokenizer.normalizer, name, value if name == "strip_accents" else bool(value))
 
 
@@ -163,4 +163,4 @@ def find_family(settings: TokenizerSettings) -> TokenizerFamily | None:
         found = next((family for family in FAMILIES if name in family.classes), None)
         if found is not None or name not in GENERIC:
             return found
-    return next((family for family in FAMILIES if settings.model_type in family.model_types), None)
+    return next((family for family in FAMILIES if settings.model.get("model_type") in family.model_types), None)

@@ -8,8 +8,11 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Sequence
+from typing import Annotated
 from urllib.parse import SplitResult, unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
+
+from pydantic import AfterValidator
 
 from rageval_spec.errors import UsageError
 
@@ -31,6 +34,9 @@ def check_base_url(text: str) -> str:
     if not text.isascii() or " " in text:
         raise ValueError("a URL cannot have spaces or characters beyond ASCII: percent-encode them")
     return text
+
+
+BaseUrl = Annotated[str, AfterValidator(check_base_url)]
 
 
 def complete_url(base_url: str, ending: Sequence[str], version: Sequence[str] = ("v1",)) -> str:

@@ -13,10 +13,14 @@ import math
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rageval_spec.data.chat import ChatReply, TokenChoice
+from pydantic import TypeAdapter, ValidationError
+
+from rageval_spec.data.chat import ChatReply
 
 if TYPE_CHECKING:
     from rageval_spec.store.store import Answers
@@ -106,45 +110,19 @@ def unpack_reply(content: bytes) -> ChatReply | None:
     if mark and content != packed + _checksum(packed):
         return None
     try:
-        return _read(json.loads(packed if mark else content))
-    except (ValueError, TypeError, KeyError, RecursionError):
+        reply = _find_reader().validate_json(packed if mark else content, strict=True)
+    except ValidationError:
         return None
+    counts = (reply.input_tokens or 0, reply.output_tokens or 0)
+    if min(counts) < 0 or any(math.isnan(choice.logprob) for place in reply.choices or () for choice in place):
+        return None
+    return replace(reply, reused=True)
+
+
+@cache
+def _find_reader() -> TypeAdapter[ChatReply]:
+    return TypeAdapter(ChatReply)
 
 
 def _checksum(packed: bytes) -> bytes:
     return _MARK + f"{zlib.crc32(packed):0{_DIGITS}x}".encode("ascii")
-
-
-def _read(content: Any) -> ChatReply:
-    """The reply in parsed JSON; raises `TypeError` if a part has the wrong type."""
-    finish = content.get("finish") if isinstance(content, dict) else None
-    if not isinstance(content, dict) or not isinstance(content["text"], str):
-        raise TypeError("a reply is an object with a text")
-    if finish is not None and not isinstance(finish, str):
-        raise TypeError("what a reply ended with is a word")
-    return ChatReply(
-        content["text"],
-        _read_count(content.get("input_tokens")),
-        _read_count(content.get("output_tokens")),
-        finish,
-        _read_choices(content.get("choices")),
-        reused=True,
-    )
-
-
-def _read_count(value: Any) -> int | None:
-    if value is not None and (type(value) is not int or value < 0):
-        raise TypeError("a number of tokens is a whole number")
-    return value
-
-
-def _read_choices(value: Any) -> tuple[tuple[TokenChoice, ...], ...] | None:
-    if value is None:
-        return None
-    return tuple(tuple(_read_choice(*choice) for choice in place) for place in value)
-
-
-def _read_choice(token: Any, logprob: Any) -> TokenChoice:
-    if not isinstance(token, str) or not isinstance(logprob, int | float) or math.isnan(logprob):
-        raise TypeError("a choice is a token and its logarithm of probability")
-    return TokenChoice(token, float(logprob))

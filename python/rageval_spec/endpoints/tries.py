@@ -16,19 +16,60 @@ from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from email.message import Message
 from email.utils import parsedate_to_datetime
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Annotated, NamedTuple, Protocol, TypeVar
 from urllib.parse import urlsplit
+
+from pydantic import Field
 
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.endpoints.addresses import hide_credentials
 from rageval_spec.endpoints.pacing import Breaker, CallPace, Clock, Slots, draw_wait
+from rageval_spec.plugin.plugin import Node
+from rageval_spec.plugin.secrets import Secret, identify_headers
 
 PATIENCE = 75.0
 """The default, in seconds: most rate limits are per minute, though few endpoints say so."""
-PATIENCE_TEXT = (
-    "How many seconds the endpoint may refuse every call with 429 (too many requests) before calls fail. Until then "
-    "calls slow down and are retried, even beyond `retries`. With `retries: 0`, a 429 is not retried either."
-)
+Retries = Annotated[
+    int,
+    Field(
+        ge=0,
+        le=100,
+        description="How often to retry after a status of 408, 409, 425, 429 or 5xx, a broken connection or a timeout. "
+        "`patience` allows more after 429.",
+    ),
+]
+
+
+class EndpointNode(Node):
+    """The keys of every block with an endpoint."""
+
+    api_key: Secret | None = Field(
+        default=None, description="The key of the endpoint, such as `${secret:OPENAI_API_KEY}`."
+    )
+    headers: dict[str, Secret] = Field(
+        default={},
+        description="Further headers of every call, for authentication or for a gateway that routes by them. What is "
+        "stored depends on them, but not on the values of secrets: `Bearer ${secret:KEY}` counts as it is written.",
+    )
+    retries: Retries = 5
+    patience: float = Field(
+        default=PATIENCE,
+        ge=0,
+        le=86400,
+        description="How many seconds the endpoint may refuse every call with 429 (too many requests) before calls "
+        "fail. Until then calls slow down and are retried, even beyond `retries`. With `retries: 0`, a 429 is not "
+        "retried either.",
+    )
+
+    def list_headers(self) -> dict[str, Secret]:
+        """The headers of every call, with the key as a bearer token."""
+        if self.api_key is None:
+            return dict(self.headers)
+        return {**self.headers, "Authorization": Secret(f"Bearer {self.api_key.reveal().strip()}")}
+
+    def identify_headers(self) -> dict[str, dict[str, str]]:
+        """What a stored key has of the headers, if there are any."""
+        return {"headers": identify_headers(self.headers)} if self.headers else {}
 
 
 T = TypeVar("T")

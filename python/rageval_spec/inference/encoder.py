@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
 from onnx_from_checkpoints import read_weights
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.inference.model_files import ModelFiles, translated
-from rageval_spec.inference.pairs import load_pair_tokenizer
 from rageval_spec.inference.stored_outputs import Batch, TagBatch
 from rageval_spec.inference.tokens import Locator, Text, Tokenizer, load_tokenizer
 
@@ -149,14 +148,14 @@ def load_counter(source: ModelFiles, configuration: Configuration) -> TokenCount
 
 def load_model_tokenizer(source: ModelFiles, configuration: Configuration) -> Tokenizer:
     """What reads texts, or pairs through a template, as the model was trained to."""
-    limits: dict[str, Any] = {
-        "max_length": configuration.max_length,
-        "vocabulary": configuration.vocabulary,
-        "lowercase": configuration.lowercase,
-    }
-    if configuration.pair_format is not None:
-        return load_pair_tokenizer(source.tokenizer_folder, source.tokenizer, configuration.pair_format, **limits)
-    return load_tokenizer(source.tokenizer_folder, source.tokenizer, **limits)
+    return load_tokenizer(
+        source.tokenizer_folder,
+        source.tokenizer,
+        configuration.pair_format,
+        max_length=configuration.max_length,
+        vocabulary=configuration.vocabulary,
+        lowercase=configuration.lowercase,
+    )
 
 
 def _refuse_task(source: ModelFiles, graph: Path, session: Session, stated: Task) -> NoReturn:

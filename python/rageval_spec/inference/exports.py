@@ -85,17 +85,17 @@ class _Form:
 
     def provide(self) -> Path:
         source = self.source
-        if source.format == "onnx" and self.precision == "fp32":
+        if self._is_as_stored:
             return source.path(source.weights[0])
         folder = find_cache() / "models" / self._find_key()
         if not _is_whole(folder):
             with _explained(folder, f"set {CACHE} to another folder"):
-                _make(folder, {"name": source.location.name, "precision": self.precision}, self._make_cached)
+                _make(folder, {"name": source.location.name, "precision": self.precision}, self._make)
         return folder / GRAPH
 
     def export(self, target: Path) -> None:
         """Write the graph for other programs, and its external weights if it has any."""
-        if self.source.format == "onnx" and self.precision == "fp32":
+        if self._is_as_stored:
             graph = self.provide()
             _copy(graph, target)
             with translated():
@@ -103,39 +103,33 @@ class _Form:
             for name in beside:
                 _copy(graph.parent / name, target.parent / name)
             return
-        if self.source.format == "onnx":
-            self._quantize(target, single_up_to=0)
-        elif self.precision == "fp32":
-            self._build(target, padded=True, single_up_to=0)
-        else:
-            self._build_quantized(target, padded=True, single_up_to=0)
+        self._make(target, exported=True)
         _join(target)
 
-    def _make_cached(self, target: Path) -> None:
-        if self.source.format == "onnx":
-            self._quantize(target, signed=True, single_up_to=_MAPPED_FROM)
-        elif self.precision == "fp32":
-            self._build(target, tabled=True, single_up_to=min(MOST_BYTES_IN_ONE_FILE, _MAPPED_FROM))
-        else:
-            self._build_quantized(target, signed=True, single_up_to=_MAPPED_FROM)
+    @property
+    def _is_as_stored(self) -> bool:
+        return self.source.format == "onnx" and self.precision == "fp32"
 
-    def _quantize(self, target: Path, *, signed: bool = False, single_up_to: int) -> None:
+    def _make(self, target: Path, *, exported: bool = False) -> None:
+        """Build or quantise the graph, for this program or to be exported to others.
+
+        A graph to quantise has no tables: looking up a projection takes as long as its integer product.
+        """
         from onnx_from_checkpoints import quantize
 
-        with translated():
-            quantize(self.source.path(self.source.weights[0]), target, signed=signed, single_up_to=single_up_to)
-
-    def _build_quantized(self, target: Path, *, padded: bool = False, signed: bool = False, single_up_to: int) -> None:
-        """Build and quantise a graph, without tables: looking up a projection takes as long as its integer product."""
-        from onnx_from_checkpoints import quantize
-
+        single_up_to = 0 if exported else min(MOST_BYTES_IN_ONE_FILE, _MAPPED_FROM)
+        if self.precision == "fp32":
+            self._build(target, padded=exported, tabled=not exported, single_up_to=single_up_to)
+            return
         with TemporaryDirectory(dir=target.parent) as folder:
-            whole = Path(folder) / GRAPH
-            self._build(whole, padded=padded, single_up_to=0)
+            whole = self.source.path(self.source.weights[0])
+            if self.source.format != "onnx":
+                whole = Path(folder) / GRAPH
+                self._build(whole, padded=exported, tabled=False, single_up_to=0)
             with translated():
-                quantize(whole, target, signed=signed, single_up_to=single_up_to)
+                quantize(whole, target, signed=not exported, single_up_to=single_up_to)
 
-    def _build(self, target: Path, *, padded: bool = False, tabled: bool = False, single_up_to: int) -> None:
+    def _build(self, target: Path, *, padded: bool, tabled: bool, single_up_to: int) -> None:
         """Build a graph; weights of more than `single_up_to` bytes are written to a file of their own."""
         import onnx
 
@@ -159,7 +153,7 @@ class _Form:
 
     def _find_replies(self) -> tuple[int, ...]:
         """The ids of the tokens that stand for the labels of a model that writes text; none for other models."""
-        from rageval_spec.inference.pairs import find_reply_ids
+        from rageval_spec.inference.tokens import find_reply_ids
 
         replies, source = self.configuration.replies, self.source
         return find_reply_ids(source.tokenizer_folder, source.tokenizer, replies) if replies else ()

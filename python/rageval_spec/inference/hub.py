@@ -1,4 +1,6 @@
-"""Downloads models from the Hugging Face Hub into the Hub's own cache: only the needed files, all at one commit.
+"""Models that run on this machine, and their downloads from the Hugging Face Hub.
+
+Downloads go into the Hub's own cache: only the needed files, all at one commit.
 
 huggingface_hub does the work, so `HF_ENDPOINT`, `HF_HOME`, `HF_TOKEN` and `HF_HUB_OFFLINE` apply. Its telemetry is off,
 and so are its progress bars, which would also be drawn into pipes and over other progress bars.
@@ -8,15 +10,71 @@ from __future__ import annotations
 
 import os
 import re
+from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeVar
+
+from pydantic import Field
 
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.inference import model_files
+from rageval_spec.plugin import EmbeddingModel, ModelNode, PairModel, Role
+
+
+class LocalModelNode(ModelNode):
+    """The keys of a model that runs on this machine. Null keys take the model's settings."""
+
+    model: str = Field(default="minilm", min_length=1)
+    revision: str | None = Field(
+        default=None, min_length=1, description="The branch, tag or commit of a hub model; by default main."
+    )
+    normalize: bool | None = Field(default=None, description="Whether to scale vectors to unit length.")
+    max_length: int | None = Field(
+        default=None,
+        ge=8,
+        description="The most tokens to read of a text, special tokens included; longer texts are cut and counted.",
+    )
+    query_prefix: str | None = Field(default=None, description="Text to put before each query, such as 'query: '.")
+    document_prefix: str | None = Field(
+        default=None, description="Text to put before each document, such as 'passage: '."
+    )
+    similarity: Literal["auto", "cosine", "dot"] = Field(default="auto", description="How vectors are compared.")
+    dimensions: int | None = Field(
+        default=None, ge=1, description="How many values of each vector to keep (Matryoshka models); by default all."
+    )
+
+
+N = TypeVar("N", bound=LocalModelNode)
+
+
+class LocalModel(EmbeddingModel[N], PairModel[N]):
+    """A model that runs on this machine, from the files in a folder or in the Hub's cache."""
+
+    @property
+    def published_name(self) -> str | None:
+        return find_published_name(self._location, self.node.revision)
+
+    @property
+    def _where(self) -> str:
+        return f"models.{self.context.name}"
+
+    @cached_property
+    def _location(self) -> model_files.Location:
+        return model_files.locate(self.node.model, self.context.folder, self.node.revision)
+
+    def _prefix(self, role: Role) -> str:
+        """The node's prefix, else the model's own."""
+        stated = self.node.query_prefix if role == "query" else self.node.document_prefix
+        return self._find_own_prefix(role) if stated is None else stated
+
+    @abstractmethod
+    def _find_own_prefix(self, role: Role) -> str:
+        """The prefix before a text according to the model's files."""
+
 
 _CROSS_ENCODER = re.compile(r"cross-?encoder|rerank|nli\b", re.IGNORECASE)
 """Matches the names of models that read pairs of texts."""
@@ -101,14 +159,9 @@ def _download(model: str, revision: str | None, file: str | None, graph: model_f
     """Download the files and return the folder of the snapshot, which is named after its commit."""
     names = _list_files(model, revision)
     download = partial(_download_files, model, revision)
-    foundation = None
-    if not model_files.choose_tokenizer(names) and "config.json" in names:
-        foundation = model_files.find_foundation(download("config.json") / "config.json")
-    config = None
-    if file is None and graph is None and model_files.has_both(names) and "config.json" in names:
-        config = model_files.read_config(download("config.json") / "config.json")
-    wanted = model_files.Wanted(file, graph, config)
-    chosen = model_files.choose_files(names, model, wanted, borrows=foundation is not None)
+    chosen, foundation = model_files.choose_files(
+        names, model, file, graph, lambda: model_files.read_config(download("config.json") / "config.json")
+    )
     shards = [_SHARDS] if model_files.SAFETENSORS_INDEX in chosen.weights else []
     folder = download(*chosen.names, *shards)
     if foundation is not None:

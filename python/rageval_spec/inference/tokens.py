@@ -1,5 +1,9 @@
 """Turns texts into token ids, as the model was trained to read them.
 
+Verifiers are often trained on a sentence that contains the document and the claim, such as HHEM's "Determine if the
+hypothesis is true given the premise?", and not on the two sequences that a tokenizer makes of a pair. Their pairs are
+read through a template.
+
 It also measures how much of some texts is in a model's vocabulary; models read unknown scripts letter by letter.
 
 Everything here imports `tokenizers` or `transformers` when a tokenizer is loaded, not before.
@@ -8,19 +12,21 @@ Everything here imports `tokenizers` or `transformers` when a tokenizer is loade
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from abc import ABC, abstractmethod
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from onnx_from_checkpoints import read_tokenizer, tame_forks
+from onnx_from_checkpoints import FilledPair, PairFormat, Span, read_tokenizer, tame_forks
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.inference.model_files import translated
 from rageval_spec.recorded.values import clean_text
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
     from tokenizers import Encoding
     from tokenizers import Tokenizer as FastTokenizer
 
@@ -50,19 +56,56 @@ class TextTokens(NamedTuple):
     truncated: NDArray[np.bool_]
 
 
-class Tokenizer(Protocol):
-    """Reads texts into tokens."""
+class Tokenizer(ABC):
+    """Reads texts or pairs into tokens, at most `max_length` of each, special tokens included; None keeps all."""
+
+    def __init__(self, path: Path, tokens: int, max_length: int | None, vocabulary: int | None) -> None:
+        """Refuse a tokenizer with less than half as many tokens as the model knows: it belongs to another model.
+
+        Args:
+            path: its file or folder, for messages.
+            tokens: how many tokens it has.
+            vocabulary: the number of ids that the model knows; None skips the checks.
+        """
+        if vocabulary is not None and tokens * 2 < vocabulary:
+            raise DataError(
+                f"{path}: the tokenizer does not match the model: it has {tokens} tokens, but the model knows "
+                f"{vocabulary}"
+            )
+        self._path = path
+        self._max_length = max_length
+        self._vocabulary = vocabulary
 
     def read(self, texts: Sequence[Text]) -> TextTokens:
-        """Tokenize texts or pairs, at most `max_length` tokens each.
+        """Tokenize texts or pairs. Lone surrogates are read as U+FFFD, because tokenizers reject them."""
+        found = TextTokens([], [], np.zeros(len(texts), np.bool_))
+        for text, (ids, type_ids, is_cut) in zip(texts, self._read(texts), strict=True):
+            self._keep(found, text, ids, type_ids, is_cut=is_cut)
+        return found
 
-        In a pair, the longer text is cut first. Lone surrogates are read as U+FFFD, because tokenizers reject them.
-        """
+    @abstractmethod
+    def _read(self, texts: Sequence[Text]) -> Iterator[tuple[ArrayLike, ArrayLike, bool]]:
+        """The ids and the type ids of each text, and whether tokens were cut off."""
+
+    def _keep(self, found: TextTokens, text: Text, ids: ArrayLike, type_ids: ArrayLike, *, is_cut: bool) -> None:
+        """Add the tokens of a text to those found; refuse a text without tokens, and ids that the model lacks."""
+        numbers = np.asarray(ids, np.int64)
+        if not numbers.size:
+            raise DataError(f"{self._path}: the tokenizer gives no tokens, not even special ones, for {_shorten(text)}")
+        if self._vocabulary is not None and numbers.max() >= self._vocabulary:
+            raise DataError(
+                f"{self._path}: the tokenizer does not match the model: it gives the id {numbers.max()} for "
+                f"{_shorten(text)}, but the model only knows ids below {self._vocabulary}"
+            )
+        found.truncated[len(found.ids)] = is_cut
+        found.ids.append(numbers)
+        found.type_ids.append(np.asarray(type_ids, np.int64))
 
 
 def load_tokenizer(
     folder: Path,
     names: Sequence[str],
+    pair_format: PairFormat | None = None,
     *,
     max_length: int | None,
     vocabulary: int | None = None,
@@ -75,15 +118,43 @@ def load_tokenizer(
 
     Args:
         folder: the model's root, with the tokenizer files `names`.
+        pair_format: the template through which the model reads pairs; None reads them as two sequences.
         max_length: the number of tokens to keep, including special tokens; None keeps all.
         vocabulary: the number of ids that the model knows; None skips the check.
         lowercase: whether to lowercase texts first, even if the tokenizer itself does not.
     """
+    if pair_format is not None:
+        return PairTokenizer(*_load_fast(folder, names), max_length, vocabulary, lowercase, pair_format)
     with translated():
         found = read_tokenizer(folder, names)
     if found is not None:
         return Locator(*found, max_length, vocabulary, lowercase)
-    return _SlowTokenizer(_load_slow(folder, max_length), folder, max_length, vocabulary, lowercase)
+    return _SlowTokenizer(folder, max_length, vocabulary, lowercase)
+
+
+def find_reply_ids(folder: Path, names: Sequence[str], replies: Mapping[str, str]) -> tuple[int, ...]:
+    """The id of the first token of each reply, in their order; `replies` are the words by label."""
+    tokenizer, _ = _load_fast(folder, names)
+    found: dict[int, str] = {}
+    for reply in replies.values():
+        ids = tokenizer.encode(reply, add_special_tokens=False).ids
+        if not ids:
+            raise UsageError(f"replies: {reply!r} has no token; write the word that the model replies with")
+        if ids[0] in found:
+            raise UsageError(f"replies: {found[ids[0]]!r} and {reply!r} begin with the same token")
+        found[ids[0]] = reply
+    return tuple(found)
+
+
+def _load_fast(folder: Path, names: Sequence[str]) -> tuple[FastTokenizer, Path]:
+    with translated():
+        found = read_tokenizer(folder, names)
+    if found is None:
+        raise UsageError(
+            f"{folder}: has no tokenizer.json, which models that read pairs through a template need: their tokenizer "
+            "cannot be built from a vocabulary"
+        )
+    return found
 
 
 def measure_unread(folder: Path, names: Sequence[str], texts: Sequence[str]) -> float | None:
@@ -105,23 +176,14 @@ def measure_unread(folder: Path, names: Sequence[str], texts: Sequence[str]) -> 
     return unread_share(readable, zip(spelled, (one.offsets for one in encodings), strict=True))
 
 
-class FastReader:
+class FastReader(Tokenizer):
     """A tokenizer of `tokenizers` with its file. Replaces the truncation and padding that the file may set."""
 
     def __init__(
-        self,
-        tokenizer: FastTokenizer,
-        path: Path,
-        max_length: int | None,
-        vocabulary: int | None,
-        lowercase: bool = False,
+        self, tokenizer: FastTokenizer, path: Path, max_length: int | None, vocabulary: int | None, lowercase: bool
     ) -> None:
+        super().__init__(path, tokenizer.get_vocab_size(), max_length, vocabulary)
         self._tokenizer = tokenizer
-        self._path = path
-        self._max_length = max_length
-        self._vocabulary = vocabulary
-        if vocabulary is not None:
-            check_size(path, tokenizer.get_vocab_size(), vocabulary)
         tokenizer.no_padding()
         tokenizer.no_truncation()
         if lowercase:
@@ -142,23 +204,16 @@ class Locator(FastReader):
         self, tokenizer: FastTokenizer, path: Path, max_length: int | None, vocabulary: int | None, lowercase: bool
     ) -> None:
         super().__init__(tokenizer, path, max_length, vocabulary, lowercase)
+        check_room(max_length, tokenizer.num_special_tokens_to_add(is_pair=True))
         if max_length is not None:
-            check_room(max_length, tokenizer.num_special_tokens_to_add(is_pair=True))
             tokenizer.enable_truncation(max_length, strategy="longest_first")
 
-    def read(self, texts: Sequence[Text]) -> TextTokens:
-        ids: list[NDArray[np.int64]] = []
-        types: list[NDArray[np.int64]] = []
-        truncated: list[bool] = []
+    def _read(self, texts: Sequence[Text]) -> Iterator[tuple[ArrayLike, ArrayLike, bool]]:
         if any(isinstance(text, tuple) for text in texts):
             self._check_separated()
         for start in range(0, len(texts), _ENCODED_AT_ONCE):
             for one in self._encode([make_readable(text) for text in texts[start : start + _ENCODED_AT_ONCE]]):
-                ids.append(np.array(one.ids, np.int64))
-                types.append(np.array(one.type_ids, np.int64))
-                truncated.append(self._is_cut(one))
-        check_ids(self._path, ids, texts, self._vocabulary)
-        return TextTokens(ids, types, np.array(truncated, np.bool_))
+                yield one.ids, one.type_ids, self._is_cut(one)
 
     def locate(self, pairs: Sequence[tuple[str, str]]) -> tuple[TextTokens, list[NDArray[np.int64]]]:
         """The tokens of pairs, as `read` gives them, and for each pair their offsets in its second text.
@@ -172,11 +227,8 @@ class Locator(FastReader):
         for start in range(0, len(pairs), _LOCATED_AT_ONCE):
             block = pairs[start : start + _LOCATED_AT_ONCE]
             for one, pair in zip(self._tokenizer.encode_batch([*map(make_readable, block)]), block, strict=True):
-                found.truncated[len(offsets)] = self._is_cut(one)
-                found.ids.append(np.array(one.ids, np.int64))
-                found.type_ids.append(np.array(one.type_ids, np.int64))
+                self._keep(found, pair, one.ids, one.type_ids, is_cut=self._is_cut(one))
                 offsets.append(_locate_second(one, pair[1]))
-        check_ids(self._path, found.ids, pairs, self._vocabulary)
         return found, offsets
 
     def count(self, texts: Sequence[str]) -> list[int]:
@@ -218,34 +270,159 @@ class Locator(FastReader):
         return len(encoding.ids) == self._max_length and len(encoding.overflowing) > 0
 
 
-class _SlowTokenizer:
+class PairTokenizer(FastReader):
+    """Reads pairs through a template. Only the template can contain special tokens.
+
+    Where the tokenizer would read a special token in one of the two texts, a space is put after the token's first
+    character, which breaks it up: `</s>` is read as `< /s>`.
+    """
+
     def __init__(
-        self, tokenizer: Any, folder: Path, max_length: int | None, vocabulary: int | None, lowercase: bool
+        self,
+        tokenizer: FastTokenizer,
+        path: Path,
+        max_length: int | None,
+        vocabulary: int | None,
+        lowercase: bool,
+        pair_format: PairFormat,
     ) -> None:
-        self._tokenizer = tokenizer
-        self._path = folder
-        self._max_length = max_length
-        self._vocabulary = vocabulary
+        super().__init__(tokenizer, path, max_length, vocabulary, lowercase)
+        self._format = pair_format
+        self._special = _find_special(tokenizer)
+        check_room(max_length, len(tokenizer.encode(pair_format.fill("", "").text).ids))
+
+    def _read(self, texts: Sequence[Text]) -> Iterator[tuple[ArrayLike, ArrayLike, bool]]:
+        """What is too long is cut from the end of the document, and from the claim's end only if that does not do."""
+        for start in range(0, len(texts), _LOCATED_AT_ONCE):
+            for filled, encoding, begun in self._encode(texts[start : start + _LOCATED_AT_ONCE]):
+                kept = self._choose(filled, encoding)
+                ids, type_ids = np.array(encoding.ids, np.int64), np.array(encoding.type_ids, np.int64)
+                yield ids[kept], type_ids[kept], begun or len(kept) < len(ids)
+
+    def _encode(self, texts: Sequence[Text]) -> Iterator[tuple[FilledPair, Encoding, bool]]:
+        """The filled template and its tokens for each pair, and whether only the document's beginning was read."""
+        pairs = [_split(text) for text in texts]
+        filled = [self._format.fill(self._begin(document), claim) for document, claim in pairs]
+        encodings = self._tokenizer.encode_batch([one.text for one in filled])
+        for (document, claim), one, encoding in zip(pairs, filled, encodings, strict=True):
+            begun = self._begin(document) is not document
+            if begun and len(encoding.ids) <= (self._max_length or 0):
+                whole = self._format.fill(document, claim)
+                yield *self._disarm(whole, self._tokenizer.encode(whole.text)), False
+            else:
+                yield *self._disarm(one, encoding), begun
+
+    def _disarm(self, filled: FilledPair, encoding: Encoding) -> tuple[FilledPair, Encoding]:
+        """Break up the special tokens in the two texts; blank what is still one afterwards."""
+        for change in (_break_up, _blank):
+            found = [span for span, _ in self._find_hostile(filled, encoding)]
+            if not found:
+                break
+            filled = _change(filled, found, change)
+            encoding = self._tokenizer.encode(filled.text)
+        return filled, encoding
+
+    def _find_hostile(self, filled: FilledPair, encoding: Encoding) -> Iterator[tuple[Span, int]]:
+        """The places, and the numbers, of special tokens that are not the template's own or the tokenizer's."""
+        special = np.flatnonzero(np.isin(encoding.ids, self._special))
+        if not special.size:
+            return
+        # Each reading of these properties makes a new list of all tokens.
+        added, offsets = encoding.special_tokens_mask, encoding.offsets
+        for number in special:
+            start, end = offsets[number]
+            # A special token may take the spaces around it.
+            start += len(filled.text[start:end]) - len(filled.text[start:end].lstrip())
+            end -= len(filled.text[start:end]) - len(filled.text[start:end].rstrip())
+            for first, last in (filled.document, filled.claim):
+                if not added[number] and max(start, first) < min(end, last):
+                    yield (max(start, first), min(end, last)), int(number)
+
+    def _choose(self, filled: FilledPair, encoding: Encoding) -> NDArray[np.intp]:
+        """The numbers of the tokens to keep."""
+        dropped = {number for _, number in self._find_hostile(filled, encoding)}
+        excess = 0 if self._max_length is None else len(encoding.ids) - len(dropped) - self._max_length
+        for part in (filled.document, filled.claim):
+            if excess > 0:
+                inside = [number for number in _find_inside(encoding, part) if number not in dropped]
+                dropped |= set(inside[-excess:])
+                excess -= len(inside)
+        return np.array([number for number in range(len(encoding.ids)) if number not in dropped], np.intp)
+
+
+def _split(text: Text) -> tuple[str, str]:
+    readable = make_readable(text)
+    if isinstance(readable, str):
+        raise TypeError("a template is for pairs of texts, not for one text")
+    return readable
+
+
+def _find_special(tokenizer: FastTokenizer) -> NDArray[np.int64]:
+    """The ids of special tokens, except the one for unknown text, which any text may contain."""
+    model = tokenizer.model
+    unknown = {getattr(model, "unk_token", None), "<unk>", "[UNK]"}
+    added = tokenizer.get_added_tokens_decoder()
+    return np.array([one for one, token in added.items() if token.special and token.content not in unknown], np.int64)
+
+
+def _find_inside(encoding: Encoding, part: Span) -> list[int]:
+    """The numbers of the tokens that stand for characters of this part only.
+
+    A token that stands for nothing but spaces may have them cut from its offsets, which are then both where they end.
+    """
+    first, last = part
+    return [
+        number
+        for number, (start, end) in enumerate(encoding.offsets)
+        if first <= start < end <= last or first < start == end <= last
+    ]
+
+
+def _change(filled: FilledPair, spans: Sequence[Span], change: Callable[[str], str]) -> FilledPair:
+    """Apply `change` to parts of the document and the claim."""
+    texts: list[str] = []
+    ends, moved = [0], [0]
+    for start, end in sorted(spans):
+        text = change(filled.text[start:end])
+        texts += (filled.text[ends[-1] : start], text)
+        moved.append(moved[-1] + len(text) - (end - start))
+        ends.append(end)
+
+    def move(place: int) -> int:
+        return place + moved[bisect_right(ends, place) - 1]
+
+    parts = ((move(first), move(last)) for first, last in (filled.document, filled.claim))
+    return FilledPair("".join((*texts, filled.text[ends[-1] :])), *parts)
+
+
+def _break_up(token: str) -> str:
+    return f"{token[0]} {token[1:]}" if len(token) > 1 else " "
+
+
+def _blank(token: str) -> str:
+    return " " * len(token)
+
+
+class _SlowTokenizer(Tokenizer):
+    """A tokenizer of `transformers`."""
+
+    def __init__(self, folder: Path, max_length: int | None, vocabulary: int | None, lowercase: bool) -> None:
+        self._tokenizer = _load_slow(folder)
+        super().__init__(folder, len(self._tokenizer), max_length, vocabulary)
+        check_room(max_length, self._tokenizer.num_special_tokens_to_add(pair=True))
         self._lowercase = lowercase
-        if vocabulary is not None:
-            check_size(folder, len(tokenizer), vocabulary)
 
-    def read(self, texts: Sequence[Text]) -> TextTokens:
-        found = [self._read_one(make_readable(text)) for text in texts]
-        ids = [np.array(one["input_ids"], np.int64) for one in found]
-        check_ids(self._path, ids, texts, self._vocabulary)
-        types = [np.array(one.get("token_type_ids", [0] * len(one["input_ids"])), np.int64) for one in found]
-        return TextTokens(ids, types, np.array([one["truncated"] for one in found], np.bool_))
-
-    def _read_one(self, text: Text) -> dict[str, Any]:
-        parts: list[str] = [text] if isinstance(text, str) else list(text)
-        if self._lowercase:
-            parts = [part.lower() for part in parts]
-        whole = self._tokenizer(*parts, truncation=False, verbose=False)
-        if self._max_length is None or len(whole["input_ids"]) <= self._max_length:
-            return {**whole, "truncated": False}
-        cut = self._tokenizer(*parts, truncation="longest_first", max_length=self._max_length)
-        return {**cut, "truncated": True}
+    def _read(self, texts: Sequence[Text]) -> Iterator[tuple[ArrayLike, ArrayLike, bool]]:
+        for text in map(make_readable, texts):
+            parts: list[str] = [text] if isinstance(text, str) else list(text)
+            if self._lowercase:
+                parts = [part.lower() for part in parts]
+            found = self._tokenizer(*parts, truncation=False, verbose=False)
+            is_cut = self._max_length is not None and len(found["input_ids"]) > self._max_length
+            if is_cut:
+                found = self._tokenizer(*parts, truncation="longest_first", max_length=self._max_length)
+            ids = found["input_ids"]
+            yield ids, found.get("token_type_ids", [0] * len(ids)), is_cut
 
 
 def make_readable(text: Text) -> Text:
@@ -273,13 +450,15 @@ def _list_origins(text: str) -> NDArray[np.int64]:
     return np.array(places, np.int64)
 
 
-def check_room(max_length: int, special: int) -> None:
-    """Refuse a length that has room only for special tokens."""
-    if max_length < special + 2:
-        raise UsageError(f"max_length: {max_length} leaves no room for texts, because {special} tokens are special")
+def check_room(max_length: int | None, taken: int) -> None:
+    """Refuse a length that has room only for special tokens and those of a template."""
+    if max_length is not None and max_length < taken + 2:
+        raise UsageError(
+            f"max_length: {max_length} leaves no room for texts, because {taken} tokens are special or of the template"
+        )
 
 
-def _load_slow(folder: Path, max_length: int | None) -> Any:
+def _load_slow(folder: Path) -> Any:
     tame_forks()
     try:
         from transformers import AutoTokenizer
@@ -290,12 +469,9 @@ def _load_slow(folder: Path, max_length: int | None) -> Any:
             '`pip install "rageval-spec[transformers]"`'
         ) from error
     try:
-        tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+        return AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
     except Exception as error:  # dozens of tokenizer classes raise errors of many kinds
         raise DataError(f"{folder}: transformers cannot read the tokenizer: {error}") from error
-    if max_length is not None:
-        check_room(max_length, tokenizer.num_special_tokens_to_add(pair=True))
-    return tokenizer
 
 
 def add_lowercasing(tokenizer: FastTokenizer) -> None:
@@ -307,26 +483,6 @@ def add_lowercasing(tokenizer: FastTokenizer) -> None:
     parts = described.get("normalizers", [described])
     if not any(part.get("type") == "Lowercase" for part in parts):
         tokenizer.normalizer = Sequence([Lowercase(), *([present] if present else [])])
-
-
-def check_size(path: Path, tokens: int, vocabulary: int) -> None:
-    """Refuse a tokenizer with less than half as many tokens as the model knows: it belongs to another model."""
-    if tokens * 2 < vocabulary:
-        raise DataError(
-            f"{path}: the tokenizer does not match the model: it has {tokens} tokens, but the model knows {vocabulary}"
-        )
-
-
-def check_ids(path: Path, ids: Sequence[NDArray[np.int64]], texts: Sequence[Text], vocabulary: int | None) -> None:
-    """Refuse texts without tokens, and ids that the model does not know."""
-    for one, text in zip(ids, texts, strict=True):
-        if not one.size:
-            raise DataError(f"{path}: the tokenizer gives no tokens, not even special ones, for {_shorten(text)}")
-        if vocabulary is not None and one.max() >= vocabulary:
-            raise DataError(
-                f"{path}: the tokenizer does not match the model: it gives the id {one.max()} for {_shorten(text)}, "
-                f"but the model only knows ids below {vocabulary}"
-            )
 
 
 def _shorten(text: Text) -> str:

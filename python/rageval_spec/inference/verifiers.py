@@ -1,4 +1,4 @@
-"""What is known of the verifiers that people use, and what the labels of a classifier mean.
+"""What is known of the verifiers that people use, how models read pairs, and what the labels of a classifier mean.
 
 Each verifier is read from its own card, configuration, code or paper. A fact that no source states is left out.
 Change an entry together with its sources and its date.
@@ -9,14 +9,17 @@ The labels of an entailment classifier are understood however its configuration 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import date
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from onnx_from_checkpoints import PairFormat
-from rageval_spec.errors import DataError
+from onnx_from_checkpoints import NEEDS_REPLIES, parse_template, writes_text
+from rageval_spec.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from onnx_from_checkpoints import Configuration
 
 Meaning = Literal["entailment", "neutral", "contradiction", "not_entailment"]
 """What a logit can stand for; `not_entailment` combines neutral and contradiction."""
@@ -237,52 +240,68 @@ def find_verifier(name: str) -> Verifier | None:
     return folded.get(asked) or folded.get(asked.partition("@")[0])
 
 
-@dataclass(frozen=True, slots=True)
-class PairReading:
-    """How a model reads pairs.
-
-    Attributes:
-        pair_format: the template; None if it reads the two texts as a pair.
-        max_length: how many tokens its authors let it read; None if they set no bound.
-        replies: as of `Verifier`.
-    """
-
-    pair_format: PairFormat | None
-    max_length: int | None
-    replies: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-
-
 HHEM = frozenset({"HHEMv2", "HHEMv2Config"})
 """What HHEM-2.1-Open is called in `model_type`: its config.json and its code disagree."""
 _HHEM_PLACEHOLDERS = ("text1", "text2")
 
 
-def find_reading(name: str | None, config: Mapping[str, Any]) -> PairReading | None:
-    """How a model reads pairs, by its name on the Hub or by its configuration; None if it is not known.
+def find_reading(name: str | None, config: Mapping[str, Any]) -> Verifier | None:
+    """A verifier that reads pairs as a model does, by the model's name on the Hub or by its config.json.
 
-    Args:
-        name: the model's `published_name`.
-        config: config.json.
+    HHEM's template is in its configuration. Its code cuts no text; a bound on the length bounds the memory.
     """
-    from onnx_from_checkpoints import parse_template
-
-    if config.get("model_type") in HHEM:
-        return _read_hhem(config)
-    known = find_verifier(name) if name else None
-    if known is None:
-        return None
-    pair_format = parse_template(known.template) if known.template else None
-    return PairReading(pair_format, known.max_length, known.replies)
-
-
-def _read_hhem(config: Mapping[str, Any]) -> PairReading:
-    """HHEM's template is in its configuration. Its code cuts no text; a bound on the length bounds the memory."""
-    from onnx_from_checkpoints import parse_template
-
+    if config.get("model_type") not in HHEM:
+        return find_verifier(name) if name else None
     prompt = config.get("prompt")
     if not isinstance(prompt, str):
         raise DataError("config.json: 'prompt' is missing; it is the template through which HHEM reads pairs")
     try:
-        return PairReading(parse_template(prompt, _HHEM_PLACEHOLDERS), LONGEST)
+        template = str(parse_template(prompt, _HHEM_PLACEHOLDERS))
     except ValueError as error:
         raise DataError(f"config.json: 'prompt' {error}") from error
+    return replace(VERIFIERS[_VECTARA], template=template, max_length=LONGEST)
+
+
+def choose_reading(
+    found: Configuration, find_name: Callable[[], str | None], template: str | None, replies: Mapping[str, str] | None
+) -> dict[str, Any]:
+    """What to change in the configuration of a model's files, so that pairs are read as the model was trained to.
+
+    Args:
+        found: the configuration as in the files.
+        find_name: gives the model's `published_name`.
+        template: the spec's `pair_template`, which comes before what is known of the model.
+        replies: the spec's `replies`, which do so too.
+    """
+    stated: dict[str, Any] = {"pair_format": parse_template(template)} if template else {}
+    if found.task != "classification" and not writes_text(found.encoder.get("architectures")):
+        return stated
+    known = find_reading(find_name(), found.encoder)
+    replies = replies or (known.replies if known else {})
+    if replies:
+        stated |= {"task": "classification", "labels": tuple(replies), "replies": replies}
+    if known is None or template:
+        return stated
+    longest = min((length for length in (known.max_length, found.positions) if length is not None), default=None)
+    if known.template is not None:
+        stated["pair_format"] = parse_template(known.template)
+    if longest is not None and (known.template is not None or longest != found.max_length):
+        stated["max_length"] = longest
+    return stated
+
+
+def check_pair_keys(
+    model: str, replies: Mapping[str, str] | None, template: str | None, configuration: Configuration
+) -> None:
+    """Refuse keys on how pairs are read that do not fit a model's files."""
+    writes = writes_text(configuration.encoder.get("architectures"))
+    if replies is not None and not writes:
+        raise UsageError(
+            f"replies: is only for models that write text, such as T5ForConditionalGeneration, and {model} does not"
+        )
+    if configuration.task == "classification":
+        return
+    if template is not None and writes:
+        raise UsageError(f"pair_template: {model} {NEEDS_REPLIES}")
+    if configuration.pair_format is not None:
+        raise UsageError(f"pair_template: is only for models that classify pairs of texts, which {model} does not")

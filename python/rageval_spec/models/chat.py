@@ -11,17 +11,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from rageval_spec.data.chat import CallError, ChatReply, ChatRequest, InterruptedCallError
 from rageval_spec.endpoints import pacing
-from rageval_spec.endpoints.addresses import check_base_url
+from rageval_spec.endpoints.addresses import BaseUrl
 from rageval_spec.endpoints.shared_questions import hold_claim, pack_reply, unpack_reply
-from rageval_spec.endpoints.tries import PATIENCE, PATIENCE_TEXT, Limits
+from rageval_spec.endpoints.tries import EndpointNode, Limits
 from rageval_spec.errors import RagevalError
 from rageval_spec.plugin import ChatModel, ModelNode
 from rageval_spec.plugin.budget import Reservation
-from rageval_spec.plugin.secrets import Secret, identify_headers
 
 if TYPE_CHECKING:
     from rageval_spec.data.findings import Tokens
@@ -42,10 +41,10 @@ class ModelPrice(BaseModel):
     output: float = Field(ge=0, description="US dollars per million tokens in replies.")
 
 
-class ChatNode(ModelNode):
+class ChatNode(EndpointNode, ModelNode):
     """A chat model that is called over HTTP."""
 
-    base_url: str | None = Field(
+    base_url: BaseUrl | None = Field(
         default=None,
         description="The URL of the endpoint, with or without `/v1` or the whole path: `http://localhost:11434`. "
         "By default OpenAI's or Anthropic's own URL; required for azure. It must not contain credentials.",
@@ -53,12 +52,6 @@ class ChatNode(ModelNode):
     model: str = Field(
         min_length=1,
         description="The model's name at the endpoint, such as `gpt-5-mini`; for azure, the deployment's name.",
-    )
-    api_key: Secret | None = Field(default=None, description="The key of the endpoint: `${secret:OPENAI_KEY}`.")
-    headers: dict[str, Secret] = Field(
-        default={},
-        description="Further headers of every call, for authentication or for a gateway that routes by them. Stored "
-        "replies depend on them, but not on the values of secrets: `Bearer ${secret:KEY}` counts as it is written.",
     )
     dialect: Literal["openai", "azure", "anthropic"] = Field(
         default="openai", description="The API of the endpoint; nearly all other endpoints offer `openai` too."
@@ -89,14 +82,6 @@ class ChatNode(ModelNode):
         description="The most tokens of a reply, unless a question sets its own limit; by default the model's limit.",
     )
     timeout: float = Field(default=120, gt=0, le=86400, description="How many seconds a try may take.")
-    retries: int = Field(
-        default=5,
-        ge=0,
-        le=100,
-        description="How often to retry after a status of 408, 409, 425, 429 or 5xx, a broken connection or a timeout. "
-        "`patience` allows more after 429.",
-    )
-    patience: float = Field(default=PATIENCE, ge=0, le=86400, description=PATIENCE_TEXT)
     concurrency: int | None = Field(
         default=None, ge=1, le=1024, description="The most calls at once; by default `limits.concurrency`."
     )
@@ -114,11 +99,6 @@ class ChatNode(ModelNode):
         default={},
         description="Further keys of every call's body, such as `reasoning_effort: low`; they override all others.",
     )
-
-    @field_validator("base_url")
-    @classmethod
-    def _check_url(cls, text: str | None) -> str | None:
-        return None if text is None else check_base_url(text)
 
     @model_validator(mode="after")
     def _check_azure(self) -> Self:
@@ -170,8 +150,8 @@ class Chat(ChatModel[ChatNode]):
                 "model", "dialect", "structured", "temperature", "repeat_temperature", "seed", "max_tokens", "extra"
             },
         )  # fmt: skip
-        headers = {"headers": identify_headers(self.node.headers)} if self.node.headers else {}
-        return {"word": self.node.use, "version": self.version, "node": {**dump, **headers, "url": self.url}}
+        node = {**dump, **self.node.identify_headers(), "url": self.url}
+        return {"word": self.node.use, "version": self.version, "node": node}
 
     def check(self) -> str | None:
         if self.context.budget.max_cost is None or self.price is not None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from rageval_spec.endpoints import pacing
-from rageval_spec.endpoints.addresses import check_base_url, complete_url
-from rageval_spec.endpoints.tries import PATIENCE, PATIENCE_TEXT, Limits, Tries, WrongReplyError
+from rageval_spec.endpoints.addresses import BaseUrl, complete_url
+from rageval_spec.endpoints.tries import EndpointNode, Limits, Tries, WrongReplyError
 from rageval_spec.libraries import np
 from rageval_spec.plugin import EmbeddingModel, Embeddings, ModelNode, Role
-from rageval_spec.plugin.secrets import Secret, identify_headers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,22 +25,14 @@ BYTES_A_TEXT = 2**18
 """The most bytes of a reply per text, in addition to `LEAST_LIMIT`: a vector of 10,000 values in decimal digits."""
 
 
-class HttpModelNode(ModelNode):
+class HttpModelNode(EndpointNode, ModelNode):
     """Embeddings over HTTP, from OpenAI, vLLM, Ollama, TEI, llama.cpp's server, LiteLLM and others."""
 
-    base_url: str = Field(
+    base_url: BaseUrl = Field(
         description="The URL of the endpoint, with or without `/v1`: `http://localhost:11434`. It must not contain "
         "credentials."
     )
     model: str = Field(min_length=1, description="The model's name at the endpoint, such as `text-embedding-3-small`.")
-    api_key: Secret | None = Field(
-        default=None, description="The key of the endpoint, sent as a bearer token: `${secret:OPENAI_API_KEY}`."
-    )
-    headers: dict[str, Secret] = Field(
-        default={},
-        description="Further headers of every call, for authentication or for a gateway that routes by them. Stored "
-        "vectors depend on them, but not on the values of secrets: `Bearer ${secret:KEY}` counts as it is written.",
-    )
     dimensions: int | None = Field(
         default=None, ge=1, description="How many values a vector should have, for models with a choice."
     )
@@ -64,18 +55,6 @@ class HttpModelNode(ModelNode):
     batch: int = Field(default=64, ge=1, description="Texts per call.")
     concurrency: int = Field(default=4, ge=1, le=256, description="The most calls at once.")
     timeout: float = Field(default=60, gt=0, le=86400, description="How many seconds a try may take.")
-    retries: int = Field(
-        default=5,
-        ge=0,
-        description="How often to retry after a status of 408, 409, 425, 429 or 5xx, a broken connection or a timeout. "
-        "`patience` allows more after 429.",
-    )
-    patience: float = Field(default=PATIENCE, ge=0, le=86400, description=PATIENCE_TEXT)
-
-    @field_validator("base_url")
-    @classmethod
-    def _check_url(cls, text: str) -> str:
-        return check_base_url(text)
 
 
 class HttpModel(EmbeddingModel[HttpModelNode]):
@@ -109,8 +88,8 @@ class HttpModel(EmbeddingModel[HttpModelNode]):
                 "model", "dimensions", "query_prefix", "document_prefix", "max_characters", "normalize", "similarity"
             },
         )  # fmt: skip
-        headers = {"headers": identify_headers(self.node.headers)} if self.node.headers else {}
-        return {"word": self.node.use, "version": self.version, "node": {**dump, **headers, "url": self.url}}
+        node = {**dump, **self.node.identify_headers(), "url": self.url}
+        return {"word": self.node.use, "version": self.version, "node": node}
 
     def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
         """Vectors of texts. Only texts that `max_characters` cuts are flagged as truncated."""
@@ -132,9 +111,7 @@ class HttpModel(EmbeddingModel[HttpModelNode]):
         from rageval_spec.endpoints.calls import Batches
         from rageval_spec.endpoints.endpoint import Endpoint
 
-        headers = dict(self.node.headers)
-        if self.node.api_key is not None:
-            headers["Authorization"] = Secret(f"Bearer {self.node.api_key.reveal().strip()}")
+        headers = self.node.list_headers()
         where = f"models.{self.context.name}"
         most = LEAST_LIMIT + self.node.batch * BYTES_A_TEXT
         endpoint = Endpoint(self.url, where, headers=headers, timeout=self.node.timeout, most_bytes=most)

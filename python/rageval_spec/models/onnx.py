@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
-from onnx_from_checkpoints import describe_other, find_code, is_quantized, parse_template, writes_text
+from onnx_from_checkpoints import NEEDS_REPLIES, find_code, is_quantized, parse_template, writes_text
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import RagevalError, UsageError
-from rageval_spec.inference import hub, model_files, pair_keys
+from rageval_spec.inference import hub, model_files, verifiers
 from rageval_spec.plugin import (
-    EmbeddingModel,
     Embeddings,
     InputFile,
-    ModelNode,
-    PairModel,
     PairScores,
     Role,
     Speed,
@@ -30,11 +27,11 @@ from rageval_spec.plugin.plugin import FileReading
 if TYPE_CHECKING:
     from onnx_from_checkpoints import Configuration, Task
     from rageval_spec.inference.encoder import Encoder, TokenCounter
-    from rageval_spec.inference.model_files import Location, ModelFiles
+    from rageval_spec.inference.model_files import ModelFiles
     from rageval_spec.inference.speeds import ReadingSpeed
 
 
-class OnnxNode(ModelNode):
+class OnnxNode(hub.LocalModelNode):
     """A model with ONNX or safetensors weights that embeds texts, or classifies pairs of texts or their tokens.
 
     Null keys take the model's settings.
@@ -45,9 +42,6 @@ class OnnxNode(ModelNode):
         min_length=1,
         description="`minilm` (all-MiniLM-L6-v2, embedded), a folder or an .onnx file relative to the spec, "
         "or a model of the Hugging Face Hub: owner/name.",
-    )
-    revision: str | None = Field(
-        default=None, min_length=1, description="The branch, tag or commit of a hub model; by default main."
     )
     file: str | None = Field(
         default=None,
@@ -64,20 +58,6 @@ class OnnxNode(ModelNode):
     )
     pooling: Literal["auto", "cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"] = Field(
         default="auto", description="How token vectors are combined into one."
-    )
-    normalize: bool | None = Field(default=None, description="Whether to scale vectors to unit length.")
-    max_length: int | None = Field(
-        default=None,
-        ge=8,
-        description="The most tokens to read of a text, special tokens included; longer texts are cut and counted.",
-    )
-    query_prefix: str | None = Field(default=None, description="Text to put before each query, such as 'query: '.")
-    document_prefix: str | None = Field(
-        default=None, description="Text to put before each document, such as 'passage: '."
-    )
-    similarity: Literal["auto", "cosine", "dot"] = Field(default="auto", description="How vectors are compared.")
-    dimensions: int | None = Field(
-        default=None, ge=1, description="How many values of each vector to keep (Matryoshka models); by default all."
     )
     pair_template: str | None = Field(
         default=None,
@@ -118,16 +98,18 @@ class OnnxNode(ModelNode):
         return name
 
 
-_USES: Mapping[Task, str] = {
-    "embedding": "`use: dense`",
-    "classification": "`use: rerank` or `use: nli`",
-    "token_classification": "`use: detector`",
-}
-"""Where a spec can name a model of each task."""
+_TASKS: Mapping[Task, tuple[str, str]] = {
+    "embedding": ("an embedding model", "`use: dense`"),
+    "classification": ("a cross-encoder", "`use: rerank` or `use: nli`"),
+    "token_classification": (
+        "a token classifier, such as KRLabsOrg/lettucedect-base-modernbert-en-v1", "`use: detector`",
+    ),
+}  # fmt: skip
+"""What a model of each task is, and where a spec can name one."""
 _PLACE = frozenset({"model", "revision", "file", "graph", "published_as"})
 
 
-class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNode]):
+class OnnxModel(hub.LocalModel[OnnxNode], TokenModel[OnnxNode]):
     """Runs a model on the CPU: without padding, each distinct text once, with as many threads as there are cores.
 
     From safetensors, it builds the graph once and stores it; else it uses the model's `.onnx` file. A hub model
@@ -193,7 +175,7 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
         try:
             self._location = hub.fetch(self.node.model, self.node.revision, self.node.file, self.node.graph)
         except RagevalError as error:
-            raise type(error)(f"{self._where()}: {error}") from error
+            raise type(error)(f"{self._where}: {error}") from error
         self._source = model_files.find_source(self._location, self.node.file, self.node.graph)
         model_files.check_graph(self._require(), self._configuration)
         model_files.check_tensors(self._require(), self._configuration)
@@ -224,7 +206,7 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
 
     @property
     def published_name(self) -> str | None:
-        return self.node.published_as or hub.find_published_name(self._location, self.node.revision)
+        return self.node.published_as or super().published_name
 
     @property
     def similarity(self) -> Literal["cosine", "dot"]:
@@ -308,10 +290,6 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
         return score_pairs(self, pairs, lambda missing: self._pace.keep(missing, self._encoder.score(missing)))
 
     @cached_property
-    def _location(self) -> Location:
-        return model_files.locate(self.node.model, self.context.folder, self.node.revision)
-
-    @cached_property
     def _source(self) -> ModelFiles | None:
         return model_files.find_source(self._location, self.node.file, self.node.graph)
 
@@ -340,7 +318,7 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
 
     def _find_reading(self, found: Configuration) -> dict[str, Any]:
         """What the spec and the table of known models say of how pairs are read, where the files do not say it."""
-        return pair_keys.choose_reading(found, lambda: self.published_name, self.node.pair_template, self.node.replies)
+        return verifiers.choose_reading(found, lambda: self.published_name, self.node.pair_template, self.node.replies)
 
     @cached_property
     def _pace(self) -> ReadingSpeed:
@@ -366,26 +344,17 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
         encoder = load_encoder(source, self._configuration, graph, self.context.threads)
         if encoder.pools and self.node.pooling != "auto":
             raise UsageError(
-                f"{self._where()}: pooling: the graph of {self.node.model} contains its pooling; set it to `auto`"
+                f"{self._where}: pooling: the graph of {self.node.model} contains its pooling; set it to `auto`"
             )
         return encoder
 
     def _require(self) -> ModelFiles:
         if self._source is None:
-            raise RagevalError(f"{self._where()}: '{self.node.model}' is not on this machine; `prepare` downloads it")
+            raise RagevalError(f"{self._where}: '{self.node.model}' is not on this machine; `prepare` downloads it")
         return self._source
 
-    def _where(self) -> str:
-        return f"models.{self.context.name}"
-
-    def _prefix(self, role: Role) -> str:
-        configuration = self._configuration
-        stated, own = (
-            (self.node.query_prefix, configuration.query_prefix)
-            if role == "query"
-            else (self.node.document_prefix, configuration.document_prefix)
-        )
-        return own if stated is None else stated
+    def _find_own_prefix(self, role: Role) -> str:
+        return self._configuration.query_prefix if role == "query" else self._configuration.document_prefix
 
     def _explain_graph(self) -> Iterator[str]:
         source = self._require()
@@ -406,7 +375,7 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
             raise UsageError(
                 f"max_length: {length} is more than the {positions} tokens that {self.node.model} can read"
             )
-        pair_keys.check_pair_keys(self.node.model, self.node.replies, self.node.pair_template, configuration)
+        verifiers.check_pair_keys(self.node.model, self.node.replies, self.node.pair_template, configuration)
         if not configuration.pools_prompt and (self._prefix("query") or self._prefix("document")):
             raise UsageError(
                 f"{self.node.model} leaves the prompt's tokens out of its vectors, which is not supported: "
@@ -416,8 +385,10 @@ class OnnxModel(EmbeddingModel[OnnxNode], PairModel[OnnxNode], TokenModel[OnnxNo
     def _refuse_unless(self, task: Task) -> None:
         if self._task != task:
             writes = writes_text(self._configuration.encoder.get("architectures"))
-            told = describe_other(self._task, task, writes=writes, use=_USES[self._task])
-            raise UsageError(f"{self._where()}: '{self.node.model}' {told}")
+            found, use = _TASKS[self._task]
+            told = "writes text" if writes else f"is {found.partition(',')[0]}, for {use}"
+            told = NEEDS_REPLIES if writes and task == "classification" else f"{told}; name {_TASKS[task][0]}"
+            raise UsageError(f"{self._where}: '{self.node.model}' {told}")
 
     def _list_named_labels(self, task: Task) -> tuple[str, ...] | None:
         """The labels that the model's files name; None if there are no files here, or they do not say the task."""

@@ -16,12 +16,11 @@ from onnx_from_checkpoints import load_json, read_configuration, read_prefix
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.inference import hub, model_files
 from rageval_spec.libraries import np
-from rageval_spec.plugin import EmbeddingModel, Embeddings, InputFile, ModelNode, PairModel, PairScores, Role
+from rageval_spec.plugin import Embeddings, InputFile, PairScores, Role
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rageval_spec.inference.model_files import Location
     from rageval_spec.inference.stored_outputs import Batch
 
 _INSTALL = 'pip install "rageval-spec[torch]"'
@@ -30,34 +29,13 @@ _OTHER_FORMATS = ("onnx", "openvino", "coreml")
 _OTHER_FILES = ("*.h5", "*.msgpack", "*.ot", "*.tflite", "*.gguf", "*.md", "*.png", ".git*")
 
 
-class SentenceTransformersNode(ModelNode):
+class SentenceTransformersNode(hub.LocalModelNode):
     """An embedding model or a cross-encoder, run by sentence-transformers on torch (the extra `torch`)."""
 
     model: str = Field(
         default="minilm",
         min_length=1,
         description="A model of the Hugging Face Hub (owner/name), a folder, or `minilm`, which is embedded.",
-    )
-    revision: str | None = Field(
-        default=None, min_length=1, description="The branch, tag or commit of a hub model; by default main."
-    )
-    normalize: bool | None = Field(
-        default=None, description="Whether to scale vectors to unit length; by default as the model does."
-    )
-    max_length: int | None = Field(
-        default=None,
-        ge=8,
-        description="The most tokens to read of a text, special tokens included; longer texts are cut and counted.",
-    )
-    query_prefix: str | None = Field(
-        default=None, description="Text to put before each query, such as 'query: '; by default the model's own."
-    )
-    document_prefix: str | None = Field(
-        default=None, description="Text to put before each document, such as 'passage: '; by default the model's own."
-    )
-    similarity: Literal["auto", "cosine", "dot"] = Field(default="auto", description="How vectors are compared.")
-    dimensions: int | None = Field(
-        default=None, ge=1, description="How many values of each vector to keep (Matryoshka models); by default all."
     )
     device: str | None = Field(
         default=None, description="The device of torch: `cpu`, `cuda`, `cuda:1`, `mps`; by default the fastest."
@@ -69,7 +47,7 @@ class SentenceTransformersNode(ModelNode):
     )
 
 
-class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[SentenceTransformersNode]):
+class SentenceTransformers(hub.LocalModel[SentenceTransformersNode]):
     """Runs a model as sentence-transformers does, in batches of texts of about the same length.
 
     Pairs get raw logits, without the model's own activation, such as a sigmoid.
@@ -93,10 +71,6 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
     def describe(self) -> dict[str, str]:
         revision = {"revision": self._location.revision} if self._location.revision else {}
         return {"use": self.node.use, "model": self.node.model, **revision, **_find_versions()}
-
-    @property
-    def published_name(self) -> str | None:
-        return hub.find_published_name(self._location, self.node.revision)
 
     def check(self) -> str | None:
         found = importlib.util.find_spec("sentence_transformers")
@@ -137,7 +111,7 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
         from rageval_spec.inference.tokens import make_readable
 
         self._check_task("embed")
-        prefix = self._find_prefix(role)
+        prefix = self._prefix(role)
         readable = [f"{prefix}{make_readable(text)}" for text in texts]
         # Models can leave the prefix out of the pooling, and can have a separate encoder for each role.
         task = f"embed {role} {len(prefix)}"
@@ -196,14 +170,6 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
             yield Batch(positions, answers, _find_truncated(model, asked))
 
     @property
-    def _where(self) -> str:
-        return f"models.{self.context.name}"
-
-    @cached_property
-    def _location(self) -> Location:
-        return model_files.locate(self.node.model, self.context.folder, self.node.revision)
-
-    @property
     def _folder(self) -> Path:
         if not self._files:
             self.prepare()
@@ -238,11 +204,7 @@ class SentenceTransformers(EmbeddingModel[SentenceTransformersNode], PairModel[S
             raise DataError(f"{path}: is not a JSON object")
         return content
 
-    def _find_prefix(self, role: Role) -> str:
-        """The node's prefix, else the model's prompt for the role, else its default prompt."""
-        stated = self.node.query_prefix if role == "query" else self.node.document_prefix
-        if stated is not None:
-            return stated
+    def _find_own_prefix(self, role: Role) -> str:
         with model_files.translated():
             return read_prefix(self._folder, role)
 

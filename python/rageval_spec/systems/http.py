@@ -14,9 +14,9 @@ from pydantic import Field, field_validator, model_validator
 
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.endpoints.addresses import check_base_url
-from rageval_spec.endpoints.tries import PATIENCE, PATIENCE_TEXT, Reply, TryFailure
+from rageval_spec.endpoints.tries import EndpointNode, Reply, Retries, TryFailure
 from rageval_spec.plugin import Context
-from rageval_spec.plugin.secrets import Secret, identify_headers, is_credential
+from rageval_spec.plugin.secrets import identify_headers, is_credential
 from rageval_spec.recorded.answers_and_steps import AnswerRow, UnusableReplyError
 from rageval_spec.recorded.http_replies import CutOffReplyError, assemble, is_stream
 from rageval_spec.recorded.messages import MESSAGES
@@ -42,15 +42,11 @@ _LARGEST_KEPT = 2**20
 """Bytes of a reply."""
 
 
-class HttpSystemNode(RetrievingNode):
+class HttpSystemNode(RetrievingNode, EndpointNode):
     """A system that answers over HTTP: one request per question, with JSON in both directions."""
 
     url: str = Field(description="The URL to send questions to: `https://rag.example.org/answer`. Without credentials.")
     method: Literal["GET", "POST", "PUT"] = Field(default="POST", description="The HTTP method.")
-    headers: dict[str, Secret] = Field(
-        default={}, description="The headers of every request: `{X-Api-Key: ${secret:RAG_KEY}}`."
-    )
-    api_key: Secret | None = Field(default=None, description="The key to send as a bearer token: `${secret:RAG_KEY}`.")
     body: Any = Field(
         default=None,
         description=(
@@ -103,14 +99,7 @@ class HttpSystemNode(RetrievingNode):
         description="The name of the event that ends an answer in a stream of server-sent events. A stream without it "
         "is an error. close: nothing but the end of the reply does. Default: `[DONE]` and the usual names.",
     )
-    retries: int = Field(
-        default=2,
-        ge=0,
-        le=100,
-        description="How often to retry after a status of 408, 409, 425, 429 or 5xx, a broken connection or a timeout. "
-        "`patience` allows more after 429.",
-    )
-    patience: float = Field(default=PATIENCE, ge=0, le=86400, description=PATIENCE_TEXT)
+    retries: Retries = 2
 
     @field_validator("url")
     @classmethod
@@ -243,13 +232,10 @@ class HttpSystem(TemplateSystem[HttpSystemNode]):
 
         with self._lock:
             if self._endpoint is None:
-                headers = dict(self.node.headers)
-                if self.node.api_key is not None:
-                    headers["Authorization"] = Secret(f"Bearer {self.node.api_key.reveal().strip()}")
                 self._endpoint = Endpoint(
                     self.node.url,
                     self._where,
-                    headers=headers,
+                    headers=self.node.list_headers(),
                     timeout=self.node.timeout,
                     url_key="url",
                     further_secrets=[*_list_written_keys([self.node.params, self.node.body])],

@@ -143,10 +143,8 @@ class Python(AnsweringSystem[PythonNode]):
     @property
     def variables(self) -> frozenset[str]:
         """The function's arguments that are variables; question and id if it takes any argument."""
-        function = self._load()
-        try:
-            parameters = inspect.signature(function).parameters.values()
-        except (TypeError, ValueError):
+        parameters = self._list_parameters()
+        if parameters is None:
             return frozenset({"question"})
         takes = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
         required = [p for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
@@ -161,11 +159,15 @@ class Python(AnsweringSystem[PythonNode]):
 
     @property
     def dispensable_variables(self) -> frozenset[str]:
-        try:
-            parameters = inspect.signature(self._load()).parameters.values()
-        except (TypeError, ValueError):
-            return frozenset()
+        parameters = self._list_parameters() or ()
         return frozenset({p.name for p in parameters if p.default is not p.empty} & set(VARIABLES))
+
+    def _list_parameters(self) -> Sequence[inspect.Parameter] | None:
+        """The function's parameters; None if it does not show them."""
+        try:
+            return [*inspect.signature(self._load()).parameters.values()]
+        except (TypeError, ValueError):
+            return None
 
     def guess_variables(self) -> Sequence[frozenset[str]]:
         """Before the import, all variables; after it, the function's variables without and with the optional ones."""

@@ -9,9 +9,7 @@ import pytest
 from rageval_spec.endpoints.replies import UnreadableReplyError, put_in_order
 from rageval_spec.endpoints.replies.json_text import (
     MOST_STARTS,
-    JsonCandidate,
     drop_thoughts,
-    find_pieces,
     name_place,
     parse_strictly,
     quote_reply,
@@ -20,23 +18,14 @@ from rageval_spec.endpoints.replies.json_text import (
 )
 
 
-def test_pieces_have_offsets_and_values_or_faults() -> None:
-    text = 'So {you} say {"a": 1} and {"b": 1/2}.'
-    assert [*find_pieces(text)] == [
-        JsonCandidate(3, 4, None, 'line 1: a colon is missing after "you"', began=False),
-        JsonCandidate(13, 21, {"a": 1}),
-        JsonCandidate(26, 33, None, "line 1: a key is missing", began=True),
-    ]
+@pytest.mark.parametrize("before", ['So {you} say {"a": 1}', "as in [1]: [2]\n[3] and [4]", "{}" * (MOST_STARTS - 1)])
+def test_thoughts_that_hold_whole_json_end_with_their_tag(before: str) -> None:
+    assert drop_thoughts(f"{before}\n</think> yes") == "yes"
 
 
-def test_a_citation_is_a_list_only_at_the_beginning_of_a_line_or_after_a_colon() -> None:
-    assert [piece.value for piece in find_pieces("as in [1]: [2]\n[3] and [4]")] == [[2], [3]]
-
-
-def test_a_reply_with_too_many_brackets_is_not_read_in_part() -> None:
-    assert len([*find_pieces("{}" * MOST_STARTS)]) == MOST_STARTS
-    with pytest.raises(UnreadableReplyError, match="too many brackets"):
-        [*find_pieces("{}" * MOST_STARTS + '{"a": 1}')]
+@pytest.mark.parametrize("before", ['and {"b": 1/2}.', "so:\n[3,", "{}" * MOST_STARTS + "{}"])
+def test_a_tag_after_broken_json_or_too_many_brackets_is_a_quotation(before: str) -> None:
+    assert drop_thoughts(text := f"{before}\n</think> yes") == text
 
 
 def test_strict_json_can_have_raw_line_breaks_but_no_repeated_keys() -> None:

@@ -16,6 +16,7 @@ from onnx_from_checkpoints.architectures import bert
 from onnx_from_checkpoints.architectures.bert import FAMILIES, Bert
 from onnx_from_checkpoints.errors import DamagedFile, UnsupportedModel
 from onnx_from_checkpoints.model_graph import build_graph
+from onnx_from_checkpoints.settings import Settings
 from onnx_from_checkpoints.weights import Weights
 from tests.onnx_from_checkpoints.architectures.golden import check_golden, list_goldens
 from tests.onnx_from_checkpoints.models import HIDDEN, LABELS, POSITIONS, VOCABULARY, make_config, make_weights
@@ -172,7 +173,7 @@ def test_outputs_are_those_of_transformers(name: str) -> None:
     [
         ({"model_type": "llama"}, r"not an encoder that can be built: llama; .* bert, .*distilbert, .*xlm-roberta"),
         ({"model_type": None}, "has no model_type"),
-        ({"is_decoder": True}, r"config\.json: 'is_decoder' is True: this is a decoder"),
+        ({"is_decoder": True}, r"config\.json: 'is_decoder' True is not supported; only false or null is"),
         ({"position_embedding_type": "relative_key"}, r"config\.json: 'position_embedding_type' 'relative_key' is not"),
         ({"hidden_act": "swiglu"}, r"config\.json: 'hidden_act' 'swiglu' is not supported; supported are: .*gelu"),
         ({"hidden_act": ["gelu"]}, r"config\.json: 'hidden_act' \['gelu'\] is not supported"),
@@ -187,7 +188,7 @@ def test_models_that_cannot_be_built(changes: dict[str, Any], message: str) -> N
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"num_attention_heads": 5}, "16 is not a multiple of num_attention_heads 5"),
+        ({"num_attention_heads": 5}, "'hidden_size' 16 is not a multiple of 'num_attention_heads' 5"),
         ({"hidden_size": None}, "'hidden_size' is missing"),
         ({"num_hidden_layers": 0}, "'num_hidden_layers' must be a whole number above 0, but is 0"),
         ({"vocab_size": "many"}, "'vocab_size' must be a whole number above 0, but is 'many'"),
@@ -196,7 +197,6 @@ def test_models_that_cannot_be_built(changes: dict[str, Any], message: str) -> N
             re.escape("'embeddings.word_embeddings.weight' has the shape [40, 16], but must have [41, 16]"),
         ),
         ({"layer_norm_eps": None}, "'layer_norm_eps' must be a number from 0 to 1, but is None"),
-        ({"pad_token_id": "[PAD]"}, r"'pad_token_id' must be a whole number, but is '\[PAD\]'"),
         ({"type_vocab_size": 0}, "'type_vocab_size' must be a whole number above 0, but is 0"),
         ({"num_hidden_layers": 1}, r"weights have 2 layers \('encoder\.layer\.1'\), but config\.json has 1"),
         ({"num_hidden_layers": 3}, r"no tensor 'encoder.layer.2.*shape \[16, 16\]"),
@@ -206,6 +206,12 @@ def test_inconsistent_configurations(changes: dict[str, Any], message: str) -> N
     config = make_config("bert")
     with pytest.raises(DamagedFile, match=message):
         build_graph({**config, **changes}, make_weights(config))
+
+
+def test_padding_from_which_positions_are_counted_must_be_an_id() -> None:
+    config = make_config("roberta")
+    with pytest.raises(DamagedFile, match=r"'pad_token_id' must be a whole number from 0 up, but is '\[PAD\]'"):
+        build_graph({**config, "pad_token_id": "[PAD]"}, make_weights(config))
 
 
 def test_positions_of_null_are_absolute() -> None:
@@ -218,7 +224,7 @@ def test_positions_of_null_are_absolute() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_spelling_of_sizes_for_all_architectures(kind: str) -> None:
-    model = Bert(make_config(kind), Weights({}), padded=False, tabled=False)
+    model = Bert(Settings(make_config(kind)), Weights({}), padded=False, tabled=False)
     assert (HIDDEN % model.heads, model.vocabulary, model.layers) == (0, VOCABULARY, 2)
     assert model.types == (2 if kind in ("bert", "electra") else model.types)
 
@@ -226,4 +232,4 @@ def test_one_spelling_of_sizes_for_all_architectures(kind: str) -> None:
 def test_mpnet_with_other_buckets_than_those_of_transformers_is_refused() -> None:
     config = make_config("mpnet") | {"relative_attention_num_buckets": 16}
     with pytest.raises(UnsupportedModel, match=r"'relative_attention_num_buckets' 16 is not supported; only 32 is"):
-        Bert(config, Weights({}), padded=False, tabled=False)
+        Bert(Settings(config), Weights({}), padded=False, tabled=False)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from onnx_from_checkpoints.architectures.deberta import Convolution, Deberta, find_rows
 from onnx_from_checkpoints.errors import CheckpointError, DamagedFile, UnsupportedModel
 from onnx_from_checkpoints.model_graph import build_graph
+from onnx_from_checkpoints.settings import Settings
 from onnx_from_checkpoints.weights import Weights
 from tests.onnx_from_checkpoints.architectures.golden import (
     assert_close,
@@ -321,7 +322,7 @@ class TestRows:
 
 
 def read(config: dict[str, Any]) -> Deberta:
-    return Deberta(config, Weights({}), padded=False)
+    return Deberta(Settings(config), Weights({}), padded=False)
 
 
 def test_defaults_are_those_of_transformers() -> None:
@@ -384,9 +385,9 @@ def test_scores_shrink_with_the_number_of_terms(terms: Any, count: int, relative
             UnsupportedModel,
             "'pooler_hidden_act' 'mish' is not supported; supported are: ",
         ),
-        ({"attention_head_size": 8}, DamagedFile, "'attention_head_size' is 8, but must be 6 with hidden_size 12 and"),
-        ({"pooler_hidden_size": 8}, DamagedFile, "'pooler_hidden_size' is 8, but must be 12 with hidden_size 12"),
-        ({"num_attention_heads": 5}, DamagedFile, "hidden_size 12 is not a multiple of num_attention_heads 5"),
+        ({"attention_head_size": 8}, UnsupportedModel, "'attention_head_size' 8 is not supported; only 6 is"),
+        ({"pooler_hidden_size": 8}, UnsupportedModel, "'pooler_hidden_size' 8 is not supported; only 12 is"),
+        ({"num_attention_heads": 5}, DamagedFile, "'hidden_size' 12 is not a multiple of 'num_attention_heads' 5"),
         ({"layer_norm_eps": -1}, DamagedFile, "'layer_norm_eps' must be a number above 0, but is -1"),
         ({"hidden_size": None}, DamagedFile, "'hidden_size' is missing"),
     ],

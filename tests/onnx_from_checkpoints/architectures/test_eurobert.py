@@ -10,6 +10,7 @@ import pytest
 from onnx_from_checkpoints.architectures.eurobert import EuroBert
 from onnx_from_checkpoints.errors import DamagedFile, UnsupportedModel
 from onnx_from_checkpoints.model_graph import build_graph
+from onnx_from_checkpoints.settings import Settings
 from onnx_from_checkpoints.weights import Weights
 from tests.onnx_from_checkpoints.architectures.golden import check_golden, list_goldens, read_golden
 
@@ -55,7 +56,7 @@ def test_both_spellings_give_equal_graphs() -> None:
 
 
 def read(config: Mapping[str, Any]) -> EuroBert:
-    return EuroBert(config, Weights({}), padded=False)
+    return EuroBert(Settings(config), Weights({}), padded=False)
 
 
 def test_the_published_settings_are_read() -> None:
@@ -71,7 +72,7 @@ def test_the_published_settings_are_read() -> None:
         ({"is_decoder": True}, "'is_decoder' True is not supported; only false or null is"),
         ({"rope_scaling": {"type": "linear"}}, "'rope_scaling' {'type': 'linear'} is not supported; only null is"),
         ({"rope_parameters": {"rope_type": "yarn"}}, "'rope_parameters.rope_type' 'yarn' is not supported"),
-        ({"rope_parameters": {"partial_rotary_factor": 0.5}}, "'rope_parameters.partial_rotary_factor' is not"),
+        ({"rope_parameters": {"partial_rotary_factor": 0.5}}, "'rope_parameters.partial_rotary_factor' 0.5 is not"),
         ({"hidden_act": "quick_gelu"}, "'hidden_act' 'quick_gelu' is not supported; supported are: gelu"),
         ({"clf_pooling": "max"}, "'clf_pooling' 'max' is not supported; supported are: bos, late, mean"),
     ],
@@ -87,7 +88,7 @@ def test_what_is_not_supported_is_named(changed: Mapping[str, Any], message: str
     [
         ({"num_attention_heads": 7}, "'hidden_size' 1152 is not a multiple of 'num_attention_heads' 7"),
         ({"num_key_value_heads": 4}, "'num_attention_heads' 18 is not a multiple of 'num_key_value_heads' 4"),
-        ({"head_dim": 63}, "rotary positions turn pairs of values, but a head has 63 ('head_dim')"),
+        ({"head_dim": 63}, "rotary positions turn pairs of values, but 63 values of a head are turned"),
         ({"rope_theta": 0}, "'rope_theta' must be a number above 0, but is 0"),
         ({"rope_parameters": []}, None),
         ({"rope_parameters": [1]}, "'rope_parameters' must be an object, but is [1]"),

@@ -152,10 +152,10 @@ class TestMessages:
             ({"norm_eps": 0}, "'norm_eps' must be a number above 0, but is 0"),
             ({"norm_bias": "no"}, "'norm_bias' must be true or false, but is 'no'"),
             ({"layer_types": ["full_attention"]}, "'layer_types' must be a list of 3 words, one for each layer"),
-            ({"num_attention_heads": 8}, "'hidden_size' 8 must be an even multiple of 'num_attention_heads' 8"),
+            ({"num_attention_heads": 8}, "rotary positions turn pairs of values, but 1 values of a head are turned"),
             (
                 {"rope_parameters": {"sliding_attention": {"rope_theta": 60.0}}},
-                "'local_rope_theta' is 50.0, but 'rope_parameters.sliding_attention.rope_theta' is 60; remove one",
+                "'local_rope_theta' is 50.0, but 'rope_parameters.sliding_attention.rope_theta' is 60.0; remove one",
             ),
             ({"num_hidden_layers": 2}, "the weights have 3 layers ('layers.2'), but config.json has 2"),
             ({"num_hidden_layers": 4}, "the weights have no tensor 'layers.3.attn_norm.weight'"),

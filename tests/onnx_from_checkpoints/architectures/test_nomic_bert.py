@@ -209,7 +209,7 @@ class TestMessages:
             ({"layer_norm_eps": 1e-5}, "'layer_norm_eps' is 1e-05, but 'layer_norm_epsilon' is 1e-12; remove one"),
             ({"rope_theta": 10_000}, "'rope_theta' is 10000, but 'rotary_emb_base' is 1000; remove one"),
             ({"hidden_act": "gelu"}, "'hidden_act' 'gelu' contradicts 'activation_function' 'swiglu'; remove one"),
-            ({"rotary_emb_fraction": 1.5}, "'rotary_emb_fraction' must be at most 1, but is 1.5"),
+            ({"rotary_emb_fraction": 1.5}, "'rotary_emb_fraction' turns 12 of the 8 values of a head"),
             (
                 {"rotary_emb_fraction": 0.125},
                 "'rotary_emb_fraction' turns 1 of the 8 values of a head; it must turn an even",
@@ -225,7 +225,7 @@ class TestMessages:
             ({"rotary_scaling_factor": "2"}, "'rotary_scaling_factor' must be a number above 0, but is '2'"),
             (SCALED | {"max_trained_positions": 0}, "'max_trained_positions' must be a whole number above 0"),
             ({"n_inner": None}, "'n_inner' is missing"),
-            ({"n_head": 3}, "the hidden size 16 is not a multiple of the number of heads 3"),
+            ({"n_head": 3}, "'hidden_size' 16 is not a multiple of 'num_attention_heads' 3"),
             ({"n_layer": 1}, "the weights have 2 layers ('encoder.layers.1'), but config.json has 1"),
             ({"n_layer": 3}, "the weights have no tensor 'encoder.layers.2.attn.Wqkv.weight'"),
             ({"n_inner": 300}, "'encoder.layers.0.mlp.fc11.weight' has the shape [256, 16], but must have [512, 16]"),

@@ -12,7 +12,12 @@ from hypothesis import strategies as st
 from tokenizers.normalizers import Precompiled
 
 from onnx_from_checkpoints.errors import DamagedFile
-from onnx_from_checkpoints.tokenizers.sentencepiece import CONTROL, SPACE, UNKNOWN, is_sound, read_sentencepiece
+from onnx_from_checkpoints.tokenizers.sentencepiece import (
+    SPACE,
+    is_sound,
+    list_own,
+    read_sentencepiece,
+)
 from onnx_from_checkpoints.tokenizers.tokenizer_loading import read_tokenizer
 from tests.onnx_from_checkpoints.folders import write_json
 from tests.onnx_from_checkpoints.tokenizers.vocabularies import GOLDEN, field, number_field, piece, sentencepiece_model
@@ -33,7 +38,7 @@ def test_a_model_by_hand(tmp_path: Path) -> None:
     assert model.pieces == [("<unk>", 0.0), ("<s>", 0.0), ("\u2581cat", -1.5), ("\u00e9" * 70, -2.0)]
     assert list(model.types) == [2, 3, 1, 1]
     assert (model.kind, model.unknown, model.byte_fallback, model.charsmap) == ("bpe", 0, True, b"")
-    assert list(model.of_type(UNKNOWN, CONTROL)) == [("<unk>", UNKNOWN), ("<s>", CONTROL)]
+    assert [(token.content, token.special) for token in list_own(model)] == [("<s>", True)]
 
 
 def test_a_trained_model() -> None:

@@ -23,8 +23,8 @@ def settings_of(folder: Path, **files: object) -> TokenizerSettings:
 
 def test_a_folder_without_files(tmp_path: Path) -> None:
     settings = TokenizerSettings(tmp_path)
-    assert (settings.classes, settings.model_type, settings.extra(), settings.added) == ((), "", [], ())
-    assert settings.flag("do_lower_case", True) and settings.count("extra_ids", 100) == 100
+    assert (settings.classes, settings.extra(), settings.added) == ((), [], ())
+    assert settings.config.flag("do_lower_case", True) and settings.config.whole("extra_ids", 100, least=0) == 100
     assert settings.role("cls_token", SpecialToken("[CLS]")) == SpecialToken("[CLS]")
     assert settings.role("cls_token", None) is None
 
@@ -84,8 +84,8 @@ def test_further_special_tokens(tmp_path: Path) -> None:
     ("file", "content", "message"),
     [
         ("tokenizer_config", {"do_lower_case": "no"}, "'do_lower_case' must be true or false, but is 'no'"),
-        ("tokenizer_config", {"extra_ids": -1}, "'extra_ids' must be a number, 0 or more, but is -1"),
-        ("tokenizer_config", {"extra_ids": True}, "'extra_ids' must be a number, 0 or more, but is True"),
+        ("tokenizer_config", {"extra_ids": -1}, "'extra_ids' must be a whole number from 0 up, but is -1"),
+        ("tokenizer_config", {"extra_ids": True}, "'extra_ids' must be a whole number from 0 up, but is True"),
         ("tokenizer_config", {"cls_token": 7}, "'cls_token' must be a token, but is 7"),
         ("tokenizer_config", {"cls_token": {"lstrip": True}}, "'cls_token' must be a token"),
         ("tokenizer_config", {"added_tokens_decoder": []}, "'added_tokens_decoder' must be an object"),
@@ -101,8 +101,8 @@ def test_further_special_tokens(tmp_path: Path) -> None:
 def test_values_of_another_kind(tmp_path: Path, file: str, content: object, message: str) -> None:
     with pytest.raises(DamagedFile) as caught:
         settings = settings_of(tmp_path, **{file: content})
-        settings.flag("do_lower_case", True)
-        settings.count("extra_ids", 0)
+        settings.config.flag("do_lower_case", True)
+        settings.config.whole("extra_ids", 0, least=0)
         list(settings.added)
         settings.extra()
         settings.role("cls_token", None)

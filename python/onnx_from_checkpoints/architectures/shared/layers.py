@@ -18,12 +18,14 @@ import numpy as np
 import onnx
 from onnx import helper
 
+from onnx_from_checkpoints.errors import DamagedFile
 from onnx_from_checkpoints.onnx_files import make_constant
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from onnx_from_checkpoints.configuration import Task
+    from onnx_from_checkpoints.settings import Settings
     from onnx_from_checkpoints.weights import Weights
 
     Array = NDArray[np.float32]
@@ -229,7 +231,15 @@ class Layers(Nodes):
 
 
 class Encoder(Layers):
-    """The graph of one encoder; each architecture adds its layers and its classifier."""
+    """The graph of one encoder; each architecture adds its layers and its classifier.
+
+    Attributes:
+        layers: the number of layers.
+        last_norm: the name of the norm after the last layer; "" if there is none.
+    """
+
+    layers: int
+    last_norm = ""
 
     def __init__(self, weights: Weights, hidden: int, padded: bool) -> None:
         """Add the mask of padding.
@@ -259,6 +269,20 @@ class Encoder(Layers):
 
     def _run_layers(self, *, first_only: bool = False) -> str:
         """The vectors of all tokens [texts, tokens, hidden]; with `first_only`, the last layer gives only the first."""
+        hidden = self._embed()
+        for number in range(self.layers):
+            hidden = self._run_layer(number, hidden, first_only=first_only and number == self.layers - 1)
+        return self._normalize(hidden, self.last_norm) if self.last_norm else hidden
+
+    def _embed(self) -> str:
+        """What the first layer reads: the sum of all embeddings."""
+        raise NotImplementedError
+
+    def _run_layer(self, number: int, hidden: str, *, first_only: bool) -> str:
+        """Attention and feed-forward network with their residuals and norms, for all tokens or only the first."""
+        raise NotImplementedError
+
+    def _normalize(self, source: str, name: str) -> str:
         raise NotImplementedError
 
     def _classify(self) -> tuple[str, int]:
@@ -275,6 +299,90 @@ class Encoder(Layers):
     def _run_first(self) -> str:
         """The vectors of first tokens: [texts, hidden]."""
         return self.add("Squeeze", self._run_layers(first_only=True), self.vector(1))
+
+
+@dataclass(frozen=True, slots=True)
+class LayerNames:
+    """How an architecture names the tensors of a layer.
+
+    Attributes:
+        layer: the prefix of all, with the layer's number.
+        attended: the linear layer after attention.
+        attention_norm: the norm before attention or after it.
+        widened: the first layer of the feed-forward network, and `narrowed` the last.
+        output_norm: the norm before the feed-forward network or after it.
+    """
+
+    layer: str
+    attended: str
+    attention_norm: str
+    widened: str
+    narrowed: str
+    output_norm: str
+
+
+class Transformer(Encoder):
+    """An encoder whose layers are attention and a feed-forward network, each with a residual and a norm.
+
+    Attributes:
+        norms_first: whether norms come before attention and the feed-forward network, or after their residuals.
+        embeds_normalized: whether the embeddings are normalised, so that the first layer does not do it again.
+        size: how many values a head has.
+        activation: that of the feed-forward network, by its name in `ACTIVATIONS`.
+        attention_bias: whether the linear layers of attention have biases.
+    """
+
+    norms_first = embeds_normalized = False
+    activation: str
+    attention_bias = True
+
+    def __init__(
+        self,
+        config: Settings,
+        weights: Weights,
+        padded: bool,
+        names: LayerNames,
+        further_keys: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """Read the sizes; `further_keys` are other names of keys of config.json."""
+
+        def read(key: str) -> int:
+            return config.size(config.find(key, *[further_keys[key]] if key in further_keys else []))
+
+        hidden, self.heads = read("hidden_size"), read("num_attention_heads")
+        if hidden % self.heads:
+            raise DamagedFile(
+                f"config.json: 'hidden_size' {hidden} is not a multiple of 'num_attention_heads' {self.heads}"
+            )
+        self.names, self.size = names, hidden // self.heads
+        self.layers, self.inner = read("num_hidden_layers"), read("intermediate_size")
+        self.vocabulary = read("vocab_size")
+        super().__init__(weights, hidden, padded)
+        weights.refuse_layers(names.layer, self.layers)
+
+    def _run_layer(self, number: int, hidden: str, *, first_only: bool) -> str:
+        names, layer = self.names, self.names.layer.format(number)
+        is_normal = not self.norms_first or (self.embeds_normalized and number == 0)
+        source = hidden if is_normal else self._normalize(hidden, layer + names.attention_norm)
+        asking = self.take_first(source, 1) if first_only else source
+        attended = self._attend(number, layer, asking, source)
+        attended = self.apply_linear(
+            attended, layer + names.attended, self.heads * self.size, self._width, biased=self.attention_bias
+        )
+        if self.norms_first:
+            hidden = self.add("Add", self.take_first(hidden, 1) if first_only else hidden, attended)
+            return self.add("Add", hidden, self._feed(layer, self._normalize(hidden, layer + names.output_norm)))
+        hidden = self._normalize(self.add("Add", asking, attended), layer + names.attention_norm)
+        return self._normalize(self.add("Add", hidden, self._feed(layer, hidden)), layer + names.output_norm)
+
+    def _attend(self, number: int, layer: str, asking: str, source: str) -> str:
+        """Attention from all tokens, or only the first one, to those of `source`; the layer's names begin `layer`."""
+        raise NotImplementedError
+
+    def _feed(self, layer: str, source: str) -> str:
+        """The feed-forward network."""
+        inner = self.widen(source, layer + self.names.widened, self._width, self.inner, self.activation)
+        return self.apply_linear(inner, layer + self.names.narrowed, self.inner, self._width)
 
 
 def _apply_silu(nodes: Nodes, source: str) -> str:
@@ -319,6 +427,12 @@ class Rotation:
     interleaved: bool = False
     factor: float | None = None
     trained: int = 0
+
+    def __post_init__(self) -> None:
+        if self.width % 2:
+            raise DamagedFile(
+                f"config.json: rotary positions turn pairs of values, but {self.width} values of a head are turned"
+            )
 
 
 class Rotary:

@@ -273,7 +273,7 @@ def count_tokens(named: Named, revision: str | None, job: Job) -> int:
     """How many tokens the model reads, special tokens included."""
     from rageval_spec.inference.encoder import load_model_tokenizer
     from rageval_spec.inference.hub import find_published_name
-    from rageval_spec.inference.pair_keys import choose_reading
+    from rageval_spec.inference.verifiers import choose_reading
 
     configuration, location = named.configuration, named.source.location
     if configuration.task == "classification":

@@ -12,8 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rageval_spec.diagnostics import make_visible
@@ -37,24 +36,6 @@ _OPENING_FENCE = re.compile(r"\s*(?:```|~~~)[\w-]*(?:[ \t]*\n|[ \t]+|(?=[{\[]))"
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "a": "\a", "0": "\0", "\n": ""}
 _CODED = re.compile(r"u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|U([0-9a-fA-F]{8})")
 _LITERALS = {"true": True, "false": False, "null": None, "none": None, "undefined": None}
-
-
-@dataclass(frozen=True, slots=True)
-class JsonCandidate:
-    """The text at a bracket, which is JSON or a failed attempt at it.
-
-    Attributes:
-        begin, end: its offsets; if it is not JSON, `end` is where it stops being JSON.
-        value: the value; None if it is not JSON.
-        fault: why it is not JSON; None if it is.
-        began: whether some of its content was read, so it was meant to be JSON.
-    """
-
-    begin: int
-    end: int
-    value: Any = None
-    fault: str | None = None
-    began: bool = True
 
 
 def parse_strictly(text: str) -> Any:
@@ -89,33 +70,6 @@ def drop_fences(text: str) -> str:
         text = text[opened.end() :]
     text = text.strip()
     return text[:-3].strip() if text.endswith(("```", "~~~")) else text
-
-
-def find_pieces(text: str) -> Iterator[JsonCandidate]:
-    """The pieces of JSON in a text and the failed attempts at it, from left to right.
-
-    Raises `UnreadableReplyError` if the text ends inside JSON, or has too many brackets.
-    """
-    position = 0
-    parser = _Parser(text)
-    for _ in range(MOST_STARTS):
-        start = _STARTS.search(text, position)
-        if start is None:
-            return
-        begin = start.end() - 1
-        try:
-            value, position = parser.read(begin)
-        except _CutOffError as fault:
-            if fault.began:
-                raise UnreadableReplyError("it ends in the middle") from None
-            position = begin + 1
-        except _SyntaxError as fault:
-            position = max(fault.position, begin + 1) if fault.began else begin + 1
-            yield JsonCandidate(begin, position, None, str(fault), fault.began)
-        else:
-            yield JsonCandidate(begin, position, value)
-    if _STARTS.search(text, position) is not None:
-        raise UnreadableReplyError("it has too many brackets to find its JSON")
 
 
 class _SyntaxError(ValueError):
@@ -357,13 +311,23 @@ def drop_thoughts(text: str) -> str:
 
 def _is_inside_json(text: str, at: int) -> bool:
     """Whether an offset is inside JSON, or after JSON so broken that it could be."""
-    try:
-        return any(
-            piece.begin < at and (at < piece.end or (piece.fault is not None and piece.began))
-            for piece in find_pieces(text)
-        )
-    except UnreadableReplyError:
-        return True
+    parser, position = _Parser(text), 0
+    for _ in range(MOST_STARTS):
+        start = _STARTS.search(text, position, at)
+        if start is None:
+            return False
+        begin = start.end() - 1
+        try:
+            position = parser.read(begin)[1]
+        except _SyntaxError as fault:
+            if fault.began:
+                return True
+            position = begin + 1
+        except UnreadableReplyError:
+            return True
+        if at < position:
+            return True
+    return True
 
 
 def put_in_order(items: Sequence[Mapping[str, Any]], key: str, decision: str) -> Sequence[Mapping[str, Any]]:

@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec.diagnostics import FileFault, make_visible, suggest
@@ -104,34 +104,23 @@ _MOST_SHOWN = 500
 _CONVERSATION = (MESSAGES, "history")
 
 
+@dataclass(eq=False)
 class AskError(TryError):
-    """A question was not answered.
+    """A question was not answered; the message is kept on one line and shortened if it is long.
 
     Attributes:
         reply: the reply, if a later evaluation may be able to parse it; otherwise None.
         seconds: how long the try took.
     """
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        is_temporary: bool = False,
-        wait: float | None = None,
-        is_refusal: bool = False,
-        reply: bytes | None = None,
-    ) -> None:
-        """Keep the message on one line and shorten it if it is long."""
-        shown = make_visible(message.strip())
-        super().__init__(
-            shown if len(shown) <= _MOST_SHOWN else shown[:_MOST_SHOWN] + "...",
-            is_temporary=is_temporary,
-            wait=wait,
-            is_refusal=is_refusal,
-            is_about_request=not is_temporary,
-        )
-        self.reply = reply
-        self.seconds = 0.0
+    reply: bytes | None = field(default=None, kw_only=True)
+    seconds: float = field(default=0.0, init=False)
+
+    def __post_init__(self) -> None:
+        """Shorten the message."""
+        shown = make_visible(self.message.strip())
+        self.message = shown if len(shown) <= _MOST_SHOWN else shown[:_MOST_SHOWN] + "..."
+        self.is_about_request = not self.is_temporary
 
 
 class Received(NamedTuple):
