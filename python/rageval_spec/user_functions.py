@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 import importlib.util
 import inspect
-import symtable
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future
