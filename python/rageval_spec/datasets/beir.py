@@ -44,7 +44,6 @@ class BeirNode(DatasetNode):
 class Beir(Dataset[BeirNode]):
     """Reads a BEIR folder. It needs the corpus and the queries only if a system reads them."""
 
-    node_type = BeirNode
     known_as = ("mteb", "ir_datasets")
 
     def inputs(self) -> Sequence[InputFile]:

@@ -25,7 +25,6 @@ class CsvDatasetNode(TabularNode):
 class Csv(RowDataset[CsvDatasetNode]):
     """Reads CSV and TSV files. All values are text; an empty field is an empty text."""
 
-    node_type = CsvDatasetNode
     known_as = ("tsv",)
     form = "csv"
 

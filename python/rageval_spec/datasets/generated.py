@@ -162,7 +162,6 @@ def _explain(check: Callable[[], dict[str, float]]) -> dict[str, float]:
 class Generated(Dataset[GeneratedNode]):
     """Makes its questions before an evaluation is planned, and stores them as soon as they are complete."""
 
-    node_type = GeneratedNode
     known_as = ("synthetic", "generate", "testset", "test_set")
 
     def check(self) -> str | None:

@@ -31,7 +31,6 @@ class GoldenNode(QuestionsNode):
 class Golden(RowDataset[GoldenNode]):
     """Reads a golden set."""
 
-    node_type = GoldenNode
     known_as = ("file", "goldenset", "golden_set", "ragas", "deepeval")
     form = None
 

@@ -15,7 +15,6 @@ class JsonDatasetNode(QuestionsNode):
 class Json(RowDataset[JsonDatasetNode]):
     """Reads a JSON document of questions."""
 
-    node_type = JsonDatasetNode
     known_as = ("columnar", "columnar_json")
     form = "json"
 

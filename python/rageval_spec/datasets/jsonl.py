@@ -17,7 +17,6 @@ class JsonlNode(QuestionsNode):
 class Jsonl(RowDataset[JsonlNode]):
     """Reads a JSON Lines file of queries."""
 
-    node_type = JsonlNode
     known_as = ("ndjson", "json_lines")
     form = "json"
 

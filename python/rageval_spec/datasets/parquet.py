@@ -12,7 +12,6 @@ class ParquetDatasetNode(TabularNode):
 class Parquet(RowDataset[ParquetDatasetNode]):
     """Reads Parquet files with polars. Integer ids become text."""
 
-    node_type = ParquetDatasetNode
     known_as = ("arrow", "feather", "hf", "huggingface")
     form = "parquet"
 

@@ -51,7 +51,6 @@ class TrecNode(DatasetNode):
 class Trec(FileDataset[TrecNode]):
     """Reads TREC qrels. Queries and documents are optional: only systems that search need them."""
 
-    node_type = TrecNode
     known_as = ("qrels", "msmarco")
 
     def open(self) -> Collection:

@@ -22,7 +22,6 @@ class XlsxNode(QuestionsNode):
 class Xlsx(RowDataset[XlsxNode]):
     """Reads a sheet of a workbook."""
 
-    node_type = XlsxNode
     known_as = ("excel", "xls", "spreadsheet", "workbook")
     form = "xlsx"
 

@@ -16,7 +16,6 @@ class YamlNode(QuestionsNode):
 class Yaml(RowDataset[YamlNode]):
     """Reads a YAML file of questions."""
 
-    node_type = YamlNode
     known_as = ("yml", "promptfoo")
     form = "yaml"
 

@@ -24,8 +24,6 @@ class LocalNode(EngineNode):
 class Local(Engine[LocalNode]):
     """Applies a function to partitions in threads, or in the calling thread for one worker or one partition."""
 
-    node_type = LocalNode
-
     def map(self, function: Callable[[Partition], Answer], partitions: Iterable[Partition]) -> Iterator[Answer]:
         """Yield the function's results in the order of the partitions.
 

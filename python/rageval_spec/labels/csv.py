@@ -19,7 +19,6 @@ class CsvLabelsNode(FileLabelsNode):
 class CsvLabels(FileLabels[CsvLabelsNode]):
     """Reads a row for each judgement of each person. All values are text."""
 
-    node_type = CsvLabelsNode
     known_as = ("tsv",)
     form = "csv"
     options = ("separator",)

@@ -10,7 +10,6 @@ class JsonlLabelsNode(FileLabelsNode):
 class JsonlLabels(FileLabels[JsonlLabelsNode]):
     """Reads an object for each judgement of each person. Values are numbers, true and false, or text."""
 
-    node_type = JsonlLabelsNode
     known_as = ("json",)
     form = "json"
 

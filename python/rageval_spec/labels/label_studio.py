@@ -14,7 +14,6 @@ class LabelStudio(FileLabels[LabelStudioNode]):
     The other parts come from the task's data. An annotation marked as ground truth is adjudicated.
     """
 
-    node_type = LabelStudioNode
     known_as = ("labelstudio", "label-studio")
     form = "label_studio"
 

@@ -17,7 +17,6 @@ class XlsxLabelsNode(FileLabelsNode):
 class XlsxLabels(FileLabels[XlsxLabelsNode]):
     """Reads a row for each judgement of each person. Formulas count with the value that they had when saved."""
 
-    node_type = XlsxLabelsNode
     known_as = ("excel", "xls", "ods")
     form = "xlsx"
     options = ("sheet",)

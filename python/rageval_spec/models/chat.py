@@ -115,7 +115,6 @@ class Chat(ChatModel[ChatNode]):
     (`https_proxy`, `no_proxy`, `SSL_CERT_FILE`).
     """
 
-    node_type = ChatNode
     known_as = (
         "openai", "gpt", "gpt4", "gpt_4", "gpt_4o", "gpt4o", "anthropic", "claude", "azure", "azure_openai",
         "ollama", "vllm", "llama_cpp", "llamacpp", "lm_studio", "groq", "mistral", "gemini", "google", "vertex",

@@ -65,7 +65,6 @@ class HttpModel(EmbeddingModel[HttpModelNode]):
     refuse empty texts. The environment names proxies and certificates (`https_proxy`, `no_proxy`, `SSL_CERT_FILE`).
     """
 
-    node_type = HttpModelNode
     known_as = ("tei", "api", "endpoint", "remote", "cohere", "voyage", "jina", "infinity", "text_embedding")
     not_in_answers = frozenset({"query_prefix", "document_prefix", "similarity"})
 

@@ -116,7 +116,6 @@ class OnnxModel(hub.LocalModel[OnnxNode], TokenModel[OnnxNode]):
     in the Hub's cache is not looked up again; `prepare` downloads one that is not in the cache.
     """
 
-    node_type = OnnxNode
     known_as = ("huggingface", "hugging_face", "hf", "hub", "transformers", "fastembed", "local", "optimum")
     not_in_answers = frozenset({"query_prefix", "document_prefix", "similarity"})
     later_keys = frozenset({"graph", "pair_template", "published_as", "replies"})

@@ -53,7 +53,6 @@ class SentenceTransformers(hub.LocalModel[SentenceTransformersNode]):
     Pairs get raw logits, without the model's own activation, such as a sigmoid.
     """
 
-    node_type = SentenceTransformersNode
     known_as = ("sbert", "torch", "pytorch")
     not_in_answers = frozenset({"similarity"})
 

@@ -40,7 +40,6 @@ class CodequalityNode(ReportNode):
 class CodequalityReport(Report[CodequalityNode]):
     """Renders gates as GitLab's code quality JSON."""
 
-    node_type = CodequalityNode
     known_as = ("gitlab", "code_quality", "codeclimate")
     filename: ClassVar[str | None] = "codequality.json"
 

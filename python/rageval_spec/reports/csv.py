@@ -36,7 +36,6 @@ class CsvReportNode(ReportNode):
 class CsvReport(Report[CsvReportNode]):
     """Renders the per-query values as CSV."""
 
-    node_type = CsvReportNode
     filename: ClassVar[str | None] = "values.csv"
 
     def render(self, evaluation: Evaluation) -> bytes:

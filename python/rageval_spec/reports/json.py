@@ -20,7 +20,6 @@ class JsonReportNode(ReportNode):
 class JsonReport(Report[JsonReportNode]):
     """Renders an evaluation as JSON."""
 
-    node_type = JsonReportNode
     filename: ClassVar[str | None] = "results.json"
     is_part_of_results: ClassVar[bool] = True
 

@@ -33,7 +33,6 @@ class JunitNode(ReportNode):
 class JunitReport(Report[JunitNode]):
     """Renders the gates as JUnit XML."""
 
-    node_type = JunitNode
     known_as = ("xml", "ci")
     filename: ClassVar[str | None] = "junit.xml"
 

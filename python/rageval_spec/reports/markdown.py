@@ -27,7 +27,6 @@ class MarkdownNode(ReportNode):
 class MarkdownReport(Report[MarkdownNode]):
     """Renders an evaluation as GitHub-flavoured Markdown."""
 
-    node_type = MarkdownNode
     known_as = ("md", "github", "comment")
     filename: ClassVar[str | None] = "report.md"
 

@@ -29,7 +29,6 @@ class OpenmetricsNode(ReportNode):
 class OpenmetricsReport(Report[OpenmetricsNode]):
     """Renders an evaluation as OpenMetrics text."""
 
-    node_type = OpenmetricsNode
     known_as = ("prometheus", "metrics", "gitlab_metrics")
     filename: ClassVar[str | None] = "metrics.txt"
 

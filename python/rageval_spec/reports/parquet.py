@@ -17,7 +17,6 @@ class ParquetReportNode(ReportNode):
 class ParquetReport(Report[ParquetReportNode]):
     """Renders the per-query values as Parquet."""
 
-    node_type = ParquetReportNode
     known_as = ("arrow",)
     filename: ClassVar[str | None] = "values.parquet"
     is_part_of_results: ClassVar[bool] = True

@@ -38,7 +38,6 @@ class SamplesNode(ReportNode):
 class SamplesReport(Report[SamplesNode]):
     """Renders one row for each question."""
 
-    node_type = SamplesNode
     known_as = ("questions", "answers", "excel")
     filename: ClassVar[str | None] = DEFAULT
 

@@ -32,7 +32,6 @@ class TerminalNode(ReportNode):
 class TerminalReport(Report[TerminalNode]):
     """Renders an evaluation as tables in text, coloured on a terminal unless NO_COLOR is set."""
 
-    node_type = TerminalNode
     known_as = ("console", "stdout", "text", "table")
     filename: ClassVar[str | None] = None
 

@@ -196,7 +196,6 @@ class Bm25(System[Bm25Node]):
     without any word of the corpus gets no rows.
     """
 
-    node_type = Bm25Node
     known_as = ("okapi", "elasticsearch", "opensearch", "lucene", "lexical", "keyword")
     needs = frozenset({"queries", "corpus"})
 

@@ -338,7 +338,6 @@ class CommandSystem(TemplateSystem[CommandNode]):
     become errors and are no longer stored, except those that name the `query_id` they answer.
     """
 
-    node_type = CommandNode
     known_as = ("shell", "exec", "script", "subprocess", "program")
     parts = _PARTS
     later_keys = TemplateSystem.later_keys | frozenset(_PARTS)

@@ -52,7 +52,6 @@ class Dense(System[DenseNode]):
     never retrieved, and a query without text gets no rows. Notes count both, and the texts that the model truncated.
     """
 
-    node_type = DenseNode
     known_as = (
         "embedding", "embeddings", "vector", "semantic", "bi_encoder", "knn", "faiss", "chroma", "qdrant",
         "pinecone", "weaviate",

@@ -110,7 +110,6 @@ class File(System[FileNode]):
     of the question decides; if it has neither ids nor questions, the number of the row does.
     """
 
-    node_type = FileNode
     known_as = ("run", "trec", "prepared", "jsonl", "csv", "answers")
     can_answer = True
     stored = False

@@ -143,7 +143,6 @@ class HttpSystem(TemplateSystem[HttpSystemNode]):
     environment (`https_proxy`, `no_proxy`, `SSL_CERT_FILE`).
     """
 
-    node_type = HttpSystemNode
     known_as = ("api", "rest", "url", "endpoint", "webhook")
     not_in_answers = TemplateSystem.not_in_answers | frozenset((*_READING, "patience"))
     parts = _PARTS

@@ -96,7 +96,6 @@ class HybridSystem(System[HybridSystemNode]):
     and a note says so.
     """
 
-    node_type = HybridSystemNode
     known_as = ("fusion", "rrf", "ensemble", "weighted")
 
     def content(self) -> dict[str, Any]:

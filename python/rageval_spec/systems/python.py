@@ -107,7 +107,6 @@ class Python(AnsweringSystem[PythonNode]):
     keeps running in its thread.
     """
 
-    node_type = PythonNode
     known_as = ("langchain", "llama_index", "llamaindex", "haystack", "dspy", "function", "callable")
     later_keys = AnsweringSystem.later_keys | frozenset({"retrieves"})
 

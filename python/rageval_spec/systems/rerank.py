@@ -48,7 +48,6 @@ class Rerank(System[RerankNode]):
     number, so that every reader of the run keeps the old order. Empty texts are scored too.
     """
 
-    node_type = RerankNode
     known_as = ("cross_encoder", "reranker", "reranking")
     needs = frozenset({"queries", "corpus"})
 
