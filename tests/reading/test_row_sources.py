@@ -11,7 +11,7 @@ import pytest
 
 from rageval_spec.errors import DataError
 from rageval_spec.reading.answer_files import read_answers
-from rageval_spec.reading.column_meanings import fold_names, has_foldable, list_aliases
+from rageval_spec.reading.column_meanings import find_spellings, spells_freely
 from rageval_spec.reading.column_names import QUESTIONS, AnswerColumns, QuestionColumns, RecordColumn
 from rageval_spec.reading.row_sources import RowFile, Unfolding, open_text
 from rageval_spec.recorded.json_path import parse_path
@@ -362,14 +362,18 @@ def test_gold_answers_of_promptfoo_are_what_must_be_equal_or_similar(
 
 
 def test_names_that_differ_in_case_and_spaces_are_known() -> None:
-    row = {"Question": "why?", "Ground Truth": "so", "Region": "EU", "ID": 7}
-    assert fold_names(row) == {"question": "why?", "ground_truth": "so", "Region": "EU", "id": 7}
-    assert fold_names({"Answer": 1, "answer": 2}) == {"Answer": 1, "answer": 2}
-    assert fold_names(row, frozenset({"Question"}))["Question"] == "why?"
-    assert has_foldable(["Question", "Region"])
-    assert not has_foldable(["question", "Ground Truth"])
-    assert not has_foldable(["ID", "answer", "Contexts"])
-    assert not has_foldable(["Frage", "Antwort"])
+    names = ["Question", "Ground Truth", "Region", "ID"]
+    spelled = {"Question": "question", "Ground Truth": "ground_truth", "ID": "id"}
+    assert find_spellings(names, ()) == spelled
+    assert find_spellings(["Answer", "answer"], ()) == {}
+    assert "Question" not in find_spellings(names, (), {"Question"})
+    assert spells_freely(names, ())
+    assert not spells_freely(["question", "Ground Truth"], ())
+    assert not spells_freely(names, ("text",))
+    assert find_spellings(["Frage", "Antwort"], ()) == {}
+    row = {"Question": "why?", "Ground Truth": "so", "Region": "EU"}
+    unfolded = {"question": "why?", "ground_truth": "so", "Region": "EU"}
+    assert Unfolding(spellings=spelled).apply("f:1", row) == unfolded
 
 
 @pytest.mark.parametrize("value", ["text", "[see below]", "{not json", 7, None, ["a"], "[" * 10_000])
@@ -377,16 +381,15 @@ def test_what_is_no_object_stays_as_it_is(value: object) -> None:
     assert open_text(value) == value
 
 
-def test_an_alias_stands_beside_its_column_and_never_for_a_part_that_has_an_exact_name() -> None:
-    assert list_aliases(("ID", "question", "groundTruth", "Group")) == {"id", "ground_truth"}
-    assert list_aliases(("query_id", "ID", "question", "reference", "Ground Truth")) == frozenset()
-    assert list_aliases(("ID", "question"), named=("query_id",)) == frozenset()
-    row = {"ID": 7, "question": "why?"}
-    assert Unfolding(aliases=frozenset({"id"})).apply("f:1", row) == {**row, "id": 7}
+def test_another_spelling_never_stands_for_a_part_that_has_an_exact_name() -> None:
+    found = find_spellings(("ID", "question", "groundTruth", "Group"), ())
+    assert found == {"ID": "id", "groundTruth": "ground_truth"}
+    assert find_spellings(("query_id", "ID", "question", "reference", "Ground Truth"), ()) == {}
+    assert find_spellings(("ID", "question"), ("query_id",)) == {}
 
 
 def test_of_two_columns_in_other_spellings_the_first_has_the_name() -> None:
-    assert fold_names({"ID": 1, "Id": 2}) == {"id": 1, "Id": 2}
+    assert find_spellings(["ID", "Id"], ()) == {"ID": "id"}
 
 
 def test_a_list_that_numpy_printed_stays_several_texts() -> None:

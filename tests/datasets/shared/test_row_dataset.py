@@ -62,7 +62,7 @@ def test_of_names_in_another_spelling_only_the_id_is_read_where_the_spec_names_t
     assert collection.queries is not None and collection.columns is not None
     assert collection.queries.rows() == [("x", "why?")]
     assert collection.references is None
-    assert json.loads(collection.columns["columns"][0]) == {"Context": "a note", "ID": "x"}
+    assert json.loads(collection.columns["columns"][0]) == {"Context": "a note"}
 
 
 @pytest.mark.parametrize("word", ["golden", "csv"])

@@ -450,8 +450,7 @@ class RowDataset(FileDataset[R]):
         details += [f"{key} {said[key]}" for key in ("version", "created") if key in said]
         others = list_other_names(present, columns, {*found.values(), *(() if self._is_tabular else (VARIABLES,))})
         shown = {part: originals.get(name, name) for part, name in found.items()}
-        kept = (name for name in others if name and name not in originals.values())
-        yield FileReading(self.files[key], tuple(details), shown, tuple(kept))
+        yield FileReading(self.files[key], tuple(details), shown, tuple(filter(None, others)))
 
     def list_other_columns(self) -> Sequence[str] | None:
         if (key := self._question_key) is None:
