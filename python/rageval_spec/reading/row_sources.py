@@ -146,13 +146,13 @@ class RowFile:
         if layout is None or not layout.parts:
             return columns
         wanted = [field for field in type(columns).model_fields if getattr(columns, field) is None]
-        known = {field: layout.parts.get(_PARTS.get(field, field), ()) for field in wanted}
-        found = self._search({field: names for field, names in known.items() if names}, most)
-        for field in wanted:
-            inside = layout.objects.get(_PARTS.get(field, field), ()) if field not in found else ()
+        known = {part: layout.parts.get(_PARTS.get(part, part), ()) for part in wanted}
+        found = self._search({part: names for part, names in known.items() if names}, most)
+        for part in wanted:
+            inside = layout.objects.get(_PARTS.get(part, part), ()) if part not in found else ()
             only = next(filter(None, (self._find_only_text(column, most) for column in inside)), None)
             if only is not None:
-                found[field] = only
+                found[part] = only
         return columns.model_copy(update=found)
 
     def alters(self, columns: BaseModel) -> bool:
