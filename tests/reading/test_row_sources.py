@@ -13,7 +13,8 @@ from rageval_spec.errors import DataError
 from rageval_spec.reading.answer_files import read_answers
 from rageval_spec.reading.column_meanings import find_spellings, spells_freely
 from rageval_spec.reading.column_names import QUESTIONS, AnswerColumns, QuestionColumns, RecordColumn
-from rageval_spec.reading.row_sources import RowFile, Unfolding, open_text
+from rageval_spec.reading.formats.text_files import ForeignFileError
+from rageval_spec.reading.row_sources import QUICKLY_READ, RowFile, Unfolding, open_text
 from rageval_spec.recorded.json_path import parse_path
 from rageval_spec.recorded.tool_layouts import find_layout, name_layout
 from tests.exchange.peers import run_peer
@@ -394,3 +395,31 @@ def test_of_two_columns_in_other_spellings_the_first_has_the_name() -> None:
 
 def test_a_list_that_numpy_printed_stays_several_texts() -> None:
     assert open_text("['c1'\n 'c2']") == ["c1", "c2"]
+
+
+def test_all_keys_of_all_rows_are_columns(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"a": 1}\n{"b": 2, "a": 1}\n{"c": null}\n')
+    assert RowFile(path).list_names(QuestionColumns()) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("content", ["", '{"a"', "[1, 2]", '{"a": 1}\n{"a": NaN}\n'])
+def test_the_columns_of_an_unreadable_file_are_unknown(tmp_path: Path, content: str) -> None:
+    (tmp_path / "a.jsonl").write_text(content)
+    with pytest.raises(DataError, match=r"a\.jsonl"):
+        RowFile(tmp_path / "a.jsonl").list_names(QuestionColumns())
+
+
+def test_a_large_file_is_recognised_without_reading_all_of_it(tmp_path: Path) -> None:
+    rows = '{"a": 1}\n' * (QUICKLY_READ // 9 + 1)
+    (tmp_path / "a.jsonl").write_text(rows + '{"b": 1}\n')
+    assert RowFile(tmp_path / "a.jsonl").list_names(QuestionColumns()) is None
+    (tmp_path / "b.jsonl").write_text("x,y\n" + rows)
+    with pytest.raises(ForeignFileError, match="this is CSV with the columns 'x', 'y', not JSON Lines"):
+        RowFile(tmp_path / "b.jsonl").list_names(QuestionColumns())
+
+
+def test_a_file_of_another_format_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("query_id,doc_id\nq1,d1\n")
+    with pytest.raises(ForeignFileError, match="not JSON Lines; write use: csv"):
+        RowFile(tmp_path / "a.jsonl").list_names(QuestionColumns())

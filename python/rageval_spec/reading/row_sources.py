@@ -181,7 +181,7 @@ class RowFile:
             paths = (name for name in _list_named(columns) if name.startswith("$"))
             return None if self.form == "json" else [*self.first_names, *self.find_originals(columns), *paths]
         if self.form == "parquet" and self.unfolding(columns).is_empty:
-            return self.first_names
+            return self._read_header()
         return list(dict.fromkeys([*self.first_names, *(name for _, row in self.rows(columns) for name in row)]))
 
     def unfold_names(self, columns: BaseModel) -> list[str]:
