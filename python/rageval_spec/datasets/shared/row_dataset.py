@@ -369,12 +369,11 @@ class RowDataset(FileDataset[R]):
 
     def check_columns(self, key: str, file: str, present: Sequence[str]) -> Iterator[FileFault]:
         """Also guess the columns of a file without known names."""
-        if key == "path" and self._is_tabular and self._is_unknown(present):
+        if is_unknown := key == "path" and self._is_unknown(present):
             yield FileFault((key,), *self._explain_unknown(file, present))
-        else:
-            hint = None if key != "path" or self._is_tabular else self._guess_columns(present)
-            for fault in super().check_columns(key, file, present):
-                yield fault._replace(hint=hint or fault.hint) if fault.key == (key,) else fault
+        for fault in super().check_columns(key, file, present):
+            if not is_unknown or fault.key != (key,):
+                yield fault
         if key != self._question_key or self.named(key).reference is not None:
             return
         if rivals := find_rivals(present):
@@ -383,41 +382,25 @@ class RowDataset(FileDataset[R]):
 
     def _is_unknown(self, present: Sequence[str]) -> bool:
         """Whether `path` has neither judgements nor questions under a known or mapped name."""
-        texts, documents = self._named_of("path", (_TEXT, QRELS[1]))
-        named = texts.mapped or documents.mapped or "queries" in self.files
-        return not named and not any(name in present for name in (*texts.known, *documents.known))
+        columns = self._named_of("path", (_TEXT, QRELS[1]) if self._is_tabular else (_TEXT,))
+        named = "queries" in self.files or any(column.mapped for column in columns)
+        return not named and not any(name in present for column in columns for name in column.known)
 
     def _explain_unknown(self, file: str, present: Sequence[str]) -> tuple[str, str]:
         """What the file seems to contain, judged by its first rows, and the mapping to write."""
-        message = f"{file} has neither questions nor judgements under a known name; its columns are "
-        question, names = self._guess(present)
-        advice = []
-        if names:
-            advice.append(f"for questions with gold answers write {write_mapping(('columns',), names)}")
-        if question is None:
-            judged = guess_names([column.name for column in QRELS], present)
-            if len(judged) == len(QRELS):
-                advice.append(f"for judgements write {write_mapping(('columns',), judged)}")
-        return message + list_keys(present), "; ".join(advice)
-
-    def _guess_columns(self, present: Sequence[str]) -> str | None:
-        """The mapping to write where the questions have no known name; also of gold answers, if they have none."""
-        (text,) = self._named_of("path", (_TEXT,))
-        if text.mapped or any(name in present for name in text.known) or not self._numbers_rows:
-            return None
-        has_reference = find_question_names(self.named("path"), present)["reference"]
-        _, names = self._guess(present, ("text",) if has_reference else ("text", "reference"))
-        return f"write {write_mapping(('columns',), names)}" if names else None
-
-    def _guess(
-        self, present: Sequence[str], parts: Sequence[str] = ("text", "reference")
-    ) -> tuple[str | None, dict[str, str]]:
-        """The column whose values are questions, and the columns that may be the parts."""
         rows = self.source("path").rows(self.named("path"))
         question = guess_question([row for _, row in islice(rows, _ROWS_LOOKED_AT)], present)
         names = {} if question is None else {"text": question}
-        wanted = [part for part in parts if part not in names]
-        return question, names | guess_names(wanted, present, names.values())
+        has_reference = find_question_names(self.named("path"), present)["reference"]
+        wanted = [part for part in ("text", *(() if has_reference else ("reference",))) if part not in names]
+        names |= guess_names(wanted, present, names.values())
+        told = [f"for questions with gold answers write {write_mapping(('columns',), names)}"] if names else []
+        judged = guess_names([column.name for column in QRELS], present) if self._is_tabular and not question else {}
+        if len(judged) == len(QRELS):
+            told.append(f"for judgements write {write_mapping(('columns',), judged)}")
+        what = "neither questions nor judgements" if self._is_tabular else "no questions"
+        hint = "; ".join(told) or "name the column of the questions in 'columns.text'"
+        return f"{file} has {what} under a known name; its columns are {list_keys(present)}", hint
 
     def describe_files(self) -> Iterator[FileReading]:
         if (key := self._question_key) is None or not (source := self.source(key)).path.is_file():
