@@ -193,7 +193,7 @@ def test_a_seed_gives_the_same_questions_and_another_one_others() -> None:
 def test_every_document_has_its_turn_before_one_has_a_second() -> None:
     units = [unit(text, f"u{place}", document="ab"[place == 3]) for place, text in enumerate(TEXTS)]
     made = only("sentence", units, 2)
-    assert {units[question.units[0]].doc_id for question in made.questions} == {"a", "b"}
+    assert {units[question.units[0]].chunk.doc_id for question in made.questions} == {"a", "b"}
 
 
 def test_headings_are_held_out_and_take_the_title_along_if_they_are_vague(tmp_path: Path) -> None:
