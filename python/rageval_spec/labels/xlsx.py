@@ -18,7 +18,7 @@ class XlsxLabels(FileLabels[XlsxLabelsNode]):
     """Reads a row for each judgement of each person. Formulas count with the value that they had when saved."""
 
     node_type = XlsxLabelsNode
-    known_as = ("excel", "xls", "ods")
+    known_as = ("excel", "xls")
     form = "xlsx"
     options = ("sheet",)
 

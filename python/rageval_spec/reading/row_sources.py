@@ -267,9 +267,7 @@ class RowFile:
         """The rows of a format that is slow to read."""
         if self.form == "yaml":
             return list(rows.read_rows(self.path, self.form))
-        found = self._sheet
-        placed = ((f"{self.path}: sheet '{found.sheet}', row {number}", row) for number, row in found.rows)
-        return [(place, rows.open_turns(place, row)) for place, row in placed]
+        return [(place, rows.open_turns(place, row)) for place, row in self._sheet.rows]
 
     @cached_property
     def _sheet(self) -> SheetRows:

@@ -151,9 +151,7 @@ def _read_own_rows(
     elif form == "xlsx":
         from rageval_spec.reading.formats.workbooks import read_workbook_rows
 
-        found = read_workbook_rows(path)
-        placed = ((f"{path}: sheet '{found.sheet}', row {number}", row) for number, row in found.rows)
-        yield from ((place, open_turns(place, row)) for place, row in placed)
+        yield from ((place, open_turns(place, row)) for place, row in read_workbook_rows(path).rows)
     elif form == "yaml":
         from rageval_spec.reading.formats.yaml_files import read_yaml_document
 
