@@ -207,7 +207,7 @@ def test_half_a_workbook_is_refused(path: Path) -> None:
     ("content", "message"),
     [
         (b"<html>log in</html>", "this is an HTML page, not an Excel workbook (.xlsx); download the data"),
-        (b"question,answer\n", "this is text, not an Excel workbook (.xlsx); name its format in 'use:'"),
+        (b"question,answer\n", "this is text, not an Excel workbook (.xlsx); write the format that it has"),
         (b"\xd0\xcf\x11\xe0", "this is an Excel workbook (XLS, or one with a password), not an Excel workbook (.xlsx)"),
     ],
 )
