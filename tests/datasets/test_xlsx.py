@@ -63,7 +63,8 @@ def test_columns_that_do_not_fit_are_listed_with_the_mapping_to_write(tmp_path: 
     assert result.exit_code == 2
     told = " ".join(result.stderr.split())
     columns = (
-        "the columns are 'Nr', 'Frage', 'Erwartete Antwort'; write columns: {text: Frage, reference: Erwartete Antwort}"
+        "golden.xlsx has no questions under a known name; its columns are 'Nr', 'Frage', 'Erwartete Antwort'; "
+        "for questions with gold answers write columns: {text: Frage, reference: Erwartete Antwort}"
     )
     assert columns in told
     own = (

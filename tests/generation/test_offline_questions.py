@@ -13,6 +13,7 @@ import pytest
 import rageval_spec
 from rageval_spec.errors import UsageError
 from rageval_spec.generation import offline_questions
+from rageval_spec.generation.chunks import Chunk
 from rageval_spec.generation.documents import DocumentSet, read_documents
 from rageval_spec.generation.offline_questions import (
     GAP,
@@ -41,8 +42,8 @@ TEXTS = [
 ]
 
 
-def unit(text: str, name: str = "u", title: str = "") -> Unit:
-    return Unit(name, name, title, text, ((0, len(text)),))
+def unit(text: str, name: str = "u", title: str = "", document: str | None = None) -> Unit:
+    return Unit(Chunk(name, document or name, 0, len(text), text), title, ((0, len(text)),))
 
 
 def corpus(titles: Mapping[int, str] | None = None) -> list[Unit]:
@@ -155,7 +156,7 @@ def test_titles_are_questions_only_if_the_text_does_not_say_them_and_are_left_ou
 def test_a_long_document_is_searched_for_its_title_once(monkeypatch: pytest.MonkeyPatch) -> None:
     read = Counter[str]()
     monkeypatch.setattr(offline_questions, "_says", lambda text, title: bool(read.update([text])))
-    units = [unit("Pumps hum. ", f"u{place}", "Pumps")._replace(doc_id="d") for place in range(30)]
+    units = [unit("Pumps hum. ", f"u{place}", "Pumps", "d") for place in range(30)]
     only("title", units)
     assert read.total() == 30
 
@@ -190,9 +191,9 @@ def test_a_seed_gives_the_same_questions_and_another_one_others() -> None:
 
 
 def test_every_document_has_its_turn_before_one_has_a_second() -> None:
-    units = [unit(text, f"u{place}")._replace(doc_id="ab"[place == 3]) for place, text in enumerate(TEXTS)]
+    units = [unit(text, f"u{place}", document="ab"[place == 3]) for place, text in enumerate(TEXTS)]
     made = only("sentence", units, 2)
-    assert {units[question.units[0]].doc_id for question in made.questions} == {"a", "b"}
+    assert {units[question.units[0]].chunk.doc_id for question in made.questions} == {"a", "b"}
 
 
 def test_headings_are_held_out_and_take_the_title_along_if_they_are_vague(tmp_path: Path) -> None:
@@ -211,7 +212,7 @@ def test_what_is_held_out_of_markdown_is_where_it_was_written() -> None:
     text = (
         "# Pumps\n\nThe **impeller** of a [pump](https://x.org/impeller) cracks in *hard* frost. It is so. It was so."
     )
-    made = only("sentence", [Unit("u", "u", "", text, ((9, len(text)),)), *corpus()])
+    made = only("sentence", [unit(text)._replace(spans=((9, len(text)),)), *corpus()])
     (question,) = (one for one in made.questions if one.units == (0,))
     assert "https" not in question.text
     assert "*" not in question.text

@@ -17,4 +17,4 @@ def test_a_sheet_can_be_named_and_ids_that_are_numbers_stay_whole(tmp_path: Path
     node = XlsxLabelsNode(use="xlsx", path="l.xlsx", sheet="labels")
     labels = XlsxLabels(node, Context("people", tmp_path)).read()
     assert [(label.query_id, label.value, label.claim) for label in labels] == [("12", 0.5, 3), ("13", 1.0, None)]
-    assert labels[1].place == f"{tmp_path / 'l.xlsx'}: row 3"
+    assert labels[1].place == f"{tmp_path / 'l.xlsx'}: sheet 'labels', row 3"

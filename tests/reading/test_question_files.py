@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rageval_spec.data.tables import REFERENCES as TABLE
 from rageval_spec.errors import DataError
 from rageval_spec.reading import question_files
-from rageval_spec.reading.column_meanings import answers_in, contexts_in, find_rivals, list_aliases
+from rageval_spec.reading.column_meanings import answers_in, contexts_in, find_rivals, find_spellings
 from rageval_spec.reading.column_names import (
     ANSWERS,
     CONTEXTS,
@@ -373,7 +373,7 @@ def test_names_are_the_same_in_snake_case_and_camel_case(name: str) -> None:
     camel = words[0] + "".join(word.capitalize() for word in words[1:])
     for spelled in (camel, " ".join(words), "-".join(words), " ".join(words).title(), normalise(name)):
         assert normalise(spelled) == normalise(name)
-        assert spelled == name or list_aliases(["question", spelled]) <= {normalise(name)}
+        assert spelled == name or set(find_spellings(["question", spelled], ()).values()) <= {normalise(name)}
 
 
 def test_a_data_frame_in_a_cell_is_read_as_its_texts() -> None:

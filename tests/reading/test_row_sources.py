@@ -11,9 +11,10 @@ import pytest
 
 from rageval_spec.errors import DataError
 from rageval_spec.reading.answer_files import read_answers
-from rageval_spec.reading.column_meanings import fold_names, has_foldable, list_aliases
+from rageval_spec.reading.column_meanings import find_spellings, spells_freely
 from rageval_spec.reading.column_names import QUESTIONS, AnswerColumns, QuestionColumns, RecordColumn
-from rageval_spec.reading.row_sources import RowFile, Unfolding, open_text
+from rageval_spec.reading.formats.text_files import ForeignFileError
+from rageval_spec.reading.row_sources import QUICKLY_READ, RowFile, Unfolding, open_text
 from rageval_spec.recorded.json_path import parse_path
 from rageval_spec.recorded.tool_layouts import find_layout, name_layout
 from tests.exchange.peers import run_peer
@@ -362,14 +363,18 @@ def test_gold_answers_of_promptfoo_are_what_must_be_equal_or_similar(
 
 
 def test_names_that_differ_in_case_and_spaces_are_known() -> None:
-    row = {"Question": "why?", "Ground Truth": "so", "Region": "EU", "ID": 7}
-    assert fold_names(row) == {"question": "why?", "ground_truth": "so", "Region": "EU", "id": 7}
-    assert fold_names({"Answer": 1, "answer": 2}) == {"Answer": 1, "answer": 2}
-    assert fold_names(row, frozenset({"Question"}))["Question"] == "why?"
-    assert has_foldable(["Question", "Region"])
-    assert not has_foldable(["question", "Ground Truth"])
-    assert not has_foldable(["ID", "answer", "Contexts"])
-    assert not has_foldable(["Frage", "Antwort"])
+    names = ["Question", "Ground Truth", "Region", "ID"]
+    spelled = {"Question": "question", "Ground Truth": "ground_truth", "ID": "id"}
+    assert find_spellings(names, ()) == spelled
+    assert find_spellings(["Answer", "answer"], ()) == {}
+    assert "Question" not in find_spellings(names, (), {"Question"})
+    assert spells_freely(names, ())
+    assert not spells_freely(["question", "Ground Truth"], ())
+    assert not spells_freely(names, ("text",))
+    assert find_spellings(["Frage", "Antwort"], ()) == {}
+    row = {"Question": "why?", "Ground Truth": "so", "Region": "EU"}
+    unfolded = {"question": "why?", "ground_truth": "so", "Region": "EU"}
+    assert Unfolding(spellings=spelled).apply("f:1", row) == unfolded
 
 
 @pytest.mark.parametrize("value", ["text", "[see below]", "{not json", 7, None, ["a"], "[" * 10_000])
@@ -377,17 +382,44 @@ def test_what_is_no_object_stays_as_it_is(value: object) -> None:
     assert open_text(value) == value
 
 
-def test_an_alias_stands_beside_its_column_and_never_for_a_part_that_has_an_exact_name() -> None:
-    assert list_aliases(("ID", "question", "groundTruth", "Group")) == {"id", "ground_truth"}
-    assert list_aliases(("query_id", "ID", "question", "reference", "Ground Truth")) == frozenset()
-    assert list_aliases(("ID", "question"), named=("query_id",)) == frozenset()
-    row = {"ID": 7, "question": "why?"}
-    assert Unfolding(aliases=frozenset({"id"})).apply("f:1", row) == {**row, "id": 7}
+def test_another_spelling_never_stands_for_a_part_that_has_an_exact_name() -> None:
+    found = find_spellings(("ID", "question", "groundTruth", "Group"), ())
+    assert found == {"ID": "id", "groundTruth": "ground_truth"}
+    assert find_spellings(("query_id", "ID", "question", "reference", "Ground Truth"), ()) == {}
+    assert find_spellings(("ID", "question"), ("query_id",)) == {}
 
 
 def test_of_two_columns_in_other_spellings_the_first_has_the_name() -> None:
-    assert fold_names({"ID": 1, "Id": 2}) == {"id": 1, "Id": 2}
+    assert find_spellings(["ID", "Id"], ()) == {"ID": "id"}
 
 
 def test_a_list_that_numpy_printed_stays_several_texts() -> None:
     assert open_text("['c1'\n 'c2']") == ["c1", "c2"]
+
+
+def test_all_keys_of_all_rows_are_columns(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"a": 1}\n{"b": 2, "a": 1}\n{"c": null}\n')
+    assert RowFile(path).list_names(QuestionColumns()) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("content", ["", '{"a"', "[1, 2]", '{"a": 1}\n{"a": NaN}\n'])
+def test_the_columns_of_an_unreadable_file_are_unknown(tmp_path: Path, content: str) -> None:
+    (tmp_path / "a.jsonl").write_text(content)
+    with pytest.raises(DataError, match=r"a\.jsonl"):
+        RowFile(tmp_path / "a.jsonl").list_names(QuestionColumns())
+
+
+def test_a_large_file_is_recognised_without_reading_all_of_it(tmp_path: Path) -> None:
+    rows = '{"a": 1}\n' * (QUICKLY_READ // 9 + 1)
+    (tmp_path / "a.jsonl").write_text(rows + '{"b": 1}\n')
+    assert RowFile(tmp_path / "a.jsonl").list_names(QuestionColumns()) is None
+    (tmp_path / "b.jsonl").write_text("x,y\n" + rows)
+    with pytest.raises(ForeignFileError, match="this is CSV with the columns 'x', 'y', not JSON Lines"):
+        RowFile(tmp_path / "b.jsonl").list_names(QuestionColumns())
+
+
+def test_a_file_of_another_format_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("query_id,doc_id\nq1,d1\n")
+    with pytest.raises(ForeignFileError, match="not JSON Lines; write use: csv"):
+        RowFile(tmp_path / "a.jsonl").list_names(QuestionColumns())

@@ -12,13 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_spec.errors import DataError
-from rageval_spec.reading.column_meanings import unwrap
 from rageval_spec.reading.column_names import QrelsColumns
-from rageval_spec.reading.formats.text_files import ForeignFileError
 from rageval_spec.reading.missing_columns import find_absent, refuse_absent
 from rageval_spec.reading.rows import (
-    LONGEST_READ,
-    list_columns,
     parse_list,
     read_rows,
     row_format_of,
@@ -171,39 +167,6 @@ def test_ids_in_one_cell(cell: Any, ids: Any) -> None:
 def test_a_list_that_is_none_is_an_error(cell: str, told: str) -> None:
     with pytest.raises(DataError, match=told):
         split_ids("f:1", "'relevant'", cell)
-
-
-def test_all_keys_of_all_rows_are_columns(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.jsonl", '{"a": 1}\n{"b": 2, "a": 1}\n{"c": null}\n')
-    assert list_columns(path) == ["a", "b", "c"]
-
-
-def test_rows_are_unwrapped_first(tmp_path: Path) -> None:
-    row: dict[str, Any] = {"response": {"output": "x", "tokenUsage": {"prompt": 7}}}
-    path = write(tmp_path / "a.jsonl", json.dumps(row))
-    assert list_columns(path) == ["response"]
-    assert list_columns(path, unwrap) == ["input_tokens", "response"]
-
-
-@pytest.mark.parametrize("content", [None, "", '{"a"', "[1, 2]", '{"a": 1}\n{"a": NaN}\n'])
-def test_the_columns_of_an_unreadable_file_are_unknown(tmp_path: Path, content: str | None) -> None:
-    path = tmp_path / "a.jsonl"
-    if content is not None:
-        write(path, content)
-    assert list_columns(path) is None
-    assert list_columns(tmp_path) is None
-
-
-def test_a_large_file_is_recognised_without_reading_all_of_it(tmp_path: Path) -> None:
-    rows = '{"a": 1}\n' * (LONGEST_READ // 9 + 1)
-    assert list_columns(write(tmp_path / "a.jsonl", rows + '{"b": 1}\n')) is None
-    with pytest.raises(ForeignFileError, match="this is CSV with the columns 'x', 'y', not JSON Lines"):
-        list_columns(write(tmp_path / "b.jsonl", "x,y\n" + rows))
-
-
-def test_a_file_of_another_format_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ForeignFileError, match="not JSON Lines; write use: csv"):
-        list_columns(write(tmp_path / "a.jsonl", "query_id,doc_id\nq1,d1\n"))
 
 
 def test_each_absent_name_is_a_fault_at_its_key_with_the_nearest_names_first() -> None:

@@ -234,7 +234,7 @@ def test_a_workbook_comes_back_also_if_its_sheets_were_moved(tmp_path: Path) -> 
         ("q1", "faithfulness", "Yes "), ("q1", "fluency", 4.0),
         ("007", "faithfulness", "Yes "), ("007", "fluency", 4.0),
     ]  # fmt: skip
-    assert form.entries[2].place == f"{tmp_path / 'a.xlsx'}: row 3"
+    assert form.entries[2].place == f"{tmp_path / 'a.xlsx'}: sheet 'review', row 3"
 
 
 def test_a_spreadsheet_may_change_what_it_takes_for_a_number(tmp_path: Path) -> None:
@@ -371,7 +371,7 @@ def test_a_label_that_does_not_say_where_it_belongs_has_no_token(tmp_path: Path,
         ("a.csv", "row,faithfulness [yes/no]\nx,\u00e4\n".encode("latin-1"), "save the form as 'CSV UTF-8'"),
         ("a.csv", "row,x\n".encode("utf-16")[:-1], "not UTF-16 text"),
         ("a.csv", b"PK\x03\x04", "a.csv"),
-        ("a.xlsx", b"row,x", "not a workbook"),
+        ("a.xlsx", b"row,x", "this is text, not an Excel workbook"),
         ("a.json", b"{", "not JSON"),
         ("a.json", b"[]", "no objects"),
         ("a.json", b'[{"query_id": "q1"}]', "neither what a review page saved nor an export of Label Studio"),

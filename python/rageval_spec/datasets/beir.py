@@ -18,7 +18,8 @@ from rageval_spec.reading.formats.json_files import json_objects, read_json_line
 from rageval_spec.reading.formats.records import corpus_table, queries_table
 from rageval_spec.reading.formats.text_files import find_file
 from rageval_spec.reading.question_files import find_twice, other_columns_table
-from rageval_spec.reading.rows import list_columns
+from rageval_spec.reading.row_sources import QUICKLY_READ
+from rageval_spec.reading.rows import read_rows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -67,30 +68,30 @@ class Beir(Dataset[BeirNode]):
             name=self.context.name,
             load_qrels=self._load_qrels,
             load_queries=self._load_queries if self._queries.exists() else None,
-            load_corpus=(lambda: corpus_table(read_json_lines(self._corpus, CORPUS)))
-            if self._corpus.exists()
-            else None,
+            load_corpus=self._load_corpus if self._corpus.exists() else None,
             load_columns=self._load_columns if self._queries.exists() else None,
             drops_self_retrieval=True,
         )
 
     def check_files(self) -> Iterator[FileFault]:
         """Report a query that is listed twice."""
-        if self._queries.is_file():
-            rows = ((f"{self._queries}:{line}", row) for line, row in json_objects(self._queries))
-            if (twice := find_twice(self._queries, rows, QUERIES[0].known)) is not None:
-                yield FileFault(("path",), twice, "give each query an id of its own")
+        rows = self.iterate_questions()
+        if rows is not None and (twice := find_twice(self._queries, rows, QUERIES[0].known)) is not None:
+            yield FileFault(("path",), twice, "give each query an id of its own")
 
     def list_other_columns(self) -> Sequence[str] | None:
         """The keys of the queries besides id and text, including those in `metadata`; None if the file is long."""
-        return list_columns(self._queries, _other_values) if self._queries.is_file() else ()
+        if not self._queries.is_file():
+            return ()
+        if self._queries.stat().st_size > QUICKLY_READ:
+            return None
+        return [*dict.fromkeys(name for _, row in json_objects(self._queries) for name in _other_values(row))]
 
     def find_parts(self) -> frozenset[Part]:
         return frozenset({"relevant"})
 
     def iterate_questions(self) -> Iterator[tuple[str, Mapping[str, Any]]] | None:
-        path = self._queries
-        return ((f"{path}:{line}", row) for line, row in json_objects(path)) if path.is_file() else None
+        return read_rows(self._queries, "json") if self._queries.is_file() else None
 
     @property
     def _folder(self) -> Path:

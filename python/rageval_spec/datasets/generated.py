@@ -8,7 +8,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from importlib.metadata import version
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, WithJsonSchema, field_validator
 
@@ -16,15 +17,34 @@ from rageval_spec import registry
 from rageval_spec.data.findings import Estimate
 from rageval_spec.data.tables import Collection
 from rageval_spec.diagnostics import FileFault
+from rageval_spec.endpoints.chat_questions import join_estimates
+from rageval_spec.endpoints.shared_questions import hold_claim
 from rageval_spec.errors import DataError, RagevalError, UsageError
+from rageval_spec.generation.documents import list_files
+from rageval_spec.generation.model_requests import (
+    Asker,
+    ForeseeingAsker,
+    GeneratorModels,
+    RealAsker,
+    Steps,
+    describe_prompts,
+    load,
+)
+from rageval_spec.generation.question_faults import AcceptedQuestions
+from rageval_spec.generation.question_mix import Mix, check_shares, read_shares
+from rageval_spec.generation.question_production import Order, QuestionMaker
+from rageval_spec.generation.question_sets import (
+    COLUMNS,
+    DocumentSource,
+    GeneratedTestSet,
+    GenerationOrigin,
+    collect,
+    suppose,
+)
+from rageval_spec.judging.calibrated_judge import find_surroundings
 from rageval_spec.plugin import ChatModel, Dataset, DatasetNode, EmbeddingModel, InputFile, Judge, JudgeName, ModelName
+from rageval_spec.plugin.judge_identity import identify_judge
 from rageval_spec.reading.column_names import CorpusColumns
-
-if TYPE_CHECKING:
-    from rageval_spec.generation.model_requests import Asker, GeneratorModels
-    from rageval_spec.generation.question_mix import Mix
-    from rageval_spec.generation.question_production import Order, QuestionMaker
-    from rageval_spec.generation.question_sets import DocumentSource, GeneratedTestSet
 
 TYPES = {"factual": 40.0, "analytical": 35.0, "comparative": 15.0, "procedural": 10.0}
 DIFFICULTIES = {"easy": 30.0, "medium": 50.0, "hard": 20.0}
@@ -128,22 +148,16 @@ class GeneratedNode(DatasetNode):
         """Shares as text: `factual:40,analytical:60`."""
         if not isinstance(value, str):
             return value
-        from rageval_spec.generation.question_mix import read_shares
-
         return _explain(lambda: read_shares(value, NAMES[info.field_name], info.field_name))
 
     @field_validator("types", "difficulty", "style")
     @classmethod
     def _check(cls, value: dict[str, float], info: Any) -> dict[str, float]:
-        from rageval_spec.generation.question_mix import check_shares
-
         return _explain(lambda: check_shares(value, NAMES[info.field_name], info.field_name))
 
     @property
     def mix(self) -> Mix:
         """The shares of everything."""
-        from rageval_spec.generation.question_mix import Mix
-
         return Mix(self.types, self.difficulty, self.style, self.multi_hop, self.unanswerable)
 
 
@@ -187,16 +201,12 @@ class Generated(Dataset[GeneratedNode]):
 
     def inputs(self) -> Sequence[InputFile]:
         """The files of the documents; the folder if it is missing or has none."""
-        from rageval_spec.generation.documents import list_files
-
         path = self.context.resolve(self.node.path)
         found = [InputFile(file, ("path",)) for file in list_files(path)]
         return found or (InputFile(path, ("path",), kind="folder"),)
 
     def content(self) -> dict[str, Any]:
         """The node, the prompts, and the questions once they are made: other questions have other results."""
-        from rageval_spec.generation.model_requests import describe_prompts
-
         content = super().content()
         content["node"].pop("path")
         made = self.find()
@@ -205,8 +215,6 @@ class Generated(Dataset[GeneratedNode]):
         return {**content, "files": files, "prompts": describe_prompts(), "questions": digest}
 
     def list_other_columns(self) -> Sequence[str]:
-        from rageval_spec.generation.question_sets import COLUMNS
-
         return COLUMNS
 
     def open(self) -> Collection:
@@ -219,8 +227,6 @@ class Generated(Dataset[GeneratedNode]):
         return replace(self._collect(made), differences=tuple(made.list_differences(self.node.mix)))
 
     def foresee(self) -> Collection:
-        from rageval_spec.generation.question_sets import suppose
-
         return self._collect(self.find() or suppose(self.node.count))
 
     def estimate(self) -> Estimate:
@@ -229,9 +235,6 @@ class Generated(Dataset[GeneratedNode]):
 
     def foresee_calls(self, *, embeds: bool = True) -> Estimate:
         """As `estimate`; with `embeds`, chunks are embedded first, so that all stored replies are found."""
-        from rageval_spec.endpoints.chat_questions import join_estimates
-        from rageval_spec.generation.model_requests import ForeseeingAsker
-
         asker = ForeseeingAsker(self._models)
         self._make(asker, self._embedding if embeds else None, lambda _: None)
         return join_estimates(asker.estimates)
@@ -251,8 +254,6 @@ class Generated(Dataset[GeneratedNode]):
 
     def produce(self) -> GeneratedTestSet:
         """The questions, from the store or new; what is incomplete is not stored, so that it is continued."""
-        from rageval_spec.endpoints.shared_questions import hold_claim
-
         with hold_claim(self.context.answers, self._kept_as, _WHOLE, self.find, time.sleep) as found:
             if found is not None:
                 return found
@@ -266,8 +267,6 @@ class Generated(Dataset[GeneratedNode]):
 
     def find(self) -> GeneratedTestSet | None:
         """The questions, if they were made; None if they were not."""
-        from rageval_spec.generation.question_sets import GeneratedTestSet
-
         if self._made is None:
             stored = self.context.answers.find(self._kept_as, (_WHOLE,)).get(_WHOLE)
             self._made = None if stored is None else GeneratedTestSet.unpack(stored)
@@ -276,15 +275,10 @@ class Generated(Dataset[GeneratedNode]):
     @cached_property
     def source(self) -> DocumentSource:
         """The documents."""
-        from rageval_spec.generation.question_sets import DocumentSource
-
         path = self.context.resolve(self.node.path)
         return DocumentSource(path, self.node.columns, self.node.chunk_words, self.context)
 
     def _make_all(self) -> GeneratedTestSet:
-        from rageval_spec.generation.model_requests import RealAsker, Steps
-        from rageval_spec.generation.question_sets import GeneratedTestSet, GenerationOrigin
-
         steps = Steps(self.context.progress)
         made = self._make(RealAsker(self._models, steps), self._embedding, steps.expect)
         return GeneratedTestSet.of(made, GenerationOrigin(self.source.origin, self._describe()))
@@ -292,9 +286,6 @@ class Generated(Dataset[GeneratedNode]):
     def _make(
         self, asker: Asker, embedding: EmbeddingModel[Any] | None, expect: Callable[[int], None]
     ) -> QuestionMaker:
-        from rageval_spec.generation.question_faults import AcceptedQuestions
-        from rageval_spec.generation.question_production import QuestionMaker
-
         corpus = self.source.prepare(embedding, max(self.node.within, 100))
         maker = QuestionMaker(self._order, corpus, asker, AcceptedQuestions(embedding))
         maker.make(expect)
@@ -302,8 +293,6 @@ class Generated(Dataset[GeneratedNode]):
 
     @property
     def _order(self) -> Order:
-        from rageval_spec.generation.question_production import Order
-
         node = self.node
         return Order(
             node.count, node.mix, node.language, node.seed, node.attempts, node.per_chunk, node.within,
@@ -312,8 +301,6 @@ class Generated(Dataset[GeneratedNode]):
 
     @cached_property
     def _models(self) -> GeneratorModels:
-        from rageval_spec.generation.model_requests import GeneratorModels
-
         writer, checker = (self._chat(name) for name in (self.node.model, self.node.checker or self.node.model))
         faithfulness = registry.load("metrics", "faithfulness")
         metric = faithfulness(faithfulness.node_type(use="faithfulness", judge="support"), self.context)
@@ -347,10 +334,6 @@ class Generated(Dataset[GeneratedNode]):
     @cached_property
     def _key(self) -> str:
         """The sha256, in hex, of everything that the questions depend on, except what models happen to reply."""
-        from rageval_spec.generation.model_requests import describe_prompts
-        from rageval_spec.judging.calibrated_judge import find_surroundings
-        from rageval_spec.plugin.judge_identity import identify_judge
-
         node = self.node.model_dump(mode="json")
         if not node["steer_difficulty"]:  # sets that were stored before this key existed stay valid
             del node["steer_difficulty"]
@@ -372,10 +355,6 @@ class Generated(Dataset[GeneratedNode]):
 
     def _describe(self) -> dict[str, Any]:
         """What every row says about how it was made."""
-        from importlib.metadata import version
-
-        from rageval_spec.generation.model_requests import load
-
         prompts = {name: load(name).version for name in ("draft", "unanswerable", "check")}
         models = self._models
         return {
@@ -388,8 +367,6 @@ class Generated(Dataset[GeneratedNode]):
         }
 
     def _collect(self, made: GeneratedTestSet) -> Collection:
-        from rageval_spec.generation.question_sets import collect
-
         return collect(self.context.name, made, self.source, by_document=self.node.relevant == "documents")
 
 

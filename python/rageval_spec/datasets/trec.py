@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -13,8 +14,7 @@ from rageval_spec.datasets.shared.row_dataset import FileDataset
 from rageval_spec.plugin import DatasetNode
 from rageval_spec.reading.column_names import CORPUS, QUERIES, CorpusColumns, QueryColumns, RecordColumn
 from rageval_spec.reading.formats.delimited import read_pairs
-from rageval_spec.reading.formats.json_files import json_objects, read_json_lines
-from rageval_spec.reading.formats.records import queries_table
+from rageval_spec.reading.formats.records import corpus_table, queries_table
 from rageval_spec.reading.formats.text_files import format_of
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Trec(FileDataset[TrecNode]):
             name=self.context.name,
             load_qrels=lambda: kernels.read_qrels(self.path_of("qrels")),
             load_queries=self.loader("queries", self._load_queries),
-            load_corpus=self.loader("corpus", self.load_corpus),
+            load_corpus=self.loader("corpus", partial(self.load, "corpus", corpus_table)),
         )
 
     def has_columns(self, key: str) -> bool:
@@ -84,17 +84,16 @@ class Trec(FileDataset[TrecNode]):
         """The place, the id and the text of each query, or the values of its line; None without a file of queries."""
         if "queries" not in self.files:
             return None
-        path = self.path_of("queries")
-        if format_of(path) == "jsonl":
-            return ((f"{path}:{line}", row) for line, row in json_objects(path))
-        records = read_pairs(path)
+        if self.has_columns("queries"):
+            return self.source("queries").read()
+        records = read_pairs(self.path_of("queries"))
         rows = records.frame.iter_rows(named=True)
         return ((records.locate(number), row) for number, row in enumerate(rows))
 
     def _load_queries(self) -> pl.DataFrame:
-        path = self.path_of("queries")
-        is_json = format_of(path) == "jsonl"
-        return queries_table(read_json_lines(path, self.columns_of("queries")) if is_json else read_pairs(path))
+        if self.has_columns("queries"):
+            return self.load("queries", queries_table)
+        return queries_table(read_pairs(self.path_of("queries")))
 
 
 PLUGIN = Trec

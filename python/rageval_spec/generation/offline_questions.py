@@ -22,7 +22,14 @@ from rageval_spec import __version__, kernels
 from rageval_spec.errors import UsageError
 from rageval_spec.generation.chunks import WORDS, Chunk, cut_documents, find_main_language, name_question, take_turns
 from rageval_spec.generation.documents import DocumentSet, SourceDocument
-from rageval_spec.generation.question_sets import SplitUnit, divide_rows, read_shares, write_quote, write_sources
+from rageval_spec.generation.question_sets import (
+    SplitUnit,
+    divide_rows,
+    read_shares,
+    write_chunk,
+    write_quote,
+    write_sources,
+)
 from rageval_spec.judging.language import FREQUENT_WORDS, find_language
 from rageval_spec.wording import count_noun
 
@@ -171,22 +178,22 @@ _EDGES = " \t,;:.!?-–—|/\\\"'“”„«»()[]{}"
 
 
 class Unit(NamedTuple):
-    """What a retriever finds: a chunk, or a document of a corpus.
+    """What a retriever finds: a chunk, or a document of a corpus as one chunk.
 
     Attributes:
         title: the title of its document; "" if it has none.
         spans: the parts of the text that hold sentences: no headings, code or tables.
         headings: the headings inside its text: offsets and words.
-        under: the headings that its beginning stands under.
     """
 
-    unit_id: str
-    doc_id: str
+    chunk: Chunk
     title: str
-    text: str
     spans: tuple[tuple[int, int], ...]
     headings: tuple[tuple[int, int, str], ...] = ()
-    under: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        return self.chunk.text
 
 
 class OfflineQuestion(NamedTuple):
@@ -275,7 +282,7 @@ def read_plainly(text: str) -> str:
 
 class _Maker:
     def __init__(self, units: Sequence[Unit], shares: Mapping[Form, float], random: Random) -> None:
-        self.order = take_turns(range(len(units)), [unit.doc_id for unit in units], random)
+        self.order = take_turns(range(len(units)), [unit.chunk.doc_id for unit in units], random)
         self.questions: list[OfflineQuestion] = []
         self._units = units
         self._shares = {form: share for form, share in shares.items() if share > 0}
@@ -365,8 +372,8 @@ class _Maker:
         if not free:
             return None
         start, end, words = self._random.choice(free)
-        family = [one for one in self._titled[unit.title] if self._units[one].doc_id == unit.doc_id]
-        places = (place, *(one for one in family if one != place and words in self._units[one].under))
+        family = [one for one in self._titled[unit.title] if self._units[one].chunk.doc_id == unit.chunk.doc_id]
+        places = (place, *(one for one in family if one != place and words in self._units[one].chunk.headings))
         made = OfflineQuestion("heading", words, places, start, end)
         telling = len(self._list_telling(words))
         if place in self._untitled or telling >= _FEWEST_TELLING:
@@ -433,7 +440,7 @@ class _Maker:
             return "too_vague", " ".join(sorted(telling))
         others = set(self._vocabulary.find_texts(telling, _SOURCES)) - set(question.units)
         if others:
-            return "several_sources", self._units[min(others)].unit_id
+            return "several_sources", self._units[min(others)].chunk.chunk_id
         seen = chain.from_iterable(self._asked.get(term, ()) for term in sorted(telling))
         if any(len(telling & other) >= _ALIKE * len(telling | other) for other in seen):
             return "duplicate", ""
@@ -507,14 +514,6 @@ class OfflineSet(NamedTuple):
     remarks: tuple[str, ...]
 
 
-class _Part(NamedTuple):
-    """A unit, the document that it belongs to, and its place in it."""
-
-    unit: Unit
-    document: SourceDocument
-    chunk: Chunk
-
-
 def make_offline_set(
     documents: DocumentSet,
     count: int,
@@ -532,23 +531,20 @@ def make_offline_set(
     """
     if split is not None:
         read_shares(split)
-    parts = _list_parts(documents, size)
-    made = make_questions([part.unit for part in parts], count, seed=seed, shares=shares)
-    rows = [_write_row(question, parts, seed) for question in made.questions]
+    origin = {document.doc_id: document for document in documents.documents}
+    if documents.kind == "corpus":
+        chunks = [Chunk(one.doc_id, one.doc_id, 0, len(one.text), one.text) for one in documents.documents]
+    else:
+        chunks = cut_documents(documents.documents, size)
+    units = [_make_unit(origin[chunk.doc_id], chunk) for chunk in chunks]
+    made = make_questions(units, count, seed=seed, shares=shares)
+    rows = [_write_row(question, units, origin, seed) for question in made.questions]
     remarks = [*_remark_on_count(len(rows), count, made)]
     if split is not None:
         rows, unmet = divide_rows(rows, split, split_by)
         remarks += unmet
-    return OfflineSet(rows, list(_write_corpus(parts, made)), list(_write_rejected(parts, made)), tuple(remarks))
-
-
-def _list_parts(documents: DocumentSet, size: int) -> list[_Part]:
-    if documents.kind == "corpus":
-        whole = ((one, Chunk(one.doc_id, one.doc_id, 0, len(one.text), one.text)) for one in documents.documents)
-        return [_Part(_make_unit(document, chunk), document, chunk) for document, chunk in whole]
-    named = {document.doc_id: document for document in documents.documents}
-    chunks = cut_documents(documents.documents, size)
-    return [_Part(_make_unit(named[chunk.doc_id], chunk), named[chunk.doc_id], chunk) for chunk in chunks]
+    corpus = [_write_unit(place, unit, made, origin) for place, unit in enumerate(units)]
+    return OfflineSet(rows, corpus, [_write_dropped(one, units) for one in made.dropped], tuple(remarks))
 
 
 def _make_unit(document: SourceDocument, chunk: Chunk) -> Unit:
@@ -559,23 +555,24 @@ def _make_unit(document: SourceDocument, chunk: Chunk) -> Unit:
     ]
     spans = tuple((start, end) for block, start, end in inside if block.kind in _ASKED)
     headings = tuple((start, end, block.words) for block, start, end in inside if block.kind == "heading")
-    return Unit(chunk.chunk_id, chunk.doc_id, document.title, chunk.text, spans, headings, chunk.headings)
+    return Unit(chunk, document.title, spans, headings)
 
 
-def _write_row(question: OfflineQuestion, parts: Sequence[_Part], seed: int) -> Row:
-    units = [parts[place].unit for place in question.units]
-    sources = {parts[place].document.doc_id: parts[place].document for place in question.units}
-    first = parts[question.units[0]].chunk
+def _write_row(
+    question: OfflineQuestion, units: Sequence[Unit], origin: Mapping[str, SourceDocument], seed: int
+) -> Row:
+    chunks = [units[place].chunk for place in question.units]
+    sources = {chunk.doc_id: origin[chunk.doc_id] for chunk in chunks}
     return {
-        "query_id": name_question(question.text, (unit.unit_id for unit in units)),
+        "query_id": name_question(question.text, (chunk.chunk_id for chunk in chunks)),
         "question": question.text,
-        "relevant": [unit.unit_id for unit in units],
+        "relevant": [chunk.chunk_id for chunk in chunks],
         "relevant_documents": list(sources),
         # A title is no part of its text.
-        "evidence": [write_quote(first, question.start, question.end)] if question.end else [],
+        "evidence": [write_quote(chunks[0], question.start, question.end)] if question.end else [],
         "type": question.form,
         "difficulty": "easy" if question.overlap >= EASY else "hard" if question.overlap < HARD else "medium",
-        "language": find_language(units[0].text),
+        "language": find_language(chunks[0].text),
         **({"gap": question.answer} if question.answer else {}),
         "sources": write_sources(sources.values()),
         "made_by": MADE_BY,
@@ -588,31 +585,23 @@ def _write_row(question: OfflineQuestion, parts: Sequence[_Part], seed: int) -> 
     }
 
 
-def _write_corpus(parts: Sequence[_Part], made: OfflineQuestions) -> Iterator[Row]:
-    """The corpus without what questions were made from. Offsets are those of the whole chunk."""
-    for place, (unit, document, chunk) in enumerate(parts):
-        title = "" if place in made.untitled else document.title
-        row: Row = {
-            "doc_id": unit.unit_id,
-            "title": title,
-            "text": hide(unit.text, made.held_out.get(place, ())),
-        }
-        if unit.unit_id != document.doc_id:
-            row |= {"document": document.doc_id, "start": chunk.start, "end": chunk.end}
-        yield row if chunk.page is None else {**row, "page": chunk.page}
+def _write_unit(place: int, unit: Unit, made: OfflineQuestions, origin: Mapping[str, SourceDocument]) -> Row:
+    """A row of the corpus without what questions were made from. Offsets are those of the whole chunk."""
+    title = "" if place in made.untitled else unit.title
+    text = hide(unit.text, made.held_out.get(place, ()))
+    return write_chunk(unit.chunk, origin[unit.chunk.doc_id]) | {"title": title, "text": text}
 
 
-def _write_rejected(parts: Sequence[_Part], made: OfflineQuestions) -> Iterator[Row]:
-    for question, reason, detail in made.dropped:
-        yield {
-            "reason": reason,
-            "why": REASONS[reason],
-            "detail": detail,
-            "question": question.text,
-            "type": question.form,
-            "chunks": [parts[place].unit.unit_id for place in question.units],
-            "made_by": MADE_BY,
-        }
+def _write_dropped(dropped: Dropped, units: Sequence[Unit]) -> Row:
+    return {
+        "reason": dropped.reason,
+        "why": REASONS[dropped.reason],
+        "detail": dropped.detail,
+        "question": dropped.question.text,
+        "type": dropped.question.form,
+        "chunks": [units[place].chunk.chunk_id for place in dropped.question.units],
+        "made_by": MADE_BY,
+    }
 
 
 def _remark_on_count(found: int, count: int, made: OfflineQuestions) -> Iterator[str]:

@@ -328,7 +328,6 @@ SIDES = ("validation", "test")
 SplitUnit = Literal["document", "question"]
 """What a split keeps whole: documents, so that none is in both sets; or only questions, with documents in both."""
 _FROM = "document: "
-_PASSES = 20
 _SIZE_COUNTS = 5
 """How many times as much the size of a set counts as one kind of questions in it."""
 
@@ -367,27 +366,30 @@ def split_questions(questions: Sequence[Sourced], shares: Mapping[str, float]) -
     """Divide questions in these shares, which add up to 1, with the same mix of kinds in each set.
 
     Questions that share a document, directly or through a third question, stay together. The largest such groups are
-    placed first, each where it brings sizes and mixes closest to what is wanted; then groups move as long as that
-    helps. The order of the questions does not matter.
+    placed first, each where it brings sizes and mixes closest to what is wanted. The order of the questions does not
+    matter.
     """
     groups = _join(questions)
     kinds = [Counter(kind for place in group for kind in ("", *questions[place].kinds)) for group in groups]
-    wanted = sum(kinds, Counter[str]())
-    balance = _Balance(
-        {side: {kind: share * count for kind, count in wanted.items()} for side, share in shares.items()}
-    )
-    chosen = list[str]()
-    for added in kinds:
-        chosen.append(min(shares, key=lambda side, added=added: balance.weigh(side, added)))  # type: ignore[misc]
-        balance.move(None, chosen[-1], added)
-    for _ in range(_PASSES):
-        if not _improve(chosen, kinds, balance, shares):
-            break
+    total = sum(kinds, Counter[str]())
+    wanted = {side: {kind: share * count for kind, count in total.items()} for side, share in shares.items()}
+    found: dict[str, Counter[str]] = {side: Counter() for side in shares}
+
+    def weigh(side: str, added: Mapping[str, int]) -> float:
+        """How much further the set is from what is wanted with these questions. The kind "" counts all."""
+        return sum(
+            (1 if kind else _SIZE_COUNTS) * ((now + count - aim) ** 2 - (now - aim) ** 2) / max(aim, 0.5)
+            for kind, count in added.items()
+            for now, aim in ((found[side][kind], wanted[side][kind]),)
+        )
+
     sides = [""] * len(questions)
-    for group, side in zip(groups, chosen, strict=True):
+    for group, added in zip(groups, kinds, strict=True):
+        chosen = min(shares, key=lambda side, added=added: weigh(side, added))  # type: ignore[misc]
+        found[chosen].update(added)
         for place in group:
-            sides[place] = side
-    return Split(tuple(sides), tuple(_remark(balance, shares, groups)))
+            sides[place] = chosen
+    return Split(tuple(sides), tuple(_remark(found, wanted, len(groups[0]) if groups else 0)))
 
 
 def divide_rows(
@@ -407,40 +409,6 @@ def divide_rows(
         sourced.append(Sourced(documents, kinds) if by == "document" else Sourced((), apart))
     found = split_questions(sourced, shares)
     return [{**row, "split": side} for row, side in zip(rows, found.sides, strict=True)], found.remarks
-
-
-class _Balance:
-    """How many questions of each kind are in each set, and how far that is from what is wanted. "" counts all."""
-
-    def __init__(self, wanted: Mapping[str, Mapping[str, float]]) -> None:
-        self.wanted = wanted
-        self.found: dict[str, Counter[str]] = {side: Counter() for side in wanted}
-
-    def weigh(self, side: str, added: Mapping[str, int], sign: int = 1) -> float:
-        """How much further the set is from what is wanted with these questions, or without them."""
-        return sum(
-            (1 if kind else _SIZE_COUNTS) * ((found + sign * count - aim) ** 2 - (found - aim) ** 2) / max(aim, 0.5)
-            for kind, count in added.items()
-            for found, aim in ((self.found[side][kind], self.wanted[side][kind]),)
-        )
-
-    def move(self, before: str | None, after: str, kinds: Mapping[str, int]) -> None:
-        if before is not None:
-            self.found[before].subtract(kinds)
-        self.found[after].update(kinds)
-
-
-def _improve(chosen: list[str], kinds: Sequence[Counter[str]], balance: _Balance, shares: Iterable[str]) -> bool:
-    moved = False
-    for place, added in enumerate(kinds):
-        here = chosen[place]
-        leaving = balance.weigh(here, added, -1)
-        for side in shares:
-            if side != here and leaving + balance.weigh(side, added) < -1e-9:
-                balance.move(here, side, added)
-                chosen[place], moved = side, True
-                break
-    return moved
 
 
 def _join(questions: Sequence[Sourced]) -> list[list[int]]:
@@ -464,17 +432,19 @@ def _join(questions: Sequence[Sourced]) -> list[list[int]]:
     return [groups[name] for name in sorted(groups, key=lambda name: (-len(groups[name]), name))]
 
 
-def _remark(balance: _Balance, shares: Mapping[str, float], groups: Sequence[Sequence[int]]) -> Iterable[str]:
-    total = sum(found[""] for found in balance.found.values())
-    for side, share in shares.items():
-        found, aim = balance.found[side][""], share * total
-        if abs(found - aim) > max(1, _FAR * total):
-            why = f"{len(groups[0]):,} questions share documents, and no document may be in both sets"
-            yield f"{side} has {count_noun(found, 'question')} instead of {aim:.0f}: {why}"
-    for side, counts in balance.found.items():
+def _remark(
+    found: Mapping[str, Counter[str]], wanted: Mapping[str, Mapping[str, float]], largest: int
+) -> Iterable[str]:
+    total = sum(counts[""] for counts in found.values())
+    for side, aims in wanted.items():
+        size, aim = found[side][""], aims.get("", 0)
+        if abs(size - aim) > max(1, _FAR * total):
+            why = f"{largest:,} questions share documents, and no document may be in both sets"
+            yield f"{side} has {count_noun(size, 'question')} instead of {aim:.0f}: {why}"
+    for side, counts in found.items():
         size = counts[""]
-        for kind, aim in sorted(balance.wanted[side].items()):
-            wanted = aim / balance.wanted[side][""] if kind else 0
-            if kind and not kind.startswith(_FROM) and abs(counts[kind] - wanted * size) > max(1, _FAR_INSIDE * size):
-                shown = (format_percent(share) for share in (counts[kind] / size, wanted))
+        for kind, aim in sorted(wanted[side].items()):
+            share = aim / wanted[side][""] if kind else 0
+            if kind and not kind.startswith(_FROM) and abs(counts[kind] - share * size) > max(1, _FAR_INSIDE * size):
+                shown = (format_percent(part) for part in (counts[kind] / size, share))
                 yield "{side} has {} {kind} instead of {}".format(*shown, side=side, kind=kind)

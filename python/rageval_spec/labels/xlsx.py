@@ -17,7 +17,7 @@ class XlsxLabelsNode(FileLabelsNode):
 class XlsxLabels(FileLabels[XlsxLabelsNode]):
     """Reads a row for each judgement of each person. Formulas count with the value that they had when saved."""
 
-    known_as = ("excel", "xls", "ods")
+    known_as = ("excel", "xls")
     form = "xlsx"
     options = ("sheet",)
 

@@ -191,47 +191,25 @@ _ALIASED: Mapping[str, frozenset[str]] = {
 """The names of parts that columns in other spellings are read as even beside exact names of other parts."""
 
 
-def fold_names(row: Mapping[str, Any], kept: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """The row with known names in place of names that differ from them only in case, spaces or hyphens.
+def spells_freely(names: Iterable[str], named: Collection[str]) -> bool:
+    """Whether all known names may be spelled in another way: no question or answer is named or has an exact name."""
+    return {"text", "answer"}.isdisjoint(named) and _EXACT.isdisjoint(names)
 
-    Of several columns that stand for one name, the first has it, and the others keep theirs.
+
+def find_spellings(names: Iterable[str], named: Collection[str], kept: Collection[str] = ()) -> dict[str, str]:
+    """The columns whose names differ from known ones only in case, spaces or hyphens, each with the known name.
+
+    Beside exact names of questions or answers, only parts without an exact name are read so: `ID` beside `question` is
+    the id, but `Group` is not the group. Of several columns that stand for one name, the first has it.
+
+    `named` are the parts for which the spec names a column, and `kept` the columns that stay as they are.
     """
-    folded: dict[str, Any] = {}
-    for name, value in row.items():
-        known = _fold(name, row, kept)
-        folded[name if known in folded else known] = value
-    return folded
-
-
-def find_aliases(row: Mapping[str, Any], known: frozenset[str], kept: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """The values of a row whose names are other spellings of some known names, by known name."""
-    if not known:
-        return {}
-    folded = fold_names(row, kept)
-    return {name: value for name, value in folded.items() if name in known and name not in row}
-
-
-def has_foldable(names: Iterable[str]) -> bool:
-    """Whether a name stands for a known one, and no column has the exact name of a question or an answer."""
     present = list(names)
-    is_exact = any(name in _EXACT for name in present)
-    return not is_exact and any(name not in fold_names({name: 0}) for name in present)
-
-
-def list_aliases(names: Iterable[str], named: Collection[str] = ()) -> frozenset[str]:
-    """The known names that a file's columns spell in another way, of parts without a column of an exact name.
-
-    `ID` beside `question` is the id. Other known names, such as `group`, are too usual to be read so.
-
-    `named` are the parts for which the spec names a column.
-    """
-    present = dict.fromkeys(names, 0)
-    known = [words for part, words in _ALIASED.items() if part not in named and not words & present.keys()]
-    return frozenset(find_aliases(present, frozenset().union(*known)))
-
-
-def _fold(name: str, row: Mapping[str, Any], kept: frozenset[str]) -> str:
-    if name in _FOLDED or name in kept:
-        return name
-    folded = normalise(name)
-    return folded if folded in _FOLDED and folded not in row else name
+    parts = [words for part, words in _ALIASED.items() if part not in named and words.isdisjoint(present)]
+    wanted = (_FOLDED if spells_freely(present, named) else frozenset[str]().union(*parts)) - {*present}
+    found: dict[str, str] = {}
+    for name in present:
+        known = normalise(name)
+        if known in wanted and name not in _FOLDED and name not in kept and known not in found.values():
+            found[name] = known
+    return found

@@ -15,10 +15,9 @@ from typing import Any, Literal, TypeAlias
 from rageval_spec.data.labels import Label
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.reading.formats.text_files import format_of
-from rageval_spec.reading.formats.workbooks import SUFFIXES, read_sheet
+from rageval_spec.reading.formats.workbooks import read_workbook_rows
 from rageval_spec.reading.missing_columns import guess_names
-from rageval_spec.reading.rows import read_rows
+from rageval_spec.reading.rows import read_rows, row_format_of
 from rageval_spec.recorded.json_path import list_keys
 from rageval_spec.wording import list_choices
 
@@ -104,9 +103,8 @@ def make_labels(rows: Rows, path: Path, columns: Mapping[str, str] | None, setti
 
 
 def _read_rows(path: Path, form: Form | None, sheet: str | None, separator: str | None) -> Rows:
-    form = form or ("xlsx" if format_of(path) in SUFFIXES else None)
-    if form == "xlsx":
-        return [*read_sheet(path, sheet)]
+    if (form or row_format_of(path)) == "xlsx":
+        return read_workbook_rows(path, sheet, is_first=True).rows
     rows = [*read_rows(path, "json" if form == "label_studio" else form, separator)]
     if form == "label_studio" or (form is None and rows and is_task(rows[0][1])):
         return [*flatten_tasks(rows)]
@@ -200,7 +198,7 @@ def _read_mark(text: str, name: str, place: str) -> bool:
 
 
 def _read_value(found: object, place: str) -> float | str | None:
-    """A number, a class, or None for an empty field."""
+    """A number (`80%` is 0.8), a class, or None for an empty field."""
     if isinstance(found, bool):
         return float(found)
     if found is None or (isinstance(found, str) and not found.strip()):
@@ -210,7 +208,8 @@ def _read_value(found: object, place: str) -> float | str | None:
     text = str(found).strip()
     try:
         number = _YES_NO.get(text.casefold(), None)
-        number = float(text) if number is None else number
+        if number is None:
+            number = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError:
         return text
     if not math.isfinite(number):

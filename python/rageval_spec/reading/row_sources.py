@@ -6,7 +6,7 @@ The values inside a row's objects become columns: at JSONPaths, and where a tool
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from rageval_spec.errors import DataError
 from rageval_spec.libraries import pl
 from rageval_spec.reading import rows
-from rageval_spec.reading.column_meanings import find_aliases, fold_names, has_foldable, list_aliases
+from rageval_spec.reading.column_meanings import find_spellings, spells_freely
 from rageval_spec.reading.column_names import (
     ANSWERS,
     CONTEXTS,
@@ -53,7 +53,6 @@ QUICKLY_READ = 2**20
 """The most bytes of a text file that is read in full to find its columns."""
 _PARTS = {"question": "text"}
 """Parts that answers call differently from questions."""
-_TEXTS = ("text", "question", "answer")
 _LISTS = frozenset({"reference", "reference_contexts", "contexts", "context_ids", "relevant"})
 _OBJECTS = frozenset({"relevant"})
 
@@ -128,16 +127,15 @@ class RowFile:
         """How rows get further columns, given the names of columns in the spec."""
         named = _list_named(columns)
         paths = tuple(parse_path(name) for name in named if name.startswith("$"))
-        says_text = any(getattr(columns, part, None) is not None for part in _TEXTS)
-        folds = not says_text and has_foldable(self.first_names)
-        return Unfolding(self.tool, paths, frozenset(named), folds, frozenset() if folds else self._alias(columns))
+        kept = {*named, *(str(path.steps[0]) for path in paths if path.steps)}
+        parts = self._list_parts(columns)
+        is_placed = self.tool is not None and bool(self.tool.parts) and not spells_freely(self.first_names, parts)
+        return Unfolding(self.tool, paths, {} if is_placed else find_spellings(self.first_names, parts, kept))
 
-    def _alias(self, columns: BaseModel | None) -> frozenset[str]:
-        """The known names that columns in other spellings get: none in a tool's file, whose layout has all places."""
-        if self.tool is not None and self.tool.parts:
-            return frozenset()
+    def _list_parts(self, columns: BaseModel | None) -> set[str]:
+        """The parts for which the spec names a column."""
         fields = () if columns is None else type(columns).model_fields
-        return list_aliases(self.first_names, {_PARTS.get(f, f) for f in fields if getattr(columns, f) is not None})
+        return {_PARTS.get(field, field) for field in fields if getattr(columns, field) is not None}
 
     def resolve(self, columns: C, most: int | None = None) -> C:
         """The names of columns, with those that the tool's layout gives to parts that the spec does not name.
@@ -148,13 +146,13 @@ class RowFile:
         if layout is None or not layout.parts:
             return columns
         wanted = [field for field in type(columns).model_fields if getattr(columns, field) is None]
-        known = {field: layout.parts.get(_PARTS.get(field, field), ()) for field in wanted}
-        found = self._search({field: names for field, names in known.items() if names}, most)
-        for field in wanted:
-            inside = layout.objects.get(_PARTS.get(field, field), ()) if field not in found else ()
+        known = {part: layout.parts.get(_PARTS.get(part, part), ()) for part in wanted}
+        found = self._search({part: names for part, names in known.items() if names}, most)
+        for part in wanted:
+            inside = layout.objects.get(_PARTS.get(part, part), ()) if part not in found else ()
             only = next(filter(None, (self._find_only_text(column, most) for column in inside)), None)
             if only is not None:
-                found[field] = only
+                found[part] = only
         return columns.model_copy(update=found)
 
     def alters(self, columns: BaseModel) -> bool:
@@ -168,7 +166,8 @@ class RowFile:
 
     def list_spellings(self, columns: BaseModel) -> list[str]:
         """The known names that columns in other spellings stand for beside exact names of other parts."""
-        return sorted(self.unfolding(columns).aliases)
+        is_free = spells_freely(self.first_names, self._list_parts(columns))
+        return [] if is_free else sorted(self.find_originals(columns))
 
     @property
     def is_long(self) -> bool:
@@ -182,7 +181,7 @@ class RowFile:
             paths = (name for name in _list_named(columns) if name.startswith("$"))
             return None if self.form == "json" else [*self.first_names, *self.find_originals(columns), *paths]
         if self.form == "parquet" and self.unfolding(columns).is_empty:
-            return self.first_names
+            return self._read_header()
         return list(dict.fromkeys([*self.first_names, *(name for _, row in self.rows(columns) for name in row)]))
 
     def unfold_names(self, columns: BaseModel) -> list[str]:
@@ -249,11 +248,7 @@ class RowFile:
 
     def find_originals(self, columns: BaseModel) -> dict[str, str]:
         """The names in the file of the columns that are known by a name in another spelling."""
-        unfolding = self.unfolding(columns)
-        own = {name: name for name in self.first_names}
-        aliases = find_aliases(own, unfolding.aliases, unfolding.kept)
-        folded = fold_names(own, unfolding.kept) if unfolding.folds else aliases
-        return {known: name for known, name in folded.items() if name != known}
+        return {known: name for name, known in self.unfolding(columns).spellings.items()}
 
     @property
     def remarks(self) -> Mapping[str, Any]:
@@ -272,9 +267,7 @@ class RowFile:
         """The rows of a format that is slow to read."""
         if self.form == "yaml":
             return list(rows.read_rows(self.path, self.form))
-        found = self._sheet
-        placed = ((f"{self.path}: sheet '{found.sheet}', row {number}", row) for number, row in found.rows)
-        return [(place, rows.open_turns(place, row)) for place, row in placed]
+        return [(place, rows.open_turns(place, row)) for place, row in self._sheet.rows]
 
     @cached_property
     def _sheet(self) -> SheetRows:
@@ -378,30 +371,23 @@ _TAKEN = frozenset({*QUESTION_IDS, *QUESTIONS, *REFERENCES, *ANSWERS, *CONTEXTS,
 class Unfolding:
     """How the rows of a file become rows of columns: by a tool's layout, and the JSONPaths that are columns.
 
-    Names that are `kept`, because the spec uses them, stay as they are. `folds`: names such as `Ground Truth` stand for
-    `ground_truth`. `aliases` are the known names that columns in other spellings get beside their own.
+    `spellings` has the names of columns that are known ones in another spelling, each with the known name.
     """
 
     layout: ToolLayout | None = None
     paths: tuple[JsonPath, ...] = ()
-    kept: frozenset[str] = frozenset()
-    folds: bool = False
-    aliases: frozenset[str] = frozenset()
+    spellings: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_empty(self) -> bool:
         """Whether rows stay as they are."""
         layout = self.layout
-        return (
-            not self.paths
-            and not self.folds
-            and not self.aliases
-            and (layout is None or (layout.is_plain and not layout.spread))
-        )
+        is_plain = layout is None or (layout.is_plain and not layout.spread)
+        return is_plain and not self.paths and not self.spellings
 
     def apply(self, place: str, row: Mapping[str, Any]) -> dict[str, Any]:
         """The row with its further columns; its own come first. Raises DataError: one that a path names is unclear."""
-        found = fold_names(row, self.kept) if self.folds else {**row, **find_aliases(row, self.aliases, self.kept)}
+        found = {self.spellings.get(name, name): value for name, value in row.items()}
         if self.layout is not None:
             self._apply_layout(place, self.layout, found)
         opened = open_texts(found, {str(path.steps[0]) for path in self.paths if path.steps})

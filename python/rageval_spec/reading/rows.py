@@ -11,7 +11,7 @@ import io
 import json
 import re
 import tokenize
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,7 +19,7 @@ from rageval_spec.errors import DataError
 from rageval_spec.reading.column_names import QUESTIONS
 from rageval_spec.reading.formats import text_files
 from rageval_spec.reading.formats.delimited import choose_separator, delimited_objects
-from rageval_spec.reading.formats.json_files import VARIABLES, is_list, json_objects, merge_variables
+from rageval_spec.reading.formats.json_files import VARIABLES, json_objects, merge_variables
 from rageval_spec.reading.formats.parquet import parquet_objects
 from rageval_spec.reading.formats.row_shapes import OtherFilesError, RowShape, ask_last_turn, complete_row
 from rageval_spec.recorded.messages import MESSAGES, read_turns
@@ -151,9 +151,7 @@ def _read_own_rows(
     elif form == "xlsx":
         from rageval_spec.reading.formats.workbooks import read_workbook_rows
 
-        found = read_workbook_rows(path)
-        placed = ((f"{path}: sheet '{found.sheet}', row {number}", row) for number, row in found.rows)
-        yield from ((place, open_turns(place, row)) for place, row in placed)
+        yield from ((place, open_turns(place, row)) for place, row in read_workbook_rows(path).rows)
     elif form == "yaml":
         from rageval_spec.reading.formats.yaml_files import read_yaml_document
 
@@ -276,23 +274,3 @@ def split_ids(place: str, what: str, value: Any) -> Any:
         raise DataError(f"{place}: {what} begins like a list but is not one; write it as JSON: {text[:60]}")
     ids = [value] if separator is None else value.split(separator)
     return [found.strip() for found in ids if found.strip()]
-
-
-LONGEST_READ = 2**20
-"""The most bytes of a JSON file that is read in full to find its keys: any row may add a new key."""
-
-
-def list_columns(path: Path, unwrap: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict) -> Sequence[str] | None:
-    """The keys of a JSON file's rows; None if that takes long. Raises ForeignFileError: it is another format."""
-    try:
-        if not path.is_file():
-            return None
-        if path.stat().st_size > LONGEST_READ:
-            if not is_list(path):
-                next(json_objects(path))
-            return None
-        return list(dict.fromkeys(name for _, row in json_objects(path) for name in unwrap(row)))
-    except text_files.ForeignFileError:
-        raise
-    except (DataError, OSError):
-        return None

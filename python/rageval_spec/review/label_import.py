@@ -19,7 +19,7 @@ from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.reading.formats.delimited import delimited_objects, header_of, separator_of
 from rageval_spec.reading.formats.text_files import format_of
-from rageval_spec.reading.formats.workbooks import SUFFIXES, read_sheet
+from rageval_spec.reading.formats.workbooks import read_workbook_rows
 from rageval_spec.reading.label_files import (
     LABEL_COLUMNS,
     flatten_review,
@@ -90,8 +90,8 @@ class FilledForm:
 def read_form(path: Path) -> FilledForm:
     """Read a form that people filled in. Raises DataError: the file cannot be read, or it is not a form."""
     kind = format_of(path)
-    if kind in SUFFIXES:
-        return _read_table(path, [*_read_workbook(path)])
+    if kind in ("xlsx", "xlsm"):
+        return _read_table(path, _read_workbook(path))
     if kind == "csv":
         return _read_table(path, [*_read_csv(path)])
     if kind == "json":
@@ -99,14 +99,13 @@ def read_form(path: Path) -> FilledForm:
     raise DataError(f"{path}: a filled-in form is a .csv, .xlsx or .json file; save it as one of these")
 
 
-def _read_workbook(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def _read_workbook(path: Path) -> list[tuple[str, dict[str, Any]]]:
     try:
-        rows = [*read_sheet(path, SHEET)]
+        return read_workbook_rows(path, SHEET).rows
     except DataError as error:
         if f"no sheet '{SHEET}'" not in str(error):
             raise
-        rows = [*read_sheet(path)]
-    yield from rows
+    return read_workbook_rows(path, is_first=True).rows
 
 
 def _read_csv(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

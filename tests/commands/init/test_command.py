@@ -195,7 +195,7 @@ def test_questions_and_answers_can_be_in_two_files(tmp_path: Path) -> None:
     assert content["systems"]["current"]["path"] == "../answers.jsonl"
     result = invoke("init", "--answers", answers, tmp_path / "other")
     assert result.exit_code == 2
-    assert "the columns are 'id', 'answer'" in result.stderr
+    assert "no questions under a known name; its columns are 'id', 'answer'; name the column of" in result.stderr
     assert "or --golden FILE if the questions are elsewhere" in result.stderr
 
 

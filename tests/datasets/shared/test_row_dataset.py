@@ -62,7 +62,7 @@ def test_of_names_in_another_spelling_only_the_id_is_read_where_the_spec_names_t
     assert collection.queries is not None and collection.columns is not None
     assert collection.queries.rows() == [("x", "why?")]
     assert collection.references is None
-    assert json.loads(collection.columns["columns"][0]) == {"Context": "a note", "ID": "x"}
+    assert json.loads(collection.columns["columns"][0]) == {"Context": "a note"}
 
 
 @pytest.mark.parametrize("word", ["golden", "csv"])
@@ -199,6 +199,8 @@ def test_a_column_called_vars_is_a_column_of_a_table(tmp_path: Path) -> None:
         assert [*json.loads(columns["columns"][0])] == ["vars"]
 
 
-def test_the_columns_of_a_table_are_told_though_its_rows_cannot_be_read(tmp_path: Path) -> None:
+def test_a_table_whose_rows_cannot_be_read_is_a_fault(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text('id,question,lang\n1,"why\n')
-    assert build_dataset("csv", tmp_path, path="a.csv").list_other_columns() == ["lang"]
+    (fault,) = build_dataset("csv", tmp_path, path="a.csv").check_files()
+    assert (fault.key, fault.code) == (("path",), "data")
+    assert fault.message.endswith("a.csv:2: not CSV: a quote is never closed")

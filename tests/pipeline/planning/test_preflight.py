@@ -166,8 +166,8 @@ def test_columns_of_questions_belong_to_their_file(tmp_path: Path) -> None:
             "write columns: {queries: {text: Frage}}",
         ),
         (
-            "Frage: qrels.csv has the judgements but no column 'Frage'",
-            "for the columns of questions.csv write columns: {queries: {text: Frage}}",
+            "Frage: qrels.csv has no column 'Frage'",
+            "the columns are 'relevance', 'query_id', 'doc_id'",
         ),
     ]
 

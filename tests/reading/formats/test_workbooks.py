@@ -19,10 +19,8 @@ from rageval_spec.errors import DataError
 from rageval_spec.reading.formats.workbooks import (
     inspect_cells,
     name_cell,
-    read_sheet,
     read_workbook,
     read_workbook_rows,
-    refuse_bomb,
 )
 from tests.reading.workbook_files import change_part, write_workbook
 
@@ -62,8 +60,8 @@ def test_cells_are_read_as_excel_shows_them(tmp_path: Path) -> None:
 def test_a_title_above_the_header_is_skipped_and_rows_keep_their_numbers(tmp_path: Path) -> None:
     path = write_workbook(tmp_path / "golden.xlsx", Set=[["Golden set"], [None], ["id", "question"], ["a", "why?"]])
     found = read_workbook_rows(path)
-    assert (found.sheet, found.header, found.names) == ("Set", 3, ["id", "question"])
-    assert found.rows == [(4, {"id": "a", "question": "why?"})]
+    assert (found.sheet, found.header) == ("Set", 3)
+    assert found.rows == [(f"{path}: sheet 'Set', row 4", {"id": "a", "question": "why?"})]
 
 
 def test_a_single_column_of_questions_has_its_header_in_the_first_row(tmp_path: Path) -> None:
@@ -209,7 +207,7 @@ def test_half_a_workbook_is_refused(path: Path) -> None:
     ("content", "message"),
     [
         (b"<html>log in</html>", "this is an HTML page, not an Excel workbook (.xlsx); download the data"),
-        (b"question,answer\n", "this is text, not an Excel workbook (.xlsx); name its format in 'use:'"),
+        (b"question,answer\n", "this is text, not an Excel workbook (.xlsx); write the format that it has"),
         (b"\xd0\xcf\x11\xe0", "this is an Excel workbook (XLS, or one with a password), not an Excel workbook (.xlsx)"),
     ],
 )
@@ -220,14 +218,6 @@ def test_another_file_is_named(path: Path, content: bytes, message: str) -> None
     assert message in str(error.value)
 
 
-def test_workbooks_of_labels_are_checked_for_bombs_too(path: Path) -> None:
-    add_bomb(path)
-    with pytest.raises(DataError, match="the workbook expands to more than 256 MiB"):
-        list(read_sheet(path))
-    path.write_text("text")
-    refuse_bomb(path)
-
-
 def test_a_damaged_sheet_is_an_error_with_its_name(path: Path) -> None:
     change_part(path, {SHEET: ("</sheetData>", "<sheetData>")})
     workbook = read_workbook(path)
@@ -235,50 +225,7 @@ def test_a_damaged_sheet_is_an_error_with_its_name(path: Path) -> None:
         inspect_cells(path, workbook, workbook.sheets[0])
 
 
-def write(folder: Path, **sheets: list[list[object]]) -> Path:
-    path = folder / "labels.xlsx"
-    with xlsxwriter.Workbook(str(path)) as workbook:
-        for name, rows in sheets.items():
-            sheet = workbook.add_worksheet(name)
-            for place, row in enumerate(rows):
-                for column, cell in enumerate(row):
-                    if cell is not None:
-                        sheet.write(place, column, cell)
-    return path
-
-
-def test_rows_have_the_names_of_the_header_and_the_number_that_excel_shows(tmp_path: Path) -> None:
-    path = write(tmp_path, labels=[[None], ["id", "value", None], ["q1", 0.5, "x"], [None, None], ["q2", True]])
-    assert [*read_sheet(path)] == [
-        (f"{path}: row 3", {"id": "q1", "value": 0.5}),
-        (f"{path}: row 5", {"id": "q2", "value": True}),
-    ]
-
-
-def test_another_sheet_can_be_named(tmp_path: Path) -> None:
-    path = write(tmp_path, guide=[["text"], ["Read first."]], labels=[["id"], ["q1"]])
-    assert [row for _, row in read_sheet(path, "labels")] == [{"id": "q1"}]
-    with pytest.raises(DataError, match=r"there is no sheet 'label'; the sheets are guide or labels"):
-        [*read_sheet(path, "label")]
-
-
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ([], "the sheet has no rows"),
-        ([["id", "value"]], "the sheet has only a header"),
-        ([["id", "id"], ["q1", "q2"]], "two columns have the name 'id'; rename one"),
-    ],
-)
-def test_a_sheet_without_records_is_refused(tmp_path: Path, rows: list[list[object]], message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        [*read_sheet(write(tmp_path, labels=rows))]
-
-
-def test_another_file_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "labels.xlsx"
-    path.write_bytes(b"PK\x03\x04 cut off")
-    with pytest.raises(DataError, match=r"labels\.xlsx: this is not a workbook that can be read"):
-        [*read_sheet(path)]
-    with pytest.raises(DataError, match="no such file"):
-        [*read_sheet(tmp_path / "none.xlsx")]
+def test_the_first_sheet_can_be_wanted(tmp_path: Path) -> None:
+    path = write_workbook(tmp_path / "labels.xlsx", labels=[["id"], ["q1"]], guide=[["text"], ["Read first."]])
+    assert [row for _, row in read_workbook_rows(path, is_first=True).rows] == [{"id": "q1"}]
+    assert [row for _, row in read_workbook_rows(path, "guide", is_first=True).rows] == [{"text": "Read first."}]

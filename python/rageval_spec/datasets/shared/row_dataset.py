@@ -34,7 +34,7 @@ from rageval_spec.reading.column_names import (
     RecordColumn,
     normalise,
 )
-from rageval_spec.reading.formats.json_files import VARIABLES, read_json_lines, text_of
+from rageval_spec.reading.formats.json_files import VARIABLES, text_of
 from rageval_spec.reading.formats.records import Records, corpus_table, qrels_table, queries_table
 from rageval_spec.reading.formats.text_files import ForeignFileError
 from rageval_spec.reading.missing_columns import (
@@ -47,7 +47,7 @@ from rageval_spec.reading.missing_columns import (
     write_mapping,
 )
 from rageval_spec.reading.row_sources import RowFile
-from rageval_spec.reading.rows import RowFormat, list_columns, recognise_format, split_ids
+from rageval_spec.reading.rows import RowFormat, recognise_format, split_ids
 from rageval_spec.recorded.json_path import list_keys
 from rageval_spec.recorded.tool_layouts import Layout
 
@@ -80,6 +80,9 @@ class FileDataset(Dataset[N]):
             except ForeignFileError as error:
                 yield FileFault((key,), error.finding, error.hint)
                 continue
+            except DataError as error:
+                yield FileFault((key,), str(error), code="data")
+                continue
             if present is not None:
                 yield from self.check_columns(key, file, present)
 
@@ -110,13 +113,34 @@ class FileDataset(Dataset[N]):
         """The file of a key."""
         return self.context.resolve(self.files[key])
 
+    def form_of(self, key: str) -> RowFormat:  # noqa: ARG002 - most files are JSON Lines
+        """The format of a key's file."""
+        return "json"
+
+    def source(self, key: str) -> RowFile:
+        """The file of a key; what was found out about it is kept."""
+        if key not in self._sources:
+            self._sources[key] = RowFile(self.path_of(key), self.form_of(key), layout="none")
+        return self._sources[key]
+
+    @cached_property
+    def _sources(self) -> dict[str, RowFile]:
+        return {}
+
+    def named(self, key: str) -> Any:
+        """The names of the columns of a key's file."""
+        return self.block(key)
+
     def list_columns(self, key: str) -> Sequence[str] | None:
-        """The names of the columns of a key's file; None if they cannot be found quickly.
+        """The names of the columns of a key's file; None if it is missing, or if that takes long.
 
         Raises:
-            ForeignFileError: the file is in another format.
+            DataError: the file cannot be read, or is in another format.
         """
-        return list_columns(self.path_of(key))
+        source = self.source(key)
+        if not source.path.is_file():
+            return None
+        return source.list_names(self.block(key) if source.is_long else self.named(key))
 
     def content(self) -> dict[str, Any]:
         """The content in its format from before `columns:` covered all files, so that existing stores stay usable."""
@@ -138,9 +162,9 @@ class FileDataset(Dataset[N]):
         """`load`; None if the node does not name the file of the key."""
         return load if key in self.files else None
 
-    def load_corpus(self) -> pl.DataFrame:
-        """The documents of a JSON Lines file."""
-        return corpus_table(read_json_lines(self.path_of("corpus"), self.columns_of("corpus")))
+    def load(self, key: str, make_table: Callable[[Records], pl.DataFrame]) -> pl.DataFrame:
+        """The table of a key's file."""
+        return make_table(self.source(key).records(self.named(key), self.columns_of(key)))
 
 
 def _setting_of(key: str) -> tuple[str, ...]:
@@ -264,7 +288,7 @@ class RowDataset(FileDataset[R]):
 
     def inputs(self) -> Sequence[InputFile]:
         """Also the files that the rows, or values in them, are in."""
-        further = () if (key := self._question_key) is None else self._source(key).further_files
+        further = () if (key := self._question_key) is None else self.source(key).further_files
         return [*super().inputs(), *(InputFile(path, ("path",)) for path in further)]
 
     @property
@@ -286,15 +310,15 @@ class RowDataset(FileDataset[R]):
         elif key == "path":
             load_qrels, why = None, self._explain_no_judgements()
         else:
-            load_qrels = partial(self._load, "path", qrels_table)
+            load_qrels = partial(self.load, "path", qrels_table)
         return Collection(
             name=self.context.name,
             load_qrels=load_qrels,
             load_queries=None if key is None else self._load_queries,
-            load_corpus=self.loader("corpus", self.load_corpus),
+            load_corpus=self.loader("corpus", partial(self.load, "corpus", corpus_table)),
             load_references=None if key is None else self._load_references,
             load_columns=None if key is None else self._load_columns,
-            load_about=None if key is None else lambda: self._source(key).remarks,
+            load_about=None if key is None else lambda: self.source(key).remarks,
             why_no_qrels=why,
         )
 
@@ -302,7 +326,7 @@ class RowDataset(FileDataset[R]):
         """Also the tool whose layout changes what the rows mean, and the names that columns stand for."""
         content = super().content()
         key = "queries" if "queries" in self.files else "path"
-        source, columns = self._source(key), self.block(key)
+        source, columns = self.source(key), self.block(key)
         if source.tool is not None and self._alters:
             content["layout"] = source.tool.word
         if spellings := source.list_spellings(columns):
@@ -327,27 +351,6 @@ class RowDataset(FileDataset[R]):
             return self._named_of(key, self._asked_in(key))[1 if self._numbers_rows else 0 :]
         return self._named_of(key, _QUERIES if key == "queries" else CORPUS)
 
-    def list_columns(self, key: str) -> Sequence[str] | None:
-        """The names of the columns of a key's file; None if that takes long, or if the file is missing.
-
-        Raises:
-            ForeignFileError: the file is in another format.
-            DataError: the file with the questions cannot be read; that of a table is reported when it is loaded.
-        """
-        if key == "corpus" and not self._is_tabular:
-            return super().list_columns(key)
-        if not self.path_of(key).is_file():
-            return None
-        if not self._is_tabular:
-            source = self._source(key)
-            return source.list_names(self.block(key) if source.is_long else self._columns(key))
-        try:
-            return self._header(key)
-        except ForeignFileError:
-            raise
-        except DataError:
-            return None
-
     def check_files(self) -> Iterator[FileFault]:
         """Check the files, and report a query that is listed twice."""
         try:
@@ -356,7 +359,7 @@ class RowDataset(FileDataset[R]):
             key = self._question_key
             if faults or key is None or (key == "path" and self.node.ids == "row") or not self.path_of(key).is_file():
                 return
-            source, (column, *_) = self._source(key), self.columns_of(key)
+            source, (column, *_) = self.source(key), self.columns_of(key)
             if column.kind == "id" and (source.tool is None or not source.is_long):
                 twice = question_files.find_twice(source.path, self._rows(), column.known)
                 if twice is not None:
@@ -365,75 +368,44 @@ class RowDataset(FileDataset[R]):
             yield FileFault(("path",), str(error), code="data")
 
     def check_columns(self, key: str, file: str, present: Sequence[str]) -> Iterator[FileFault]:
-        """Also report names that belong elsewhere, and guess the columns of a file without known names."""
-        misplaced = [*self._find_misplaced(present)] if key == "path" and "queries" in self.files else []
-        for part, name in misplaced:
-            mapping = write_mapping(("columns", "queries"), {part: name})
-            message = f"{file} has the judgements but no column {name!r}"
-            yield FileFault(("columns", part), message, f"for the columns of {self.files['queries']} write {mapping}")
-        if key == "path" and self._is_tabular and self._is_unknown(present):
+        """Also guess the columns of a file without known names."""
+        if is_unknown := key == "path" and self._is_unknown(present):
             yield FileFault((key,), *self._explain_unknown(file, present))
-        else:
-            told = {("columns", part) for part, _ in misplaced}
-            hint = None if key != "path" or self._is_tabular else self._guess_columns(present)
-            for fault in super().check_columns(key, file, present):
-                if fault.key not in told:
-                    yield fault._replace(hint=hint or fault.hint) if fault.key == (key,) else fault
-        if key != self._question_key or self._columns(key).reference is not None:
+        for fault in super().check_columns(key, file, present):
+            if not is_unknown or fault.key != (key,):
+                yield fault
+        if key != self._question_key or self.named(key).reference is not None:
             return
         if rivals := find_rivals(present):
             message, advice = explain_rivals(rivals, "reference", ".".join(_setting_of(key)))
             yield FileFault((key,), f"{file}: {message}", advice)
 
-    def _find_misplaced(self, present: Sequence[str]) -> Iterator[tuple[str, str]]:
-        """The parts of questions that the spec names for the file of the judgements, which does not have them."""
-        for part in QuestionColumns.model_fields:
-            name = getattr(self.node.columns, part)
-            if part != "query_id" and name is not None and name not in present:
-                yield part, name
-
     def _is_unknown(self, present: Sequence[str]) -> bool:
         """Whether `path` has neither judgements nor questions under a known or mapped name."""
-        texts, documents = self._named_of("path", (_TEXT, QRELS[1]))
-        named = texts.mapped or documents.mapped or "queries" in self.files
-        return not named and not any(name in present for name in (*texts.known, *documents.known))
+        columns = self._named_of("path", (_TEXT, QRELS[1]) if self._is_tabular else (_TEXT,))
+        named = "queries" in self.files or any(column.mapped for column in columns)
+        return not named and not any(name in present for column in columns for name in column.known)
 
     def _explain_unknown(self, file: str, present: Sequence[str]) -> tuple[str, str]:
         """What the file seems to contain, judged by its first rows, and the mapping to write."""
-        message = f"{file} has neither questions nor judgements under a known name; its columns are "
-        question, names = self._guess(present)
-        advice = []
-        if names:
-            advice.append(f"for questions with gold answers write {write_mapping(('columns',), names)}")
-        if question is None:
-            judged = guess_names([column.name for column in QRELS], present)
-            if len(judged) == len(QRELS):
-                advice.append(f"for judgements write {write_mapping(('columns',), judged)}")
-        return message + list_keys(present), "; ".join(advice)
-
-    def _guess_columns(self, present: Sequence[str]) -> str | None:
-        """The mapping to write where the questions have no known name; also of gold answers, if they have none."""
-        (text,) = self._named_of("path", (_TEXT,))
-        if text.mapped or any(name in present for name in text.known) or not self._numbers_rows:
-            return None
-        has_reference = find_question_names(self._columns("path"), present)["reference"]
-        _, names = self._guess(present, ("text",) if has_reference else ("text", "reference"))
-        return f"write {write_mapping(('columns',), names)}" if names else None
-
-    def _guess(
-        self, present: Sequence[str], parts: Sequence[str] = ("text", "reference")
-    ) -> tuple[str | None, dict[str, str]]:
-        """The column whose values are questions, and the columns that may be the parts."""
-        rows = self._source("path").rows(self._columns("path"))
+        rows = self.source("path").rows(self.named("path"))
         question = guess_question([row for _, row in islice(rows, _ROWS_LOOKED_AT)], present)
         names = {} if question is None else {"text": question}
-        wanted = [part for part in parts if part not in names]
-        return question, names | guess_names(wanted, present, names.values())
+        has_reference = find_question_names(self.named("path"), present)["reference"]
+        wanted = [part for part in ("text", *(() if has_reference else ("reference",))) if part not in names]
+        names |= guess_names(wanted, present, names.values())
+        told = [f"for questions with gold answers write {write_mapping(('columns',), names)}"] if names else []
+        judged = guess_names([column.name for column in QRELS], present) if self._is_tabular and not question else {}
+        if len(judged) == len(QRELS):
+            told.append(f"for judgements write {write_mapping(('columns',), judged)}")
+        what = "neither questions nor judgements" if self._is_tabular else "no questions"
+        hint = "; ".join(told) or "name the column of the questions in 'columns.text'"
+        return f"{file} has {what} under a known name; its columns are {list_keys(present)}", hint
 
     def describe_files(self) -> Iterator[FileReading]:
-        if (key := self._question_key) is None or not (source := self._source(key)).path.is_file():
+        if (key := self._question_key) is None or not (source := self.source(key)).path.is_file():
             return
-        columns = source.resolve(self.block(key), _MOST_DESCRIBED) if source.is_long else self._columns(key)
+        columns = source.resolve(self.block(key), _MOST_DESCRIBED) if source.is_long else self.named(key)
         present, originals = source.unfold_names(columns), source.find_originals(columns)
         ids, text, relevant = columns.over((*self._asked_in(key), _RELEVANT), *_setting_of(key))
         has_id = self.node.ids == "field" or not {*ids.known}.isdisjoint(present)
@@ -450,8 +422,7 @@ class RowDataset(FileDataset[R]):
         details += [f"{key} {said[key]}" for key in ("version", "created") if key in said]
         others = list_other_names(present, columns, {*found.values(), *(() if self._is_tabular else (VARIABLES,))})
         shown = {part: originals.get(name, name) for part, name in found.items()}
-        kept = (name for name in others if name and name not in originals.values())
-        yield FileReading(self.files[key], tuple(details), shown, tuple(kept))
+        yield FileReading(self.files[key], tuple(details), shown, tuple(filter(None, others)))
 
     def list_other_columns(self) -> Sequence[str] | None:
         if (key := self._question_key) is None:
@@ -461,13 +432,13 @@ class RowDataset(FileDataset[R]):
 
     def find_parts(self) -> frozenset[Part] | None:
         key = self._question_key
-        source = self._source(key or "path")
+        source = self.source(key or "path")
         if not source.path.is_file() or (key is not None and source.is_long):
             return None
         judged: frozenset[Part] = frozenset({"relevant"})
         if key is None:
             return judged
-        names = find_question_names(self._columns(key), source.list_names(self._columns(key)) or ())
+        names = find_question_names(self.named(key), source.list_names(self.named(key)) or ())
         names["relevant"] = self._relevant.known if self._reads_relevant else ()
         filled = question_files.find_filled((row for _, row in self._rows()), names)
         return filled | judged if key == "queries" or "qrels" in self.files else filled
@@ -500,7 +471,7 @@ class RowDataset(FileDataset[R]):
     @cached_property
     def _numbers_rows(self) -> bool:
         """Whether the number of a row of `path` is its query's id."""
-        columns = self._columns("path")
+        columns = self.named("path")
         if self.node.ids != "auto" or "qrels" in self.files or columns.query_id is not None:
             return self.node.ids == "row"
         if self._is_tabular:
@@ -519,29 +490,29 @@ class RowDataset(FileDataset[R]):
 
     def _named_of(self, key: str, columns: Sequence[RecordColumn]) -> tuple[RecordColumn, ...]:
         """Columns of a key's file, under the names that the spec or a tool's layout gives."""
-        found: tuple[RecordColumn, ...] = self._columns(key).over(columns, *_setting_of(key))
+        found: tuple[RecordColumn, ...] = self.named(key).over(columns, *_setting_of(key))
         return found
 
-    def _source(self, key: str) -> RowFile:
-        """The file of a key with its format; what was found out about it is kept."""
-        if key not in self._sources:
-            node, path = self.node, self.path_of(key)
-            form = recognise_format(path) if self.form is None else self.form
-            separator, sheet = getattr(node, "separator", None), getattr(node, "sheet", None)
-            self._sources[key] = RowFile(path, form, separator, sheet, node.layout, is_typed=self._is_tabular)
-        return self._sources[key]
+    def form_of(self, key: str) -> RowFormat:
+        if key == "corpus" and not self._is_tabular:
+            return "json"
+        return recognise_format(self.path_of(key)) if self.form is None else self.form
 
-    def _columns(self, key: str) -> Any:
-        """The names of the columns of a key's file, with those that the layout of a tool gives."""
+    def source(self, key: str) -> RowFile:
+        """Also in the layout of a tool, if it has questions or judgements."""
+        if key not in self._sources and key != "corpus":
+            node = self.node
+            separator, sheet = getattr(node, "separator", None), getattr(node, "sheet", None)
+            path, form = self.path_of(key), self.form_of(key)
+            self._sources[key] = RowFile(path, form, separator, sheet, node.layout, is_typed=self._is_tabular)
+        return super().source(key)
+
+    def named(self, key: str) -> Any:
+        """Also those that the layout of a tool gives."""
         if key not in self._resolved:
             block = self.block(key)
-            is_rows = self._is_tabular or key != "corpus"
-            self._resolved[key] = self._source(key).resolve(block) if is_rows and key in self.files else block
+            self._resolved[key] = self.source(key).resolve(block) if key in self.files else block
         return self._resolved[key]
-
-    @cached_property
-    def _sources(self) -> dict[str, RowFile]:
-        return {}
 
     @cached_property
     def _resolved(self) -> dict[str, Any]:
@@ -551,31 +522,25 @@ class RowDataset(FileDataset[R]):
     def _alters(self) -> bool:
         key = "queries" if "queries" in self.files else "path"
         try:
-            return self._source(key).alters(self.block(key))
+            return self.source(key).alters(self.block(key))
         except DataError:
             return False  # told when the file is read
 
     def _header(self, key: str) -> Sequence[str]:
         """The names of the columns of the first rows, with those that the layout and JSONPaths in the spec add."""
-        return self._source(key).unfold_names(self._columns(key))
+        return self.source(key).unfold_names(self.named(key))
 
     def _rows(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """The place and the values of each question's row."""
         key = self._question_key or "path"
-        return self._source(key).rows(self._columns(key))
-
-    def _load(self, key: str, make_table: Callable[[Records], pl.DataFrame]) -> pl.DataFrame:
-        return make_table(self._source(key).records(self._columns(key), self.columns_of(key)))
-
-    def load_corpus(self) -> pl.DataFrame:
-        return self._load("corpus", corpus_table) if self._is_tabular else super().load_corpus()
+        return self.source(key).rows(self.named(key))
 
     def _load_queries(self) -> pl.DataFrame:
         key = self._question_key or "path"
         if key == "queries" or not self._numbers_rows:
-            return self._load(key, queries_table)
+            return self.load(key, queries_table)
         numbers = pl.int_range(1, pl.len() + 1).cast(pl.String).alias("query_id")
-        return self._load(
+        return self.load(
             key,
             lambda found: queries_table(Records(found.frame.with_columns(numbers), found.locate)),
         )
@@ -584,7 +549,7 @@ class RowDataset(FileDataset[R]):
         key = self._question_key or "path"
         rows = (question_files.QuestionRow(place, query_id, row) for place, query_id, row in self._questions())
         setting = ".".join(_setting_of(key))
-        return question_files.references_table(self.path_of(key), rows, self._columns(key), setting)
+        return question_files.references_table(self.path_of(key), rows, self.named(key), setting)
 
     def _load_columns(self) -> pl.DataFrame | None:
         key = self._question_key or "path"
@@ -605,11 +570,11 @@ class RowDataset(FileDataset[R]):
             read |= chosen_names([self._relevant], present)
         if isinstance(first.get(VARIABLES), Mapping):
             read.add(VARIABLES)
-        return list_other_names([name for name in present if name], self._columns(key), read)
+        return list_other_names([name for name in present if name], self.named(key), read)
 
     def _load_relevant(self) -> pl.DataFrame | None:
         relevant = self._relevant
-        is_table = self._source("path").form in ("csv", "xlsx")
+        is_table = self.source("path").form in ("csv", "xlsx")
         key, places, judgements = None, list[str](), list[tuple[str, str, str]]()
         for place, query_id, row in self._questions():
             key = key or next((name for name in relevant.known if name in row), None)
@@ -645,7 +610,7 @@ class RowDataset(FileDataset[R]):
         column = self._named_of(key, self._asked_in(key))[0]
         wanted = (*column.known, *names) if names is not None and self._is_tabular else None
         id_key, seen = "", dict[str, str]()
-        for number, (place, row) in enumerate(self._source(key).rows(self._columns(key), wanted), 1):
+        for number, (place, row) in enumerate(self.source(key).rows(self.named(key), wanted), 1):
             query_id: str | None = str(number)
             if not is_numbered:
                 id_key = id_key or choose_keys(place, (column,), list(row))[column]

@@ -14,8 +14,8 @@ from pydantic import Field
 from rageval_spec.data.traces import Document, Feedback, Trace, TraceLink
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.exchange.shared.contracts import SourceNode, TraceSource
-from rageval_spec.reading.column_meanings import answers_in, contexts_in, list_aliases
-from rageval_spec.reading.column_names import QUESTION_IDS, QUESTIONS, REFERENCE_CONTEXTS, REFERENCES, normalise
+from rageval_spec.reading.column_meanings import answers_in, contexts_in, find_spellings
+from rageval_spec.reading.column_names import QUESTION_IDS, QUESTIONS, REFERENCE_CONTEXTS, REFERENCES
 from rageval_spec.reading.formats.row_shapes import ask_last_turn
 from rageval_spec.reading.rows import parse_list, read_rows, row_format_of
 from rageval_spec.recorded import answers_and_steps
@@ -68,8 +68,8 @@ class RowFileSource(TraceSource[RowsNode]):
         """A trace for each of `rows`."""
         is_table = row_format_of(self._path) == "csv"
         for number, (place, row) in enumerate(self.rows(), 1):
-            spelled = list_aliases(row)
-            named = {(known if (known := normalise(name)) in spelled else name): row[name] for name in row}
+            spelled = find_spellings(row, ())
+            named = {spelled.get(name, name): value for name, value in row.items()}
             filled = _fill(place, named) if is_table else named
             try:
                 yield build_trace(self.tool, place, str(number), self.translate(ask_last_turn(dict(filled))))

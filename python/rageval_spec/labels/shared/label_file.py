@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -10,10 +10,16 @@ from rageval_spec.data.labels import Label
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError
 from rageval_spec.plugin import InputFile, Labels, LabelsNode
-from rageval_spec.reading.label_files import SETTING, Form, read_label_file, refuse_duplicates
+from rageval_spec.reading.label_files import LABEL_COLUMNS, SETTING, Form, read_label_file, refuse_duplicates
 
 _MOST_CHECKED = 8 << 20
 """The most bytes of a file that is read whole to check it. Labels are made by hand, so few files are longer."""
+
+
+def _part(part: str, what: str) -> Any:
+    """A field with the name of the column of a part."""
+    *first, last = (f"`{name}`" for name in LABEL_COLUMNS[part])
+    return Field(default=None, description=f"{what} Default: {' or '.join(filter(None, (', '.join(first), last)))}.")
 
 
 class LabelColumns(BaseModel):
@@ -21,42 +27,20 @@ class LabelColumns(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    query_id: str | None = Field(default=None, description="The question's id. Default: query_id, id, question_id, ...")
-    value: str | None = Field(
-        default=None,
-        description="A number, yes or no, or the name of a class. Rows without a value are skipped. Default: value, "
-        "label, rating, score, ...",
-    )
-    annotator: str | None = Field(default=None, description="Who judged. Default: annotator, rater, reviewer, ...")
-    metric: str | None = Field(
-        default=None, description="What was judged: the name of a metric. Default: metric, criterion, aspect."
-    )
-    dataset: str | None = Field(default=None, description="The dataset of the question. Default: dataset.")
-    system: str | None = Field(default=None, description="Whose answer was judged. Default: system, model.")
-    answer: str | None = Field(
-        default=None,
-        description="The digest of the answer's text; the label belongs to this text only. Default: answer_digest.",
-    )
-    claim: str | None = Field(
-        default=None, description="The number of the judged claim, from 0, if claims were judged. Default: claim."
-    )
-    time: str | None = Field(default=None, description="When it was judged. Default: time, created_at, timestamp.")
-    comment: str | None = Field(default=None, description="What the annotator noted. Default: comment, note.")
-    reason: str | None = Field(default=None, description="Why the answer was chosen for labelling. Default: reason.")
-    probability: str | None = Field(
-        default=None,
-        description="How likely the answer was to be chosen for labelling, above 0 and at most 1. Default: "
-        "probability, selection_probability.",
-    )
-    adjudicated: str | None = Field(
-        default=None,
-        description="Yes if the label settles what annotators disagreed on; it then counts instead of theirs. Default: "
-        "adjudicated, is_adjudicated.",
-    )
-    saw_judge: str | None = Field(
-        default=None,
-        description="Yes if the annotator had seen the judge's verdict, as the review page notes. Default: saw_judge.",
-    )
+    query_id: str | None = _part("query_id", "The question's id.")
+    value: str | None = _part("value", "A number, yes or no, or the name of a class. Rows without a value are skipped.")
+    annotator: str | None = _part("annotator", "Who judged.")
+    metric: str | None = _part("metric", "What was judged: the name of a metric.")
+    dataset: str | None = _part("dataset", "The dataset of the question.")
+    system: str | None = _part("system", "Whose answer was judged.")
+    answer: str | None = _part("answer", "The digest of the answer's text; the label belongs to this text only.")
+    claim: str | None = _part("claim", "The number of the judged claim, from 0.")
+    time: str | None = _part("time", "When it was judged.")
+    comment: str | None = _part("comment", "What the annotator noted.")
+    reason: str | None = _part("reason", "Why the answer was chosen for labelling.")
+    probability: str | None = _part("probability", "How likely the answer was to be chosen, above 0 and at most 1.")
+    adjudicated: str | None = _part("adjudicated", "Yes if the label settles a disagreement and counts for the others.")
+    saw_judge: str | None = _part("saw_judge", "Yes if the annotator had seen the judge's verdict.")
 
 
 class FileLabelsNode(LabelsNode):

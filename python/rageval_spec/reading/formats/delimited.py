@@ -16,12 +16,11 @@ from rageval_spec.errors import DataError
 from rageval_spec.kernels.inputs import GZIP
 from rageval_spec.libraries import pl
 from rageval_spec.reading.column_names import RecordColumn
+from rageval_spec.reading.formats.json_files import gather_columns
 from rageval_spec.reading.formats.records import Records, with_absent
 from rageval_spec.reading.formats.text_files import find_separator, format_of, refuse_header, text_lines
 from rageval_spec.reading.missing_columns import choose_keys
 
-ROW = "\0row"
-"""Holds the number of the record after the header; no header can contain it unnoticed by CSV tools."""
 FIELD_LIMIT = 2**31 - 1
 _CHUNK = 2**20
 _ENCODED = (GZIP, b"\x28\xb5\x2f\xfd", b"\xef\xbb\xbf")
@@ -63,11 +62,10 @@ def read_delimited(path: Path, columns: Sequence[RecordColumn], separator: str) 
     keys = choose_keys(f"{path}:{line}", columns, header)
     frame = _scan(path, keys, separator)
     if frame is None:
-        frame = _parse(path, keys, header, separator)
+        frame = gather_columns(((f"{path}:{at}", row) for at, row in delimited_objects(path, separator)), keys)
     if not frame.height:
         raise DataError(f"{path}: a header and no rows")
-    rows = frame[ROW]
-    return Records(with_absent(frame, columns), lambda row: f"{path}:{_line_of_row(path, separator, rows[row])}")
+    return Records(with_absent(frame, columns), lambda row: f"{path}:{_line_of_row(path, separator, row)}")
 
 
 def delimited_objects(path: Path, separator: str) -> Iterator[tuple[int, dict[str, str]]]:
@@ -109,28 +107,12 @@ def _scan(path: Path, keys: Mapping[RecordColumn, str], separator: str) -> pl.Da
         infer_schema=False,
         empty_string_is_null=False,
     )
-    filled = pl.any_horizontal(pl.exclude(ROW).fill_null("") != "")
+    filled = pl.any_horizontal(pl.all().fill_null("") != "")
     chosen = [pl.col(key).fill_null("").alias(column.name) for column, key in keys.items()]
     try:
-        return scan.with_row_index(ROW).filter(filled).select(ROW, *chosen).collect()
+        return scan.filter(filled).select(chosen).collect()
     except (pl.exceptions.PolarsError, OSError):
         return None
-
-
-def _parse(path: Path, keys: Mapping[RecordColumn, str], header: Sequence[str], separator: str) -> pl.DataFrame:
-    at = {column.name: header.index(key) for column, key in keys.items()}
-    values: dict[str, list[str]] = {name: [] for name in at}
-    numbers: list[int] = []
-    rows = _delimited_rows(path, separator)
-    next(rows)
-    for number, (line, fields) in enumerate(rows):
-        _check_length(path, line, fields, header)
-        if any(fields):
-            numbers.append(number)
-            for name, index in at.items():
-                values[name].append(fields[index] if index < len(fields) else "")
-    schema = {ROW: pl.UInt32, **dict.fromkeys(at, pl.String)}
-    return pl.DataFrame({ROW: numbers, **values}, schema=schema)
 
 
 def _delimited_rows(path: Path, separator: str, judged: int | None = None) -> Iterator[tuple[int, list[str]]]:
@@ -218,7 +200,8 @@ def _long_fields() -> Iterator[None]:
 
 
 def _line_of_row(path: Path, separator: str, row: int) -> int:
-    return next(line for index, (line, _) in enumerate(_delimited_rows(path, separator), -1) if index == row)
+    filled = (line for line, fields in _delimited_rows(path, separator) if any(fields))
+    return next(islice(filled, row + 1, None))
 
 
 def read_pairs(path: Path) -> Records:

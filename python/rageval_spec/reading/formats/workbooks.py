@@ -1,8 +1,5 @@
 """Rows of Excel workbooks (`.xlsx`): a header, then a row for each record.
 
-`read_workbook_rows` reads questions and answers, with their cells as Excel shows them. For `read_sheet`, the header
-is the first row that is not empty.
-
 A workbook is a ZIP archive of XML. Before its values are read, this module refuses archives and sheets that would
 fill the memory, and finds cells whose value a reader would silently leave empty or change. It takes from the XML what
 readers of values do not say: formats, faults and extents.
@@ -24,34 +21,35 @@ from rageval_spec.errors import DataError
 from rageval_spec.kernels.inputs import ALWAYS_READ, MOST_EXPANSION
 from rageval_spec.reading.column_names import QUESTIONS
 from rageval_spec.reading.formats.text_files import ForeignFileError, check_file, name_content
-from rageval_spec.wording import list_choices, list_names
+from rageval_spec.wording import list_names
 
 _EXACT_DIGITS = 10**15
 
 
 class SheetRows(NamedTuple):
-    """The rows of a sheet: the number of each, and its cells by column; `header` is the number of a row, too."""
+    """The rows of a sheet: the place of each, and its cells by column; `header` is the number of a row."""
 
     sheet: str
     header: int
-    names: list[str]
-    rows: list[tuple[int, dict[str, Any]]]
+    rows: list[tuple[str, dict[str, Any]]]
 
 
-def read_workbook_rows(path: Path, sheet: str | None = None) -> SheetRows:
+def read_workbook_rows(path: Path, sheet: str | None = None, *, is_first: bool = False) -> SheetRows:
     """The rows of a sheet; those without any value are skipped.
 
     The header is the first row that is not empty; a title above it, with a value in one column only, is skipped. A
     merged cell has its value in each row that it covers. Whole numbers have no fraction, a number keeps the leading
     zeros that its format shows (`007`), and dates and times are text in ISO 8601 format. Without a name, the sheet is
     the only visible one with rows, or the only one of these that has a column with a known name of questions, or the
-    first.
+    first; with `is_first`, it is the first in any case.
 
     Raises DataError, with the sheet and the cell: the file is not a workbook; it has no such sheet, or several with
     questions; a sheet has no rows, a name twice, a formula without a value, or a number with more digits than Excel
     keeps.
     """
     workbook = read_workbook(path)
+    if is_first and sheet is None:
+        return _read_sheet(path, workbook, workbook.sheets[0])
     if sheet is not None:
         found = next((part for part in workbook.sheets if part.name == sheet), None)
         if found is None:
@@ -74,7 +72,7 @@ def _try_sheet(path: Path, workbook: Workbook, part: SheetPart) -> SheetRows | D
 
 def _choose_sheet(path: Path, sheets: Sequence[SheetRows | DataError]) -> SheetRows:
     filled = [found for found in sheets if isinstance(found, SheetRows)]
-    asking = [found for found in filled if any(name.casefold() in QUESTIONS for name in found.names)]
+    asking = [found for found in filled if any(name.casefold() in QUESTIONS for name in found.rows[0][1])]
     if len(asking) > 1:
         names = " and ".join(f"'{found.sheet}'" for found in asking[:3])
         raise DataError(f"{path}: the sheets {names} have questions; write sheet: {asking[0].sheet}")
@@ -105,10 +103,10 @@ def _read_sheet(path: Path, workbook: Workbook, part: SheetPart) -> SheetRows:
         if number > header:
             row = {name: _read_cell(place, care, (number, at), cells[number][at]) for name, at in names.items()}
             if any(cell is not None for cell in row.values()):
-                rows.append((number + 1, row))
+                rows.append((f"{place}, row {number + 1}", row))
     if not rows:
         raise _EmptySheetError(f"{place} has only a header")
-    return SheetRows(part.name, header + 1, list(names), rows)
+    return SheetRows(part.name, header + 1, rows)
 
 
 @contextmanager
@@ -224,7 +222,7 @@ def read_workbook(path: Path) -> Workbook:
     """The sheets and the formats of a workbook. Raises DataError: it is none, or would fill the memory."""
     start = check_file(path)
     if not start.startswith(b"PK"):
-        what, hint = name_content(start) or ("text", "name its format in 'use:', or let use: golden recognise it")
+        what, hint = name_content(start) or ("text", "write the format that it has, or save it as .xlsx")
         raise ForeignFileError(path, None, f"this is {what}, not an Excel workbook (.xlsx)", hint)
     try:
         with zipfile.ZipFile(path) as archive:
@@ -232,15 +230,6 @@ def read_workbook(path: Path) -> Workbook:
             return _read_parts(archive)
     except (zipfile.BadZipFile, KeyError, ValueError, OSError, NotImplementedError, expat.ExpatError) as error:
         raise DataError(f"{path}: this is not a workbook that can be read: {error}") from error
-
-
-def refuse_bomb(path: Path) -> None:
-    """Raise DataError for a workbook that would fill the memory. Other files are left to the reader."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            _refuse_bomb(path, archive)
-    except (zipfile.BadZipFile, OSError, NotImplementedError):
-        return
 
 
 def inspect_cells(path: Path, workbook: Workbook, sheet: SheetPart) -> Cells:
@@ -417,36 +406,3 @@ def _parse(stream: IO[bytes], begin: Any, end: Any = None, text: Any = None) -> 
     while chunk := stream.read(_CHUNK):
         parser.Parse(chunk)
     parser.Parse(b"", True)
-
-
-SUFFIXES = ("xlsx", "xlsm", "xls", "ods")
-"""The suffixes of the workbooks that can be read."""
-
-
-def read_sheet(path: Path, sheet: str | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the place (`labels.xlsx: row 7`) and the named cells of each row. Rows without any cell are skipped.
-
-    Numbers are floats, dates are dates, and empty cells are None. Columns without a name in the header are ignored.
-
-    Without a name, the sheet is the first. Raises DataError: the file is not a workbook, or has no such sheet or rows.
-    """
-    check_file(path)
-    refuse_bomb(path)
-    with _open(path, f"{path}: this is not a workbook that can be read") as workbook:
-        there = workbook.sheet_names
-        if sheet is not None and sheet not in there:
-            raise DataError(f"{path}: there is no sheet '{sheet}'; the sheets are {list_choices(there)}")
-        found = workbook.get_sheet_by_name(there[0] if sheet is None else sheet)
-        cells: list[list[Any]] = found.to_python(skip_empty_area=False)
-    rows = [(number, row) for number, row in enumerate(cells, 1) if any(cell != "" for cell in row)]
-    if len(rows) < 2:
-        raise DataError(f"{path}: the sheet has {'only a header' if rows else 'no rows'}")
-    _, first = rows[0]
-    header = [str(cell).strip() for cell in first]
-    twice = next((name for name in header if name and header.count(name) > 1), None)
-    if twice is not None:
-        raise DataError(f"{path}: two columns have the name '{twice}'; rename one")
-    for number, row in rows[1:]:
-        named = {name: None if cell == "" else cell for name, cell in zip(header, row, strict=False) if name}
-        if any(cell is not None for cell in named.values()):
-            yield f"{path}: row {number}", named
