@@ -19,6 +19,7 @@ from rageval_spec.commands.compare.comparison_view import (
     KIND_STYLES,
     NUMBERS,
     SIGNS,
+    Pair,
     describe_test,
     draw_differences,
     draw_question,
@@ -133,7 +134,7 @@ class Check(NamedTuple):
     """A row: the metric with its place and bound, and its change."""
 
     name: Inline
-    change: MetricChange
+    change: MetricChange | Pair
     is_gate: bool
 
 
@@ -142,7 +143,7 @@ def list_checks(evaluation: Evaluation, baseline: NamedResults | None) -> list[C
     changes: dict[Cell, MetricChange] = {}
     if baseline is not None:
         known = find_comparability(evaluation, baseline.evaluation, baseline.name)
-        changes = {one.after.cell: one for one in compare_metrics(evaluation, baseline.evaluation, known) if one.after}
+        changes = {one.after.cell: one for one in compare_metrics(evaluation, baseline.evaluation, known)}
     gates = worst_first(evaluation.gates)
     gated = {gate.cell for gate in gates}
     checks = [_check(evaluation, gate.cell, changes, has_baseline=baseline is not None, gate=gate) for gate in gates]
@@ -160,7 +161,7 @@ def _check(
 ) -> Check:
     # the comparison with another system of the spec that the gate asked for
     asked = None if gate is None or gate.baseline not in evaluation.systems else evaluation.find_asked(gate)
-    change = changes.get(cell) if asked is None else None
+    change: MetricChange | Pair | None = changes.get(cell) if asked is None else None
     if change is None:
         test = asked
         if test is None and not has_baseline:  # the one that a gate asked for, or else that with the first system
@@ -173,13 +174,13 @@ def _check(
     return Check(shown, change, gate is not None)
 
 
-def _read_test(evaluation: Evaluation, cell: Cell, test: Comparison | None) -> MetricChange:
+def _read_test(evaluation: Evaluation, cell: Cell, test: Comparison | None) -> Pair:
     head = evaluation.aggregate(cell.dataset, cell.system, cell.metric, cell.slice)
     base = None if test is None else evaluation.aggregate(cell.dataset, test.baseline, cell.metric, cell.slice)
     is_better = None if test is None else is_improvement(test, evaluation)
     is_worse = None if is_better is None else not is_better
     difference = None if test is None else test.difference
-    return MetricChange(cell.dataset, cell.system, cell.metric, base, head, difference, test, is_worse)
+    return Pair(cell.metric, base, head, difference, test, is_worse)
 
 
 def _name(evaluation: Evaluation, cell: Cell) -> list[str | Span]:

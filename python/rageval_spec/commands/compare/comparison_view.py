@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from rageval_spec.commands.compare.changes import Compared, Kind, MetricChange, QuestionChange, QuestionChanges
-from rageval_spec.data.evaluation import Comparison, Evaluation
+from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation
 from rageval_spec.diagnostics import dump_visible
 from rageval_spec.drawing import sections
 from rageval_spec.drawing.card_view import format_change, shorten
@@ -99,6 +99,17 @@ KIND_STYLES: dict[Kind, str] = {
 }
 
 
+class Pair(NamedTuple):
+    """Two numbers of one metric as `MetricChange` has them; None stands for one that is not known."""
+
+    metric: str
+    before: Aggregate | None
+    after: Aggregate | None
+    difference: float | None
+    comparison: Comparison | None
+    is_worse: bool | None
+
+
 NUMBERS = ("before", "after", "difference", f"{ADJUSTED} p", "questions", "better / worse")
 """The columns of `list_numbers`."""
 SPARE = NUMBERS[-2:]
@@ -135,7 +146,7 @@ def _draw_numbers(found: Compared) -> Iterator[Block]:
 
 def is_equal(one: MetricChange) -> bool:
     """Whether a metric has the same numbers on both sides, for every question that has a value in both."""
-    if one.before is None or one.after is None or one.before.mean != one.after.mean or one.difference:
+    if one.before.mean != one.after.mean or one.difference:
         return False
     return one.comparison is None or one.comparison.wins == one.comparison.losses == 0
 
@@ -168,7 +179,7 @@ def describe_rest(questions: QuestionChanges) -> str:
     return f"{count_noun(more, 'smaller change')} not shown; --limit sets how many of each kind are" if more else ""
 
 
-def describe_test(changes: Sequence[MetricChange], evaluation: Evaluation) -> str:
+def describe_test(changes: Sequence[MetricChange | Pair], evaluation: Evaluation) -> str:
     """What the columns `difference` and `p` mean; "" if there is no test."""
     test = next((one.comparison for one in changes if one.comparison is not None), None)
     if test is None:
@@ -197,7 +208,7 @@ def _list_cells(one: MetricChange, found: Compared) -> list[Inline]:
     return [one.metric, system, dataset, *list_numbers(one, find_format(evaluation, one.metric))]
 
 
-def list_numbers(one: MetricChange, shown: NumberFormat) -> list[Inline]:
+def list_numbers(one: MetricChange | Pair, shown: NumberFormat) -> list[Inline]:
     """The cells of `NUMBERS`: both numbers of the questions that the test compares, and the test."""
     test, before, after = one.comparison, *_show_means(one, shown)
     style = "" if one.is_worse is None or not _is_clear(test) else "red" if one.is_worse else "green"
@@ -214,7 +225,7 @@ def _is_clear(test: Comparison | None) -> bool:
     return sections.significance_mark(test) in (sections.HIGHER, sections.LOWER)
 
 
-def _describe_difference(one: MetricChange, shown: NumberFormat) -> str:
+def _describe_difference(one: MetricChange | Pair, shown: NumberFormat) -> str:
     """`−0.1000 ▼ worse`: the direction in words where the difference is significant; ≠ where it is not comparable."""
     if not one.difference:
         return "–" if one.difference is None else "="
@@ -223,7 +234,7 @@ def _describe_difference(one: MetricChange, shown: NumberFormat) -> str:
     return " ".join(filter(None, (format_change(one.difference, shown), mark, word)))
 
 
-def _show_means(one: MetricChange, shown: NumberFormat) -> tuple[Inline, Inline]:
+def _show_means(one: MetricChange | Pair, shown: NumberFormat) -> tuple[Inline, Inline]:
     """Both numbers; a whole number, which gates see, is added where the test compares fewer questions.
 
     Without a test, and where people's labels correct the numbers, both are of all their own questions.
