@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rageval_spec import wording
-from rageval_spec.data.evaluation import Comparison, Evaluation, JudgingCost, Overall
+from rageval_spec.data.evaluation import Comparison, Evaluation, JudgingCost
 from rageval_spec.data.outcomes import GateOutcome, NoteLevel, Verdict
 from rageval_spec.drawing.card_view import draw_entry, shorten
 from rageval_spec.drawing.cards import list_first, write_show
@@ -128,7 +128,7 @@ def draw_evaluation(
     yield draw_provenance(evaluation)
     if not verdicts_first:
         yield from verdicts
-        yield _say_outcome(evaluation, digits)
+        yield _say_outcome(evaluation)
 
 
 def draw_headline(evaluation: Evaluation, digits: int = wording.DIGITS) -> Iterator[Block]:
@@ -139,16 +139,14 @@ def draw_headline(evaluation: Evaluation, digits: int = wording.DIGITS) -> Itera
         yield Items([(MARKS["fail"], failure, "bold red") for failure in others])
 
 
-def _say_outcome(evaluation: Evaluation, digits: int) -> Line:
-    headline, worst = describe_headline(evaluation, digits), read_outcome(evaluation.verdict)
+def _say_outcome(evaluation: Evaluation, digits: int | None = None) -> Line:
+    """The outcome, with the worst reason if `digits` says how its numbers are shown."""
+    headline = describe_headline(evaluation, digits or wording.DIGITS)
+    worst: Verdict = "fail" if evaluation.verdict == "error" else evaluation.verdict
     style = "bold green" if worst == "pass" else f"bold {STYLES[worst].removeprefix('bold ')}"
     mark = MARKS[worst] if evaluation.gates or worst != "pass" else ""
-    reason = f" {headline.reason}" if headline.reason else ""
+    reason = f" {headline.reason}" if headline.reason and digits else ""
     return Line([*join([Span(mark, style), Span(headline.title, style)]), f": {headline.summary}.{reason}"])
-
-
-def read_outcome(verdict: Overall) -> Verdict:
-    return "fail" if verdict == "error" else verdict
 
 
 def draw_notes(notes: Sequence[SharedNote]) -> Iterator[Block]:
