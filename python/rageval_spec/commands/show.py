@@ -163,11 +163,11 @@ def _list_card(card: Card) -> dict[str, Any]:
 def _draw(shown: Shown, *, full: bool) -> Iterator[Block]:
     from rageval_spec.drawing.card_view import draw_card, draw_entry
     from rageval_spec.drawing.cards import write_show
-    from rageval_spec.drawing.view import Heading, Line, Span
+    from rageval_spec.drawing.view import Heading, Line, Span, name
 
     yield Heading(_describe(shown), 1)
-    for name, origin in shown.results.evaluation.provenance.origins.items():
-        yield Line(Span(f"dataset {name}: {origin.describe()}", "dim"))
+    for dataset, origin in shown.results.evaluation.provenance.origins.items():
+        yield Line(Span(f"dataset {dataset}: {origin.describe()}", "dim"))
     for card in shown.cards:
         if shown.query_id is not None or full:
             yield from draw_card(card, _name(card, shown), full=full)
@@ -176,7 +176,7 @@ def _draw(shown: Shown, *, full: bool) -> Iterator[Block]:
             yield draw_entry(card, _name(card, shown), None if metric is None else card.value(metric))
     if shown.cards and shown.query_id is None and not full:
         command = write_show(shown.cards[0].query_id, shown.results.name)
-        yield Line(Span(f"One question in full: {command}", "dim"))
+        yield Line([Span("One question in full: ", "dim"), name(command, "dim")])
 
 
 def _name(card: Card, shown: Shown) -> list[str]:

@@ -225,7 +225,7 @@ def _draw_first(evaluation: Evaluation, folder: Path | None) -> Iterator[Block]:
         for card, metric in found
     ]
     command = "" if folder is None else write_show(found[0][0].query_id, str(folder))
-    hint = [Line(Span(f"One question in full: {command}", "dim"))] if command else []
+    hint = [Line([Span("One question in full: ", "dim"), name(command, "dim")])] if command else []
     yield Details("Look at first", [*entries, *hint])
 
 

@@ -222,7 +222,7 @@ def test_results_reports_and_show_say_it_and_the_bytes_are_the_same_again(tmp_pa
     assert told in (tmp_path / "a" / "report.md").read_text()
     folder = str(tmp_path / "a")
     assert b"dataset golden: version 2.1; created 2026-05-01" in show([], Filter(), "text", results=folder)
-    assert b"Dataset golden: version 2" in show([], Filter(), "markdown", results=folder)
+    assert b"dataset golden: version 2" in show([], Filter(), "markdown", results=folder)
     assert json.loads(show([], Filter(), "json", results=folder))["origins"]["golden"]["reviewed"] == 2
 
 
