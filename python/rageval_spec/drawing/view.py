@@ -309,8 +309,8 @@ def _fit(grid: Grid, console: Console, room: int | None = None) -> list[Table]:
 _LABEL_WIDTH = 12
 _NAME_WIDTHS = (28, 14)
 """Longer names are broken, on a narrow terminal earlier."""
-_NARROWEST = 16
-"""A column of sentences is not narrower."""
+_NARROWEST = (16, 10)
+"""A column of sentences is not narrower, or not where the table is too wide otherwise."""
 
 
 def _list_layouts(grid: Grid) -> Iterator[tuple[list[list[Column]], bool, int]]:
@@ -340,7 +340,7 @@ def _draw_table(columns: Sequence[Column], longest: int, *, is_stacked: bool, is
         wide = max((cell_len(line) for cell in cells for line in cell.plain.split("\n")), default=0)
         title = wrap_name(make_visible(column.title), longest)
         if column.role == "text":
-            needed += min(max(wide, *map(cell_len, title)), _NARROWEST)
+            needed += min(max(wide, *map(cell_len, title)), _NARROWEST[is_stacked])
         else:
             title = [line for part in title for line in (_wrap_title(part, wide) if is_stacked else [part])]
             needed += max(wide, *map(cell_len, title))
