@@ -45,7 +45,7 @@ def test_from_a_spec_to_a_verdict(tmp_path: Path) -> None:
     assert [gate.outcome for gate in evaluation.gates] == ["pass", "fail"]
     assert (outcome.exit_code, evaluation.verdict) == (GATE_FAILED, "fail")
     assert outcome.complaint == "1 of 2 gates failed"
-    assert b"FAILED" in b"".join(outcome.shown)
+    assert "✗ Not ready".encode() in b"".join(outcome.shown)
     assert evaluation.provenance.settings["ranking"]["missing"] == "zero"
 
 

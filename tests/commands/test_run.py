@@ -25,7 +25,7 @@ from tests.tiny import Failing, Install, write_spec
 def test_run_prints_a_table_and_exits_with_0(spec: Path, tmp_path: Path) -> None:
     result = invoke("run", spec, "-o", tmp_path / "out")
     assert result.exit_code == 0
-    assert "PASSED" in result.stdout
+    assert "✓ Ready: " in result.stdout
     assert result.stderr == f"wrote the results to {tmp_path / 'out'}\n"
     assert json.loads((tmp_path / "out" / "results.json").read_bytes())["verdict"] == "pass"
 
@@ -33,7 +33,7 @@ def test_run_prints_a_table_and_exits_with_0(spec: Path, tmp_path: Path) -> None
 def test_a_failed_gate_exits_with_1(spec: Path, tmp_path: Path) -> None:
     result = invoke("run", spec, "--set", "gates.0.min=0.99", "-o", tmp_path / "out")
     assert result.exit_code == 1
-    assert "FAILED" in result.stdout
+    assert "✗ Not ready: " in result.stdout
 
 
 def test_quiet_prints_only_why_the_exit_code_is_not_0(spec: Path, tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ def test_commands_are_off_while_results_are_printed(tmp_path: Path) -> None:
     word = lines[0].removeprefix("::stop-commands::")
     assert re.fullmatch(r"[0-9a-f]{32}", word)
     end = lines.index(f"::{word}::")
-    assert any("FAILED" in line for line in lines[:end])
+    assert any("Not ready" in line for line in lines[:end])
     (annotation,) = lines[end + 1 :]
     number = path.read_text().splitlines().index("- metric: precision@1") + 1
     assert annotation.startswith(f"::error file=%3A%3Aerror%3A%3Aevil.yaml,line={number},title=precision@1")

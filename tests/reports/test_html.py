@@ -543,7 +543,7 @@ def test_page_terminal_and_markdown_list_the_same_questions_first(browser: Brows
         assert query_id in text and system in text and told in text
     console = TerminalReport(TerminalNode(use="terminal", width=120), Context("terminal")).render(evaluation).decode()
     listed = console[console.index("Look at first") :]
-    places = [listed.index(f"{query_id}  {system}") for query_id, system, _ in first]
+    places = [listed.index(f"{query_id} · {system}") for query_id, system, _ in first]
     assert places == sorted(places)
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.outcomes import Note
-from rageval_spec.drawing.terminal import chop_name
+from rageval_spec.diagnostics import make_visible
+from rageval_spec.drawing.terminal import wrap_name
 from rageval_spec.plugin import Context
 from rageval_spec.reports.terminal import TerminalNode, TerminalReport
 from tests.reports.golden import assert_golden
@@ -86,8 +87,10 @@ def test_gates_are_in_words_and_the_worst_comes_first() -> None:
     lines = render(make_evaluation()).splitlines()
     at = lines.index("✗ FAIL ndcg@10 of bm25 is 0.412, below the minimum 0.450")
     assert lines[at + 1].startswith("! warn ndcg@10 of dense")
-    assert lines[at + 2].startswith("✓ pass ndcg@10 of hybrid")
-    assert lines[-1] == "✗ FAILED: 1 of 3 gates failed, 1 warned"
+    passed = lines.index("Passed gates (1)")
+    assert passed < at
+    assert lines[passed + 1].startswith("✓ pass ndcg@10 of hybrid")
+    assert lines[-1] == "✗ Not ready: 1 of 3 gates failed, 1 warned."
 
 
 def test_many_passed_gates_are_counted_and_every_failure_is_shown() -> None:
@@ -173,4 +176,4 @@ def test_the_width_is_the_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_a_long_name_is_broken_between_its_words(name: str, lines: list[str]) -> None:
-    assert chop_name(name).plain.split("\n") == lines
+    assert wrap_name(make_visible(name), 28) == lines

@@ -26,6 +26,7 @@ from rageval_spec.commands.console import Front
 from rageval_spec.commands.options import read_age
 from rageval_spec.data.tables import dump_parquet
 from rageval_spec.diagnostics import dump_visible, make_visible
+from rageval_spec.drawing.view import Block, Items, Span, tabulate, write_text
 from rageval_spec.errors import PASSED, UsageError
 from rageval_spec.libraries import pl
 from rageval_spec.wording import count_noun, describe_taken_over, format_number, protect_cell
@@ -364,23 +365,22 @@ SHOWN_ID = 8
 _SHOWN_COMMIT = 8
 
 
-def list_records(history: History, chosen: RecordFilter, form: str) -> str:
+def list_records(history: History, chosen: RecordFilter, form: str) -> str | bytes:
     entries = history.entries(chosen)
     if form == "json":
         return dump_visible([describe_entry(entry) for entry in entries])
     if not entries:
         return "no records\n"
     head = ("record", "time (UTC)", "outcome", "name", "labels", "branch", "commit", "cost", "taken over")
-    rows = [head, *map(_summarize, entries)]
-    return "".join(f"{line}\n" for line in _align(rows))
+    return write_text([tabulate(head, map(_summarize, entries))])
 
 
-def show_record(history: History, name: str, form: str) -> str:
+def show_record(history: History, name: str, form: str) -> str | bytes:
     entry = history.entry(find_id(history, name))
     numbers = list(history.numbers_of(entry.id))
     if form == "json":
         return dump_visible({**describe_entry(entry), "numbers": [one._asdict() for one in numbers]})
-    return "".join(f"{line}\n" for line in _show(entry, numbers))
+    return write_text(_draw_record(entry, numbers))
 
 
 def describe_entry(entry: RecordSummary) -> dict[str, Any]:
@@ -422,16 +422,7 @@ def _name_commit(entry: RecordSummary) -> str:
     return f"{(entry.commit or '')[:_SHOWN_COMMIT]}{'*' if entry.is_dirty else ''}"
 
 
-def _align(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Lines with aligned columns; columns without content are left out."""
-    visible = [[make_visible(cell) for cell in row] for row in rows]
-    kept = [column for column in range(len(visible[0])) if any(row[column] for row in visible[1:])]
-    widths = {column: max(len(row[column]) for row in visible) for column in kept}
-    for row in visible:
-        yield "  ".join(f"{row[column]:<{widths[column]}}" for column in kept).rstrip()
-
-
-def _show(entry: RecordSummary, numbers: Sequence[Number]) -> Iterator[str]:
+def _draw_record(entry: RecordSummary, numbers: Sequence[Number]) -> Iterator[Block]:
     dirty = " (with changed files)" if entry.is_dirty else ""
     facts = {
         "record": entry.id,
@@ -447,24 +438,21 @@ def _show(entry: RecordSummary, numbers: Sequence[Number]) -> Iterator[str]:
         "spec": entry.spec_digest,
     }
     answers = [f"{one.system} on {one.dataset}: {describe_taken_over(one)}" for one in _read_taken_over(entry)]
-    for key, value in (*facts.items(), *(("answers", told) for told in answers)):
-        if value:
-            yield f"{key:<8}  {make_visible(value)}"
+    facts |= {"answers": "\n".join(answers)}
+    yield Items([(key, Span(value, kind="prose"), "") for key, value in facts.items() if value])
     if entry.gates:
-        yield ""
-        yield from _align([("gate", "dataset", "system", "slice", "outcome"), *map(_show_gate, entry.gates)])
-    yield ""
+        yield tabulate(("gate", "dataset", "system", "slice", "outcome"), map(_list_gate, entry.gates))
     head = ("metric", "dataset", "system", "slice", "value", "interval", "scored")
-    yield from _align([head, *map(_show_number, numbers)])
+    yield tabulate(head, map(_list_number, numbers), (4, 5, 6))
 
 
-def _show_gate(gate: Any) -> tuple[str, ...]:
+def _list_gate(gate: Any) -> tuple[str, ...]:
     bounds = " ".join(f"{key} {gate[key]:g}" for key in ("min", "max", "target") if key in gate)
     metric = f"{gate['metric']} {bounds}".strip()
     return (metric, gate["dataset"], gate["system"], gate["slice"] or "", gate["outcome"])
 
 
-def _show_number(one: Number) -> tuple[str, ...]:
+def _list_number(one: Number) -> tuple[str, ...]:
     interval = "" if one.low is None or one.high is None else f"[{format_number(one.low)}, {format_number(one.high)}]"
     value = "–" if one.mean is None else format_number(one.mean)
     return (one.metric, one.dataset, one.system, one.slice or "", value, interval, f"{one.scored} of {one.total}")

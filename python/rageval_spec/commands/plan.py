@@ -17,7 +17,6 @@ import click
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import OutputCommand
-from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import PASSED, UsageError
 from rageval_spec.progress import ProgressDisplay
 from rageval_spec.wording import count_noun, format_number, format_percent
@@ -25,6 +24,7 @@ from rageval_spec.wording import count_noun, format_number, format_percent
 if TYPE_CHECKING:
     from rageval_spec.commands.results_argument import NamedResults
     from rageval_spec.data.datasets import Design
+    from rageval_spec.drawing.view import Block
     from rageval_spec.runner import Options
     from rageval_spec.spec.blocks.gates import GateNode
     from rageval_spec.spec.blocks.spec_node import Spec
@@ -61,7 +61,7 @@ def plan(spec: Path, form: Any, *, power: bool, sources: tuple[str, ...], sd: fl
 
     options = Options(**shared.read_answer_options(chosen))
     if power:
-        console.write_form(plan_power(spec, options, form, sources, sd), form)
+        console.write(plan_power(spec, options, form, sources, sd))
         return PASSED
     if sources or sd is not None:
         raise UsageError("--from and --sd need --power")
@@ -85,16 +85,16 @@ _HEADER = (
     "max_drop needs",
 )
 _UNPAIRED = (
-    "Rows compared with 'another evaluation' use the spread within one evaluation, as if a second one were unrelated.\n"
-    "Paired values usually spread less. For the real spread, give two evaluations: --from A --from B\n"
+    "Rows compared with 'another evaluation' use the spread within one evaluation, as if a second one were unrelated. "
+    "Paired values usually spread less. For the real spread, give two evaluations: --from A --from B"
 )
 _EQUAL = (
     "An sd of 0 does not show the spread: all differences are the same. Give evaluations that "
-    "differ,\nor state a spread with --sd\n"
+    "differ, or state a spread with --sd"
 )
 _UNKNOWN_DESIGN = (
     "The stated sd does not include the spec's clusters and weights. If it is of single questions, multiply it by the "
-    "square\nroot of the design effect, which --from shows.\n"
+    "square root of the design effect, which --from shows."
 )
 
 
@@ -144,7 +144,7 @@ class PowerRow:
 
 def plan_power(
     path: Path, options: Options, form: Literal["text", "json"], sources: Sequence[str], sd: float | None
-) -> str:
+) -> str | bytes:
     """The table as text or JSON.
 
     The spread is that of the values of one or two earlier evaluations, by label or results folder (two: that of their
@@ -165,7 +165,11 @@ def plan_power(
     if not spreads:
         raise UsageError(f"{_name(sources)} has no metric of this spec that can be compared; name another with --from")
     rows = [row for spread in spreads for row in _find_rows(spec, spread)]
-    return _dump(rows) if form == "json" else _draw(spec, rows, _name(sources) if sd is None else "the stated sd")
+    if form == "json":
+        return _dump(rows)
+    from rageval_spec.drawing.view import write_text
+
+    return write_text(_draw(spec, rows, _name(sources) if sd is None else "the stated sd"))
 
 
 def measure_power(spec: Spec, opened: NamedResults) -> list[PowerRow]:
@@ -303,18 +307,21 @@ def _dump(rows: Sequence[PowerRow]) -> str:
     return json.dumps({"version": 1, "power": POWER, "rows": listed}, indent=2, ensure_ascii=False) + "\n"
 
 
-def _draw(spec: Spec, rows: Sequence[PowerRow], source: str) -> str:
+def _draw(spec: Spec, rows: Sequence[PowerRow], source: str) -> Iterator[Block]:
+    from rageval_spec.drawing.view import Heading, Line, tabulate
     from rageval_spec.statistics.aggregation import POWER
 
-    cells = [_HEADER, *(_draw_row(row) for row in rows)]
-    widths = [max(len(row[place]) for row in cells) for place in range(len(_HEADER))]
-    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
-    title = f"{spec.name}: the smallest drop that can be shown ({format_percent(POWER)} power, paired test, {source})"
-    remark = _UNPAIRED if any(row.baseline == "another evaluation" for row in rows) else ""
-    remark += _EQUAL if any(row.sd == 0 for row in rows) else ""
-    remark += _describe_effects(rows)
-    remark += _UNKNOWN_DESIGN if spec.designs and all(row.design_effect is None for row in rows) else ""
-    return make_visible(title) + "\n\n" + "\n".join(map(make_visible, lines)) + f"\n{remark and chr(10)}{remark}"
+    power = format_percent(POWER)
+    yield Heading(f"{spec.name}: the smallest drop that can be shown ({power} power, paired test, {source})")
+    yield tabulate(_HEADER, map(_list_power_cells, rows), (4, 5, 6, 7))
+    if any(row.baseline == "another evaluation" for row in rows):
+        yield Line(_UNPAIRED)
+    if any(row.sd == 0 for row in rows):
+        yield Line(_EQUAL)
+    if effects := _describe_effects(rows):
+        yield Line(effects)
+    if spec.designs and all(row.design_effect is None for row in rows):
+        yield Line(_UNKNOWN_DESIGN)
 
 
 def _describe_effects(rows: Sequence[PowerRow]) -> str:
@@ -325,12 +332,12 @@ def _describe_effects(rows: Sequence[PowerRow]) -> str:
     low, high = f"{min(effects):.1f}", f"{max(effects):.1f}"
     times = low if low == high else f"{low} to {high}"
     return (
-        f"Clusters and weights count: the variance of a mean is {times} times that of independent questions\n"
-        "(the design effect), which is part of the sd. Further questions are expected to come in like clusters.\n"
+        f"Clusters and weights count: the variance of a mean is {times} times that of independent questions "
+        "(the design effect), which is part of the sd. Further questions are expected to come in like clusters."
     )
 
 
-def _draw_row(row: PowerRow) -> tuple[str, ...]:
+def _list_power_cells(row: PowerRow) -> tuple[str, ...]:
     smallest = "too few questions" if row.smallest_drop is None else format_number(row.smallest_drop)
     needs = "" if row.max_drop is None else "a max_drop above 0"
     if row.needed is not None:

@@ -13,7 +13,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import click
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from onnx_from_checkpoints import Task
     from rageval_spec.commands.models.model_process import Trial, TrialResult, TriedModel
     from rageval_spec.data.tables import Collection
+    from rageval_spec.drawing.view import Block
     from rageval_spec.progress import Progress, ProgressDisplay
 
 
@@ -215,8 +215,10 @@ def bench(form: str, **options: Any) -> int:
     rageval-spec models bench minilm
     rageval-spec models bench intfloat/e5-small-v2 --texts data/scifact --count 2000
     """
+    from rageval_spec.drawing.view import write_text
+
     measured = measure_forms(**options)
-    console.write_form(measured.to_json() if form == "json" else measured.to_text(), form)
+    console.write(measured.to_json() if form == "json" else write_text(measured.draw()))
     return PASSED
 
 
@@ -400,35 +402,34 @@ class Bench:
     remarks: tuple[str, ...] = ()
     unit: Literal["text", "pair"] = "text"
 
-    def to_text(self) -> str:
+    def draw(self) -> Iterator[Block]:
+        from rageval_spec.drawing.view import Heading, Line, tabulate
         from rageval_spec.wording import count_noun
 
         cut = f" ({self.truncated} of them truncated)" if self.truncated else ""
         rounds = "one round" if self.rounds == 1 else f"the median of {self.rounds} interleaved rounds"
-        head = (
+        yield Heading(
             f"{self.model}: {count_noun(self.texts, self.unit)}{cut}, {self.tokens:,} tokens, "
             f"{count_noun(self.threads, 'thread')}, {rounds}"
         )
-        remarks = [f"! {remark}" for remark in self.remarks]
-        return "\n".join([head, "", *self._table(), "", *wrap(_MEMORY, 100), *remarks]) + "\n"
+        compared = "cosine with fp32" if self.unit == "text" else "probabilities off fp32"
+        quality = f"{MEASURE} on {self.dataset}"
+        header = ("form", f"{self.unit}s/s", "tokens/s", "speed", "memory", compared, quality)
+        yield tabulate(header, map(self._list_cells, self.measured), range(1, 7))
+        yield Line(_MEMORY)
+        yield from (Line(f"! {remark}") for remark in self.remarks)
 
-    def _table(self) -> Iterator[str]:
-        with_quality = bool(self.quality)
-        width = max(len(form.name) for form in self.measured)
-        compared, worst = (
-            ("cosine with fp32", "lowest") if self.unit == "text" else ("probabilities off fp32", "at most")
+    def _list_cells(self, form: FormResult) -> tuple[str, ...]:
+        worst = "lowest" if self.unit == "text" else "at most"
+        return (
+            form.name,
+            f"{self.texts / form.median:.1f}",
+            f"{self.tokens / form.median:,.0f}",
+            f"{self.measured[0].median / form.median:.2f}x",
+            format_bytes(form.peak_bytes - form.start_bytes),
+            "" if form.compared is None else f"{form.compared[0]:.4f}, {worst} {form.compared[1]:.4f}",
+            self._describe_quality(form.name),
         )
-        per_second = f"{self.unit}s/s"
-        head = f"{'':<{width}}  {per_second:>8}  {'tokens/s':>9}  {'speed':>6}  {'memory':>8}  {compared:>22}"
-        yield head + (f"  {MEASURE + ' on ' + str(self.dataset):>24}" if with_quality else "")
-        for form in self.measured:
-            speed = self.measured[0].median / form.median
-            agreement = "" if form.compared is None else f"{form.compared[0]:.4f}, {worst} {form.compared[1]:.4f}"
-            line = (
-                f"{form.name:<{width}}  {self.texts / form.median:>8.1f}  {self.tokens / form.median:>9,.0f}  "
-                f"{f'{speed:.2f}x':>6}  {format_bytes(form.peak_bytes - form.start_bytes):>8}  {agreement:>22}"
-            )
-            yield (line + (f"  {self._describe_quality(form.name):>24}" if with_quality else "")).rstrip()
 
     def _describe_quality(self, name: str) -> str:
         from rageval_spec.wording import format_number
