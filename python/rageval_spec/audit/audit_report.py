@@ -170,10 +170,9 @@ def _describe_check(anchor: str, check: audit_findings.CheckContent) -> dict[str
         "more": f"{count_noun(rest, 'more finding')} in the JSON: --format json" if rest > 0 else "",
         "tables": [
             {
-                "header": [(make_visible(name), name in NUMERIC) for name in table.header],
+                "header": [(make_visible(name), at in table.numbers) for at, name in enumerate(table.header)],
                 "rows": [
-                    [(make_visible(cell), name in NUMERIC) for name, cell in zip(table.header, row, strict=True)]
-                    for row in table.rows
+                    [(make_visible(cell), at in table.numbers) for at, cell in enumerate(row)] for row in table.rows
                 ],
             }
             for table in check.tables
@@ -201,11 +200,6 @@ def _describe_alike(group: Sequence[audit_findings.AuditFinding]) -> dict[str, A
 
 NOUNS: dict[audit_findings.Severity, str] = {"error": "error", "warning": "warning", "info": "remark"}
 """What a finding of each severity is called."""
-NUMERIC = frozenset(
-    ("questions", "share", "wanted", "sd", "smallest drop", "ndcg@10", "bpref", "judged@10",
-     "questions without a judged document")
-)  # fmt: skip
-"""The columns of tables that are aligned right."""
 
 
 def describe_dataset(dataset: audit_findings.DatasetContent) -> str:
@@ -272,8 +266,7 @@ def _draw_check(check: audit_findings.CheckContent) -> Iterator[RenderableType]:
     if (rest := len(check.findings) - MOST_IN_TEXT) > 0:
         yield Padding(Text(f"... and {rest:,} more; --format json lists all.", "dim"), (0, 0, 0, 2))
     for table in check.tables:
-        numbers = {place for place, name in enumerate(table.header) if name in NUMERIC}
-        yield Padding(tabulate(table.header, table.rows, numbers), (0, 0, 0, 2))
+        yield Padding(tabulate(table.header, table.rows, table.numbers), (0, 0, 0, 2))
     if check.findings or check.tables:
         yield ""
 
