@@ -165,10 +165,10 @@ def _join(parts: Sequence[Part]) -> Text:
 
 def chop_name(name: str) -> Text:
     """A name as a table shows it: on several lines if it is long, and without control characters."""
-    return Text("\n".join(_wrap_name(make_visible(name))))
+    return Text("\n".join(wrap_name(make_visible(name))))
 
 
-def _wrap_name(name: str) -> list[str]:
+def wrap_name(name: str) -> list[str]:
     """The lines of a name, broken after punctuation, and within a word only if the word is too long."""
     lines = [""]
     for part in _NAME_PARTS.findall(name):
