@@ -50,16 +50,16 @@ def test_the_worst_questions_come_first_each_in_a_few_lines() -> None:
         == """\
 support-bot: the worst 3 of 3 questions
 
-q3  v1  failed
+q3 · v1 · failed
   Question q3?
   HTTP 500: out of memory
 
-q1  v1  token_f1 0.250
+q1 · v1 · token_f1 0.250
   Question q1?
   → The bridge is 120 m long. It was built in 1911.
   ✗ contradicted (faithfulness): It was built in 1911.
 
-q2  v1  token_f1 0.900
+q2 · v1 · token_f1 0.900
   Question q2?
   → It was built in 1909.
 
@@ -74,8 +74,7 @@ def test_a_card_marks_unsupported_claims_in_place() -> None:
         == """\
 support-bot: question q1, 1 system
 
-q1 · v1  1.5 s, $0.002
-────────────────────────────────────────────────────────────────────────────────────────────────────
+q1 · v1 · 1.5 s, $0.002
 question    Question q1?
 
 answer      The bridge is 120 m long. [It was built in 1911. ✗1]
@@ -86,16 +85,20 @@ answer      The bridge is 120 m long. [It was built in 1911. ✗1]
 
 reference   The bridge was built in 1909.
 
-values      faithfulness  0.500
+values      metric        value
+            ───────────────────
+            faithfulness  0.500
             token_f1      0.250
             ndcg@10       0.600
             latency       1.500
 
-contexts    1           length
-                        The bridge is 120 m long.
-            2  grade 2  opening
-                        It opened in 1909.
-            –  grade 1  history  not retrieved
+contexts    rank  grade  document
+            ──────────────────────────────────────
+               1         length
+                         The bridge is 120 m long.
+               2      2  opening
+                         It opened in 1909.
+               –      1  history not retrieved
 """
     )
 
@@ -104,7 +107,7 @@ def test_a_failed_question_says_why() -> None:
     card = show("q3")
     assert "q3 · v1 · failed" in card
     assert "error       HTTP 500: out of memory" in card
-    assert "faithfulness  –    there is no answer" in card
+    assert "faithfulness      –  there is no answer" in card
 
 
 def test_colour_is_added_only_where_it_is_wanted() -> None:
@@ -122,15 +125,15 @@ def test_no_line_is_wider_than_the_terminal(width: str) -> None:
 
 def test_the_argument_is_a_query_or_a_folder_and_both_come_in_any_order(here: Path) -> None:
     save(bridges("v2"), here / "other")
-    assert "q1  v2" in show("other")
-    assert "q1  v2" in show("--results", "other")
+    assert "q1 · v2" in show("other")
+    assert "q1 · v2" in show("--results", "other")
     assert show("q1", "other") == show("other", "q1") == show("q1", "--results", "other")
     assert "q1 · v2" in show("q1", "other")
 
 
 def test_a_query_that_is_named_like_a_results_folder_can_be_asked_for(here: Path) -> None:
     save(bridges("v2"), here / "q1")
-    assert "q1  v2" in show("q1")
+    assert "q1 · v2" in show("q1")
     assert "q1 · v1" in show("q1", "--results", "rageval-results")
 
 
@@ -141,7 +144,7 @@ def test_a_label_of_the_history_is_a_folder_too() -> None:
 
 def test_filters_compose() -> None:
     assert "q1" not in show("--failed")
-    assert "q1  v1  faithfulness 0.500" in show("--metric", "faithfulness", "--below", "0.6")
+    assert "q1 · v1 · faithfulness 0.500" in show("--metric", "faithfulness", "--below", "0.6")
     assert "no question of 3 matches" in show("--metric", "faithfulness", "--below", "0.6", "--failed")
     assert show("--limit", "1").count("Question") == 1
     assert show("q1", "--failed").startswith("support-bot: question q1 does not match the filter")
@@ -167,10 +170,10 @@ def test_regressed_needs_something_to_compare_with() -> None:
 def test_changes_are_against_the_baseline(here: Path) -> None:
     save(bridges(shift=0.15), here / "before")
     told = show("q1", "--baseline", "before")
-    assert "token_f1      0.250  was 0.400 (before), −0.150 worse" in told
-    assert "ndcg@10       0.600  was 0.600 (before)\n" in told
+    assert "token_f1      0.250  0.400 (before)  −0.150 worse" in told
+    assert "ndcg@10       0.600  0.600 (before)  =\n" in told
     told = show("--regressed", "--baseline", "before")
-    assert "q1  v1  token_f1 0.250  was 0.400 (before), −0.150 worse" in told
+    assert "q1 · v1 · token_f1 0.250 · was 0.400 (before) · −0.150 worse" in told
     assert "q2" not in told
 
 
@@ -178,7 +181,7 @@ def test_without_a_baseline_changes_are_against_the_first_system(here: Path) -> 
     rows = [value("q1", "token_f1", 0.5, "v1"), value("q1", "token_f1", 0.75, "v2")]
     save(answered(rows, [BRIDGE, {**BRIDGE, "system": "v2"}]), here / "two")
     told = show("q1", "two")
-    assert "token_f1  0.750  v1 has 0.500, +0.250 better" in told
+    assert "token_f1  0.750  0.500 (v1)  +0.250 better" in told
     markdown = show("q1", "two", "--format", "markdown")
     assert "| baseline |" in markdown and "| was |" not in markdown
 
@@ -229,8 +232,11 @@ def test_markdown_says_the_same() -> None:
     told = show("q1", "--format", "markdown")
     assert "## `q1` · `v1`" in told
     assert "**Answer:** The bridge is 120 m long. **\\[It was built in 1911. ✗1\\]**" in told
-    assert "- ✗1 contradicted (faithfulness); the source says 1909; nearest: opening (rank 2): “opened in 1909”" in told
-    assert "| not retrieved | 1 | `history` |" in told
+    assert (
+        "- ✗1 contradicted (faithfulness)<br>the source says 1909<br>nearest: opening (rank 2): “opened in 1909”"
+        in told
+    )
+    assert "| – | 1 | `history` not retrieved |" in told
 
 
 @pytest.mark.parametrize(
@@ -281,7 +287,7 @@ def test_enormous_texts_are_cut_and_the_card_says_how_to_see_them(here: Path) ->
     long = "x" * 1_000_000
     save(answered([value("q", "token_f1", 0.1)], [hostile(long)]), here / "long")
     assert len(show("q", "long")) < 20_000
-    assert "… (998,000 more characters; --full shows them)" in " ".join(show("q", "long").split())
+    assert "… (998,000 more characters; show --full has them)" in " ".join(show("q", "long").split())
     assert len(show("long")) < 1_000
     assert show("q", "long", "--full").count("x") >= 4_000_000
 
@@ -300,10 +306,10 @@ def test_what_run_wrote_can_be_shown_and_compared(here: Path) -> None:
     for folder in ("one", "two"):
         assert invoke("run", spec, "-q", "-o", folder).exit_code == 0
     told = show("one", "--system", "good")
-    assert told.startswith("tiny: 4 cards of 8 match\n\nq4  good  ")
+    assert told.startswith("tiny: 4 cards of 8 match\n\nq4 · good · ")
     assert "  black cherry\n" in told
     card = show("q4", "one", "--system", "good")
-    assert "–  grade 1  d5  not retrieved" in card
+    assert "–      1  d5 not retrieved" in card
     assert "8 pairs of question and system in both: 8 as before" in invoke("compare", "one", "two").stdout
 
 
@@ -317,19 +323,19 @@ def test_changes_are_against_the_baseline_that_a_gate_names(here: Path) -> None:
     spec = write_spec(here, gates=gates, systems=swapped, samples="none")
     result = invoke("run", spec, "-o", "second")
     assert result.exit_code == 0
-    assert "q4  tied  rr 0.000  was 1.000 (main), −1.000 worse\n" in result.stdout
+    assert "q4 · tied · rr 0.000 · was 1.000 (main) · −1.000 worse\n" in result.stdout
     assert result.stderr.splitlines()[-1] == "wrote the results to second"
     for text in (result.stdout, show("second")):
         assert re.search(r"^One question in full: rageval-spec show q\d second$", text, re.MULTILINE)
-    assert "rr           1.000  was 0.500 (main), +0.500 better" in show("q2", "second", "--system", "tied")
+    assert "rr           1.000  0.500 (main)  +0.500 better" in show("q2", "second", "--system", "tied")
     regressed = show("--regressed", "second")
     assert re.findall(r"^q.*", regressed, re.MULTILINE) == [
-        "q4  tied  rr 0.000  was 1.000 (main), −1.000 worse",
-        "q2  good  precision@1 0.000  was 1.000 (main), −1.000 worse",
+        "q4 · tied · rr 0.000 · was 1.000 (main) · −1.000 worse",
+        "q2 · good · precision@1 0.000 · was 1.000 (main) · −1.000 worse",
     ]
     shutil.rmtree(here / ".rageval")
     assert show("--regressed", "second", "--baseline", "main") == regressed
-    assert "q4  tied  rr 0.000  good has 1.000, −1.000 worse" in show("--regressed", "second", "--baseline", "good")
+    assert "q4 · tied · rr 0.000 · good has 1.000 · −1.000 worse" in show("--regressed", "second", "--baseline", "good")
 
 
 def test_filters_that_need_the_samples_are_refused_where_the_results_leave_them_out(here: Path) -> None:

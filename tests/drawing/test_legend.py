@@ -176,7 +176,7 @@ def test_the_terminal_markdown_and_junit_show_both_numbers(folder: Path) -> None
     done = invoke("run", folder / "spec.yaml", "-o", folder / "again", "--set", "reports=[terminal]")
     assert WEIGHTED_TITLE in done.stdout and "token_f1 of other vs bot" in done.stdout
     text = (folder / "out" / "report.md").read_text()
-    assert f"**{WEIGHTED_TITLE}**" in text and "| `token_f1 of bot` |" in text
+    assert f"#### {WEIGHTED_TITLE}\n" in text and "| `token_f1 of bot` |" in text
     assert "weighted, 0.667 if all questions count the same" in (folder / "out" / "junit.xml").read_text()
 
 

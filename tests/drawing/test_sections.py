@@ -144,9 +144,9 @@ def test_the_legend_tells_the_two_kinds_of_intervals_and_tests_apart(evaluation:
 def test_the_terminal_and_markdown_show_the_table(folder: Path) -> None:
     done = invoke("run", folder / "spec.yaml", "-o", folder / "again", "--set", "reports=[terminal]")
     assert "What people would say" in done.stdout
-    assert "token_f1 of b vs a" in done.stdout and "judge alone" in done.stdout
+    assert "token_f1 of b vs a" in done.stdout and "labels alone" in done.stdout
     text = (folder / "out" / "report.md").read_text()
-    assert "**What people would say**" in text and "| `token_f1 of a` |" in text
+    assert "#### What people would say\n" in text and "| `token_f1 of a` |" in text
 
 
 def test_the_page_shows_the_table(browser: Browser, folder: Path) -> None:

@@ -86,8 +86,10 @@ def test_gates_are_in_words_and_the_worst_comes_first() -> None:
     lines = render(make_evaluation()).splitlines()
     at = lines.index("✗ FAIL ndcg@10 of bm25 is 0.412, below the minimum 0.450")
     assert lines[at + 1].startswith("! warn ndcg@10 of dense")
-    assert lines[at + 2].startswith("✓ pass ndcg@10 of hybrid")
-    assert lines[-1] == "✗ FAILED: 1 of 3 gates failed, 1 warned"
+    passed = lines.index("Passed gates (1)")
+    assert passed < at
+    assert lines[passed + 1].startswith("✓ pass ndcg@10 of hybrid")
+    assert "✗ Not ready: 1 of 3 gates failed, 1 warned. ndcg@10 of bm25" in "\n".join(lines[-2:])
 
 
 def test_many_passed_gates_are_counted_and_every_failure_is_shown() -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import fields
 
-from rageval_spec.drawing.card_text import shorten, write_card
+from rageval_spec.drawing.card_view import draw_card, shorten
 from rageval_spec.drawing.cards import Card, CardValue
 from rageval_spec.drawing.html_shell import draw_table
+from rageval_spec.drawing.view import write_markdown
 from rageval_spec.wording import DIGITS, count_noun
 
 _ROWS_SHOWN = 50
@@ -19,7 +20,7 @@ class QuestionCard(Card):
     __slots__ = ()
 
     def _repr_markdown_(self) -> str:
-        return write_card(self, (self.system, self.dataset))
+        return write_markdown(draw_card(self, (self.system, self.dataset)))
 
 
 class QuestionCards(tuple[QuestionCard, ...]):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rageval_spec.commands.results_argument import NamedResults
     from rageval_spec.drawing.cards import Card
     from rageval_spec.drawing.question_order import BaselineValues, Filter
-    from rageval_spec.drawing.terminal import Block
+    from rageval_spec.drawing.view import Block
 
 Form: TypeAlias = Literal["text", "json", "markdown"]
 FORMAT_VERSION = 1
@@ -66,17 +66,12 @@ def show(
     if form == "json":
         return _to_json(shown)
     if form == "markdown":
-        from rageval_spec.drawing.card_text import write_card
-        from rageval_spec.drawing.escaping import escape
+        from rageval_spec.drawing.view import write_markdown
 
-        heading = f"# {escape(_describe(shown))}\n"
-        cards = (write_card(card, _name(card, shown), full=full) for card in shown.cards)
-        origins = shown.results.evaluation.provenance.origins.items()
-        told = [escape(f"Dataset {name}: {origin.describe()}") + "\n" for name, origin in origins]
-        return "\n".join([heading, *told, *cards]).encode("utf-8", "backslashreplace")
-    from rageval_spec.drawing.terminal import render_text
+        return write_markdown(_draw(shown, full=full)).encode("utf-8", "backslashreplace")
+    from rageval_spec.drawing.view import write_text
 
-    return render_text(lambda _: _draw(shown, full=full))
+    return write_text(_draw(shown, full=full))
 
 
 def _choose(query_id: str | None, results: NamedResults, wanted: Filter, against: str | None) -> Shown:
@@ -166,23 +161,22 @@ def _list_card(card: Card) -> dict[str, Any]:
 
 
 def _draw(shown: Shown, *, full: bool) -> Iterator[Block]:
-
-    from rageval_spec.drawing.card_text import draw_card, draw_entry
+    from rageval_spec.drawing.card_view import draw_card, draw_entry
     from rageval_spec.drawing.cards import write_show
+    from rageval_spec.drawing.view import Heading, Line, Span
 
-    yield _describe(shown), "dim"
+    yield Heading(_describe(shown), 1)
     for name, origin in shown.results.evaluation.provenance.origins.items():
-        yield f"dataset {name}: {origin.describe()}", "dim"
+        yield Line(Span(f"dataset {name}: {origin.describe()}", "dim"))
     for card in shown.cards:
-        yield ""
         if shown.query_id is not None or full:
             yield from draw_card(card, _name(card, shown), full=full)
         else:
             metric = shown.deciding[card.key]
-            yield from draw_entry(card, _name(card, shown), None if metric is None else card.value(metric))
+            yield draw_entry(card, _name(card, shown), None if metric is None else card.value(metric))
     if shown.cards and shown.query_id is None and not full:
-        yield ""
-        yield f"One question in full: {write_show(shown.cards[0].query_id, shown.results.name)}", "dim"
+        command = write_show(shown.cards[0].query_id, shown.results.name)
+        yield Line(Span(f"One question in full: {command}", "dim"))
 
 
 def _name(card: Card, shown: Shown) -> list[str]:

@@ -168,12 +168,12 @@ def chop_name(name: str) -> Text:
     return Text("\n".join(wrap_name(make_visible(name))))
 
 
-def wrap_name(name: str) -> list[str]:
+def wrap_name(name: str, longest: int = _NAME_WIDTH) -> list[str]:
     """The lines of a name, broken after punctuation, and within a word only if the word is too long."""
     lines = [""]
     for part in _NAME_PARTS.findall(name):
-        for piece in [part] if cell_len(part) <= _NAME_WIDTH else chop_cells(part, _NAME_WIDTH):
-            if cell_len(lines[-1] + piece) <= _NAME_WIDTH:
+        for piece in [part] if cell_len(part) <= longest else chop_cells(part, longest):
+            if cell_len(lines[-1] + piece) <= longest:
                 lines[-1] += piece
             else:
                 lines.append(piece)

@@ -11,13 +11,15 @@ columns to further tables. Names and sentences wrap. A number is never broken.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from textwrap import wrap
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from rageval_spec.diagnostics import make_visible
-from rageval_spec.drawing.escaping import escape, format_table, longest_tick_run, quote_cell
-from rageval_spec.drawing.html_shell import show_text
+from rageval_spec.drawing.escaping import escape, format_table, longest_tick_run, quote, quote_cell
+from rageval_spec.drawing.html_shell import fill_page, join_styles, read_asset, show_text
 from rageval_spec.drawing.terminal import begin_table, render_text, wrap_name
 from rageval_spec.libraries import Console, Padding, RenderableType, Table, Text, cell_len
 from rageval_spec.wording import count_noun
@@ -85,11 +87,22 @@ class Items:
 
 
 @dataclass(frozen=True)
+class Diff:
+    """A text that changed: its equal, removed and added words, and the same with what is far from a change left out.
+
+    A page shows the whole texts side by side, a terminal and Markdown the changes in one text.
+    """
+
+    whole: Sequence[Span]
+    short: Sequence[Span]
+
+
+@dataclass(frozen=True)
 class Entry:
     """One thing of several that are shown alike: a head, and lines that are indented below it."""
 
     head: Inline
-    lines: Sequence[Line] = ()
+    lines: Sequence[Line | Diff] = ()
 
 
 @dataclass(frozen=True)
@@ -104,7 +117,7 @@ class Column(NamedTuple):
 
     Attributes:
         role: "name" for identifiers, "number" for what is aligned and never broken, "text" for what wraps.
-        is_spare: whether a narrow terminal and Markdown can do without it.
+        is_spare: whether a narrow terminal can do without it.
         is_fixed: whether it stands in each table where a table is divided; the others can move to another one.
     """
 
@@ -131,20 +144,30 @@ class Grid:
 
 
 def tabulate(
-    header: Sequence[str], rows: Iterable[Sequence[Inline]], numbers: Iterable[int] = (), names: Iterable[int] = (0,)
+    header: Sequence[str],
+    rows: Iterable[Sequence[Inline]],
+    numbers: Iterable[int] = (),
+    names: Iterable[int] = (0,),
+    spare: Sequence[str] = (),
 ) -> Grid:
-    """A table by its rows; `numbers` and `names` are the places of the columns with these roles.
+    """A table by its rows; `numbers` and `names` are the places of the columns with these roles, `spare` are titles.
 
-    Columns in which all cells are empty are left out, unless the table has no rows.
+    Columns in which all cells are empty are left out, unless the table has no rows. An interval in a column of numbers,
+    as in `0.5 [0.4, 0.6]`, stands below its number where the table is too wide.
     """
     listed, numbers, names = list(rows), set(numbers), set(names)
     columns = []
     for place, title in enumerate(header):
-        cells = [row[place] for row in listed]
+        cells = [_split_interval(row[place]) if place in numbers else row[place] for row in listed]
         if any(_has_text(cell) for cell in cells) or not cells:
             role: Any = "number" if place in numbers else "name" if place in names else "text"
-            columns.append(Column(title, cells, role))
+            columns.append(Column(title, cells, role, title in spare))
     return Grid(columns)
+
+
+def _split_interval(cell: Inline) -> Inline:
+    number, bracket, ends = cell.partition(" [") if isinstance(cell, str) else ("", "", "")
+    return [number, Span(f"[{ends}", is_below=True)] if bracket else cell
 
 
 def _has_text(cell: Inline) -> bool:
@@ -167,7 +190,7 @@ class Details:
     is_on_terminal: bool = True
 
 
-Block: TypeAlias = Heading | Line | Items | Entry | Fields | Grid | Code | Details
+Block: TypeAlias = Heading | Line | Items | Diff | Entry | Fields | Grid | Code | Details
 
 
 # Terminal
@@ -179,13 +202,14 @@ def write_text(blocks: Iterable[Block], width: int | None = None) -> bytes:
 
 
 def _draw_all(blocks: Iterable[Block], console: Console) -> Iterator[RenderableType]:
-    """The blocks with an empty line between them, but none after a heading."""
-    is_tight = True
+    """The blocks with an empty line between them, but none between a heading and its text or table."""
+    is_first, after_heading = True, False
     for block in _unfold(blocks):
         for drawn in _draw(block, console):
-            yield from () if is_tight else (Text(""),)
+            if not is_first and not (after_heading and not isinstance(block, Heading | Entry)):
+                yield Text("")
             yield drawn
-            is_tight = isinstance(block, Heading)
+            is_first, after_heading = False, isinstance(block, Heading) and block.level > 1
 
 
 def _unfold(blocks: Iterable[Block]) -> Iterator[Block]:
@@ -200,7 +224,7 @@ def _draw(block: Block, console: Console) -> Iterator[RenderableType]:
     match block:
         case Heading(text):
             yield _draw_inline(text, "bold")
-        case Line():
+        case Line() | Diff():
             yield _draw_line(block)
         case Items(rows):
             if rows:
@@ -243,9 +267,9 @@ def _show_lines(text: str) -> str:
     return make_visible(text.replace("\r\n", "\n").replace("\t", "    "), keep="\n")
 
 
-def _draw_line(line: Line) -> Text:
-    drawn = _draw_inline(line.text)
-    if line.is_cut:
+def _draw_line(line: Line | Diff) -> Text:
+    drawn = _draw_inline(line.short if isinstance(line, Diff) else line.text)
+    if isinstance(line, Line) and line.is_cut:
         drawn.no_wrap, drawn.overflow = True, "ellipsis"
     return drawn
 
@@ -261,7 +285,7 @@ def _draw_content(content: Inline | Block, console: Console) -> RenderableType:
 def _lay_out(rows: Sequence[tuple[Text, RenderableType]], leading: int = 0) -> Table:
     """Labels on the left, their content on the right."""
     grid = Table.grid(padding=(0, 2 if leading else 1, 0, 0))
-    grid.add_column(no_wrap=True)
+    grid.add_column(no_wrap=True, min_width=_LABEL_WIDTH - 2 if leading else None)
     grid.add_column(overflow="fold")
     for at, row in enumerate(rows):
         if at and leading:
@@ -273,8 +297,8 @@ def _lay_out(rows: Sequence[tuple[Text, RenderableType]], leading: int = 0) -> T
 def _fit(grid: Grid, console: Console, room: int | None = None) -> list[Table]:
     """The tables of the first layout that is not wider than the room; else of the last one, as wide as they are."""
     width = room or console.width
-    for columns, is_stacked in _list_layouts(grid):
-        drawn = [_draw_table(part, is_stacked=is_stacked, is_whole=len(columns) == 1) for part in columns]
+    for columns, is_stacked, longest in _list_layouts(grid):
+        drawn = [_draw_table(part, longest, is_stacked=is_stacked, is_whole=len(columns) == 1) for part in columns]
         if all(needed <= width for _, needed in drawn):
             break
     for table, needed in drawn:
@@ -282,40 +306,46 @@ def _fit(grid: Grid, console: Console, room: int | None = None) -> list[Table]:
     return [table for table, _ in drawn]
 
 
-def _list_layouts(grid: Grid) -> Iterator[tuple[list[list[Column]], bool]]:
-    """One table with cells of one line or several, one without spare columns, or as few as hold all columns."""
-    own = [column for column in grid.columns if not column.is_spare]
-    yield [list(grid.columns)], False
-    yield [list(grid.columns)], True
-    if len(own) < len(grid.columns):
-        yield [own], False
-    first = [column for column in own if column.is_fixed]
-    movable = [column for column in own if not column.is_fixed]
-    for count in range(1, len(movable) + 1):
-        size = math.ceil(len(movable) / count)
-        parts = [movable[start : start + size] for start in range(0, len(movable), size)]
-        yield [[*first[:1], *part, *first[1:]] for part in parts], True
-
-
 _LABEL_WIDTH = 12
+_NAME_WIDTHS = (28, 14)
+"""Longer names are broken, on a narrow terminal earlier."""
 _NARROWEST = 16
 """A column of sentences is not narrower."""
 
 
-def _draw_table(columns: Sequence[Column], *, is_stacked: bool, is_whole: bool) -> tuple[Table, int]:
+def _list_layouts(grid: Grid) -> Iterator[tuple[list[list[Column]], bool, int]]:
+    """One table with cells of one line or several, one without spare columns, or as few as hold all columns."""
+    own = [column for column in grid.columns if not column.is_spare]
+    movable = [column for column in own if not column.is_fixed]
+    wide, narrow = _NAME_WIDTHS
+    yield [list(grid.columns)], False, wide
+    yield [list(grid.columns)], True, wide
+    if len(own) < len(grid.columns):
+        yield [own], False, wide
+    first = [column for column in own if column.is_fixed]
+    for count in range(1, len(movable) + 1):
+        size = math.ceil(len(movable) / count)
+        parts = [movable[start : start + size] for start in range(0, len(movable), size)]
+        yield [[*first[:1], *part, *first[1:]] for part in parts], True, wide
+    if not movable:
+        yield [own], True, wide
+        yield [own], True, narrow
+
+
+def _draw_table(columns: Sequence[Column], longest: int, *, is_stacked: bool, is_whole: bool) -> tuple[Table, int]:
     """A table, and the width that it needs at least."""
     table, needed, drawn = begin_table(leading=int(is_stacked and any(not one.is_fixed for one in columns))), 0, []
     for column in columns:
-        title = make_visible(column.title)
-        cells = [*_draw_cells(column, is_stacked=is_stacked)]
+        cells = [*_draw_cells(column, longest, is_stacked=is_stacked)]
         wide = max((cell_len(line) for cell in cells for line in cell.plain.split("\n")), default=0)
+        title = wrap_name(make_visible(column.title), longest)
         if column.role == "text":
-            needed += min(max(wide, cell_len(title)), _NARROWEST)
+            needed += min(max(wide, *map(cell_len, title)), _NARROWEST)
         else:
-            title = "\n".join(wrap_name(title) if not column.is_fixed or not is_stacked else title.split(" "))
-            needed += max(wide, *map(cell_len, title.split("\n")))
+            title = [line for part in title for line in (_wrap_title(part, wide) if is_stacked else [part])]
+            needed += max(wide, *map(cell_len, title))
         justify: Any = "right" if column.role == "number" and column.is_fixed else "left"
-        table.add_column(Text(title), justify=justify, no_wrap=column.role != "text", overflow="fold")
+        table.add_column(Text("\n".join(title)), justify=justify, no_wrap=column.role != "text", overflow="fold")
         drawn.append(cells)
     for at, row in enumerate(zip(*drawn, strict=True)):
         # One of several tables has no row for what none of its columns has.
@@ -324,11 +354,15 @@ def _draw_table(columns: Sequence[Column], *, is_stacked: bool, is_whole: bool) 
     return table, needed + 2 * (len(columns) - 1)
 
 
-def _draw_cells(column: Column, *, is_stacked: bool) -> Iterator[Text]:
+def _wrap_title(title: str, width: int) -> list[str]:
+    return wrap(title, max(width, *map(len, title.split()))) if title else [""]
+
+
+def _draw_cells(column: Column, longest: int, *, is_stacked: bool) -> Iterator[Text]:
     """The cells; where those of numbers have one line, their spans are aligned with those of the cell above."""
     cells = [[*map(_make_visible, _spans(cell))] for cell in column.cells]
     if column.role == "name":
-        yield from (Text("\n".join(wrap_name(" ".join(span.text for span in cell)))) for cell in cells)
+        yield from (Text("\n".join(wrap_name(" ".join(span.text for span in cell), longest))) for cell in cells)
     elif column.role == "text":
         yield from (_draw_inline(join(cell)) for cell in cells)
     elif is_stacked:
@@ -403,6 +437,9 @@ def _cut(block: Block, most: int) -> Block | None:
             return Details("", [Grid([one._replace(cells=one.cells[:most]) for one in columns]), Line(more)])
         case Items(rows) if len(rows) > most:
             return Items([*rows[:most], ("", f"{count_noun(len(rows) - most, 'more row')}: {TOO_LONG}", "")])
+        case Details(blocks=blocks) if len(blocks) > most:
+            more = f"{count_noun(len(blocks) - most, 'more part')}: {TOO_LONG}"
+            return replace(block, blocks=[*blocks[:most], Line(more)])
         case Details(blocks=blocks):
             cut = [_cut(one, most) for one in blocks]
             if any(cut):
@@ -414,19 +451,19 @@ def _mark_up(block: Block) -> str:
     match block:
         case Heading(text, level):
             return f"{'#' * level} {_mark_up_inline(text)}"
-        case Line(text):
-            return _mark_up_inline(text)
+        case Line(text) | Diff(short=text):
+            # no text of a user begins a list, or is a command that GitLab or GitHub's runner obeys
+            return re.sub(r"^(?=[-+=/:])", r"\\", _mark_up_inline(text))
         case Items(rows):
             return "\n".join(f"- {_mark_up_item(label, text, style)}" for label, text, style in rows)
         case Entry(head, lines):
-            return "- " + "<br>".join([_mark_up_inline(head), *(_mark_up_inline(line.text) for line in lines)])
+            return "- " + "<br>".join([_mark_up_inline(head), *map(_mark_up, lines)])
         case Fields(rows):
             return "\n\n".join(_mark_up_field(label, content) for label, content in rows)
         case Grid(columns):
-            shown = Grid([column for column in columns if not column.is_spare])
-            header = [(escape if one.is_fixed else quote_cell)(one.title) for one in shown.columns]
-            names = [column.role == "name" for column in shown.columns]
-            return format_table(header, ([*map(_mark_up_cell, row, names)] for row in shown.rows))
+            header = [(escape if one.is_fixed else quote_cell)(one.title) for one in columns]
+            names = [column.role == "name" for column in columns]
+            return format_table(header, ([*map(_mark_up_cell, row, names)] for row in block.rows))
         case Code(lines):
             code = "\n".join(map(make_visible, lines))
             fence = "`" * (1 + longest_tick_run(code, 2))
@@ -449,10 +486,10 @@ def _mark_up_field(label: str, content: Inline | Block) -> str:
 
 
 def _mark_up_cell(cell: Inline, is_name: bool) -> str:
-    if is_name:
-        text = " ".join(span.text for span in _spans(cell))
-        return quote_cell(text) if text else ""
-    return _mark_up_inline(join(_spans(cell)))
+    spans = [span for span in _spans(cell) if span.text]
+    if is_name and spans:
+        return quote_cell(" ".join(span.text for span in spans))
+    return " ".join(quote_cell(span.text) if span.kind == "name" else _mark_up_span(span) for span in spans)
 
 
 def _mark_up_inline(text: Inline) -> str:
@@ -461,7 +498,7 @@ def _mark_up_inline(text: Inline) -> str:
 
 def _mark_up_span(span: Span) -> str:
     if span.kind == "name":
-        return quote_cell(span.text) if span.text else ""
+        return quote(span.text) if span.text else ""
     if span.style and span.text in _SIGNS:
         return _SIGNS[span.text]
     lines = span.text.replace("\r\n", "\n").split("\n") if span.kind else [span.text]
@@ -473,10 +510,18 @@ def _mark_up_span(span: Span) -> str:
 
 # HTML
 
+_CLASSES = {"bold": "strong", "dim": "muted", "red": "bad", "yellow": "weak", "green": "good"}
+
 
 def write_html(blocks: Iterable[Block]) -> str:
-    """The view as the inside of a page: elements without styles of their own."""
+    """The view as the inside of a page."""
     return "\n".join(map(_tag, blocks))
+
+
+def write_page(title: str, blocks: Iterable[Block]) -> bytes:
+    """The view as a page, which makes no request and runs no script."""
+    style = join_styles(("page.css", "overview.css", "texts.css", "questions.css", "view.css"))
+    return fill_page(read_asset("view.html.jinja"), style, title=make_visible(title), body=write_html(blocks))
 
 
 def _tag(block: Block) -> str:
@@ -489,16 +534,21 @@ def _tag(block: Block) -> str:
             items = (" ".join(filter(None, (show_text(label), _tag_inline(text)))) for label, text, _ in rows)
             return f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>"
         case Entry(head, lines):
-            return f"<article><p>{_tag_inline(head)}</p>{''.join(map(_tag, lines))}</article>"
+            return f'<article class="change"><p>{_tag_inline(head)}</p>{"".join(map(_tag, lines))}</article>'
+        case Diff(whole):
+            parts = ""
+            for title, lost in (("Before", "added"), ("After", "removed")):
+                text = _tag_inline([one for one in whole if one.kind != lost]) or "No answer."
+                parts += f'<div><h4>{title}</h4><p class="prose" dir="auto">{text}</p></div>'
+            return f'<div class="answers">{parts}</div>'
         case Fields(rows):
-            shown = (
-                (label, _tag_inline(one) if isinstance(one, Sequence) else _tag(one)) for label, one in rows
-            )
+            shown = ((label, _tag_inline(one) if isinstance(one, Sequence) else _tag(one)) for label, one in rows)
             return f"<dl>{''.join(f'<dt>{show_text(label)}</dt><dd>{one}</dd>' for label, one in shown)}</dl>"
         case Grid(columns):
             heads = "".join(f'<th scope="col">{show_text(column.title)}</th>' for column in columns)
             body = "".join(f"<tr>{''.join(map(_tag_cell, columns, row))}</tr>" for row in block.rows)
-            return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+            table = f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+            return f'<div class="scroll" tabindex="0" role="region" aria-label="Table">{table}</div>'
         case Code(lines):
             return f"<pre>{show_text(chr(10).join(lines))}</pre>"
         case Details(title, blocks):
@@ -517,6 +567,6 @@ def _tag_inline(text: Inline) -> str:
 def _tag_span(span: Span) -> str:
     lines = span.text.replace("\r\n", "\n").split("\n") if span.kind in ("prose", "removed", "added") else [span.text]
     shown = "<br>".join(map(show_text, lines))
-    tag = {"name": "bdi", "removed": "del", "added": "ins"}.get(span.kind)
-    tag = tag or ("strong" if "bold" in span.style.split() else "")
-    return f"<{tag}>{shown}</{tag}>" if tag and shown else shown
+    styles = " ".join(_CLASSES[word] for word in span.style.split() if word in _CLASSES)
+    tag = {"name": "bdi", "removed": "del", "added": "ins"}.get(span.kind, "span")
+    return f'<{tag} class="{styles}">{shown}</{tag}>' if styles and shown else f"<{tag}>{shown}</{tag}>"

@@ -33,9 +33,10 @@ class MarkdownReport(Report[MarkdownNode]):
 
     def render(self, evaluation: Evaluation) -> bytes:
         """Markdown text in UTF-8. Its first line is an HTML comment by which a bot finds its earlier report."""
-        from rageval_spec.drawing.evaluation_markdown import draw_evaluation
+        from rageval_spec.drawing.evaluation_view import draw_evaluation, write_comment
 
-        return draw_evaluation(evaluation, self.node.digits).encode("utf-8", "backslashreplace")
+        blocks = draw_evaluation(evaluation, self.node.digits, verdicts_first=True)
+        return write_comment(evaluation.name, blocks).encode("utf-8", "backslashreplace")
 
 
 PLUGIN = MarkdownReport

@@ -38,12 +38,10 @@ class TerminalReport(Report[TerminalNode]):
 
     def render(self, evaluation: Evaluation) -> bytes:
         """Text in UTF-8, with ANSI colours if standard output is a terminal."""
-        from rageval_spec.drawing.evaluation_text import draw_evaluation
-        from rageval_spec.drawing.terminal import render_text
+        from rageval_spec.drawing.evaluation_view import draw_evaluation
+        from rageval_spec.drawing.view import write_text
 
-        return render_text(
-            lambda console: draw_evaluation(evaluation, self.node.digits, console, self.context.output), self.node.width
-        )
+        return write_text(draw_evaluation(evaluation, self.node.digits, self.context.output), self.node.width)
 
 
 PLUGIN = TerminalReport

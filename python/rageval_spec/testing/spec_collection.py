@@ -124,10 +124,10 @@ def explain_gate(evaluation: Evaluation, gate: GateOutcome) -> str:
 
 def draw_worst(evaluation: Evaluation, gate: GateOutcome) -> str:
     """The card of the question with the worst value, else of one that failed; "" if there is no question."""
-    from rageval_spec.drawing.card_text import draw_card
+    from rageval_spec.drawing.card_view import draw_card
     from rageval_spec.drawing.cards import select_cards
     from rageval_spec.drawing.question_order import Filter
-    from rageval_spec.drawing.terminal import render_text
+    from rageval_spec.drawing.view import write_text
 
     if gate.metric not in evaluation.metrics or not gate.system or not gate.dataset:
         return ""
@@ -136,5 +136,5 @@ def draw_worst(evaluation: Evaluation, gate: GateOutcome) -> str:
     if not cards:
         return ""
     (card,) = cards
-    text = render_text(lambda _: draw_card(card, [card.system, card.dataset]))
+    text = write_text(draw_card(card, [card.system, card.dataset]))
     return text.decode().rstrip()

@@ -64,7 +64,7 @@ def test_from_a_commit_with_a_regression_to_the_comment(
     assert invoke("comment", "out", "--baseline", "previous", env=job(tmp_path, server)).exit_code == 0
     assert len(server.comments) == 1
     text = server.comments[0]["body"]
-    assert "**Ready:**" in text and "2 fixed questions" in text
+    assert "**Ready**:" in text and "2 fixed questions" in text
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ def write(before: Evaluation, after: Evaluation, folder: Path, *options: str) ->
 def test_earlier_answers_stand_beside_todays(browser: Browser, tmp_path: Path) -> None:
     with open_page(browser, write(evaluation(BEFORE), evaluation(AFTER), tmp_path)) as opened:
         page = opened.page
-        assert page.locator("thead th").all_inner_texts()[:5] == ["metric", "system", "dataset", "before", "after"]
+        assert page.locator("thead th").all_inner_texts()[:4] == ["metric", "before", "after", "difference"]
         first = page.locator(".change").first
         assert "broken" in first.inner_text() and "0.900 → 0.100" in first.inner_text()
         before, after = first.locator(".answers > div").all()

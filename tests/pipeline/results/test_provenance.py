@@ -25,8 +25,9 @@ from rageval_spec.data.datasets import MOST_DOCUMENTS, DatasetOrigin, Fingerprin
 from rageval_spec.data.evaluation import Evaluation, JudgingCost
 from rageval_spec.data.tables import Collection
 from rageval_spec.diagnostics import SpecError
-from rageval_spec.drawing.evaluation_markdown import describe_provenance
+from rageval_spec.drawing.evaluation_view import draw_provenance
 from rageval_spec.drawing.question_order import Filter
+from rageval_spec.drawing.view import write_markdown
 from rageval_spec.judging.prompts import FOLDER
 from rageval_spec.pipeline.results.provenance import describe_spec, digest_data, find_dataset_origin
 from rageval_spec.plugin import DatasetNode
@@ -414,7 +415,7 @@ def test_the_results_say_how_often_replies_could_be_read(tmp_path: Path) -> None
         assert evaluation.provenance.replies == {"gpt": ReplyCounts(first=2, later=1, never=1, repeats=3)}
         assert json.loads(results(tmp_path))["replies"] == {"gpt": {"first": 2, "later": 1, "never": 1, "repeats": 3}}
     asked = "replies of gpt: readable replies to 50% of 4 questions at first, 25% after asking again, 25% never"
-    assert f"{asked} (3 more calls)" in describe_provenance(evaluation)
+    assert f"{asked} (3 more calls)" in write_markdown([draw_provenance(evaluation)])
     server.close()
 
 

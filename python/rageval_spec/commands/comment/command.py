@@ -36,8 +36,9 @@ def comment(
 ) -> int:
     """Post the comment and print its address on the web, where the host tells it; or print the text for a dry run."""
     from rageval_spec.commands.comment.code_hosts import NoDestinationError, find_destination
-    from rageval_spec.commands.comment.comment_text import mark, write_body
+    from rageval_spec.commands.comment.comment_view import write_body
     from rageval_spec.commands.results_argument import open_results
+    from rageval_spec.drawing.evaluation_view import mark_comment
     from rageval_spec.endpoints.pacing import Clock
 
     opened = open_results(results)
@@ -59,7 +60,7 @@ def comment(
     except NoDestinationError as reason:
         console.tell(f"no comment was made: {reason}")
         return PASSED
-    address = post(found, text, mark(opened.evaluation, key), clock or Clock())
+    address = post(found, text, mark_comment(key or opened.evaluation.name), clock or Clock())
     console.tell("the comment is up to date")
     if address:
         console.show(f"{address}\n")

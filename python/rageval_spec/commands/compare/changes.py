@@ -53,7 +53,7 @@ class MetricChange:
     """One metric of one system in both evaluations.
 
     Attributes:
-        before, after: the aggregates over all questions of each evaluation.
+        before, after: the aggregates over all questions of each evaluation; None if unknown.
         difference: of the questions that have a value in both, if there is a test; else of the aggregates. None
             without a number on both sides.
         comparison: the paired test; None for counts, for percentiles that no gate compares, for a metric without a good
@@ -64,8 +64,8 @@ class MetricChange:
     dataset: str
     system: str
     metric: str
-    before: Aggregate
-    after: Aggregate
+    before: Aggregate | None
+    after: Aggregate | None
     difference: float | None
     comparison: Comparison | None
     is_worse: bool | None

@@ -34,14 +34,15 @@ def compare_results(before: str, after: str, form: str, html: Path | None, **wan
     rageval-spec compare results/monday results/friday --metric faithfulness --limit 20
     rageval-spec compare main rageval-results --html compare.html
     """
-    from rageval_spec.commands.compare import changes, comparison_text
+    from rageval_spec.commands.compare import changes, comparison_view
     from rageval_spec.commands.results_argument import open_results
     from rageval_spec.drawing.question_order import Filter
 
     later = open_results(after)
     found = changes.compare_results(open_results(before, later.evaluation), later, Filter(**wanted))
+    content = comparison_view.render_comparison(found, form if html is None else "html")
     if html is None:
-        console.write(comparison_text.render_comparison(found, form))
-        return PASSED
-    console.tell(console.write_page(html, comparison_text.write_page(found)))
+        console.write(content)
+    else:
+        console.tell(console.write_page(html, content))
     return PASSED

@@ -88,7 +88,7 @@ def test_of_many_slices_the_largest_are_shown() -> None:
     assert "2 other slices with fewer queries: see results.json" in text
 
 
-@pytest.mark.parametrize("width", [50, 60, 80])
+@pytest.mark.parametrize("width", [52, 60, 80])
 def test_a_funnel_fits_the_terminal_with_the_names_of_its_stages(width: int) -> None:
     header = ("stage", "reached", "accepted", "sent to a person", "without anything to judge")
     table = (header, ("answerability", "39", "0", "9", "1"), ("the last stage", "15", "15", "0", "0"))
@@ -104,12 +104,12 @@ def test_a_table_in_parts_has_only_the_rows_that_a_part_has() -> None:
     of_answers = ("faithfulness", "completeness")
     whole = make_evaluation(
         ("golden",),
-        ("bm25", "dense", "keyword", "assistant"),
+        ("bm25", "assistant"),
         {"map": (0.4,), "rr": (0.3,), **dict.fromkeys(of_answers, (0.7,))},
     )
     cells = [one for one in whole.aggregates if (one.metric in of_answers) == (one.system == "assistant")]
     evaluation = replace(whole, aggregates=tuple(cells), comparisons=(), gates=(), notes=())
-    first, second = show(evaluation, 66).split("metric ")[1:]
+    first, second = show(evaluation, 40).split("metric ")[1:]
     assert "map" in first and "rr" in first and "faithfulness" not in first and "completeness" not in first
     assert "assistant" in second and "faithfulness" in second and "map" not in second.split("[ ]")[0]
     assert "faithfulness" in show(evaluation, 200)
@@ -131,13 +131,13 @@ def make_down(answer: str | None) -> Evaluation:
 def test_a_server_that_is_down_is_one_message() -> None:
     lines = show(make_down(None)).splitlines()
     assert lines[0].startswith("✗ Incomplete: 1 part of the evaluation failed. v1 on golden: none of 40 queries got")
-    assert [line[:8] for line in lines[1:]] == ["", "✗ BROKEN"]
+    assert [line for line in lines if line.startswith(("✗", "note", "warning"))] == [lines[0]]
 
 
 def test_an_error_that_many_questions_share_is_listed_once_among_those_to_look_at() -> None:
     told = show(make_down("It was built in 1911."))
     assert told.count("refuses connections") == 1
-    assert "q0  v1  failed" in told and "q39  v1  token_f1 0.250" in told
+    assert "q0 · v1 · failed" in told and "q39 · v1 · token_f1 0.250" in told
 
 
 def test_a_metric_can_be_shown_as_a_percentage() -> None:
