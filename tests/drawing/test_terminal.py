@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 from rich.text import Text
 
-from rageval_spec.drawing.terminal import chop_name, list_lines, render_text
+from rageval_spec.drawing.terminal import render_text, wrap_name
+from rageval_spec.drawing.view import Items, write_text
 
 
 def test_colours_can_be_turned_off_and_forced(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -16,21 +17,15 @@ def test_colours_can_be_turned_off_and_forced(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_wrapped_sentence_continues_in_its_column() -> None:
-    text = render_text(lambda _: list_lines([("note", "one two three four five six seven eight nine ten", "")]), 40)
+    text = write_text([Items([("note", "one two three four five six seven eight nine ten", "")])], 40)
     first, second = text.decode().splitlines()[:2]
     assert first.startswith("note one two")
     assert second.startswith("     ")
 
 
 def test_long_names_are_chopped_after_punctuation() -> None:
-    assert (
-        chop_name("answer_correctness(model=minilm,weights=0.5)").plain
-        == "answer_correctness(\nmodel=minilm,weights=0.5)"
-    )
-
-
-def test_control_characters_are_visible() -> None:
-    assert chop_name("a\x1b[31m").plain == "a\\x1b[31m"
+    lines = wrap_name("answer_correctness(model=minilm,weights=0.5)", 28)
+    assert lines == ["answer_correctness(", "model=minilm,weights=0.5)"]
 
 
 def test_a_text_that_is_to_be_copied_keeps_its_lines() -> None:

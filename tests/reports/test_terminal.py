@@ -8,7 +8,8 @@ import pytest
 
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.outcomes import Note
-from rageval_spec.drawing.terminal import chop_name
+from rageval_spec.diagnostics import make_visible
+from rageval_spec.drawing.terminal import wrap_name
 from rageval_spec.plugin import Context
 from rageval_spec.reports.terminal import TerminalNode, TerminalReport
 from tests.reports.golden import assert_golden
@@ -175,4 +176,4 @@ def test_the_width_is_the_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_a_long_name_is_broken_between_its_words(name: str, lines: list[str]) -> None:
-    assert chop_name(name).plain.split("\n") == lines
+    assert wrap_name(make_visible(name), 28) == lines

@@ -1,8 +1,6 @@
 """Evaluates systems on BEIR folders, with averages over the datasets and timings, and shows the results as tables.
 
-There is a table for each metric, with a row per system and a column per dataset, then one of timings. On a terminal, a
-table that is too wide puts each cell on two lines; if it is still too wide, it is split by dataset. A number is never
-cut off.
+There is a table for each metric, with a row per system and a column per dataset, then one of timings.
 """
 
 from __future__ import annotations
@@ -10,23 +8,22 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from rageval_spec import kernels, registry, runner
 from rageval_spec.data import arithmetic
 from rageval_spec.data.evaluation import Aggregate, Evaluation
 from rageval_spec.data.outcomes import Cell, Interval, Note
 from rageval_spec.data.results import dump_results
-from rageval_spec.diagnostics import dump_visible, make_visible
-from rageval_spec.drawing.escaping import escape, format_table, quote_cell
+from rageval_spec.diagnostics import dump_visible
 from rageval_spec.drawing.sections import HIGHER, LOWER, SIGNIFICANCE, describe_unresolved, significance_mark
-from rageval_spec.drawing.terminal import Block, Column, Part, chop_name, fit_tables, list_lines, render_text
+from rageval_spec.drawing.view import Block, Column, Grid, Heading, Items, Span, write_markdown, write_text
 from rageval_spec.errors import UsageError
-from rageval_spec.libraries import Console, np, pl
+from rageval_spec.libraries import np, pl
 from rageval_spec.pipeline.execution.runs import Timing
 from rageval_spec.plugin import Context
 from rageval_spec.plugin.block_names import names_in
@@ -203,8 +200,11 @@ _NOTES_SHOWN = 20
 
 
 def render(benchmark: Benchmark, form: Format) -> bytes:
-    writers = {"text": _to_text, "markdown": _to_markdown, "json": _to_json, "csv": _to_csv}
-    return writers[form](benchmark)
+    if form == "text":
+        return write_text(draw_benchmark(benchmark))
+    if form == "markdown":
+        return write_markdown(draw_benchmark(benchmark)).encode("utf-8", "backslashreplace")
+    return _to_json(benchmark) if form == "json" else _to_csv(benchmark)
 
 
 def save(benchmark: Benchmark, folder: Path) -> list[Path]:
@@ -213,74 +213,81 @@ def save(benchmark: Benchmark, folder: Path) -> list[Path]:
     return [write_report(folder / name, render(benchmark, form)) for name, form in forms.items()]
 
 
-class _Cell(NamedTuple):
-    """The content of a table's cell: a number, its mark, and details such as its interval."""
-
-    number: str
-    mark: str = ""
-    more: str = ""
-    best: bool = False
-    failed: bool = False
-
-
-class _Column(NamedTuple):
-    header: str
-    cells: Sequence[_Cell]
-
-
-class _Board(NamedTuple):
-    """One table, with a row per system."""
-
-    title: str
-    systems: Sequence[str]
-    columns: Sequence[_Column]
-    legend: Sequence[tuple[str, str]]
-
-
-def _boards(benchmark: Benchmark) -> Iterator[_Board]:
+def draw_benchmark(benchmark: Benchmark) -> Iterator[Block]:
+    """A table for each metric, with a row per system and a column per dataset, one of timings, and what to know."""
     for metric in benchmark.evaluation.metrics:
-        yield _metric_board(benchmark, metric)
+        yield from _draw_board(benchmark, metric, _list_columns(benchmark, metric), _describe_marks(benchmark, metric))
     if benchmark.outcome.timings:
-        yield _timing_board(benchmark)
+        systems = benchmark.evaluation.systems
+        columns = [
+            (dataset, [_draw_timing(benchmark, dataset, system) for system in systems])
+            for dataset in benchmark.evaluation.datasets
+        ]
+        title = "seconds to retrieve, documents per second"
+        yield from _draw_board(benchmark, title, columns, _describe_timings(benchmark))
+    if remarks := [*_list_remarks(benchmark)]:
+        yield Items(remarks)
 
 
-def _metric_board(benchmark: Benchmark, metric: str) -> _Board:
-    evaluation = benchmark.evaluation
-    columns = [
-        _Column(
-            dataset, _mark_best(benchmark, metric, [_cell(benchmark, dataset, s, metric) for s in evaluation.systems])
-        )
-        for dataset in evaluation.datasets
-    ]
-    averages = [benchmark.average(system, metric) for system in evaluation.systems]
+def _draw_board(
+    benchmark: Benchmark,
+    title: str,
+    columns: Iterable[tuple[str, Sequence[Sequence[Span]]]],
+    legend: Iterable[tuple[str, str]],
+) -> Iterator[Block]:
+    yield Heading(title)
+    systems = Column("system", list(benchmark.evaluation.systems), "name")
+    yield Grid([systems, *(Column(name, cells, "number", is_fixed=False) for name, cells in columns)])
+    if lines := [(sign, sentence, "dim") for sign, sentence in legend]:
+        yield Items(lines)
+
+
+def _list_columns(benchmark: Benchmark, metric: str) -> Iterator[tuple[str, list[list[Span]]]]:
+    """The cells of each dataset and of the average, the best number of each column bold."""
+    systems = benchmark.evaluation.systems
+    columns = {
+        dataset: [_draw_cell(benchmark, dataset, system, metric) for system in systems]
+        for dataset in benchmark.evaluation.datasets
+    }
+    averages = [benchmark.average(system, metric) for system in systems]
     if any(averages):
-        columns.append(_Column(AVERAGE, _mark_best(benchmark, metric, [_average_cell(one) for one in averages])))
-    return _Board(metric, evaluation.systems, columns, list(_describe_marks(benchmark, metric)))
+        columns[AVERAGE] = [_draw_average(one) for one in averages]
+    for name, cells in columns.items():
+        best = benchmark.best(metric, [mean for _, mean in cells]) if len(cells) > 1 else None
+        is_best = [mean is not None and mean == best for _, mean in cells]
+        yield (
+            name,
+            [
+                [cell[0]._replace(style="bold"), *cell[1:]] if is_bold else cell
+                for (cell, _), is_bold in zip(cells, is_best, strict=True)
+            ],
+        )
 
 
-def _mark_best(benchmark: Benchmark, metric: str, cells: Sequence[tuple[_Cell, float | None]]) -> list[_Cell]:
-    best = benchmark.best(metric, [mean for _, mean in cells]) if len(cells) > 1 else None
-    return [cell._replace(best=mean is not None and mean == best) for cell, mean in cells]
+def _list_spans(number: str, mark: str = "", *below: str) -> list[Span]:
+    return [Span(number), Span(mark), *(Span(text, "dim", is_below=True) for text in below)]
 
 
-def _cell(benchmark: Benchmark, dataset: str, system: str, metric: str) -> tuple[_Cell, float | None]:
+def _draw_nothing(*, failed: bool) -> list[Span]:
+    return [Span(ERROR, "bold red") if failed else Span(NOTHING)]
+
+
+def _draw_cell(benchmark: Benchmark, dataset: str, system: str, metric: str) -> tuple[list[Span], float | None]:
     aggregate = benchmark.evaluation.aggregate(dataset, system, metric)
     if aggregate is None or aggregate.mean is None:
-        failed = benchmark.failure(dataset, system, metric) is not None
-        return _Cell(ERROR if failed else NOTHING, failed=failed), None
-    comparison = benchmark.evaluation.comparison(dataset, system, metric)
-    mark = significance_mark(comparison)
-    count = "" if aggregate.scored == aggregate.total else f"({aggregate.scored} of {aggregate.total})"
-    more = [format_interval(aggregate.interval, DIGITS), count]
-    return _Cell(format_mean(aggregate, DIGITS), mark, " ".join(filter(None, more))), aggregate.mean
+        return _draw_nothing(failed=benchmark.failure(dataset, system, metric) is not None), None
+    mark = significance_mark(benchmark.evaluation.comparison(dataset, system, metric))
+    count = "" if aggregate.scored == aggregate.total else f"{aggregate.scored}/{aggregate.total}"
+    number, interval = format_mean(aggregate, DIGITS), format_interval(aggregate.interval, DIGITS)
+    return _list_spans(number, mark, interval, count), aggregate.mean
 
 
-def _average_cell(average: Average | None) -> tuple[_Cell, float | None]:
+def _draw_average(average: Average | None) -> tuple[list[Span], float | None]:
     if average is None:
-        return _Cell(NOTHING), None
+        return _draw_nothing(failed=False), None
     mark = _mark(average.difference, average.p_adjusted)
-    number = format_number(average.mean, DIGITS)
-    return _Cell(number, mark, format_interval(average.interval, DIGITS)), average.mean
+    number, interval = format_number(average.mean, DIGITS), format_interval(average.interval, DIGITS)
+    return _list_spans(number, mark, interval), average.mean
 
 
 def _mark(difference: float | None, p_adjusted: float | None) -> str:
@@ -310,23 +317,14 @@ def _describe_marks(benchmark: Benchmark, metric: str) -> Iterator[tuple[str, st
         yield AVERAGE, "the mean of the datasets' means; every dataset has the same weight, also in intervals and tests"
 
 
-def _timing_board(benchmark: Benchmark) -> _Board:
-    evaluation, title = benchmark.evaluation, "seconds to retrieve, documents per second"
-    columns = [
-        _Column(dataset, [_timing_cell(benchmark, dataset, system) for system in evaluation.systems])
-        for dataset in evaluation.datasets
-    ]
-    return _Board(title, evaluation.systems, columns, list(_describe_timings(benchmark)))
-
-
-def _timing_cell(benchmark: Benchmark, dataset: str, system: str) -> _Cell:
+def _draw_timing(benchmark: Benchmark, dataset: str, system: str) -> list[Span]:
     timing = benchmark.timing(dataset, system)
     if timing is None:
-        failed = any(benchmark.failure(dataset, system, metric) for metric in benchmark.evaluation.metrics)
-        return _Cell(ERROR if failed else NOTHING, failed=failed)
+        metrics = benchmark.evaluation.metrics
+        return _draw_nothing(failed=any(benchmark.failure(dataset, system, metric) for metric in metrics))
     mark = (STORED if timing.stored and not _all_stored(benchmark) else "") + (REUSED if timing.reused else "")
     rate = benchmark.documents_per_second(timing)
-    return _Cell(f"{_format_amount(timing.total)} s", mark, "" if rate is None else f"{_format_amount(rate)}/s")
+    return _list_spans(f"{_format_amount(timing.total)} s", mark, "" if rate is None else f"{_format_amount(rate)}/s")
 
 
 def _all_stored(benchmark: Benchmark) -> bool:
@@ -355,7 +353,7 @@ def _describe_timings(benchmark: Benchmark) -> Iterator[tuple[str, str]]:
         yield "seconds", f"of {', '.join(derived)}: including the systems whose rankings are read"
 
 
-def _remarks(benchmark: Benchmark) -> Iterator[tuple[str, str, str]]:
+def _list_remarks(benchmark: Benchmark) -> Iterator[tuple[str, str, str]]:
     """Failures, then notes, as (label, sentence, style).
 
     A failure that is the same on several datasets appears once, and so does a note on several systems of a dataset.
@@ -366,7 +364,7 @@ def _remarks(benchmark: Benchmark) -> Iterator[tuple[str, str, str]]:
         place = f"{failure.metric} of {failure.system}" if failure.metric else failure.system
         datasets.setdefault((place, failure.message), []).append(failure.dataset)
     for (place, message), names in datasets.items():
-        yield ERROR, make_visible(f"{place} on {', '.join(names)}: {message}"), "bold red"
+        yield ERROR, f"{place} on {', '.join(names)}: {message}", "bold red"
     failed = {(failure.dataset, failure.system) for failure in benchmark.outcome.failures}
     systems: dict[Note, list[str]] = {}
     for note in benchmark.evaluation.notes:
@@ -374,74 +372,9 @@ def _remarks(benchmark: Benchmark) -> Iterator[tuple[str, str, str]]:
             systems.setdefault(replace(note, system=None), []).extend([note.system] if note.system else [])
     for note, names in [*systems.items()][:_NOTES_SHOWN]:
         place = ", ".join(part for part in (note.dataset, ", ".join(names)) if part)
-        yield "note", make_visible(f"{place}: {note.message}" if place else note.message), "cyan"
+        yield "note", f"{place}: {note.message}" if place else note.message, "cyan"
     if (more := len(systems) - _NOTES_SHOWN) > 0:
         yield "note", f"{count_noun(more, 'more note')}; see --format json", "cyan"
-
-
-# Text
-
-
-def _to_text(benchmark: Benchmark) -> bytes:
-    def draw(console: Console) -> Iterator[Block]:
-        for board in _boards(benchmark):
-            yield board.title, "bold"
-            yield ""
-            systems = [chop_name(system) for system in board.systems]
-            for table in fit_tables(_list_layouts(board), console, ("system", systems)):
-                yield table
-                yield ""
-            yield from list_lines((sign, make_visible(sentence), "dim") for sign, sentence in board.legend)
-        yield from list_lines(_remarks(benchmark))
-
-    return render_text(draw).rstrip(b"\n") + b"\n"
-
-
-def _list_layouts(board: _Board) -> Iterator[tuple[list[list[Column]], bool]]:
-    """One table with cells of one line or two; otherwise as few tables as hold all columns, of nearly equal width."""
-    count = len(board.columns)
-    for size, is_stacked in ((count, False), *((size, True) for size in range(count, 0, -1))):
-        columns = [
-            Column(header, [_list_parts(cell, is_stacked=is_stacked) for cell in cells])
-            for header, cells in board.columns
-        ]
-        even = math.ceil(count / math.ceil(count / size))
-        yield [columns[start : start + even] for start in range(0, count, even)], is_stacked
-
-
-def _list_parts(cell: _Cell, *, is_stacked: bool) -> Sequence[Part]:
-    style = "bold red" if cell.failed else "bold" if cell.best else ""
-    weight = "bold" if style and not is_stacked else ""  # what is beside the best number stands out with it
-    return Part(cell.number, style), Part(cell.mark, weight), Part(cell.more, f"{weight} dim", is_below=True)
-
-
-# Markdown
-
-
-def _to_markdown(benchmark: Benchmark) -> bytes:
-    blocks = []
-    for board in _boards(benchmark):
-        header = ["system", *(AVERAGE if c.header is AVERAGE else quote_cell(c.header) for c in board.columns)]
-        rows = [
-            [quote_cell(system), *(_to_markdown_cell(column.cells[row]) for column in board.columns)]
-            for row, system in enumerate(board.systems)
-        ]
-        blocks += [f"### {escape(board.title)}", format_table(header, rows)]
-        if board.legend:
-            blocks.append("<br>".join(escape(f"{sign} {sentence}".strip()) for sign, sentence in board.legend))
-    remarks = [f"- {label}: {escape(sentence)}" for label, sentence, _ in _remarks(benchmark)]
-    return ("\n\n".join([*blocks, *(["\n".join(remarks)] if remarks else [])]) + "\n").encode(
-        "utf-8", "backslashreplace"
-    )
-
-
-def _to_markdown_cell(cell: _Cell) -> str:
-    number = f"**{cell.number}**" if cell.best else cell.number
-    parts = (number, escape(cell.mark), cell.more.replace("[", "\\["))
-    return " ".join(part for part in parts if part)
-
-
-# For programs
 
 
 def _to_json(benchmark: Benchmark) -> bytes:
