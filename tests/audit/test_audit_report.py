@@ -169,7 +169,7 @@ def test_findings_that_say_the_same_are_one_in_the_text_with_a_line_for_each_row
         for n in (1, 2)
     ]
     lines = show(CheckContent("solved", "Solved", tuple(findings))).splitlines()
-    start = lines.index("Solved (2)") + 1
+    start = lines.index("remark: all [solved]")
     assert lines[start : start + 4] == [
         "remark: all [solved]",
         "  a.jsonl:1: Who 1?",
