@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from rageval_spec.audit.audit_findings import DatasetContent
 from rageval_spec.audit.question_set import AuditedQuestion, AuditedQuestions
+from rageval_spec.commands.audit.audited_questions import Subject, audit_subject
 from rageval_spec.data.tables import Collection
+from rageval_spec.plugin import Dataset
+from rageval_spec.progress import ProgressDisplay
 
 
 def ask(
@@ -55,3 +60,12 @@ def wrap(
     return AuditedQuestions(
         "golden", tuple(questions), collection, has_references, any(q.relevant is not None for q in questions)
     )
+
+
+def audit(dataset: Dataset[Any], questions: AuditedQuestions) -> DatasetContent:
+    """The audit of a dataset without results and options."""
+    subject = Subject("spec", {questions.name: dataset})
+    options: dict[str, Any] = dict.fromkeys(("train", "documents", "metric", "model", "types", "difficulties"))
+    with ProgressDisplay() as display:
+        opened = {questions.name: questions}
+        return audit_subject(Path(), subject, opened, display, results=(), count=200, **options).datasets[0]

@@ -7,10 +7,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from rageval_spec.audit.checks import Material, audit_dataset
 from rageval_spec.audit.cleaned_copy import Cleaned, clean, describe
 from rageval_spec.commands.audit.audited_questions import open_questions
 from tests.plugins import build_dataset, write
+from tests.question_sets import audit
 
 ROWS = [("1", "Who won?", "Ann"), ("2", "How,\nand why?", "So"), ("3", "who won", "Ann"), ("4", "Where?", "Here")]
 
@@ -18,7 +18,7 @@ ROWS = [("1", "Who won?", "Ann"), ("2", "How,\nand why?", "So"), ("3", "who won"
 def clean_set(word: str, folder: Path, **keys: Any) -> Cleaned:
     dataset = build_dataset(word, folder, **keys)
     questions = open_questions(dataset)
-    found = clean(dataset, questions, audit_dataset(questions, dataset, Material()))
+    found = clean(dataset, questions, audit(dataset, questions))
     assert found is not None
     return found
 
@@ -91,7 +91,7 @@ def test_nothing_to_remove_gives_no_copy(tmp_path: Path) -> None:
     write(tmp_path / "golden.jsonl", '{"id": "1", "question": "Who?"}\n')
     dataset = build_dataset("jsonl", tmp_path, path="golden.jsonl")
     questions = open_questions(dataset)
-    assert clean(dataset, questions, audit_dataset(questions, dataset, Material())) is None
+    assert clean(dataset, questions, audit(dataset, questions)) is None
 
 
 @pytest.mark.parametrize("text", ['{"id": "1", "question": "  "}\n{"id": "2", "question": "Who?"}\n'])

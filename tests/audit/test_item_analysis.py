@@ -195,10 +195,10 @@ def test_each_system_has_the_share_of_its_documents_that_are_judged() -> None:
     outputs = {f"q{n}": [find("a", "d1", "d2", "d3"), find("b", "x1", "x2", "d1")] for n in range(1, 6)}
     check = check_unjudged(ask(*"abcde", relevant=[JUDGED] * 5), outputs)
     assert check.tables[0].rows == (
-        ("a", "1.000", "1.000", "1.000", "0 of 5"),
-        ("b", "0.500", "1.000", "0.333", "0 of 5"),
+        ("a", "1.000", "1.000", "1.000", "0", "5"),
+        ("b", "0.500", "1.000", "0.333", "0", "5"),
     )
-    assert check.tables[0].values == (("a", 1.0, 1.0, 1.0, 0), ("b", 0.5, 1.0, 1 / 3, 0))
+    assert check.tables[0].values == (("a", 1.0, 1.0, 1.0, 0, 5), ("b", 0.5, 1.0, 1 / 3, 0, 5))
     unequal, following = check.findings[0], check.findings[1:]
     assert (unequal.code, unequal.system, unequal.severity) == ("unequal_judging", "b", "warning")
     assert unequal.details == {"judged": 0.0, "most": 1.0, "most_system": "a"}

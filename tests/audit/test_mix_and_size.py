@@ -112,4 +112,4 @@ def test_a_gate_that_the_questions_can_decide_is_fine() -> None:
 
 def test_equal_values_say_nothing_about_the_spread() -> None:
     check = check_size(ask("a"), 1, [Power("s", "m", "b", 8, 0.0, 0.0)], "")
-    assert check.tables[0].rows[0][-1] == "unknown: all values are equal"
+    assert check.tables[0].rows[0][-1] == "unknown: too few questions, or all values are equal"

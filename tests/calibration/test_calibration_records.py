@@ -20,8 +20,9 @@ from rageval_spec.calibration.calibration_report import (
     freeze_anchors,
     keep_calibration,
 )
-from rageval_spec.calibration.judge_quality import measure_judge, promise
+from rageval_spec.calibration.judge_quality import measure_judge
 from rageval_spec.calibration.labelled_items import Joined, join_labels
+from rageval_spec.calibration.thresholds import promise
 from rageval_spec.data.evaluation import UsedCalibration
 from rageval_spec.data.judge_calibration import CalibratedThreshold, Guaranteed, JudgeCalibration
 from rageval_spec.data.labels import Label

@@ -11,8 +11,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rageval_spec.calibration.judge_quality import Calibration, SliceCalibration, measure_judge, measure_slices, promise
+from rageval_spec.calibration.judge_quality import Calibration, SliceCalibration, measure_judge, measure_slices
 from rageval_spec.calibration.labelled_items import Item, Joined, join_labels
+from rageval_spec.calibration.thresholds import promise
 from rageval_spec.data.labels import Label, LabelScale
 from tests.answered_evaluation import answered, sample, value
 

@@ -204,11 +204,12 @@ def test_two_people_who_judged_one_answer_share_its_probability() -> None:
 
 
 def test_a_promise_from_answers_that_were_picked_is_one_about_such_answers() -> None:
-    assert explain_promise(None) is None
-    assert explain_promise(describe_sampling([item(0.25), item(0.25)])) is None
-    assert explain_promise(describe_sampling([item(None, ""), item(None, "")])) is None
+    drawn = [item(0.25), item(0.25)], [item(None, ""), item(None, "")]
+    for sampling in (None, *map(describe_sampling, drawn)):
+        assert [*explain_promise(sampling)] == []
     for picked in ([item(1.0, "low"), item(0.05)], [item(0.5), item(None)], [item(1.0, "low"), item(1.0, "low")]):
-        assert "not at random" in (explain_promise(describe_sampling(picked)) or "")
+        (told,) = explain_promise(describe_sampling(picked))
+        assert told.startswith("! ") and "not at random" in told
 
 
 def test_the_order_of_a_file_of_labels_changes_nothing() -> None:

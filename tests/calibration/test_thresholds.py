@@ -195,7 +195,7 @@ def promise(count: int, limit: float, **options: Any) -> Any:
 
 def test_bounds_are_found_and_the_labels_that_were_learnt_from_are_not_tested() -> None:
     found = promise(400, 0.05)
-    assert (found.labels, found.learnt, found.wanted.labels) == (400, 100, 300)
+    assert (found.items, found.learnt, found.wanted.labels) == (400, 100, 300)
     assert found.bounds[1] > 0.35
     assert found.bounds[0] < 0.35
     assert found.wanted.sent > 100
@@ -216,7 +216,7 @@ def test_the_best_promise_is_named_if_the_wanted_one_cannot_be_kept() -> None:
 
 
 def test_one_answer_of_each_question_counts() -> None:
-    assert promise(400, 0.05, questions=[place // 2 for place in range(400)]).labels == 200
+    assert promise(400, 0.05, questions=[place // 2 for place in range(400)]).items == 200
 
 
 def test_conformal_risk_control_limits_a_mean() -> None:

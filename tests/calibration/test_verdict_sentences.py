@@ -27,13 +27,13 @@ from rageval_spec.calibration.thresholds import ThresholdCriterion
 from rageval_spec.calibration.verdict_sentences import (
     conclude_comparison,
     conclude_judge,
-    draw_comparison,
-    draw_curve,
+    describe_comparison,
+    describe_curve,
     say_needs,
 )
 from rageval_spec.cli import cli
 from rageval_spec.data.outcomes import Interval
-from rageval_spec.drawing.terminal import render_text
+from rageval_spec.drawing.view import write_text
 from rageval_spec.runner import Options, run
 from tests.models.chat_endpoint import ChatServer, completion
 from tests.models.endpoint import Answer
@@ -45,7 +45,7 @@ Floats = NDArray[np.float64]
 def say(values: Floats, labels: Floats, criterion: ThresholdCriterion | None = None) -> str:
     items: list[Item] = [("golden", "v1", f"q{row}", None) for row in range(len(values))]
     joined = Joined("faithfulness", tuple(items), tuple(values.tolist()), tuple(labels.tolist()), (), {})
-    return "\n".join(sentence for sentence, _ in conclude_judge(measure_judge(joined, criterion, resamples=200)))
+    return "\n".join(conclude_judge(measure_judge(joined, criterion, resamples=200)))
 
 
 def simulate(rows: int, share: Callable[[Floats], Floats], seed: int = 1) -> tuple[Floats, Floats]:
@@ -95,7 +95,7 @@ def test_a_judge_is_not_praised_for_one_bad_answer() -> None:
     values, labels = np.linspace(0.1, 0.9, 24), np.ones(24)
     labels[0] = 0.0
     text = say(values, labels)
-    assert "! Only 1 labelled item is bad, too few to show whether the judge tells right from wrong" in text
+    assert "! Only 1 labelled item is bad (below 0.5), too few to show whether the judge tells right from wrong" in text
     assert "✓" not in text
     labels[:4] = 0.0
     assert "! Only 4 labelled items are bad" in say(values, labels)
@@ -106,10 +106,10 @@ def test_a_judge_is_not_praised_for_one_bad_answer() -> None:
 
 def test_degenerate_labels() -> None:
     assert "label 50 or more, so that intervals" in say(np.array([0.1, 0.5, 0.9]), np.array([0.0, 1.0, 1.0]))
-    assert "No labelled item is good (above 0.5), so" in say(np.full(60, 0.7), np.zeros(60))
+    assert "Only 0 labelled items are good (above 0.5), too few" in say(np.full(60, 0.7), np.zeros(60))
     split = say(np.full(60, 0.7), np.array([1.0, 0.5] * 30))
-    assert "No labelled item is bad (below 0.5), so it is not known" in split
-    assert "label some bad answers too" in split
+    assert "Only 0 labelled items are bad (below 0.5), too few" in split
+    assert "label 5 or more" in split
     by_turns = (np.arange(60) % 2).astype(np.float64)
     assert "cannot be distinguished from guessing" in say(np.array([0.7] * 59 + [0.8]), by_turns)
     assert "cannot be distinguished from guessing" in say(np.full(60, 0.7), by_turns)
@@ -144,14 +144,14 @@ def show(*differences: JudgeDifference, details: bool = False, judge: str | None
         row("b", judge, Spending(0.0, 0.0)),
         row("c", None, Spending()),
     )
-    return render_text(lambda _: draw_comparison(JudgeComparison(80, rows, differences), details=details)).decode()
+    return write_text(describe_comparison(JudgeComparison(80, rows, differences), details=details)).decode()
 
 
 def test_a_row_for_each_judge_with_what_it_costs() -> None:
     text = show()
     assert text.startswith("3 judges on the same 80 labelled items\n")
     lines = [" ".join(line.split()) for line in text.splitlines()]
-    assert "metric judge AUROC 95% interval kappa 95% interval bias $/sample s/sample" in lines
+    assert "metric judge AUROC bias $/sample s/sample" in lines
     assert "a fast 0.900 [0.850, 0.950] +0.100 0.0012 0.310" in lines
     assert "b fast 0.900 [0.850, 0.950] +0.100 0" in lines
     assert "c 0.900 [0.850, 0.950] +0.100" in lines
@@ -159,7 +159,7 @@ def test_a_row_for_each_judge_with_what_it_costs() -> None:
 
 def test_what_no_judge_spent_has_no_column() -> None:
     rows = (row("a", "fast", Spending(0.0)), row("b", "slow", Spending(0.1)))
-    text = render_text(lambda _: draw_comparison(JudgeComparison(80, rows, ()), details=False)).decode()
+    text = write_text(describe_comparison(JudgeComparison(80, rows, ()), details=False)).decode()
     assert "$/sample" in text
     assert "s/sample" not in text.replace("$/sample", "")
 
@@ -188,7 +188,7 @@ def test_many_differences_are_counted() -> None:
 def test_details_have_every_pair() -> None:
     assert "a less b" not in show(differ("a", "b", 0.01, 0.8))
     text = show(differ("a", "b", 0.01, 0.8), details=True)
-    assert "a less b  AUROC        +0.010  [-0.040, 0.060]      0.8000" in text
+    assert "a less b  AUROC    +0.010 [-0.040, 0.060]      0.8000" in text
     assert "mean absolute error" in text
 
 
@@ -317,6 +317,6 @@ def test_large_numbers_of_labels_are_grouped() -> None:
 
 def test_the_curve_says_what_is_expected() -> None:
     points = (LearningPoint(60, {"corrected_mean": 0.2}, True), LearningPoint(120, {"corrected_mean": 0.14}, False))
-    text = render_text(lambda _: [draw_curve(Learning(0.1, 500, (), points))]).decode()
+    text = write_text([describe_curve(Learning(0.1, 500, (), points))]).decode()
     assert "    60          ±0.100\n" in text
     assert "   120          ±0.070  expected" in text

@@ -217,7 +217,7 @@ class MetricCalibration:
     def conclusions(self) -> tuple[str, ...]:
         """What the numbers mean, how many labels to buy, and what to know of how the labelled answers were chosen."""
         found = self._report.calibration
-        told = [sentence for sentence, _ in conclude_judge(found)]
+        told = [*conclude_judge(found)]
         told += say_needs(found.learning, found.items) if found.learning else ()
         return tuple(map(make_visible, [*told, *(explain_sampling(found.sampling) if found.sampling else ())]))
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any, Literal
+from typing import Any, Generic, Literal, ParamSpec
 
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
@@ -56,6 +56,7 @@ class AuditFinding:
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
+_KNOWN = "remove it from the test set, or from the training data; a system may know the answer by heart"
 _ADVICE: Mapping[str, tuple[Severity, str]] = {
     "empty_question": ("error", "write the question, or remove the row"),
     "unknown_query": ("error", "add the question, or remove its judgements; it counts as failed until then"),
@@ -76,6 +77,8 @@ _ADVICE: Mapping[str, tuple[Severity, str]] = {
         "warning",
         "correct one; if both are right, put both into one row as alternatives, and remove the other row",
     ),
+    "train_overlap": ("error", _KNOWN),
+    "train_near_overlap": ("warning", _KNOWN),
     "leak": ("warning", "ask so that the answer must be found; a system that repeats the question is right as it is"),
     "every_system_solves": ("info", "keep some to notice when they break; add harder ones to tell systems apart"),
     "negative_discrimination": ("warning", "read its label: a wrong one punishes the systems that are right"),
@@ -114,6 +117,9 @@ def group_alike(findings: Iterable[AuditFinding]) -> Iterator[tuple[AuditFinding
         yield tuple(one for _, one in group)
 
 
+Cell = str | int | float | None
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """Numbers that belong to a check.
@@ -125,7 +131,23 @@ class Table:
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    values: tuple[tuple[str | int | float | None, ...], ...] = ()
+    values: tuple[tuple[Cell, ...], ...] = ()
+
+    @property
+    def numbers(self) -> set[int]:
+        """The places of the columns that have numbers."""
+        return {at for row in self.values for at, cell in enumerate(row) if isinstance(cell, int | float)}
+
+
+Shown = Mapping[str, Callable[[Any], str]]
+"""What shows the values of each column of a table."""
+
+
+def make_table(columns: Shown, values: Iterable[Sequence[Cell]], unknown: str = "") -> Table:
+    """A table of these values; `unknown` stands where there is none."""
+    kept, shows = tuple(map(tuple, values)), columns.values()
+    rows = [[unknown if cell is None else show(cell) for show, cell in zip(shows, row, strict=True)] for row in kept]
+    return Table(tuple(columns), tuple(map(tuple, rows)), kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +173,42 @@ class CheckContent:
     def __post_init__(self) -> None:
         if self.findings or self.skipped is not None:
             object.__setattr__(self, "state", "found" if self.findings else "skipped")
+
+
+class NotCheckedError(Exception):
+    """Why a check cannot be made, and what to do."""
+
+
+Found = Iterator[AuditFinding | Table | str]
+"""What a check yields: findings, tables and remarks. It raises a NotCheckedError if it cannot be made."""
+Checked = ParamSpec("Checked")
+
+
+@dataclass(frozen=True)
+class Check(Generic[Checked]):
+    name: str
+    title: str
+    find: Callable[Checked, Found]
+
+    def __call__(self, *args: Checked.args, **kwargs: Checked.kwargs) -> CheckContent:
+        found: list[AuditFinding | Table | str] = []
+        skipped = None
+        try:
+            found.extend(self.find(*args, **kwargs))
+        except NotCheckedError as error:
+            skipped = str(error)
+        findings = tuple(one for one in found if isinstance(one, AuditFinding))
+        remark = " ".join(one for one in found if isinstance(one, str))
+        tables = tuple(one for one in found if isinstance(one, Table))
+        return CheckContent(self.name, self.title, findings, None if findings else skipped, remark, tables)
+
+    def skip(self, why: str) -> CheckContent:
+        return CheckContent(self.name, self.title, skipped=why)
+
+
+def check(name: str, title: str) -> Callable[[Callable[Checked, Found]], Check[Checked]]:
+    """Make a check of the function that yields what it finds."""
+    return lambda find: Check(name, title, find)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,15 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rageval_spec.audit.audit_findings import AuditedRow, AuditFinding, CheckContent, Severity, make_finding
+from rageval_spec.audit.audit_findings import (
+    AuditedRow,
+    AuditFinding,
+    Found,
+    NotCheckedError,
+    Severity,
+    check,
+    make_finding,
+)
 from rageval_spec.audit.question_set import (
     AuditedQuestion,
     AuditedQuestions,
@@ -35,12 +43,9 @@ if TYPE_CHECKING:
 _MOST_NAMED = 3
 
 
-def check_questions(questions: AuditedQuestions) -> CheckContent:
-    """The check `questions`: empty questions, and judgements of questions that are not there."""
-    return CheckContent("questions", "Questions without text", tuple(_find_without_text(questions)))
-
-
-def _find_without_text(questions: AuditedQuestions) -> Iterator[AuditFinding]:
+@check("questions", "Questions without text")
+def check_questions(questions: AuditedQuestions) -> Found:
+    """Empty questions, and judgements of questions that are not there."""
     if not any(question.text for question in questions.questions):
         return
     for question in questions.questions:
@@ -51,18 +56,17 @@ def _find_without_text(questions: AuditedQuestions) -> Iterator[AuditFinding]:
         yield make_finding("unknown_query", message, AuditedRow(query_id))
 
 
-def check_references(questions: AuditedQuestions) -> CheckContent:
-    """The check `references`: a question that its dataset calls unanswerable needs none."""
-    title = "Questions without a reference"
+@check("references", "Questions without a reference")
+def check_references(questions: AuditedQuestions) -> Found:
+    """A question that its dataset calls unanswerable needs no reference."""
     if not questions.has_references:
-        skipped = "the dataset has no references; metrics that compare answers with them have nothing to compare with"
-        return CheckContent("references", title, skipped=skipped)
-    lacking = [one for one in questions.questions if not one.references and one.answerable is not False]
-    findings = []
-    for one in lacking:
-        either = "" if one.relevant_ids else ", and no relevant document either"
-        findings.append(make_finding("no_reference", f"no reference{either}", one.row))
-    return CheckContent("references", title, tuple(findings))
+        raise NotCheckedError(
+            "the dataset has no references; metrics that compare answers with them have nothing to compare with"
+        )
+    for one in questions.questions:
+        if not one.references and one.answerable is not False:
+            either = "" if one.relevant_ids else ", and no relevant document either"
+            yield make_finding("no_reference", f"no reference{either}", one.row)
 
 
 _PLACEHOLDER = re.compile(
@@ -83,18 +87,18 @@ _USUALLY_FOUND = 0.8
 """The share of references that stand in their documents in a set that takes its references from there."""
 
 
-def check_gold(questions: AuditedQuestions) -> CheckContent:
-    """The check `gold`: references that cannot be right, and questions that no single reference answers.
+@check("gold", "Doubtful questions and references")
+def check_gold(questions: AuditedQuestions) -> Found:
+    """References that cannot be right, and questions that no single reference answers.
 
     They are placeholders, refusals of questions that have an answer, texts in a wrong encoding, references that do not
     stand in their documents, and two questions in one.
     """
-    findings = [
-        found
-        for question in questions.questions
-        for found in (*_find_placeholders(question), *_find_mojibake(question), *_find_two_questions(question))
-    ]
-    return CheckContent("gold", "Doubtful questions and references", (*findings, *_find_unfounded(questions)))
+    for question in questions.questions:
+        yield from _find_placeholders(question)
+        yield from _find_mojibake(question)
+        yield from _find_two_questions(question)
+    yield from _find_unfounded(questions)
 
 
 def _find_placeholders(question: AuditedQuestion) -> Iterator[AuditFinding]:
@@ -177,17 +181,17 @@ def _quote(text: str) -> str:
     return repr(shorten(text))
 
 
-def check_judgements(questions: AuditedQuestions) -> CheckContent:
-    """The check `judgements`: questions without a relevant document, and relevant ones that the corpus lacks."""
-    title = "Questions without a relevant document"
+@check("judgements", "Questions without a relevant document")
+def check_judgements(questions: AuditedQuestions) -> Found:
+    """Questions without a relevant document, and relevant ones that the corpus lacks."""
     if not questions.has_judgements:
-        skipped = "the dataset has no relevance judgements, so retrieval cannot be scored"
-        return CheckContent("judgements", title, skipped=skipped)
+        raise NotCheckedError("the dataset has no relevance judgements, so retrieval cannot be scored")
+    yield from _find_unjudged(questions)
     corpus = questions.collection.corpus
-    known = None if corpus is None else set(corpus["doc_id"].to_list())
-    findings = [*_find_unjudged(questions), *(() if known is None else _find_absent(questions, known))]
-    remark = "" if known is not None else "The dataset has no corpus, so nobody knows whether judged documents exist."
-    return CheckContent("judgements", title, tuple(findings), remark=remark)
+    if corpus is None:
+        yield "The dataset has no corpus, so nobody knows whether judged documents exist."
+    else:
+        yield from _find_absent(questions, set(corpus["doc_id"].to_list()))
 
 
 def _find_unjudged(questions: AuditedQuestions) -> Iterator[AuditFinding]:
@@ -217,7 +221,6 @@ def _find_absent(questions: AuditedQuestions, known: set[str]) -> Iterator[Audit
         yield make_finding("absent_document", message, question.row, severity=severity, absent=absent, relevant=number)
 
 
-TITLE = "Outdated questions"
 _CHANGED = ("updated", "updated_at", "last_updated", "last_modified", "modified", "modified_at", "changed", "date")
 _CREATED = ("created", "created_at", "generated_at", "reviewed", "reviewed_at")
 _DIGEST = "blake2b:"
@@ -225,20 +228,24 @@ _DIGEST = "blake2b:"
 _IDS = ("doc_id", "_id", "id")
 
 
-def check_age(questions: AuditedQuestions, dataset: Dataset[Any], documents: DocumentSet | None = None) -> CheckContent:
-    """The check `outdated`: documents that changed after a question about them was written.
+@check("outdated", "Outdated questions")
+def check_age(questions: AuditedQuestions, dataset: Dataset[Any], documents: DocumentSet | None = None) -> Found:
+    """Documents that changed after a question about them was written.
 
     Only versions and dates in the files count: the time at which a file was written is often that of a checkout.
     """
     sources = {one.query_id: named for one in questions.questions if (named := _list_sources(one))}
-    findings = [*_find_gone(questions)]
-    if sources and documents is not None:
-        return CheckContent("outdated", TITLE, (*_compare_versions(questions, sources, documents), *findings))
-    late, reason = _find_late(questions, dataset)
-    if sources:
-        reason = "the questions name the versions of their documents; name the documents with --documents PATH"
-    findings = [*late, *findings]
-    return CheckContent("outdated", TITLE, tuple(findings), skipped=None if findings else reason)
+    yield from _find_gone(questions)
+    if not sources:
+        yield from _find_late(questions, dataset)
+    elif documents is not None:
+        yield from _compare_versions(questions, sources, documents)
+    else:
+        with suppress(NotCheckedError):
+            yield from _find_late(questions, dataset)
+        raise NotCheckedError(
+            "the questions name the versions of their documents; name the documents with --documents PATH"
+        )
 
 
 def _list_sources(question: AuditedQuestion) -> dict[str, str]:
@@ -269,17 +276,28 @@ def _compare_versions(
             yield make_finding("outdated", message, question.row, changed=changed)
 
 
-def _find_late(questions: AuditedQuestions, dataset: Dataset[Any]) -> tuple[list[AuditFinding], str | None]:
-    """Relevant documents that changed after their question was written, or why they cannot be found."""
+def _find_late(questions: AuditedQuestions, dataset: Dataset[Any]) -> Iterator[AuditFinding]:
+    """Relevant documents that changed after their question was written."""
     made = read_date(questions.collection.about, _CREATED)
     written = {one.query_id: read_date(one.read_columns(), _CREATED) or made for one in questions.questions}
     if not any(written.values()):
-        return [], "neither the set nor its questions have a date ('created')"
+        raise NotCheckedError("neither the set nor its questions have a date ('created')")
     changed = _read_changes(dataset)
     if not changed:
-        return [], f"the documents have no date of change ({', '.join(_CHANGED[:3])})"
-    late = [_describe(one, written[one.query_id], changed) for one in questions.questions]
-    return [found for found in late if found is not None], None
+        raise NotCheckedError(f"the documents have no date of change ({', '.join(_CHANGED[:3])})")
+    for question in questions.questions:
+        day = written[question.query_id]
+        later = {
+            doc_id: changed[doc_id]
+            for doc_id in sorted(question.relevant_ids)
+            if day is not None and doc_id in changed and changed[doc_id] > day
+        }
+        if later:
+            doc_id, newest = max(later.items(), key=lambda item: item[1])
+            more = f" (and {len(later) - 1} more)" if len(later) > 1 else ""
+            message = f"its document '{doc_id}'{more} changed on {newest}, and the question was written on {day}"
+            days = {name: str(day) for name, day in later.items()}
+            yield make_finding("outdated", message, question.row, documents=days, written=str(day))
 
 
 def read_date(values: Mapping[str, Any], names: tuple[str, ...]) -> date | None:
@@ -315,21 +333,6 @@ def _read_corpus(path: Path) -> Iterator[tuple[str, date]]:
                 yield doc_id, changed
     except DataError:
         return
-
-
-def _describe(question: AuditedQuestion, written: date | None, changed: Mapping[str, date]) -> AuditFinding | None:
-    later = {
-        doc_id: changed[doc_id]
-        for doc_id in sorted(question.relevant_ids)
-        if written is not None and doc_id in changed and changed[doc_id] > written
-    }
-    if not later:
-        return None
-    doc_id, newest = max(later.items(), key=lambda item: item[1])
-    more = f" (and {len(later) - 1} more)" if len(later) > 1 else ""
-    message = f"its document '{doc_id}'{more} changed on {newest}, and the question was written on {written}"
-    days = {name: str(day) for name, day in later.items()}
-    return make_finding("outdated", message, question.row, documents=days, written=str(written))
 
 
 def _find_gone(questions: AuditedQuestions) -> Iterator[AuditFinding]:

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from rageval_spec import kernels
-from rageval_spec.audit.audit_findings import AuditFinding, CheckContent, Severity, make_finding
+from rageval_spec.audit.audit_findings import AuditFinding, CheckContent, Found, NotCheckedError, check, make_finding
 from rageval_spec.audit.question_set import (
     AuditedQuestion,
     AuditedQuestions,
@@ -56,22 +56,29 @@ def check_repeats(
     Variants of one question under several conditions, which have the same group, may be equal.
     """
     every = questions.questions
-    title, other = "Duplicates", "Contradictory references"
-    if not any(question.text for question in every):
-        reason = "the dataset has judgements but no texts of questions"
-        return CheckContent("duplicates", title, skipped=reason), CheckContent("contradictions", other, skipped=reason)
-    pairs = [
-        pair
-        for pair in find_pairs(every, embed)
-        if every[pair.later].group is None or every[pair.later].group != every[pair.earlier].group
-    ]
-    apart = {pair for pair in pairs if contradicts(every[pair.later].references, every[pair.earlier].references)}
-    repeated = tuple(_describe_repeat(pair, every) for pair in pairs if pair not in apart)
-    duplicates = CheckContent("duplicates", title, repeated, remark=remark)
+    repeated: list[QuestionPair] = []
+    apart: list[QuestionPair] = []
+    for pair in find_pairs(every, embed):
+        later, earlier = every[pair.later], every[pair.earlier]
+        if later.group is None or later.group != earlier.group:
+            (apart if contradicts(later.references, earlier.references) else repeated).append(pair)
+    return check_duplicates(questions, repeated, remark), check_contradictions(questions, apart)
+
+
+@check("duplicates", "Duplicates")
+def check_duplicates(questions: AuditedQuestions, repeated: Sequence[QuestionPair], remark: str) -> Found:
+    if not any(question.text for question in questions.questions):
+        raise NotCheckedError("the dataset has judgements but no texts of questions")
+    if remark:
+        yield remark
+    yield from (_describe_repeat(pair, questions.questions) for pair in repeated)
+
+
+@check("contradictions", "Contradictory references")
+def check_contradictions(questions: AuditedQuestions, apart: Sequence[QuestionPair]) -> Found:
     if not questions.has_references:
-        return duplicates, CheckContent("contradictions", other, skipped="the dataset has no references")
-    conflicts = tuple(_describe_conflict(pair, every) for pair in pairs if pair in apart)
-    return duplicates, CheckContent("contradictions", other, conflicts)
+        raise NotCheckedError("the dataset has no references")
+    yield from (_describe_conflict(pair, questions.questions) for pair in apart)
 
 
 def _describe_repeat(pair: QuestionPair, every: Sequence[AuditedQuestion]) -> AuditFinding:
@@ -85,16 +92,11 @@ def _describe_repeat(pair: QuestionPair, every: Sequence[AuditedQuestion]) -> Au
         advice = "remove one, and give the other both references, as alternatives"
     else:
         advice = "remove one: the question counts twice in every mean, and intervals take it for independent"
-    return AuditFinding(
-        "duplicate" if is_equal else "near_duplicate",
-        "warning",
-        _HOW[pair.sameness].format(other=earlier.row, share=pair.share)
-        + (_say_worded(later, earlier) if differs else ""),
-        advice,
-        (later.row, earlier.row),
-        removes=is_equal and not split and not differs,
-        details={"sameness": pair.sameness, "share": round(pair.share, 4)},
-    )
+    message = _HOW[pair.sameness].format(other=earlier.row, share=pair.share)
+    message += _say_worded(later, earlier) if differs else ""
+    found: dict[str, Any] = {"sameness": pair.sameness, "share": round(pair.share, 4)}
+    code, removes = "duplicate" if is_equal else "near_duplicate", is_equal and not split and not differs
+    return make_finding(code, message, later.row, earlier.row, advice=advice, removes=removes, **found)
 
 
 def _say_worded(later: AuditedQuestion, earlier: AuditedQuestion) -> str:
@@ -105,12 +107,12 @@ def _say_worded(later: AuditedQuestion, earlier: AuditedQuestion) -> str:
 
 def _describe_conflict(pair: QuestionPair, every: Sequence[AuditedQuestion]) -> AuditFinding:
     later, earlier = every[pair.later], every[pair.earlier]
-    same, is_equal = pair.sameness, pair.sameness == "equal"
+    is_equal = pair.sameness == "equal"
     differ = f"but the references differ: {_quote(later)} here, {_quote(earlier)} there"
     message = f"{'' if is_equal else 'nearly '}the same question as {earlier.row}, {differ}"
-    both, rows = [list(later.references), list(earlier.references)], (later.row, earlier.row)
-    severity: Severity = "error" if is_equal else "warning"
-    return make_finding("contradiction", message, *rows, severity=severity, references=both, sameness=same)
+    both, severity = [list(later.references), list(earlier.references)], "error" if is_equal else "warning"
+    found: dict[str, Any] = {"severity": severity, "references": both, "sameness": pair.sameness}
+    return make_finding("contradiction", message, later.row, earlier.row, **found)
 
 
 def _quote(question: AuditedQuestion) -> str:
@@ -122,18 +124,17 @@ def _norm(references: Sequence[str]) -> frozenset[str]:
 
 
 _LEAST_SHARED_WITH_TRAINING = 0.6
-TITLE = "Overlap with the training data"
 
 
-def check_overlap(questions: AuditedQuestions, train: AuditedQuestions | None, name: str) -> CheckContent:
-    """The check `train_overlap` with the questions of the file `name` that a system was trained on."""
+@check("train_overlap", "Overlap with the training data")
+def check_overlap(questions: AuditedQuestions, train: AuditedQuestions | None, name: str) -> Found:
+    """Questions that are also in the file `name` that a system was trained on."""
     if train is None:
-        skipped = "no training questions are named; name a file with --train FILE"
-        return CheckContent("train_overlap", TITLE, skipped=skipped)
-    findings = [_describe_overlap(*found) for found in _find_repeats(questions, train)]
-    compared = f"Compared with {count_noun(len(train.questions), 'question')} of {name}."
-    remark = f"{compared} {_describe_documents(questions, train)}".rstrip()
-    return CheckContent("train_overlap", TITLE, tuple(findings), remark=remark)
+        raise NotCheckedError("no training questions are named; name a file with --train FILE")
+    yield f"Compared with {count_noun(len(train.questions), 'question')} of {name}."
+    if documents := _describe_documents(questions, train):
+        yield documents
+    yield from (_describe_overlap(*found) for found in _find_repeats(questions, train))
 
 
 def _find_repeats(
@@ -163,17 +164,10 @@ def _find_repeats(
 
 
 def _describe_overlap(question: AuditedQuestion, other: AuditedQuestion, is_equal: bool) -> AuditFinding:
-    same = "the same question is" if is_equal else "nearly the same question is"
-    place = other.place or f"query {other.query_id}"
-    return AuditFinding(
-        "train_overlap" if is_equal else "train_near_overlap",
-        "error" if is_equal else "warning",
-        f"{same} in the training data: {place}",
-        "remove it from the test set, or from the training data and train again; a system may know the answer by heart",
-        (question.row,),
-        removes=is_equal,
-        details={"train": {"query_id": other.query_id, "place": other.place, "question": other.row.question}},
-    )
+    code = "train_overlap" if is_equal else "train_near_overlap"
+    message = f"{'' if is_equal else 'nearly '}the same question is in the training data: {other.row}"
+    train = {"query_id": other.query_id, "place": other.place, "question": other.row.question}
+    return make_finding(code, message, question.row, removes=is_equal, train=train)
 
 
 def _describe_documents(questions: AuditedQuestions, train: AuditedQuestions) -> str:
@@ -201,20 +195,14 @@ _SHORTEST = 4
 """Letters. Shorter answers, such as a single sign, stand in a question by chance."""
 
 
-def check_leaks(questions: AuditedQuestions) -> CheckContent:
-    """The check `leaks`.
-
-    A question that offers its answers ("A or B?") does not leak one, and small numbers stand there by chance.
-    """
-    title = "Answers in their question"
+@check("leaks", "Answers in their question")
+def check_leaks(questions: AuditedQuestions) -> Found:
+    """A question that offers its answers ("A or B?") does not leak one, and small numbers stand there by chance."""
     if not questions.has_references:
-        return CheckContent("leaks", title, skipped="the dataset has no references")
-    findings = (
-        make_finding("leak", f"the reference '{shorten(leak)}' is in the question", one.row, reference=leak)
-        for one in questions.questions
-        if (leak := find_leak(one)) is not None
-    )
-    return CheckContent("leaks", title, tuple(findings))
+        raise NotCheckedError("the dataset has no references")
+    for one in questions.questions:
+        if (leak := find_leak(one)) is not None:
+            yield make_finding("leak", f"the reference '{shorten(leak)}' is in the question", one.row, reference=leak)
 
 
 def find_leak(question: AuditedQuestion) -> str | None:

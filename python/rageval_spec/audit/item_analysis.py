@@ -20,7 +20,16 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec import kernels
-from rageval_spec.audit.audit_findings import AuditFinding, CheckContent, Severity, Table, make_finding
+from rageval_spec.audit.audit_findings import (
+    AuditFinding,
+    Found,
+    NotCheckedError,
+    Shown,
+    Table,
+    check,
+    make_finding,
+    make_table,
+)
 from rageval_spec.audit.question_set import (
     NO_SAMPLES,
     AuditedQuestion,
@@ -42,12 +51,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-FAILED, SOLVED, DISCRIMINATION, UNJUDGED = (
-    "Questions that every system fails",
-    "Questions that every system solves",
-    "Discrimination",
-    "Unjudged documents",
-)
 FEWEST = 4
 """With fewer systems a correlation over systems has no interval."""
 _ENOUGH = 10
@@ -56,20 +59,18 @@ _FALSE_SHARE = 0.05
 _Z = 1.959964
 
 
-def check_failed(questions: AuditedQuestions, measured: MetricValues, outputs: Outputs) -> CheckContent:
-    """The check `every_system_fails`: those whose label is most likely wrong come first."""
+@check("every_system_fails", "Questions that every system fails")
+def check_failed(questions: AuditedQuestions, measured: MetricValues, outputs: Outputs) -> Found:
+    """Those whose label is most likely wrong come first."""
     asked = _list_known(questions, measured, measured.failed)
     texts = _read_texts(questions, asked, outputs)
     judged = [(question, suspect(question, outputs.get(question.query_id, ()), texts)) for question in asked]
     judged.sort(key=lambda pair: -pair[1].score)
-    findings = tuple(_describe_failed(question, found, measured) for question, found in judged)
-    total = len(measured.query_ids)
-    remark = (
-        f"By {measured.metric}, of {count_noun(total, 'question')} and {count_noun(len(measured.systems), 'system')}."
-    )
-    if findings and not outputs:
-        remark += f" The likeliest label errors are not first: {NO_SAMPLES}."
-    return CheckContent("every_system_fails", FAILED, findings, remark=remark)
+    total, systems = count_noun(len(measured.query_ids), "question"), count_noun(len(measured.systems), "system")
+    yield f"By {measured.metric}, of {total} and {systems}."
+    if judged and not outputs:
+        yield f"The likeliest label errors are not first: {NO_SAMPLES}."
+    yield from (_describe_failed(question, found, measured) for question, found in judged)
 
 
 def _list_known(questions: AuditedQuestions, measured: MetricValues, places: Sequence[int]) -> list[AuditedQuestion]:
@@ -100,44 +101,40 @@ def _describe_failed(question: AuditedQuestion, found: Suspicion, measured: Metr
         advice = "read the question with its label first: the label may be wrong or incomplete"
     else:
         advice = "keep it if its label is right: it is hard, and it shows when a system gets better"
-    severity: Severity = "warning" if likely else "info"
     message = f"{count} of {count} systems fail it{because}"
-    given = {"suspicion": found.score, "reasons": list(found.reasons)}
-    row, metric = (question.row,), measured.metric
-    return AuditFinding("every_system_fails", severity, message, advice, row, metric=metric, details=given)
+    given: dict[str, Any] = {"suspicion": found.score, "reasons": list(found.reasons), "metric": measured.metric}
+    given["severity"] = "warning" if likely else "info"
+    return make_finding("every_system_fails", message, question.row, advice=advice, **given)
 
 
-def check_solved(questions: AuditedQuestions, measured: MetricValues) -> CheckContent:
-    """The check `every_system_solves`: questions that tell nothing about which system is better."""
+@check("every_system_solves", "Questions that every system solves")
+def check_solved(questions: AuditedQuestions, measured: MetricValues) -> Found:
+    """Questions that tell nothing about which system is better."""
     asked, total = _list_known(questions, measured, measured.solved), len(measured.query_ids)
-    count = len(measured.systems)
-    message, metric = f"{count} of {count} systems have the highest possible {measured.metric}", measured.metric
-    findings = tuple(make_finding("every_system_solves", message, one.row, metric=metric) for one in asked)
-    share = format_percent(len(asked) / total) if total else "0%"
-    remark = f"{share} of {count_noun(total, 'question')} do not show which system is better, by {measured.metric}."
-    return CheckContent("every_system_solves", SOLVED, findings, remark=remark)
+    count, metric = len(measured.systems), measured.metric
+    share = format_percent(len(asked) / total if total else 0.0)
+    yield f"{share} of {count_noun(total, 'question')} do not show which system is better, by {metric}."
+    for one in asked:
+        message = f"{count} of {count} systems have the highest possible {metric}"
+        yield make_finding("every_system_solves", message, one.row, metric=metric)
 
 
-def check_discrimination(questions: AuditedQuestions, measured: MetricValues) -> CheckContent:
-    """The check `discrimination`: whether better systems do better on a question (item-rest correlation)."""
+@check("discrimination", "Discrimination")
+def check_discrimination(questions: AuditedQuestions, measured: MetricValues) -> Found:
+    """Whether better systems do better on a question (item-rest correlation)."""
     count = len(measured.systems)
     if count < FEWEST:
-        skipped = (
+        raise NotCheckedError(
             f"{count_noun(count, 'system')}; whether better systems do better on a question takes at least {FEWEST}, "
             f"better {_ENOUGH} or more. Name results with other systems, too: --results A --results B"
         )
-        return CheckContent("discrimination", DISCRIMINATION, skipped=skipped)
     correlations = correlate_with_rest(measured.values)
     told = np.flatnonzero(~np.isnan(correlations))
-    worst = [int(told[place]) for place in select_negative(correlations[told], count)]
-    known = (
-        (questions.by_id[query_id], float(correlations[place]))
-        for place in worst
-        if (query_id := measured.query_ids[place]) in questions.by_id
-    )
-    findings = tuple(_describe_negative(question, number, measured) for question, number in known)
-    remark, table = _remark_on_count(count, measured.metric), _tabulate(correlations)
-    return CheckContent("discrimination", DISCRIMINATION, findings, remark=remark, tables=(table,))
+    for place in (int(told[one]) for one in select_negative(correlations[told], count)):
+        if (query_id := measured.query_ids[place]) in questions.by_id:
+            yield _describe_negative(questions.by_id[query_id], float(correlations[place]), measured)
+    yield _remark_on_count(count, measured.metric)
+    yield _tabulate(correlations)
 
 
 def correlate_with_rest(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -212,9 +209,8 @@ def _tabulate(correlations: NDArray[np.float64]) -> Table:
     ranges = (("below 0", -2.0, 0.0), ("0 to 0.2", 0.0, 0.2), ("0.2 to 0.4", 0.2, 0.4), ("0.4 and above", 0.4, 2.0))
     counts = {name: int(((told >= low) & (told < high)).sum()) for name, low, high in ranges}
     counts["none: all systems are equal"] = len(correlations) - len(told)
-    values = tuple((name, count, count / len(correlations)) for name, count in counts.items())
-    rows = tuple((name, f"{count:,}", format_percent(share)) for name, count, share in values)
-    return Table(("item-rest correlation", "questions", "share"), rows, values)
+    rows = ((name, count, count / len(correlations)) for name, count in counts.items())
+    return make_table({"item-rest correlation": str, "questions": "{:,}".format, "share": format_percent}, rows)
 
 
 LIKELY = 0.7
@@ -338,20 +334,27 @@ class Rest(NamedTuple):
         return self.judged / self.documents
 
 
-def check_unjudged(questions: AuditedQuestions, outputs: Outputs) -> CheckContent:
-    """The check `unjudged`: of each system, how many of its first ten documents are judged, and what that hides."""
+@check("unjudged", "Unjudged documents")
+def check_unjudged(questions: AuditedQuestions, outputs: Outputs) -> Found:
+    """Of each system, how many of its first ten documents are judged, and what that hides."""
     if not questions.has_judgements:
-        return CheckContent("unjudged", UNJUDGED, skipped="the dataset has no relevance judgements")
+        raise NotCheckedError("the dataset has no relevance judgements")
     if not outputs:
-        return CheckContent("unjudged", UNJUDGED, skipped=NO_SAMPLES)
+        raise NotCheckedError(NO_SAMPLES)
     runs = _list_runs(questions, outputs)
     if not runs:
-        return CheckContent("unjudged", UNJUDGED, skipped="the results do not name the documents that systems found")
+        raise NotCheckedError("the results do not name the documents that systems found")
     shared = _find_shared_depth(runs)
     depths = [_measure(system, run, shared) for system, run in runs.items()]
-    findings = (*_compare(depths), *_list_to_judge(questions, outputs))
-    remark = _explain(questions) + _remark_on_changes(questions, outputs)
-    return CheckContent("unjudged", UNJUDGED, findings, remark=remark, tables=(_tabulate_depths(depths),))
+    yield from _compare(depths)
+    yield from _list_to_judge(questions, outputs)
+    yield _explain(questions)
+    judged = {question.query_id: question.relevant for question in questions.questions if question.relevant}
+    if count := count_rejudged(outputs, judged):
+        yield f"The judgements of {count_noun(count, 'question')} changed after the evaluation; evaluate again."
+    shown = dict.fromkeys(_MEASURES, format_number)
+    columns: Shown = {"system": str, **shown, "questions without a judged document": str, "questions": "{:,}".format}
+    yield make_table(columns, (one[:6] for one in depths))
 
 
 def _list_runs(questions: AuditedQuestions, outputs: Outputs) -> dict[str, list[tuple[str, Output]]]:
@@ -481,21 +484,3 @@ def _explain(questions: AuditedQuestions) -> str:
     if all(grade > 0 for grade in grades):
         text += " None is judged as not relevant, so bpref only counts which relevant documents are found."
     return text
-
-
-def _remark_on_changes(questions: AuditedQuestions, outputs: Outputs) -> str:
-    """That the results are older than the judgements; "" if they are not."""
-    judged = {question.query_id: question.relevant for question in questions.questions if question.relevant}
-    count = count_rejudged(outputs, judged)
-    if not count:
-        return ""
-    return f" The judgements of {count_noun(count, 'question')} changed after the evaluation; evaluate again."
-
-
-def _tabulate_depths(depths: Sequence[Depth]) -> Table:
-    header = ("system", *_MEASURES, "questions without a judged document")
-    rows = (
-        (one.system, *(format_number(number) for number in one[1:4]), f"{one.blind:,} of {one.questions:,}")
-        for one in depths
-    )
-    return Table(header, tuple(rows), tuple(one[:5] for one in depths))

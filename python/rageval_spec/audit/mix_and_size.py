@@ -7,10 +7,21 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from rageval_spec.audit.audit_findings import AuditFinding, CheckContent, Table, make_finding
+from rageval_spec.audit.audit_findings import (
+    AuditFinding,
+    Check,
+    CheckContent,
+    Found,
+    NotCheckedError,
+    Shown,
+    Table,
+    check,
+    make_finding,
+    make_table,
+)
 from rageval_spec.audit.question_set import AuditedQuestions, split_compared_words
 from rageval_spec.judging.language import FREQUENT_WORDS, NAMES, find_language
 from rageval_spec.reading.column_names import spell_alike
@@ -46,31 +57,30 @@ DIFFICULTY = WantedMix("difficulty", ("difficulty", "level"), DIFFICULTIES, "--d
 def check_mix(questions: AuditedQuestions, wanted: WantedMix) -> CheckContent:
     """The check `types` or `difficulties`: the shares of a column's values next to the wanted ones."""
     name = {"type": "types", "difficulty": "difficulties"}[wanted.name]
-    title = f"Mix of {name}"
+    return Check(name, f"Mix of {name}", _find_mix)(questions, wanted)
+
+
+def _find_mix(questions: AuditedQuestions, wanted: WantedMix) -> Found:
     values = read_values(questions, wanted.columns)
     if not values:
         known = list_choices([f"'{column}'" for column in wanted.columns])
-        skipped = f"no question has a column {known}; add one to know what the set covers"
-        return CheckContent(name, title, skipped=skipped)
+        raise NotCheckedError(f"no question has a column {known}; add one to know what the set covers")
     counts, total = Counter(values.values()), len(values)
-    missing = len(questions.questions) - total
-    lacking = f"{count_noun(missing, 'question')} without a {wanted.name}; shares are of the others." if missing else ""
-    known_share = sum(counts[value] for value in wanted.shares) / total
-    if known_share < 0.5 and wanted.is_default:
+    if missing := len(questions.questions) - total:
+        yield f"{count_noun(missing, 'question')} without a {wanted.name}; shares are of the others."
+    are_other = wanted.is_default and sum(counts[value] for value in wanted.shares) / total < 0.5
+    yield _tabulate_shares(wanted.name, counts, {} if are_other else wanted.shares, total)
+    if are_other:
         names = ", ".join(value for value, _ in counts.most_common(4))
         advice = f"name the wanted shares: {wanted.option} '{_suggest(counts)}'"
-        skipped = f"the values are {names}, not {list_choices([*wanted.shares])}; {advice}"
-        table = _tabulate_shares(wanted.name, counts, {}, total)
-        return CheckContent(name, title, skipped=skipped, remark=lacking, tables=(table,))
-    shares = {value: counts[value] / total for value in {*counts, *wanted.shares}}
+        raise NotCheckedError(f"the values are {names}, not {list_choices([*wanted.shares])}; {advice}")
     apart = [
         value
         for value in [*wanted.shares, *sorted(counts.keys() - wanted.shares.keys())]
-        if abs(shares[value] - wanted.shares.get(value, 0) / 100) > TOLERANCE
+        if abs(counts[value] / total - wanted.shares.get(value, 0) / 100) > TOLERANCE
     ]
-    findings = (_describe(wanted, apart, counts, total),) if apart else ()
-    table = _tabulate_shares(wanted.name, counts, wanted.shares, total)
-    return CheckContent(name, title, findings, remark=lacking, tables=(table,))
+    if apart:
+        yield _describe(wanted, apart, counts, total)
 
 
 def read_values(questions: AuditedQuestions, columns: Sequence[str]) -> dict[str, str]:
@@ -113,17 +123,14 @@ def _describe(wanted: WantedMix, apart: Sequence[str], counts: Counter[str], tot
 
 def _tabulate_shares(name: str, counts: Counter[str], wanted: Mapping[str, float], total: int) -> Table:
     values = [*wanted, *(value for value, _ in counts.most_common() if value not in wanted)]
-    rows, numbers = [], []
-    for value in values[:20]:
-        count, aim = counts[value], wanted.get(value)
-        rows.append((value, f"{count:,}", format_percent(count / total), "" if aim is None else f"{aim:g}%"))
-        numbers.append((value, count, count / total, None if aim is None else aim / 100))
-    return Table((name, "questions", "share", "wanted"), tuple(rows), tuple(numbers))
+    aims = {value: share / 100 for value, share in wanted.items()}
+    rows = ((value, counts[value], counts[value] / total, aims.get(value)) for value in values[:20])
+    return make_table({name: str, "questions": "{:,}".format, "share": format_percent, "wanted": format_percent}, rows)
 
 
-def check_languages(questions: AuditedQuestions) -> CheckContent:
-    """The check `languages`: which there are, and questions and references in another one than their neighbours."""
-    title = "Languages"
+@check("languages", "Languages")
+def check_languages(questions: AuditedQuestions) -> Found:
+    """Which languages there are, and questions and references in another one than their neighbours."""
     told = {question.query_id: find_language(question.text) for question in questions.questions}
     main = next(iter(Counter(code for code in told.values() if code is not None).most_common(1)), ("", 0))[0]
     for question in questions.questions:
@@ -132,25 +139,28 @@ def check_languages(questions: AuditedQuestions) -> CheckContent:
             told[question.query_id] = None
     counts = Counter(code for code in told.values() if code is not None)
     if not counts:
-        return CheckContent(
-            "languages", title, skipped="the questions have too few common words to tell their language"
-        )
-    total = sum(counts.values())
+        raise NotCheckedError("the questions have too few common words to tell their language")
+    total, main_name = counts.total(), _name(main)
     rare = {code for code, count in counts.items() if code != main and total >= _FEW_TOLD and count / total < _RARE}
-    most = f"and most are in {NAMES.get(main, main)}"
-    odd = [
-        make_finding("language", f"the question is in {NAMES.get(code, code)}, {most}", one.row, language=code)
-        for one in questions.questions
-        if (code := told[one.query_id]) in rare
-    ]
-    by_reference = _count_by_reference(questions, told, main)
-    table = _tabulate_languages(counts + Counter({main: by_reference}), len(told))
-    remark = (
-        f"{count_noun(by_reference, 'question')} with too few common words to tell count as {NAMES.get(main, main)}, "
-        "the language of the reference."
-    )
-    findings = (*odd, *_find_mismatches(questions, told))
-    return CheckContent("languages", title, findings, remark=remark if by_reference else "", tables=(table,))
+    for one in questions.questions:
+        if (code := told[one.query_id]) is not None and code in rare:
+            message = f"the question is in {_name(code)}, and most are in {main_name}"
+            yield make_finding("language", message, one.row, language=code)
+    yield from _find_mismatches(questions, told)
+    if by_reference := _count_by_reference(questions, told, main):
+        yield (
+            f"{count_noun(by_reference, 'question')} with too few common words to tell count as {main_name}, "
+            "the language of the reference."
+        )
+    listed: list[tuple[str | None, int]] = [*(counts + Counter({main: by_reference})).most_common()]
+    if untold := len(told) - total - by_reference:
+        listed.append((None, untold))
+    columns: Shown = {"language": _name, "questions": "{:,}".format, "share": format_percent}
+    yield make_table(columns, ((code, count, count / len(told)) for code, count in listed), _UNTOLD)
+
+
+def _name(code: str) -> str:
+    return NAMES.get(code, code)
 
 
 def _count_by_reference(questions: AuditedQuestions, told: Mapping[str, str | None], main: str) -> int:
@@ -163,18 +173,6 @@ def _count_by_reference(questions: AuditedQuestions, told: Mapping[str, str | No
     return sum(find_language(text) == main for text in texts)
 
 
-def _tabulate_languages(counts: Counter[str], total: int) -> Table:
-    told: list[tuple[str | None, int]] = [*counts.most_common()]
-    if untold := total - counts.total():
-        told.append((None, untold))
-    rows = (
-        (_UNTOLD if code is None else NAMES.get(code, code), f"{count:,}", format_percent(count / total))
-        for code, count in told
-    )
-    values = tuple((code, count, count / total) for code, count in told)
-    return Table(("language", "questions", "share"), tuple(rows), values)
-
-
 def _is_clear(text: str, told: str, other: str) -> bool:
     """Whether a text has many more frequent words of one language than of another, or is in another script."""
     words = set(split_compared_words(text))
@@ -185,23 +183,18 @@ def _is_clear(text: str, told: str, other: str) -> bool:
     return not counts[1] if not counts[0] else counts[0] >= 2 * counts[1] + 2
 
 
-def _find_mismatches(questions: AuditedQuestions, told: Mapping[str, str | None]) -> list[AuditFinding]:
+def _find_mismatches(questions: AuditedQuestions, told: Mapping[str, str | None]) -> Iterator[AuditFinding]:
     """References that are clearly in another language than their question. Short ones are mostly names."""
-    found = []
     for question in questions.questions:
-        own = told[question.query_id]
-        other = find_language(question.references[0]) if question.references and own is not None else None
-        if other is None or own is None or other == own or len(question.references[0].split()) < 6:
+        own, reference = told[question.query_id], next(iter(question.references), "")
+        if own is None or len(reference.split()) < 6:
             continue
-        if _is_clear(question.references[0], other, own):
-            message = f"the question is in {NAMES.get(own, own)}, and its reference in {NAMES.get(other, other)}"
-            found.append(make_finding("reference_language", message, question.row))
-    return found
+        other = find_language(reference)
+        if other not in (None, own) and _is_clear(reference, other, own):
+            message = f"the question is in {_name(own)}, and its reference in {_name(other)}"
+            yield make_finding("reference_language", message, question.row)
 
 
-COUNT = 200
-"""The wanted number of questions."""
-TITLE = "Size"
 UNKNOWN = "another evaluation"
 """What a system is compared with if the values of no second evaluation are known."""
 
@@ -227,27 +220,27 @@ class Power(NamedTuple):
     needed: int | None = None
 
 
-def check_size(questions: AuditedQuestions, wanted: int, powers: Sequence[Power] | None, why_none: str) -> CheckContent:
-    """The check `size`.
+@check("size", "Size")
+def check_size(questions: AuditedQuestions, wanted: int, powers: Sequence[Power] | None, why_none: str) -> Found:
+    """Whether there are `wanted` questions, and what they can show.
 
-    Args:
-        questions: the test set.
-        wanted: how many questions there should be.
-        powers: what the questions can show, from the values of an evaluation; None without one.
-        why_none: why there are no values, and what to do.
+    `powers` come from the values of an evaluation; without one, `why_none` says why there are none, and what to do.
     """
-    findings = [found for power in powers or () for found in _find_weak(power)]
     if (count := len(questions.questions)) < wanted:
         message = f"{count_noun(count, 'question')}, and {wanted:,} are wanted"
         advice = f"add {count_noun(wanted - count, 'question')}, or set the number with --count"
-        findings.insert(0, make_finding("few_questions", message, advice=advice, questions=count, wanted=wanted))
+        yield make_finding("few_questions", message, advice=advice, questions=count, wanted=wanted)
     if powers is None:
-        remark = f"What drop the questions can show is not known: {why_none}."
-        return CheckContent("size", TITLE, tuple(findings), remark=remark)
-    remark = _explain(powers) if powers else ""
-    return CheckContent(
-        "size", TITLE, tuple(findings), remark=remark, tables=(_tabulate_sizes(powers),) if powers else ()
-    )
+        yield f"What drop the questions can show is not known: {why_none}."
+    elif powers:
+        yield from (_describe_weak(one) for one in powers if one.needed is not None and one.needed > one.questions)
+        yield _explain(powers)
+        columns: Shown = {
+            "system": str, "metric": str, "compared with": str, "questions": "{:,}".format, "sd": format_number,
+            "smallest drop": format_number,
+        }  # fmt: skip
+        rows = ((*one[:5], one.smallest_drop if one.sd else None) for one in powers)
+        yield make_table(columns, rows, "unknown: too few questions, or all values are equal")
 
 
 def _explain(powers: Sequence[Power]) -> str:
@@ -260,31 +253,15 @@ def _explain(powers: Sequence[Power]) -> str:
     return text
 
 
-def _find_weak(power: Power) -> list[AuditFinding]:
+def _describe_weak(power: Power) -> AuditFinding:
     """A gate on a drop that the questions cannot show."""
-    if power.max_drop is None or power.needed is None or power.needed <= power.questions:
-        return []
+    needed, max_drop = power.needed or 0, power.max_drop or 0.0
     message = (
-        f"the gate on {power.metric} must find a drop of {power.max_drop:g} against {power.against}, which takes "
-        f"{count_noun(power.needed, 'question')}; there are {power.questions:,}"
+        f"the gate on {power.metric} must find a drop of {max_drop:g} against {power.against}, which takes "
+        f"{count_noun(needed, 'question')}; there are {power.questions:,}"
     )
-    shown = ""
+    advice = f"add {count_noun(needed - power.questions, 'question')}"
     if power.smallest_drop is not None:  # in thousandths, and not below it: a smaller one would still be too small
-        shown = f", or raise max_drop to {math.ceil(round(power.smallest_drop * 1000, 6)) / 1000:.3f}"
-    more = count_noun(power.needed - power.questions, "question")
-    details: dict[str, Any] = {"needed": power.needed, "questions": power.questions, "max_drop": power.max_drop}
-    cell: dict[str, Any] = {"system": power.system, "metric": power.metric}
-    return [make_finding("weak_gate", message, advice=f"add {more}{shown}", **cell, **details)]
-
-
-def _tabulate_sizes(powers: Sequence[Power]) -> Table:
-    header = ("system", "metric", "compared with", "questions", "sd", "smallest drop")
-    rows = ((*one[:3], f"{one.questions:,}", format_number(one.sd), _show_drop(one)) for one in powers)
-    values = ((*one[:5], one.smallest_drop if one.sd else None) for one in powers)
-    return Table(header, tuple(rows), tuple(values))
-
-
-def _show_drop(one: Power) -> str:
-    if one.smallest_drop is None:
-        return "too few questions"
-    return format_number(one.smallest_drop) if one.sd else "unknown: all values are equal"
+        advice += f", or raise max_drop to {math.ceil(round(power.smallest_drop * 1000, 6)) / 1000:.3f}"
+    details: dict[str, Any] = {"needed": needed, "questions": power.questions, "max_drop": max_drop}
+    return make_finding("weak_gate", message, advice=advice, system=power.system, metric=power.metric, **details)

@@ -14,13 +14,12 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rageval_spec import registry
 from rageval_spec.calibration import verdict_sentences
-from rageval_spec.calibration.judge_quality import FEWEST, Calibration, Promise, SliceCalibration
+from rageval_spec.calibration.judge_quality import FEWEST, Calibration, SliceCalibration
 from rageval_spec.calibration.judge_reports import (
     CalibrationSettings,
     CalibrationValues,
@@ -28,9 +27,11 @@ from rageval_spec.calibration.judge_reports import (
     JudgeReport,
     explain_other,
 )
-from rageval_spec.calibration.labelled_items import Joined, explain_promise, explain_sampling, read_samples
+from rageval_spec.calibration.labelled_items import Joined, explain_sampling, read_samples
 from rageval_spec.calibration.measures import CalibrationMeasure
 from rageval_spec.calibration.reliability import MapChoice, Reliability, choose_map
+from rageval_spec.calibration.thresholds import Promise
+from rageval_spec.calibration.verdict_sentences import list_told, show_measure, show_number
 from rageval_spec.data import judge_calibration
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.findings import Criterion
@@ -38,26 +39,16 @@ from rageval_spec.data.json_documents import FORMAT_VERSION
 from rageval_spec.data.labels import Anchor, AnchorSet
 from rageval_spec.diagnostics import dump_visible
 from rageval_spec.drawing.sections import describe_worth
-from rageval_spec.drawing.terminal import Block, render_text, tabulate
+from rageval_spec.drawing.view import Block, Grid, Heading, Inline, Line, Span, tabulate, write_text
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.history.metric_definitions import read_recorded_spec
 from rageval_spec.kernels import version
-from rageval_spec.libraries import RenderableType
 from rageval_spec.plugin import AnswerMetric, Judge
 from rageval_spec.plugin.block_names import names_in
 from rageval_spec.plugin.judge_identity import Surroundings, digest_criterion, digest_identity, identify_judge
 from rageval_spec.statistics.raters.reliability_curves import Bin
-from rageval_spec.statistics.raters.risk_control import RiskPoint
 from rageval_spec.store.disk import write_atomically
-from rageval_spec.wording import (
-    count_noun,
-    format_interval,
-    format_number,
-    format_percent,
-    format_signed,
-    list_choices,
-    list_names,
-)
+from rageval_spec.wording import agree, count_noun, format_number, list_choices, list_names
 
 _YES = 0.5
 
@@ -367,186 +358,153 @@ def render(
     told: Iterable[str] = (),
 ) -> bytes:
     """Everything as text; at its end the labels that were left out, and what else is `told`."""
+    blocks = (block for group in groups for block in describe_group(group, settings))
     notes = [*(explain_other(name, count, values.known) for name, count in values.others.items()), *told]
-    blocks = (block for group in groups for block in draw_group(group, settings))
-    return render_text(lambda _: chain(blocks, notes))
+    return write_text([*blocks, *map(Line, notes)])
 
 
-def draw_group(group: CriterionReport, settings: CalibrationSettings) -> Iterator[Block]:
+def describe_group(group: CriterionReport, settings: CalibrationSettings) -> Iterator[Block]:
     """What labels of one criterion show. Several judges are compared first, and then described in words."""
     if group.comparison is not None:
-        yield from verdict_sentences.draw_comparison(group.comparison, details=settings.details)
+        yield from verdict_sentences.describe_comparison(group.comparison, details=settings.details)
     is_short = len(group.found) > 1 and not settings.details
     for found in group.found:
-        yield from _draw_head(found.calibration, found.joined.bounds)
-        if found.joined.together:
-            questions, clusters = (len({*of}) for of in (found.joined.questions, found.joined.clusters))
-            told = f"{count_noun(questions, 'labelled question')} in {count_noun(clusters, 'cluster')}"
-            yield f"Intervals: {told}.", "dim"
-            yield ""
+        calibration = found.calibration
+        yield from _describe_head(calibration, found.joined)
         if not is_short:
-            yield from _draw_all(found, details=settings.details)
-        yield from _draw_promise(found.promise, settings, found.calibration)
+            yield from _describe_all(found, details=settings.details)
+        if found.promise is not None and settings.limit is not None:
+            yield from verdict_sentences.describe_promise(
+                found.promise, settings.limit, settings.confidence, calibration.sampling, calibration.items
+            )
     if group.found and not settings.details:
-        yield "--details adds the reliability diagram, all measures, slices and the effects of biases.", "dim"
-        yield ""
+        told = "--details adds the reliability diagram, all measures, slices and the effects of biases."
+        yield Line(Span(told, "dim"))
 
 
-def _draw_all(found: JudgeReport, *, details: bool) -> Iterator[Block]:
+def _describe_head(found: Calibration, joined: Joined) -> Iterator[Block]:
+    people = count_noun(found.annotators, "person", "people")
+    items = count_noun(found.items, "labelled item")
+    yield Heading(f"{found.metric}: {items}, {count_noun(found.labels, 'label')} by {people}")
+    low, high = joined.bounds
+    if (low, high) != (0.0, 1.0):
+        yield Line(f"Shown from 0 (worst) to 1 (best); values of the metric go from {low:g} to {high:g}.")
+    yield list_told(verdict_sentences.conclude_judge(found))
+    if joined.together:
+        questions, clusters = (len({*of}) for of in (joined.questions, joined.clusters))
+        told = f"{count_noun(questions, 'labelled question')} in {count_noun(clusters, 'cluster')}"
+        yield Line(Span(f"Intervals: {told}.", "dim"))
+
+
+def _describe_all(found: JudgeReport, *, details: bool) -> Iterator[Block]:
     calibration = found.calibration
     shown = (*calibration.discrimination, *calibration.association)
     left_out = () if details else _DETAILS if calibration.discrimination else ("pearson", "kendall")
     yield _tabulate("measure", [_measure_row(one) for one in shown if one.name not in left_out])
-    yield ""
-    yield from _draw_decisions(calibration, details=details)
+    yield from _describe_decisions(calibration, details=details)
     if calibration.reliability is not None and details:
-        yield from _draw_reliability(calibration.reliability, calibration.map)
-    yield from _draw_means(calibration, is_weighted=bool(found.joined.shares))
+        yield from _describe_reliability(calibration.reliability, calibration.map)
+    yield from _describe_means(calibration, is_weighted=bool(found.joined.shares))
     if calibration.learning is not None:
-        yield "Labels to buy", "bold"
-        yield from _separate([*verdict_sentences.say_needs(calibration.learning, calibration.items)])
+        yield Heading("Labels to buy")
+        needs = verdict_sentences.say_needs(calibration.learning, calibration.items)
+        yield list_told(needs)
         if details:
-            yield verdict_sentences.draw_curve(calibration.learning)
-            yield ""
-    yield from verdict_sentences.draw_biases(found.biases, details=details)
+            yield verdict_sentences.describe_curve(calibration.learning)
+    yield from verdict_sentences.describe_biases(found.biases, details=details)
     if details or any(part.kind != "slice" for part in found.slices):
-        yield from draw_slices(found.slices)
+        yield from describe_slices(found.slices)
 
 
-def _draw_head(found: Calibration, bounds: tuple[float, float]) -> Iterator[Block]:
-    people = count_noun(found.annotators, "person", "people")
-    items = count_noun(found.items, "labelled item")
-    yield f"{found.metric}: {items}, {count_noun(found.labels, 'label')} by {people}", "bold"
-    yield ""
-    if bounds != (0.0, 1.0):
-        yield f"Shown from 0 (worst) to 1 (best); values of the metric go from {bounds[0]:g} to {bounds[1]:g}."
-    yield from _separate([*verdict_sentences.conclude_judge(found)])
+def _tabulate(what: str, rows: Sequence[tuple[str, Inline]]) -> Grid:
+    return tabulate((what, "value, 95% interval"), rows, (1,), ())
 
 
-def _separate(sentences: Sequence[Block]) -> Iterator[Block]:
-    """The sentences, one a line, and an empty line if there are any."""
-    yield from sentences
-    if sentences:
-        yield ""
+def _measure_row(one: CalibrationMeasure) -> tuple[str, Inline]:
+    return _NAMES[one.name], show_measure(one)
 
 
-def _tabulate(what: str, rows: Sequence[Sequence[str]]) -> RenderableType:
-    return tabulate((what, "value", "95% interval"), rows, {1})
-
-
-def _measure_row(one: CalibrationMeasure) -> tuple[str, str, str]:
-    value = "" if one.value is None else format_number(one.value)
-    return _NAMES[one.name], value, format_interval(one.interval) or one.reason or ""
-
-
-def _draw_decisions(found: Calibration, *, details: bool) -> Iterator[Block]:
+def _describe_decisions(found: Calibration, *, details: bool) -> Iterator[Block]:
     if found.threshold is None or found.threshold.threshold is None:
         return
     criterion = found.threshold.criterion
     best = _CRITERIA.get(criterion, f"the lowest with a {criterion.replace('>=', ' of ')} or more")
-    yield f"Yes from {format_number(found.threshold.threshold)} on ({best}, on all labels)", "bold"
-    yield ""
-    if found.decisions:
-        rows = [_measure_row(one) for one in found.decisions if details or one.name not in _DETAILS]
-        own = found.people_decisions
-        if own.value is not None:
-            rows.append((_OWN[own.coefficient], format_number(own.value), format_interval(own.interval)))
-        people = found.people.value
-        if people is not None:
-            interval = format_interval(found.people.interval)
-            rows.append(("people with one another (alpha)", format_number(people), interval))
-        yield _tabulate("on questions held out", rows)
-    else:
-        yield (
+    yield Heading(f"Yes from {format_number(found.threshold.threshold)} on ({best}, on all labels)")
+    if not found.decisions:
+        yield Line(
             "There are too few questions, or too few good or bad answers, to hold some out, so it is not known how "
             "good such decisions are."
         )
-    yield ""
+        return
+    rows = [_measure_row(one) for one in found.decisions if details or one.name not in _DETAILS]
+    if found.people_decisions.value is not None:
+        rows.append((_OWN[found.people_decisions.coefficient], show_measure(found.people_decisions)))
+    if found.people.value is not None:
+        rows.append(("people with one another (alpha)", show_measure(found.people)))
+    yield _tabulate("on questions held out", rows)
 
 
-def _draw_reliability(found: Reliability, maps: MapChoice) -> Iterator[Block]:
-    yield "Do the values mean what they say?", "bold"
-    yield ""
-    yield draw_diagram(found.bins)
-    yield ""
-    widths, counts = found.error, found.error_by_mass
+def _describe_reliability(found: Reliability, maps: MapChoice) -> Iterator[Block]:
+    yield Heading("Do the values mean what they say?")
+    yield describe_diagram(found.bins)
+    parts = found.brier_parts
     rows = [
-        ("calibration error, equal widths", format_number(widths.value), format_interval(widths.interval)),
-        ("calibration error, equal counts", format_number(counts.value), format_interval(counts.interval)),
-        ("calibration error with chance", format_number(found.error.plain), ""),
+        ("calibration error, equal widths", show_number(found.error.value, found.error.interval)),
+        ("calibration error, equal counts", show_number(found.error_by_mass.value, found.error_by_mass.interval)),
+        ("calibration error with chance", show_number(found.error.plain)),
         *map(_measure_row, found.losses),
-        ("  miscalibration", format_number(found.brier_parts.miscalibration), ""),
-        ("  less discrimination", format_number(found.brier_parts.discrimination), ""),
-        ("  plus uncertainty", format_number(found.brier_parts.uncertainty), ""),
+        ("  miscalibration", show_number(parts.miscalibration)),
+        ("  less discrimination", show_number(parts.discrimination)),
+        ("  plus uncertainty", show_number(parts.uncertainty)),
     ]
     yield _tabulate("measure", rows)
-    yield ""
-    if maps.trials:
-        held_out = ("map, on questions held out", "calibration error", "95% interval")
-        trials = []
-        for one in maps.trials:
-            gain = "" if one.gain is None else f"{format_signed(one.gain)} {format_interval(one.gain_interval)}"
-            error = format_number(one.error.value), format_interval(one.error.interval)
-            trials.append((one.kind, *error, format_number(one.brier), format_number(one.log_loss), gain))
-        yield tabulate((*held_out, "Brier", "log loss", "gain (Brier)"), trials, {1, 3, 4})
+    trials = [
+        (
+            one.kind,
+            show_number(one.error.value, one.error.interval),
+            format_number(one.brier),
+            format_number(one.log_loss),
+            show_number(one.gain, one.gain_interval, signed=True),
+        )
+        for one in maps.trials
+    ]
+    if trials:
+        header = ("map, on questions held out", "calibration error", "Brier", "log loss", "gain (Brier)")
+        yield tabulate(header, trials, range(1, 5), ())
     used = "none" if maps.chosen is None else maps.chosen.kind
-    yield f"Use {used}" + (f": {maps.reason}." if maps.reason else ".")
-    yield ""
+    yield Line(f"Use {used}" + (f": {maps.reason}." if maps.reason else "."))
 
 
-def _draw_means(found: Calibration, *, is_weighted: bool) -> Iterator[Block]:
+def _describe_means(found: Calibration, *, is_weighted: bool) -> Iterator[Block]:
     mean = found.mean
     rows = [
-        ("judge alone", format_number(mean.judged), "", f"{mean.rows:,}"),
-        ("judge corrected by labels", format_number(mean.value), format_interval(mean.interval), f"{mean.rows:,}"),
-        ("labels alone", format_number(mean.labelled), format_interval(mean.labelled_interval), f"{mean.labels:,}"),
+        ("judge alone", show_number(mean.judged), f"{mean.rows:,}"),
+        ("judge corrected by labels", show_number(mean.value, mean.interval), f"{mean.rows:,}"),
+        ("labels alone", show_number(mean.labelled, mean.labelled_interval), f"{mean.labels:,}"),
     ]
-    yield tabulate(("mean of what people would say", "value", "95% interval", "items"), rows, {1, 3})
+    yield tabulate(("mean of what people would say", "value, 95% interval", "items"), rows, (1, 2), ())
+    told = []
     if worth := describe_worth(mean.labels, mean.worth, mean.rows, mean.degrees + 1):
-        yield f"With this judge, {mean.labels:,} labels are worth {worth} without it."
+        told.append(f"With this judge, {mean.labels:,} labels are worth {worth} without it.")
     if is_weighted:
-        yield "In these means, questions count as the spec's weights say; other measures count all alike.", "dim"
-    for sentence in explain_sampling(found.sampling) if found.sampling else ():
-        yield sentence, "yellow"
-    yield ""
-
-
-def _draw_promise(found: Promise | None, settings: CalibrationSettings, of: Calibration) -> Iterator[Block]:
-    if found is None or settings.limit is None:
-        return
-    warning = explain_promise(of.sampling)
-    told = verdict_sentences.say_promise(found, settings.limit, settings.confidence, of.items)
-    yield from _separate([*told, *([] if warning is None else [(f"! {warning}", "yellow")])])
-    thresholds = [format_number(one.threshold) for one in found.curve]
-    yield from draw_risks(found.curve, settings.confidence, "threshold", thresholds)
-
-
-def draw_risks(
-    curve: Sequence[RiskPoint], confidence: float, noun: str, thresholds: Sequence[str] | None = None
-) -> Iterator[Block]:
-    """What thresholds, or other rules, do: how many answers are sent, and how many of these are wrong."""
-    rows = [(format_percent(one.coverage), format_percent(one.risk), format_percent(one.upper)) for one in curve]
-    header = ("answers sent", "wrong among them", f"upper bound ({format_percent(confidence)})")
-    if thresholds is None:
-        yield tabulate(header, rows, {0, 1, 2})
-    else:
-        sent = [(one, *row) for one, row in zip(thresholds, rows, strict=True)]
-        yield tabulate(("sent from", *header), sent, {0, 1, 2, 3})
-    yield f"Each bound holds for a {noun} that was chosen beforehand, not for the best of them.", "dim"
-    yield ""
+        weighted = "In these means, questions count as the spec's weights say; other measures count all alike."
+        told.append(weighted)
+    told += [f"! {sentence}" for sentence in (explain_sampling(found.sampling) if found.sampling else ())]
+    yield list_told(told)
 
 
 _WIDTH = 30
 _SAID, _EMPTY, _JUDGED = "█", "·", "│"
 
 
-def draw_diagram(bins: Sequence[Bin]) -> RenderableType:
+def describe_diagram(bins: Sequence[Bin]) -> Grid:
     """A row for each bin: how many answers, what the judge and people say of them, and a bar."""
     rows = [
         (f"{one.low:.1f} to {one.high:.1f}", str(one.count), *map(format_number, (one.value, one.label)), draw_bar(one))
         for one in bins
     ]
-    return tabulate(("judge's values", "items", "judge", "people", f"people {_SAID}, judge {_JUDGED}"), rows, {1, 2, 3})
+    header = ("judge's values", "items", "judge", "people", f"people {_SAID}, judge {_JUDGED}")
+    return tabulate(header, rows, range(1, 5), ())
 
 
 def draw_bar(one: Bin) -> str:
@@ -555,30 +513,22 @@ def draw_bar(one: Bin) -> str:
     return "".join(_JUDGED if place == judged else _SAID if place < said else _EMPTY for place in range(_WIDTH))
 
 
-_MOST_NAMED = 5
-
-
-def draw_slices(parts: Sequence[SliceCalibration]) -> Iterator[Block]:
+def describe_slices(parts: Sequence[SliceCalibration]) -> Iterator[Block]:
     """A row for each part with enough labelled items, and a sentence on the others."""
-    enough = [part for part in parts if part.bias is not None]
-    if enough:
-        header = ("part", "items", "judge", "people", "bias", "95% interval", "AUROC", "95% interval")
-        rows = []
-        for part in enough:
-            means = format_number(part.judged), format_number(part.labelled)
-            bias, auroc = _measure_cells(part.bias, signed=True), _measure_cells(part.auroc, signed=False)
-            rows.append((f"{part.kind} {part.name}", str(part.items), *means, *bias, *auroc))
-        yield tabulate(header, rows, {1, 2, 3, 4, 6})
-    if few := [part for part in parts if part.bias is None]:
-        named = ", ".join(f"{part.kind} {part.name} ({part.items})" for part in few[:_MOST_NAMED])
-        more = f" and {len(few) - _MOST_NAMED} more" if len(few) > _MOST_NAMED else ""
-        are = "has" if len(few) == 1 else "have"
-        yield f"{count_noun(len(few), 'part')} {are} fewer than {FEWEST} labelled items: {named}{more}.", "dim"
-    if parts:
-        yield ""
-
-
-def _measure_cells(measure: CalibrationMeasure | None, *, signed: bool) -> tuple[str, str]:
-    if measure is None or measure.value is None:
-        return "", ""
-    return (format_signed if signed else format_number)(measure.value), format_interval(measure.interval)
+    rows = [
+        (
+            f"{part.kind} {part.name}",
+            str(part.items),
+            *map(format_number, (part.judged, part.labelled)),
+            show_measure(part.bias, signed=True),
+            show_measure(part.auroc),
+        )
+        for part in parts
+        if part.bias is not None
+    ]
+    if rows:
+        yield tabulate(("part", "items", "judge", "people", "bias", "AUROC"), rows, range(1, 6))
+    if few := [f"{part.kind} {part.name} ({part.items})" for part in parts if part.bias is None]:
+        named = ", ".join([*few[:5], *(["..."] if len(few) > 5 else [])])
+        told = f"{count_noun(len(few), 'part')} {agree(len(few), 'has')} fewer than {FEWEST} labelled items: {named}"
+        yield Line(Span(told, "dim"))

@@ -31,7 +31,7 @@ from rageval_spec.history.metric_definitions import RecordedSpec
 from rageval_spec.libraries import Bools, Floats, np
 from rageval_spec.plugin import ChatModel
 from rageval_spec.statistics.intervals import bootstrap_interval, compute_p_value
-from rageval_spec.statistics.raters import rater_agreement, risk_control
+from rageval_spec.statistics.raters import rater_agreement
 from rageval_spec.statistics.raters.corrected_means import CorrectedMean
 from rageval_spec.statistics.raters.discrimination import decide, discriminate
 from rageval_spec.statistics.regression import associate
@@ -137,38 +137,6 @@ def measure_judge(
         unused=tuple(joined.unused.items()),
         sampling=joined.sampling,
     )
-
-
-@dataclass(frozen=True)
-class Promise:
-    """Whether a threshold can keep a promise about wrong answers.
-
-    Attributes:
-        wanted: the threshold that keeps the wanted limit; None if these labels cannot show one.
-        best: the smallest limit that these labels can show; None if they can show none.
-        curve: what thresholds do.
-        items: the labelled items that count: one of each question, or of each cluster of questions.
-    """
-
-    wanted: risk_control.Guarantee | None
-    best: risk_control.Guarantee | None
-    curve: tuple[risk_control.RiskPoint, ...]
-    items: int
-
-
-def promise(joined: Joined, limit: float, confidence: float, seed: int = 42) -> Promise:
-    """Find the threshold from which on at most a share of the answers is wrong, with a confidence.
-
-    An answer is wrong unless most of its labels say that it is right. Answers to one question, or to questions of one
-    cluster, are not independent, so one of them is drawn.
-    """
-    order = np.random.Generator(np.random.PCG64(seed)).permutation(len(joined.items))
-    chosen = {joined.clusters[place]: int(place) for place in order}
-    rows = sorted(chosen.values())
-    values, is_wrong = np.array(joined.judged)[rows], np.array(joined.labelled)[rows] <= measures.BETWEEN
-    wanted = risk_control.find_guarantee(values, is_wrong, limit, confidence)
-    best = wanted or risk_control.find_best_limit(values, is_wrong, confidence)
-    return Promise(wanted, best, risk_control.trace_risk(values, is_wrong, confidence), len(rows))
 
 
 def _compare_people(

@@ -18,17 +18,15 @@ from rageval_spec.calibration.judge_quality import (
     Calibration,
     ComparedJudge,
     JudgeComparison,
-    Promise,
     SliceCalibration,
     Spending,
     compare_judges,
     find_spending,
     measure_judge,
     measure_slices,
-    promise,
 )
 from rageval_spec.calibration.labelled_items import Joined, join_labels
-from rageval_spec.calibration.thresholds import ThresholdCriterion
+from rageval_spec.calibration.thresholds import Promise, ThresholdCriterion, promise
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.labels import Label, LabelScale, find_ends
 from rageval_spec.diagnostics import suggest

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -189,14 +189,13 @@ def explain_sampling(sampling: Sampling) -> list[str]:
     return told
 
 
-def explain_promise(sampling: Sampling | None) -> str | None:
-    """What a reader of a guarantee must know; None if nothing shows that the items were not drawn at random."""
-    if sampling is None or not (sampling.is_unequal or sampling.is_partly_known or sampling.lacks_random):
-        return None
-    return (
-        "The promise holds for answers chosen as the labelled ones were, which is not at random. To promise it for all "
-        "answers, label some that are: rageval-spec review select --random 300"
-    )
+def explain_promise(sampling: Sampling | None) -> Iterator[str]:
+    """A warning that a reader of a guarantee needs if the items were not drawn at random."""
+    if sampling is not None and (sampling.is_unequal or sampling.is_partly_known or sampling.lacks_random):
+        yield (
+            "! The promise holds for answers chosen as the labelled ones were, which is not at random. To promise it "
+            "for all answers, label some that are: rageval-spec review select --random 300"
+        )
 
 
 NOT_KEPT = "of an answer whose text the results do not hold"

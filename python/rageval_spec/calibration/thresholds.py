@@ -14,6 +14,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from rageval_spec.calibration.labelled_items import Joined
 from rageval_spec.calibration.measures import BETWEEN, CalibrationMeasure, Measuring
 from rageval_spec.data.judge_calibration import CalibrationLabels, Figure, StepBounds
 from rageval_spec.errors import UsageError
@@ -205,28 +206,45 @@ _PART = 4
 
 
 @dataclass(frozen=True)
-class StepsPromise:
-    """Whether bounds of several steps can keep a promise about wrong answers.
+class Promise:
+    """Whether a threshold, or the bounds of several steps, can keep a promise about wrong answers.
 
     Attributes:
+        wanted: the threshold that keeps the wanted limit; None if these labels cannot show one.
+        best: the smallest limit that these labels can show; None if they can show none, and for crc.
+        curve: what thresholds, or bounds from strict to loose, do.
+        items: the labelled items that count: one of each question, or of each cluster of questions.
         control: how the risk is controlled.
-        bounds: the bounds that keep the wanted limit, one for each step; None if the labels cannot show any.
-        wanted: what these promise.
-        best: the smallest limit that the labels can show; None if they can show none, and for crc.
-        best_bounds: the bounds that keep it.
-        curve: what bounds from strict to loose do.
-        labels: the labelled answers that count: one of each question.
-        learnt: how many of them found out which bounds to relax first, and were not used to test.
+        bounds, best_bounds: of several steps, the bound of each that keeps the wanted and the smallest limit.
+        learnt: how many items found out which bounds to relax first, and were not used to test.
     """
 
-    control: Control
-    bounds: tuple[float, ...] | None
     wanted: risk_control.Guarantee | None
     best: risk_control.Guarantee | None
-    best_bounds: tuple[float, ...] | None
     curve: tuple[risk_control.RiskPoint, ...]
-    labels: int
-    learnt: int
+    items: int
+    control: Control = "ltt"
+    bounds: tuple[float, ...] | None = None
+    best_bounds: tuple[float, ...] | None = None
+    learnt: int = 0
+
+
+def _draw_one_each(clusters: Sequence[Hashable], seed: int) -> list[int]:
+    """The place of an item of each cluster, because items of one are not independent."""
+    order = np.random.Generator(np.random.PCG64(seed)).permutation(len(clusters))
+    return [*{clusters[place]: int(place) for place in order}.values()]
+
+
+def promise(joined: Joined, limit: float, confidence: float, seed: int = 42) -> Promise:
+    """Find the threshold from which on at most a share of the answers is wrong, with a confidence.
+
+    An answer is wrong unless most of its labels say that it is right.
+    """
+    rows = sorted(_draw_one_each(joined.clusters, seed))
+    values, is_wrong = np.array(joined.judged)[rows], np.array(joined.labelled)[rows] <= BETWEEN
+    wanted = risk_control.find_guarantee(values, is_wrong, limit, confidence)
+    best = wanted or risk_control.find_best_limit(values, is_wrong, confidence)
+    return Promise(wanted, best, risk_control.trace_risk(values, is_wrong, confidence), len(rows))
 
 
 def promise_steps(
@@ -241,7 +259,7 @@ def promise_steps(
     control: Control = "ltt",
     seed: int = 42,
     find_best: bool = True,
-) -> StepsPromise:
+) -> Promise:
     """Find bounds that send as many answers as possible and keep the promise.
 
     An answer is wrong unless most of its labels say that it is right. One answer of each question counts. With 150
@@ -258,8 +276,7 @@ def promise_steps(
         seed: the seed of the draws.
         find_best: whether to look for the best promise if the wanted one cannot be kept, which takes a while.
     """
-    order = np.random.Generator(np.random.PCG64(seed)).permutation(len(labelled))
-    rows = np.array([*{questions[place]: int(place) for place in order}.values()])
+    rows = np.array(_draw_one_each(questions, seed))
     table = np.array([[np.nan if one is None else one for one in row] for row in values])[rows]
     is_wrong = np.array(labelled)[rows] <= BETWEEN
     learnt = len(rows) // _PART if len(rows) >= ENOUGH_TO_LEARN else 0
@@ -272,16 +289,9 @@ def promise_steps(
     else:
         wanted = risk_control.find_guarantee(scores, tested, limit, confidence)
         best = wanted or (risk_control.find_best_limit(scores, tested, confidence) if find_best else None)
-    return StepsPromise(
-        control,
-        None if wanted is None else path.find(wanted.threshold),
-        wanted,
-        best,
-        None if best is None else path.find(best.threshold),
-        risk_control.trace_risk(scores, tested, confidence),
-        len(rows),
-        learnt,
-    )
+    bounds, best_bounds = (None if one is None else path.find(one.threshold) for one in (wanted, best))
+    curve = risk_control.trace_risk(scores, tested, confidence)
+    return Promise(wanted, best, curve, len(rows), control, bounds, best_bounds, learnt)
 
 
 FOLDS = 5

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from rageval_spec.errors import UsageError
 
@@ -58,9 +57,9 @@ def make_criterion(name: str, scale: str = "yes_no", summary: str = "", word: st
     a question and guidelines; for others, the `summary` says what is measured. Raises UsageError: there is no such
     scale.
     """
-    known = next((text for part, text in _KNOWN.items() if part in (word or name).casefold()), None)
-    question = known[0] if known else f"Is the answer good by '{name}'?"
-    told = [known[1] if known else summary]
+    known = _find_known(word or name)
+    question = known.question if known else f"Is the answer good by '{name}'?"
+    told = [known.guidelines if known else summary]
     if scale == "claims":
         told.append(_CLAIMS)
         return ReviewCriterion(name, "claims", "What do the contexts say of each claim?", _join(told))
@@ -82,12 +81,17 @@ def _read_grades(scale: str) -> tuple[int, int]:
     return low, high
 
 
+def _find_known(name: str) -> _Known | None:
+    return next((one for one in _KNOWN if any(part in name.casefold() for part in one.parts)), None)
+
+
 def _describe_grades(name: str, low: int, high: int) -> str:
     """What the grades mean, one a line, the best first: all of them if there are five, else the ends."""
-    known = next((grades for word, grades in _GRADES.items() if word in name.casefold()), None)
-    if known is None or high - low != len(known) - 1:
+    known = _find_known(name)
+    grades = known.grades.splitlines() if known else []
+    if high - low != len(grades) - 1:
         return _RATINGS.format(low=low, high=high)
-    return "\n".join(f"{high - step}: {meaning}" for step, meaning in enumerate(known))
+    return "\n".join(f"{high - step}: {meaning}" for step, meaning in enumerate(grades))
 
 
 def _join(texts: list[str]) -> str:
@@ -105,103 +109,89 @@ _HESITATION = "If you hesitate between two grades, take the lower one."
 _CLAIMS = """supported: a context says it, in these or other words.
 contradicted: a context says otherwise.
 not_enough_info: no context says it, even if it is true."""
-_FACTS = (
-    "Does everything that the answer says follow from the contexts?",
-    "Check names, numbers, dates, units and conditions one by one.\n"
-    "What is true but not in the contexts does not follow from them.\n"
-    "An answer that says that it does not know claims nothing.",
-)
-_COMPLETE = (
-    "Does the answer contain everything that the question asks for?",
-    "Compare it with the reference, if there is one. Other words for the same thing count.\n"
-    "A part of the question that stays open counts as missing.",
-)
-_RELEVANT = (
-    "Does the answer address the question, without straying from it?",
-    "Whether it is true does not matter here.\nText that nobody asked for makes it worse.",
-)
-_FLUENT = (
-    "Is the answer well written?",
-    "Grammar, spelling, clear sentences, the language of the question. Whether it is true does not matter here.",
-)
-_CORRECT = (
-    "Does the answer say the same as the reference?",
-    "Compare facts, not words. Additions that do not contradict the reference are allowed.",
-)
-_CONCISE = ("Is everything in the answer needed?", "Repetitions, introductions and asides make it worse.")
-_RECALL = (
-    "Do the contexts contain everything that the reference says?",
-    "Look for each fact of the reference in the contexts. The answer does not matter here.",
-)
-_USEFUL = (
-    "Do the contexts help to answer the question?",
-    "A context helps if it contains the answer or a part of it. The answer that was given does not matter here.",
-)
-_KNOWN: Mapping[str, tuple[str, str]] = {
-    "context_recall": _RECALL,
-    "context_entity": _RECALL,
-    "context_": _USEFUL,
-    "faithful": _FACTS,
-    "ground": _FACTS,
-    "factual": _FACTS,
-    "complete": _COMPLETE,
-    "relevan": _RELEVANT,
-    "fluen": _FLUENT,
-    "correct": _CORRECT,
-    "concis": _CONCISE,
-}
-"""A question and guidelines, by a part of the criterion's name."""
 
-_FACTS_GRADES = (
-    "Everything follows from the contexts.",
-    "A detail is imprecise, but nothing is wrong.",
-    "A minor statement does not follow.",
-    "An important statement does not follow.",
-    "The main statement does not follow, or the contexts say otherwise.",
+
+class _Known(NamedTuple):
+    """What is asked by criteria with one of these parts in their names, and what five grades mean, the best first."""
+
+    parts: tuple[str, ...]
+    question: str
+    guidelines: str
+    grades: str = ""
+
+
+_KNOWN = (
+    _Known(
+        ("context_recall", "context_entity"),
+        "Do the contexts contain everything that the reference says?",
+        "Look for each fact of the reference in the contexts. The answer does not matter here.",
+    ),
+    _Known(
+        ("context_",),
+        "Do the contexts help to answer the question?",
+        "A context helps if it contains the answer or a part of it. The answer that was given does not matter here.",
+    ),
+    _Known(
+        ("faithful", "ground", "factual"),
+        "Does everything that the answer says follow from the contexts?",
+        "Check names, numbers, dates, units and conditions one by one.\n"
+        "What is true but not in the contexts does not follow from them.\n"
+        "An answer that says that it does not know claims nothing.",
+        """Everything follows from the contexts.
+A detail is imprecise, but nothing is wrong.
+A minor statement does not follow.
+An important statement does not follow.
+The main statement does not follow, or the contexts say otherwise.""",
+    ),
+    _Known(
+        ("complete",),
+        "Does the answer contain everything that the question asks for?",
+        "Compare it with the reference, if there is one. Other words for the same thing count.\n"
+        "A part of the question that stays open counts as missing.",
+        """Everything that the question asks for is there.
+A minor detail is missing.
+An important part is missing.
+Most of it is missing.
+The answer does not answer the question.""",
+    ),
+    _Known(
+        ("relevan",),
+        "Does the answer address the question, without straying from it?",
+        "Whether it is true does not matter here.\nText that nobody asked for makes it worse.",
+        """It answers the question and nothing else.
+It answers the question, with a little that is beside the point.
+It answers a part, or much is beside the point.
+It only touches on the question.
+It is about something else.""",
+    ),
+    _Known(
+        ("fluen",),
+        "Is the answer well written?",
+        "Grammar, spelling, clear sentences, the language of the question. Whether it is true does not matter here.",
+        """It reads like the text of a careful writer.
+There are small slips that do not disturb.
+It is awkward or repetitive, but clear.
+It is hard to read.
+It can hardly be understood.""",
+    ),
+    _Known(
+        ("correct",),
+        "Does the answer say the same as the reference?",
+        "Compare facts, not words. Additions that do not contradict the reference are allowed.",
+        """It says the same as the reference.
+A minor detail differs.
+An important part differs or is missing.
+Most of it differs or is missing.
+It contradicts the reference, or does not answer the question.""",
+    ),
+    _Known(
+        ("concis",),
+        "Is everything in the answer needed?",
+        "Repetitions, introductions and asides make it worse.",
+        """Nothing could be left out.
+A few words could be left out.
+A sentence or two could be left out.
+Half of it could be left out.
+What matters is lost in the rest.""",
+    ),
 )
-_COMPLETE_GRADES = (
-    "Everything that the question asks for is there.",
-    "A minor detail is missing.",
-    "An important part is missing.",
-    "Most of it is missing.",
-    "The answer does not answer the question.",
-)
-_RELEVANT_GRADES = (
-    "It answers the question and nothing else.",
-    "It answers the question, with a little that is beside the point.",
-    "It answers a part, or much is beside the point.",
-    "It only touches on the question.",
-    "It is about something else.",
-)
-_FLUENT_GRADES = (
-    "It reads like the text of a careful writer.",
-    "There are small slips that do not disturb.",
-    "It is awkward or repetitive, but clear.",
-    "It is hard to read.",
-    "It can hardly be understood.",
-)
-_CORRECT_GRADES = (
-    "It says the same as the reference.",
-    "A minor detail differs.",
-    "An important part differs or is missing.",
-    "Most of it differs or is missing.",
-    "It contradicts the reference, or does not answer the question.",
-)
-_CONCISE_GRADES = (
-    "Nothing could be left out.",
-    "A few words could be left out.",
-    "A sentence or two could be left out.",
-    "Half of it could be left out.",
-    "What matters is lost in the rest.",
-)
-_GRADES: Mapping[str, tuple[str, ...]] = {
-    "faithful": _FACTS_GRADES,
-    "ground": _FACTS_GRADES,
-    "factual": _FACTS_GRADES,
-    "complete": _COMPLETE_GRADES,
-    "relevan": _RELEVANT_GRADES,
-    "fluen": _FLUENT_GRADES,
-    "correct": _CORRECT_GRADES,
-    "concis": _CONCISE_GRADES,
-}
-"""What five grades mean, the best first, by a part of the criterion's name."""

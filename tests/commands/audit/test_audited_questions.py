@@ -25,7 +25,18 @@ from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.wording import format_number
 from tests.command_line import invoke
 from tests.plugins import build_dataset, write
+from tests.question_sets import ask, audit
 from tests.tiny import write_spec
+
+
+def test_every_check_is_made_or_says_why_not(tmp_path: Path) -> None:
+    write(tmp_path / "golden.jsonl", '{"id": "q1", "question": "Who won?"}\n')
+    dataset = build_dataset("jsonl", tmp_path, path="golden.jsonl")
+    found = audit(dataset, ask("Who won?", "How?", references=["Ann"], relevant=[{"d1": 1}]))
+    assert (found.questions, found.with_reference, found.with_relevant) == (2, 1, 1)
+    names = [check.name for check in found.checks]
+    assert len(names) == len(set(names)) >= 11
+    assert all(check.skipped for check in found.checks if check.state == "skipped")
 
 
 def test_only_judged_questions_count_without_gold_answers(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def list_codes(found: dict[str, Any]) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("name", "start"),
     [("a.html", "<!doctype html>"), ("a.HTM", "<!doctype html>"), ("a.json", "{"), ("a.md", "# Audit of shop"),
-     ("a.txt", "shop / golden: ")],
+     ("a.txt", "Audit of shop: ")],
 )  # fmt: skip
 def test_the_name_of_the_output_tells_its_format(spec: Path, name: str, start: str) -> None:
     assert invoke("audit", spec, "-o", name).exit_code == 1
@@ -231,7 +231,7 @@ def test_a_file_of_questions_needs_no_spec(spec: Path, tmp_path: Path) -> None:
 
 def test_the_page_and_the_markdown_name_the_rows(spec: Path, tmp_path: Path) -> None:
     done = invoke("audit", spec, "--format", "markdown")
-    assert done.exit_code == 1 and "- **error** `golden.jsonl:2`: the same question" in done.stdout
+    assert done.exit_code == 1 and "- `golden.jsonl:2`: **error:** the same question" in done.stdout
     assert invoke("audit", spec, "--format", "html", "-o", tmp_path / "audit.html").exit_code == 1
     assert "golden.jsonl:2" in (tmp_path / "audit.html").read_text()
 

@@ -129,7 +129,7 @@ def test_few_labels_are_called_so(results: str, tmp_path: Path) -> None:
 
 def test_one_sided_labels_say_what_to_label(results: str, tmp_path: Path) -> None:
     text = show(results, write(tmp_path, ["q1,faithfulness,ann,1", "q2,faithfulness,ann,1"]))
-    assert "it is not known whether the judge tells right from wrong: label some bad answers too." in text
+    assert "Only 0 labelled items are bad (below 0.5), too few to show whether the judge tells right from wrong" in text
 
 
 def test_labels_that_are_not_used_are_counted(results: str, tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def guarantee(results: str, labels: Path, limit: str) -> str:
 @pytest.mark.parametrize("limit", ["10%", "wrong <= 10%", "wrong answers sent <= 10 %"])
 def test_a_promise_that_can_be_kept_names_its_threshold(results: str, tmp_path: Path, limit: str) -> None:
     text = guarantee(results, label_all(tmp_path, 60), limit)
-    assert "✓ Send answers from 0.605 on: at most 10% of them are wrong, with 90% confidence." in text
+    assert "✓ Send answers from 0.605 on: at most 10% of the answers that are sent are wrong, with 90%" in text
     assert "Of 60 labelled answers, 40 would be sent, 0 of them wrong." in text
 
 

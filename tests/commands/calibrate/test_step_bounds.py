@@ -214,14 +214,14 @@ def test_answers_that_went_to_a_person_count_too(tmp_path: Path) -> None:
     evaluation = evaluate(build_promises(tmp_path, {"use": "waterfall", **stages}))
     assert evaluation.values["value"].null_count() > 30
     found = json.loads(show_promises(tmp_path / "spec.yaml", "json"))
-    assert found["found"]["labels"] == 300
+    assert found["found"]["items"] == 300
 
 
 def test_one_answer_of_each_cluster_counts(tmp_path: Path) -> None:
     """Answers to questions that belong together are not independent."""
     spec = build_promises(tmp_path, {"use": "waterfall", **STAGES}, cluster="source")
     evaluate(spec)
-    assert json.loads(show_promises(spec, "json"))["found"]["labels"] == 100
+    assert json.loads(show_promises(spec, "json"))["found"]["items"] == 100
 
 
 def test_a_cascade_sends_what_the_bounds_of_its_steps_allow(tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_a_promise_that_cannot_be_kept_names_the_best_and_writes_nothing(tmp_pat
     spec = build_promises(tmp_path, {"use": "waterfall", **STAGES}, count=120)
     evaluate(spec)
     text = " ".join(show_promises(spec, guarantee="2%", output=tmp_path / "calibration.json").split())
-    assert "✗ Not possible with 120 labels: the best that can be promised is " in text
+    assert "✗ At most 2% cannot be promised with 120 labels; the best that can be is " in text
     assert "Even if no answer were wrong, 149 labels would be needed." in text
     assert "Nothing was written, because the promise cannot be kept." in text
     assert not (tmp_path / "calibration.json").exists()

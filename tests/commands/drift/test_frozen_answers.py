@@ -249,7 +249,7 @@ def test_a_judge_that_reads_only_the_first_context_is_found(tmp_path: Path, by_o
 def test_a_judge_that_reads_all_contexts_passes(tmp_path: Path, by_order: ChatServer) -> None:
     found = reverse(freeze_orders(tmp_path, by_order, {"use": "binary"}, wrong="also right {}"))
     assert found.exit_code == 0, found.output
-    assert "Contexts reversed, 45 answers No value changes." in " ".join(found.stdout.split())
+    assert "Contexts reversed, 45 answers • No value changes." in " ".join(found.stdout.split())
 
 
 def test_choices_and_examples_are_reversed(tmp_path: Path, by_order: ChatServer) -> None:

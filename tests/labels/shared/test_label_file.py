@@ -129,7 +129,11 @@ def test_every_part_of_a_label_can_be_mapped() -> None:
         ("{use: csv, path: l.csv, columns: {valu: x}}", "id,value\n7,1\n", "did you mean 'value'?"),
         ("{use: csv, path: l.csv, columns: {value: x}}", "id,value\n7,1\n", "there is no column 'x' for value"),
         ("{use: csv, path: l.csv, scale: [1, 1]}", "id,value\n7,1\n", "two different numbers, the worst first"),
-        ("{use: xlsx, path: l.csv}", "id,value\n7,1\n", "l.csv: this is text, not an Excel workbook (.xlsx); write the format"),
+        (
+            "{use: xlsx, path: l.csv}",
+            "id,value\n7,1\n",
+            "l.csv: this is text, not an Excel workbook (.xlsx); write the format",
+        ),
         ("{use: label_studio, path: l.csv}", '{"id": 1}\n', "this is not a task of Label Studio"),
         ("{use: pdf, path: l.csv}", "id,value\n7,1\n", "unknown source of labels 'pdf'"),
     ],

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec import registry
-from rageval_spec.audit import question_set
-from rageval_spec.audit.audit_findings import Audit
-from rageval_spec.audit.checks import Material, audit_dataset
+from rageval_spec.audit import coverage, duplicates, item_analysis, mix_and_size, question_set
+from rageval_spec.audit.audit_findings import Audit, CheckContent, DatasetContent
 from rageval_spec.audit.cleaned_copy import clean, describe
-from rageval_spec.audit.duplicates import Embed
-from rageval_spec.audit.mix_and_size import DIFFICULTY, TYPE, Power, WantedMix, read_values
+from rageval_spec.audit.mix_and_size import Power, WantedMix, read_values
 from rageval_spec.commands import console
 from rageval_spec.commands.console import PROGRAM
 from rageval_spec.commands.plan import measure_power
@@ -254,7 +252,7 @@ _LOCAL = ("onnx", "sentence_transformers")
 _BY_WORDS = "Compared by their words"
 
 
-def find_meaning(parts: SpecPlugins | None, wanted: str | None) -> tuple[Embed | None, str]:
+def find_meaning(parts: SpecPlugins | None, wanted: str | None) -> tuple[duplicates.Embed | None, str]:
     """What gives the vectors by which questions are compared, or None, and a sentence about it.
 
     The model is the one that is named, else the first one of the spec that is local.
@@ -308,37 +306,62 @@ def audit_subject(
             raise UsageError(f"{option} {value}: {path} is a dataset; {option} names a part of a spec")
     if spec is None and results:
         raise UsageError("--results needs a spec, which defines the metrics of the results")
-    trained = None if train is None else (open_train(train), str(train))
+    trained = None if train is None else open_train(train)
     embed, compared = find_meaning(parts, model)
     sources = None if documents is None else read_documents(documents)
     audits = []
     for name, questions in opened.items():
         display.announce(f"audit {name}")
-        origin = find_dataset_origin(subject.datasets[name].node, questions.collection)
-        material = Material(
-            count=count,
-            types=_want(TYPE, types, questions),
-            difficulties=_want(DIFFICULTY, difficulties, questions),
-            train=trained,
-            documents=sources,
-            embed=embed,
-            compared=compared,
-            why_none=f"this needs results; audit a spec that has been evaluated with {PROGRAM} run",
-            origin="" if origin is None else origin.describe(),
-        )
+        dataset, every = subject.datasets[name], questions.questions
+        powers, measured, outputs = None, None, None
+        why = f"this needs results; audit a spec that has been evaluated with {PROGRAM} run"
         if spec is not None and parts is not None:
             powers = list_powers(spec, parts, found, name)
-            lacking = "the results know no clusters or weights of the questions, which the spec has; evaluate it again"
-            material = replace(
-                material,
-                powers=powers,
-                why_no_powers=lacking if powers is None and found.opened else "",
-                measured=measure(spec, parts, found, name, metric),
-                outputs=list_outputs(found, name),
-                why_none=found.why_none or f"the results have no values of questions of '{name}'",
-            )
-        audits.append(audit_dataset(questions, subject.datasets[name], material))
+            measured, outputs = measure(spec, parts, found, name, metric), list_outputs(found, name)
+            why = found.why_none or f"the results have no values of questions of '{name}'"
+        lacking = "the results know no clusters or weights of the questions, which the spec has; evaluate it again"
+        checks = (
+            coverage.check_questions(questions),
+            *duplicates.check_repeats(questions, embed, compared),
+            coverage.check_references(questions),
+            coverage.check_gold(questions),
+            coverage.check_judgements(questions),
+            duplicates.check_leaks(questions),
+            duplicates.check_overlap(questions, trained, str(train)),
+            coverage.check_age(questions, dataset, sources),
+            mix_and_size.check_languages(questions),
+            mix_and_size.check_mix(questions, _want(mix_and_size.TYPE, types, questions)),
+            mix_and_size.check_mix(questions, _want(mix_and_size.DIFFICULTY, difficulties, questions)),
+            mix_and_size.check_size(questions, count, powers, lacking if found.opened else why),
+            *_check_evaluated(questions, measured, outputs, why),
+        )
+        answered = sum(bool(question.references) for question in every)
+        judged = sum(bool(question.relevant_ids) for question in every)
+        origin = find_dataset_origin(dataset.node, questions.collection)
+        described = "" if origin is None else origin.describe()
+        audits.append(DatasetContent(name, len(every), answered, judged, described, checks))
     return Audit(subject.name, tuple(audits), tuple(found.names))
+
+
+def _check_evaluated(
+    questions: question_set.AuditedQuestions,
+    measured: question_set.MetricValues | None,
+    outputs: question_set.Outputs | None,
+    why: str,
+) -> Iterator[CheckContent]:
+    """The checks of what results show; `why` there are none."""
+    unjudged = item_analysis.check_unjudged
+    yield unjudged.skip(why) if outputs is None else unjudged(questions, outputs)
+    if measured is not None and len(measured.systems) > 1:
+        yield item_analysis.check_failed(questions, measured, outputs or {})
+        yield item_analysis.check_solved(questions, measured)
+        yield item_analysis.check_discrimination(questions, measured)
+        return
+    if measured is not None:
+        why = f"the results have one system, '{measured.systems[0]}'; this takes two or more"
+    yield item_analysis.check_failed.skip(why)
+    yield item_analysis.check_solved.skip(why)
+    yield item_analysis.check_discrimination.skip(why)
 
 
 def _want(wanted: WantedMix, text: str | None, questions: question_set.AuditedQuestions) -> WantedMix:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,9 +13,6 @@ from rageval_spec.commands import options as shared
 from rageval_spec.errors import GATE_FAILED, PASSED, UsageError
 from rageval_spec.progress import ProgressDisplay
 from rageval_spec.wording import list_choices
-
-if TYPE_CHECKING:
-    from rageval_spec.audit.audit_findings import Audit
 
 
 @click.command("audit")
@@ -94,6 +91,7 @@ def audit(
     rageval-spec audit golden.jsonl --strict
     rageval-spec audit spec.yaml --train data/scifact/qrels/train.tsv -o audit.html
     """
+    from rageval_spec.audit.audit_report import render
     from rageval_spec.commands.audit.audited_questions import audit_subject, open_questions, open_subject, write_cleaned
 
     form = form or _find_form(output)
@@ -104,21 +102,12 @@ def audit(
         audited = audit_subject(path, subject, opened, display, **options)
     if fix:
         write_cleaned(subject, opened, audited, force=force)
-    content = _render(audited, form)
+    content = render(audited, form)
     console.write(content if output is None else f"{console.write_file(output, content)}\n")
     return GATE_FAILED if audited.count("error") or (strict and audited.count("warning")) else PASSED
 
 
 _SUFFIXES: Mapping[str, str] = {".html": "html", ".htm": "html", ".json": "json", ".md": "markdown", ".txt": "text"}
-
-
-def _render(audited: Audit, form: str) -> bytes:
-    from rageval_spec.audit import audit_report
-
-    if form == "json":
-        return audit_report.dump_audit(audited).encode("utf-8", "backslashreplace")
-    writers = {"html": audit_report.render_page, "markdown": audit_report.render_markdown}
-    return writers.get(form, audit_report.render_audit)(audited)
 
 
 def _find_form(output: Path | None) -> str:

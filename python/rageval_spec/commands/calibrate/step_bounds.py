@@ -9,18 +9,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from rageval_spec.calibration.calibration_report import check_place, count_labels, draw_risks, write_calibrations
+from rageval_spec.calibration.calibration_report import check_place, count_labels, write_calibrations
 from rageval_spec.calibration.judge_quality import ENOUGH_LABELS
 from rageval_spec.calibration.judge_reports import read_guarantee, read_scale
-from rageval_spec.calibration.labelled_items import explain_promise
-from rageval_spec.calibration.thresholds import Bands, Control, StepsPromise, count_decisions, find_bands, promise_steps
-from rageval_spec.calibration.verdict_sentences import say_needed
+from rageval_spec.calibration.thresholds import Bands, Control, Promise, count_decisions, find_bands, promise_steps
+from rageval_spec.calibration.verdict_sentences import describe_promise, list_told
 from rageval_spec.commands.calibrate.judges_against_labels import Gathered, choose_metric, gather, list_bounds
 from rageval_spec.commands.results_argument import open_results_of
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.judge_calibration import CalibrationLabels, Guaranteed, JudgeCalibration, StepBounds
-from rageval_spec.diagnostics import dump_visible, make_visible
-from rageval_spec.drawing.terminal import Block, render_text, tabulate
+from rageval_spec.diagnostics import dump_visible
+from rageval_spec.drawing.view import Block, Heading, Line, Span, tabulate, write_text
 from rageval_spec.errors import UsageError
 from rageval_spec.judging.composition import describe_saving
 from rageval_spec.pipeline.execution.sample_judging import find_asked, open_parts
@@ -93,7 +92,7 @@ def calibrate_steps(
     kept = None if output is None else write_calibrations(output, evaluation, [entry])
     if form == "json":
         return dump_visible(asdict(found) | {"bounds": list_bounds(entry)}).encode()
-    return render_text(lambda _: _draw_steps(found, kept))
+    return write_text(_describe_steps(found, kept))
 
 
 def _choose(gathered: Gathered, agreement: float) -> StepsFound:
@@ -110,47 +109,40 @@ def _choose(gathered: Gathered, agreement: float) -> StepsFound:
     return StepsFound(asked.judge.context.name, asked.metric.context.name, gathered.steps, labelled, bands, saving)
 
 
-def _draw_steps(found: StepsFound, kept: str | None) -> Iterator[Block]:
+def _describe_steps(found: StepsFound, kept: str | None) -> Iterator[Block]:
     labelled, bands = found.labelled, found.bands
     source = f"labels of {count_noun(labelled.annotators, 'person', 'people')}"
     if labelled.by == "last step":
         source = f"decisions of its last step, '{found.steps[-1]}'"
     items = count_noun(bands.items, "answer")
-    yield f"{found.metric}, cascade '{found.judge}': {items} with {source}", "bold"
-    yield ""
-    spared = len(bands.spared) / bands.items
-    yield (
-        (
-            f"'{found.steps[-1]}' need not be asked about {format_percent(spared)} of the answers"
-            + (f": {found.saving}." if found.saving else ".")
-        ),
-        "green" if bands.spared else "yellow",
-    )
+    yield Heading(f"{found.metric}, cascade '{found.judge}': {items} with {source}")
+    spared = format_percent(len(bands.spared) / bands.items)
+    saving = f": {found.saving}" if found.saving else ""
+    sign = "✓" if bands.spared else "!"
+    told = [f"{sign} '{found.steps[-1]}' need not be asked about {spared} of the answers{saving}."]
     for name, step in zip(found.steps, bands.steps, strict=False):
         if not step.decided:
-            told = f"'{name}' agrees on too little to decide anything by itself at {format_percent(bands.wanted)}."
-            yield told, "yellow"
+            at = format_percent(bands.wanted)
+            told.append(f"! '{name}' agrees on too little to decide anything by itself at {at}.")
     if bands.items < ENOUGH_LABELS:
-        few = f"Only {items}: take {ENOUGH_LABELS} or more, so that the steps' agreement is known well enough."
-        yield few, "yellow"
-    yield ""
+        few = f"! Only {items}: take {ENOUGH_LABELS} or more, so that the steps' agreement is known well enough."
+        told.append(few)
+    yield list_told(told)
     rows = [
         (
-            make_visible(name),
+            name,
             str(step.reached),
             f"{step.decided} ({format_percent(step.decided / step.reached)})" if step.reached else "0",
             "" if step.agreement is None else format_percent(step.agreement),
             format_interval(step.interval),
-            "" if step.band.low is None else format_number(step.band.low),
-            "" if step.band.high is None else format_number(step.band.high),
+            *("" if end is None else format_number(end) for end in (step.band.low, step.band.high)),
         )
         for name, step in zip(found.steps, bands.steps, strict=False)
     ]
     heads = ("step, on questions held out", "asked", "decides", "agrees", "95% interval", "no up to", "yes from")
-    yield tabulate(heads, rows, {1, 2, 3, 5, 6})
-    yield ""
+    yield tabulate(heads, rows, range(1, 7))
     if kept is not None:
-        yield kept
+        yield Line(kept)
 
 
 _HIGHEST = 1.0
@@ -166,7 +158,7 @@ class PromiseFound:
     lows: tuple[float | None, ...]
     limit: float
     confidence: float
-    found: StepsPromise
+    found: Promise
 
     @property
     def bounded_lows(self) -> list[float | None]:
@@ -206,8 +198,7 @@ def render_promise(
     if form == "json":
         bounds = None if entry is None else list_bounds(entry)
         return dump_visible(asdict(promised) | {"lows": promised.bounded_lows, "bounds": bounds}).encode()
-    warning = None if gathered.joined is None else explain_promise(gathered.joined.sampling)
-    return render_text(lambda _: _draw_promises(promised, kept, warning, is_wanted=output is not None))
+    return write_text(_describe_promise(promised, gathered, kept, output))
 
 
 def _keep(promised: PromiseFound, gathered: Gathered) -> JudgeCalibration | None:
@@ -228,55 +219,18 @@ def _keep(promised: PromiseFound, gathered: Gathered) -> JudgeCalibration | None
     return gathered.keep(count_labels(gathered.joined), tuple(steps), guarantee=guarantee)
 
 
-def _draw_promises(
-    promised: PromiseFound, kept: str | None, warning: str | None, *, is_wanted: bool
+def _describe_promise(
+    promised: PromiseFound, gathered: Gathered, kept: str | None, output: Path | None
 ) -> Iterator[Block]:
-    found = promised.found
-    yield f"{promised.metric}, judge '{promised.judge}': {found.labels} labelled questions", "bold"
-    yield ""
-    yield from _conclude(promised)
-    if warning is not None:
-        yield f"! {warning}", "yellow"
-    yield ""
-    bounds = found.bounds or found.best_bounds
-    if bounds is not None:
-        what = "yes from" if promised.lows else "to a person below"
-        pairs = zip(promised.steps, bounds, strict=True)
-        rows = [(make_visible(name), format_number(min(one, _HIGHEST))) for name, one in pairs]
-        yield tabulate(("step" if promised.lows else "stage", what), rows, {1})
-        yield ""
-    yield from draw_risks(found.curve, promised.confidence, "rule")
+    found, joined = promised.found, gathered.joined
+    yield Heading(f"{promised.metric}, judge '{promised.judge}': {found.items} labelled questions")
+    sampling, items = (None, 0) if joined is None else (joined.sampling, len(joined.items))
+    yield from describe_promise(found, promised.limit, promised.confidence, sampling, items, of_steps=True)
+    if (bounds := found.bounds or found.best_bounds) is not None:
+        header = ("step", "yes from") if promised.lows else ("stage", "to a person below")
+        rows = zip(promised.steps, (format_number(min(one, _HIGHEST)) for one in bounds), strict=True)
+        yield tabulate(header, rows, (1,))
     if kept is not None:
-        yield kept
-    elif is_wanted:
-        yield "Nothing was written, because the promise cannot be kept.", "yellow"
-
-
-def _conclude(promised: PromiseFound) -> Iterator[tuple[str, str]]:
-    found, share = promised.found, format_percent(promised.limit, 2)
-    sure = f"with {format_percent(promised.confidence)} confidence"
-    kept = found.wanted
-    if kept is not None and found.control == "crc":
-        yield f"✓ On average, at most {share} of all answers are wrong and sent.", "green"
-        yield (
-            "This limits the mean over sets of labels, and wrong answers among all answers. --control ltt limits their "
-            "share among the answers that are sent, with a confidence.",
-            "",
-        )
-    elif kept is not None:
-        yield f"✓ At most {share} of the answers that are sent are wrong, {sure}.", "green"
-    elif found.best is not None:
-        yield (
-            f"✗ Not possible with {found.labels} labels: the best that can be promised is "
-            f"{format_percent(found.best.limit)}, {sure}.",
-            "red",
-        )
-        tested = found.labels - found.learnt
-        yield say_needed(tested, found.labels, promised.limit, promised.confidence, "Stricter judges"), ""
-    else:
-        yield f"✗ Nothing can be promised with {found.labels} labels.", "red"
-    if kept is not None:
-        tested = found.labels - found.learnt
-        yield f"Of {tested} labelled answers, {kept.sent} would be sent, {kept.wrong} of them wrong.", ""
-    if found.learnt:
-        yield f"{found.learnt} other labels decide which bounds to relax first.", ""
+        yield Line(kept)
+    elif output is not None:
+        yield Line(Span("Nothing was written, because the promise cannot be kept.", "yellow"))

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rageval_spec import kernels
+from rageval_spec.calibration.verdict_sentences import list_told
 from rageval_spec.data.labels import Anchor, AnchorSet
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.data.samples import Sample
 from rageval_spec.diagnostics import dump_visible, make_visible
-from rageval_spec.drawing.terminal import Block, render_text, tabulate
+from rageval_spec.drawing.view import Block, Heading, tabulate, write_text
 from rageval_spec.errors import BROKEN, GATE_FAILED, PASSED, DataError, UsageError
 from rageval_spec.judging.calibrated_judge import find_surroundings
 from rageval_spec.judging.composition import asks_chat
@@ -36,6 +37,7 @@ from rageval_spec.statistics.mean_intervals import MeanValues, compute_differenc
 from rageval_spec.statistics.raters.judge_drift import Flips, Shift, compare_agreement, count_flips
 from rageval_spec.statistics.weighted_clusters import lay_out_clusters
 from rageval_spec.wording import (
+    agree,
     count_noun,
     format_interval,
     format_number,
@@ -166,7 +168,7 @@ def show_drift(
     if found is None:
         failed = f"{asked.judge.context.name} gave a value to fewer than half of the {len(frozen.anchors)} anchors"
         return DriftOutput(f"{make_visible(failed)}, too few to detect drift.\n".encode(), BROKEN)
-    content = dump_visible(asdict(found)).encode() if form == "json" else render_text(lambda _: _draw(found))
+    content = dump_visible(asdict(found)).encode() if form == "json" else write_text(_describe(found))
     return DriftOutput(content, GATE_FAILED if found.has_drifted else PASSED)
 
 
@@ -198,7 +200,7 @@ def show_reversed(
     adjusted = adjust(effects)
     found = OrderReport(asked.judge.context.name, asked.metric.context.name, adjusted)
     as_json = form == "json"
-    content = dump_visible(asdict(found)).encode() if as_json else render_text(lambda _: _draw_orders(found, alpha))
+    content = dump_visible(asdict(found)).encode() if as_json else write_text(_describe_orders(found, alpha))
     if any(one.answers < one.failed for one in adjusted):
         return DriftOutput(content, BROKEN)
     return DriftOutput(content, GATE_FAILED if any(one.p_value < alpha for one in adjusted) else PASSED)
@@ -369,77 +371,75 @@ def _compare(
     )
 
 
-def _draw(found: Drift) -> Iterator[Block]:
+def _describe(found: Drift) -> Iterator[Block]:
     times = "asked twice" if found.asked == 2 else "asked once"
-    head = f"{found.metric}, judge '{found.judge}': {count_noun(found.anchors, 'anchor')}, {times}"
-    yield head, "bold"
-    yield ""
-    yield from _conclude(found)
-    yield ""
+    yield Heading(f"{found.metric}, judge '{found.judge}': {count_noun(found.anchors, 'anchor')}, {times}")
+    yield list_told(_conclude(found))
     flips, shift = found.flips, found.shift
     p_values = ["" if one is None else format_probability(one) for one in (flips.p_value, flips.p_moved, shift.p_value)]
-    changed = f"{flips.up + flips.down} ({format_percent(flips.share)})"
-    moved = format_percent(flips.moved / flips.rows)
     agreed = f"{format_percent(shift.before)} → {format_percent(shift.now)}"
     rows = [
-        ("decisions that changed", changed, format_interval(flips.interval), p_values[0]),
+        (
+            "decisions that changed",
+            _count(flips.up + flips.down, flips.rows),
+            format_interval(flips.interval),
+            p_values[0],
+        ),
         ("  from no to yes", str(flips.up), "", ""),
         ("  from yes to no", str(flips.down), "", ""),
-        ("values that changed", f"{flips.moved} ({moved})", "", p_values[1]),
+        ("values that changed", _count(flips.moved, flips.rows), "", p_values[1]),
         ("mean of the values", format_signed(shift.difference), format_interval(shift.interval), ""),
         ("agreement with people", agreed, f"{shift.gained} gained, {shift.lost} lost", p_values[2]),
     ]
-    yield tabulate(("since the anchors were frozen", "", "95% interval", "p"), rows, {1, 3})
-    yield ""
+    yield tabulate(("since the anchors were frozen", "", "95% interval", "p"), rows, (1, 3), ())
 
 
-def _conclude(found: Drift) -> Iterator[tuple[str, str]]:
+def _count(count: int, rows: int) -> str:
+    return f"{count} ({format_percent(count / rows)})"
+
+
+def _conclude(found: Drift) -> Iterator[str]:
     flips = found.flips
     changed = f"{flips.up + flips.down} of {flips.rows} decisions changed ({format_percent(flips.share)})"
     noise = "" if found.noise is None else format_percent(found.noise)
     beside = f"; asked twice now, it differs from itself in {noise}" if noise else ""
     if found.has_drifted:
-        yield f"✗ The judge has changed: {changed}{beside}.", "red"
+        yield f"✗ The judge has changed: {changed}{beside}."
         if found.shift.p_value >= 0.05:
-            yield "Its agreement with people shows no change, so an average would not have shown it.", ""
-        yield "Calibrate it again, and freeze new anchors.", ""
+            yield "Its agreement with people shows no change, so an average would not have shown it."
+        yield "Calibrate it again, and freeze new anchors."
     elif found.noise is None:
-        yield "✓ The judge gives exactly the same values as before.", "green"
+        yield "✓ The judge gives exactly the same values as before."
     else:
-        yield f"✓ No change can be seen: {changed}{beside}.", "green"
+        yield f"✓ No change can be seen: {changed}{beside}."
     if found.difference is not None:
-        yield f"The anchors were {found.difference}.", "yellow"
+        yield f"! The anchors were {found.difference}."
     if found.failed:
-        verb = "is" if found.failed == 1 else "are"
-        yield f"{count_noun(found.failed, 'anchor')} got no value and {verb} left out.", ""
+        yield f"! {count_noun(found.failed, 'anchor')} got no value and {agree(found.failed, 'is')} left out."
 
 
-def _draw_orders(found: OrderReport, alpha: float) -> Iterator[Block]:
-    yield f"{found.metric}, judge '{found.judge}': the same answers in the reverse order", "bold"
-    yield ""
+def _describe_orders(found: OrderReport, alpha: float) -> Iterator[Block]:
+    yield Heading(f"{found.metric}, judge '{found.judge}': the same answers in the reverse order", 2)
     for one in found.effects:
-        yield f"{one.part.capitalize()} reversed, {count_noun(one.answers, 'answer')}", "bold"
-        for sentence, p_value in _describe_effect(one):
-            is_effect = p_value is not None and p_value < alpha
-            yield f"{'!' if is_effect else ' '} {sentence}", "yellow" if is_effect else ""
+        yield Heading(f"{one.part.capitalize()} reversed, {count_noun(one.answers, 'answer')}")
+        told = [f"! {text}" if 0 <= p_value < alpha else text for text, p_value in _describe_effect(one)]
         if one.failed:
-            yield f"  {count_noun(one.failed, 'answer')} could not be judged in both orders.", "yellow"
-        yield ""
+            told.append(f"! {count_noun(one.failed, 'answer')} could not be judged in both orders.")
+        yield list_told(told)
 
 
-def _describe_effect(one: OrderEffect) -> Iterator[tuple[str, float | None]]:
-    """What the order does, with the p-value of it."""
+def _describe_effect(one: OrderEffect) -> Iterator[tuple[str, float]]:
+    """What the order does, with the p-value of it; -1 for what has none."""
     if one.errors is None:
         return
     if not one.changed:
-        yield "No value changes.", None
+        yield "No value changes.", -1
         return
     share = format_percent((one.to_yes + one.to_no) / one.answers)
-    if one.flips is not None:
-        share += f" [{format_percent(one.flips.low)}, {format_percent(one.flips.high)}]"
     yield (
-        f"{count_noun(one.changed, 'value')} {'changes' if one.changed == 1 else 'change'}. Of the decisions, {share} "
-        f"flip: {one.to_yes} to yes, {one.to_no} to no (adjusted {format_p_value(one.p_flips)}).",
+        f"{count_noun(one.changed, 'value')} {agree(one.changed, 'changes')}. Of the decisions, {share} "
+        f"{format_interval(one.flips, 1, format_percent)} flip: {one.to_yes} to yes, {one.to_no} to no "
+        f"(adjusted {format_p_value(one.p_flips)}).",
         one.p_flips,
     )
     change = " ".join((format_signed(one.difference), format_interval(one.interval))).rstrip()
@@ -448,4 +448,4 @@ def _describe_effect(one: OrderEffect) -> Iterator[tuple[str, float | None]]:
         one.p_difference,
     )
     usual, reverse = map(format_number, one.errors)
-    yield f"Its mean absolute error is {usual} in the usual order, and {reverse} in the reverse one.", None
+    yield f"Its mean absolute error is {usual} in the usual order, and {reverse} in the reverse one.", -1

@@ -21,12 +21,12 @@ from click.core import ParameterSource
 from rageval_spec import registry, signals
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
-from rageval_spec.commands.console import PROGRAM, OutputCommand
+from rageval_spec.commands.console import OutputCommand
 from rageval_spec.data import arithmetic
 from rageval_spec.data.findings import Estimate
 from rageval_spec.diagnostics import suggest
-from rageval_spec.errors import BROKEN, PASSED, UsageError, expand_home
-from rageval_spec.generation.documents import describe_unread
+from rageval_spec.errors import PASSED, UsageError, expand_home
+from rageval_spec.generation.documents import read_documents
 from rageval_spec.generation.question_mix import read_percentage, read_shares
 from rageval_spec.generation.question_sets import GeneratedTestSet, SplitUnit, divide_rows
 from rageval_spec.generation.question_sets import read_shares as read_split
@@ -161,16 +161,25 @@ def generate(
     source = click.get_current_context().get_parameter_source("split_by")
     if split is None and source == ParameterSource.COMMANDLINE:
         raise click.UsageError("--split-by says what --split keeps together; add --split, such as --split 30:70")
-    if no_model:
-        _check_offline()
-        from rageval_spec.commands.generate.output import generate_offline
+    from rageval_spec.commands.generate.output import check_output, count_sorts, summarize, tell_unread, write_set
 
+    if no_model:
+        from rageval_spec.generation.offline_questions import MADE_BY, make_offline_set
+
+        _check_offline()
+        check_output(output, force=force)
         columns = None if options["columns"] is None else read_columns(options["columns"])
-        return generate_offline(
-            corpus, output, form, force=force, count=options["count"], seed=options["seed"],
-            chunk_words=options["chunk_words"], split=split, split_by=split_by, columns=columns,
-        )  # fmt: skip
-    from rageval_spec.commands.generate.output import check_output, summarize
+        with ProgressDisplay() as display:
+            display.announce("read the documents")
+            documents = read_documents(corpus, columns)
+            tell_unread(documents, display)
+            display.announce("make the questions")
+            how: dict[str, Any] = {"split": split, "split_by": split_by, "size": options["chunk_words"]}
+            offline = make_offline_set(documents, options["count"], seed=options["seed"], **how)
+        made = GeneratedTestSet(offline.rows, offline.rejected)
+        more: dict[str, Any] = {"shares": count_sorts(made.rows), "made_by": MADE_BY, "cost": 0.0}
+        summary = summarize(made, documents, len(offline.corpus), options["count"], offline.remarks, **more)
+        return summary.report(form, output, [*write_set(output, made.rows, offline.corpus, made.rejected)])
     from rageval_spec.runner import STORE
 
     if options["model"] is None:
@@ -193,20 +202,18 @@ def generate(
             display.tell(line)
         display.announce("make the questions")
         made = dataset.produce()
-        summary = summarize(dataset, made, budget)
         rows, unmet = (made.rows, ()) if split is None else divide_rows(made.rows, split, split_by)
-        written = list(_write(made, rows, dataset, output))
-    console.write(summary.render(form, output, written))
-    for remark in unmet:
-        console.tell(f"note: {remark}")
-    for path in written:
-        console.tell(f"wrote {path}")
+        shares = made.count_shares(dataset.node.mix) if made.rows else []
+        spent = None if budget.unpriced else budget.cost
+        chunks, wanted = dataset.source.chunks, dataset.node.count
+        more = {"shares": shares, "shortages": made.shortages, "stopped": made.stopped, "cost": spent}
+        summary = summarize(made, dataset.source.documents, len(chunks), wanted, unmet, **more)
+        chunk_rows, is_finished = dataset.source.list_rows(), made.stopped is None
+        written = [*write_set(output, rows, chunk_rows, made.rejected, is_finished=is_finished)]
+    code = summary.report(form, output, written)
     if budget.calls:
         console.tell(budget.describe())
-    if summary.complaint is not None:
-        console.tell(f"{PROGRAM}: {summary.complaint}")
-        return BROKEN
-    return PASSED
+    return code
 
 
 def _check_offline() -> None:
@@ -272,35 +279,16 @@ class GenerationPlan:
 
 
 def _plan(dataset: Generated, parts: SpecPlugins, display: ProgressDisplay) -> GenerationPlan:
+    from rageval_spec.commands.generate.output import tell_unread
     from rageval_spec.pipeline.cost_estimate import ExpectedCalls, add_up
 
     display.announce("read the documents")
     documents = dataset.source.documents
-    for line in describe_unread(documents.unread):
-        display.tell(line)
+    tell_unread(documents, display)
     estimate = Estimate() if dataset.find() is not None else dataset.foresee_calls()
     expected = ExpectedCalls(tuple(add_up(parts, estimate)))
     most = dataset.context.budget.max_cost
     return GenerationPlan(len(documents.documents), len(dataset.source.chunks), expected, most)
-
-
-def _write(
-    made: GeneratedTestSet, rows: Sequence[Mapping[str, Any]], dataset: Generated, output: Path
-) -> Iterator[Path]:
-    """Write the files; of an unfinished set, only what was rejected and, under another name, what is done."""
-    from rageval_spec.commands.generate.output import place_beside, write_rows, write_sides
-
-    partial_set, rejected = place_beside(output, "partial"), place_beside(output, "rejected")
-    if made.rows:
-        yield write_rows(partial_set if made.stopped else output, rows)
-        if not made.stopped:
-            yield from write_sides(rows, output)
-            partial_set.unlink(missing_ok=True)
-            yield write_rows(place_beside(output, "corpus"), dataset.source.list_rows())
-    if made.rejected:
-        yield write_rows(rejected, made.rejected)
-    else:
-        rejected.unlink(missing_ok=True)
 
 
 DATASET = "golden"

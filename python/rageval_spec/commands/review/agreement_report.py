@@ -7,19 +7,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rageval_spec.diagnostics import dump_visible, make_visible
-from rageval_spec.drawing.terminal import render_text, tabulate
+from rageval_spec.calibration.verdict_sentences import list_told, show_measure, show_number
+from rageval_spec.diagnostics import dump_visible
+from rageval_spec.drawing.view import Block, Heading, Line, Span, tabulate, write_text
 from rageval_spec.errors import UsageError
-from rageval_spec.libraries import Text
 from rageval_spec.reading.label_files import read_columns, read_labels
 from rageval_spec.review.agreement import DOMINANT, ENOUGH_AGREEMENT, MetricAgreement, Value, compare_annotators
-from rageval_spec.wording import count_noun, format_interval, format_number, format_percent, list_choices
+from rageval_spec.wording import count_noun, format_number, format_percent, list_choices
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from rageval_spec.data.labels import Label
-    from rageval_spec.statistics.raters.rater_agreement import AgreementCoefficient
 
 
 MOST_SHOWN = 10
@@ -55,145 +52,98 @@ def describe_agreement(paths: Sequence[Path], columns: Sequence[str], metrics: S
     found = compare_annotators([label for label in labels if not metrics or label.metric in metrics])
     if form == "json":
         return dump_visible([_to_json(one) for one in found]).encode()
-    return render_text(lambda _: (block for one in found for block in _draw_agreement(one)))
+    return write_text(block for one in found for block in _describe(one))
 
 
-def _draw_agreement(found: MetricAgreement) -> Iterator[RenderableType]:
+def _describe(found: MetricAgreement) -> Iterator[Block]:
     who = count_noun(len(found.annotators), "annotator")
     title = f"Agreement on {found.metric}" if found.metric else "Agreement"
-    yield Text(
-        make_visible(f"{title}: {count_noun(found.items, 'item')}, {found.shared:,} with two or more labels, {who}"),
-        "bold",
-    )
-    yield ""
-    yield tabulate(("coefficient", "value", "95% interval"), [_describe(one) for one in found.coefficients], {1})
-    yield ""
-    for sentence, style in _conclude_agreement(found):
-        yield Text(make_visible(sentence), style)
-    yield ""
-    yield from _draw_scale(found)
-    yield from _draw_annotators(found)
-    yield from _draw_pairs(found)
-    yield from _draw_confusion(found)
-    yield from _draw_disagreements(found)
+    yield Heading(f"{title}: {count_noun(found.items, 'item')}, {found.shared:,} with two or more labels, {who}")
+    coefficients = [(_NAMES[one.coefficient], show_measure(one)) for one in found.coefficients]
+    yield tabulate(("coefficient", "value, 95% interval"), coefficients, (1,), ())
+    yield list_told(_conclude(found))
+    total = sum(count for _, count in found.scale)
+    if len(found.scale) <= MOST_SHOWN:
+        rows = [(_show(value), f"{count:,}", format_percent(count / total)) for value, count in found.scale]
+        yield tabulate(("label", "count", "share"), rows, (1, 2), ())
+    if len(found.annotators) > 2:
+        yield from _describe_people(found)
+    if found.confusion and len(found.scale) <= MOST_SHOWN:
+        yield from _describe_confusion(found)
+    if apart := found.disagreements:
+        items = count_noun(len(apart), "item")
+        yield Heading(f"People disagree on {items}; those that lie furthest apart come first")
+        yield tabulate(("item", "labels"), map(_describe_item, apart[:MOST_SHOWN]), (), ())
+        yield from _tell_rest(apart)
 
 
-def _describe(one: AgreementCoefficient) -> tuple[str, ...]:
-    return _NAMES[one.coefficient], _number(one), format_interval(one.interval) or (one.reason or "")
+def _tell_rest(listed: Sequence[object]) -> Iterator[Block]:
+    if (rest := len(listed) - MOST_SHOWN) > 0:
+        yield Line(Span(f"... and {rest:,} more; --format json lists all.", "dim"))
 
 
-def _conclude_agreement(found: MetricAgreement) -> Iterator[tuple[str, str]]:
+def _conclude(found: MetricAgreement) -> Iterator[str]:
     """Whether the labels are reliable, and what to do if they are not."""
     name, value = _NAMES[found.deciding.coefficient], found.deciding.value
     if value is None:
-        yield f"! Agreement cannot be computed: {found.deciding.reason}.", "yellow"
+        yield f"! Agreement cannot be computed: {found.deciding.reason}."
         if not found.shared and found.questions:
             same = "question" if found.questions == 1 else f"{found.questions:,} questions"
             yield (
                 f"Several people labelled the same {same}, but their labels differ in the dataset, the system, the "
-                "answer's digest or the claim, so they are not about the same answers.",
-                "",
+                "answer's digest or the claim, so they are not about the same answers."
             )
         elif not found.shared:
-            yield "Ask a second person to label at least 50 of the same items.", ""
+            yield "Ask a second person to label at least 50 of the same items."
         return
     if found.deciding.coefficient == "ac1":
         top, count = max(found.scale, key=lambda pair: pair[1])
         share = format_percent(count / sum(number for _, number in found.scale))
         yield (
             f"{share} of the labels are {_show(top)}. Above {format_percent(DOMINANT)} kappa and alpha collapse, "
-            "so AC1 decides.",
-            "",
+            "so AC1 decides."
         )
+    number = f"{name} is {format_number(value)}"
     if found.is_enough:
-        yield (
-            f"✓ {name} is {format_number(value)}, at least {ENOUGH_AGREEMENT}: people agree well enough "
-            "to judge a judge by.",
-            "green",
-        )
+        yield f"✓ {number}, at least {ENOUGH_AGREEMENT}: people agree well enough to judge a judge by."
     else:
-        yield (
-            f"✗ {name} is {format_number(value)}, below {ENOUGH_AGREEMENT}: do not judge a judge by these labels yet.",
-            "red",
-        )
+        yield f"✗ {number}, below {ENOUGH_AGREEMENT}: do not judge a judge by these labels yet."
         yield (
             "Discuss the items below, write into the guidelines what decided each, and label them again. Below "
-            f"{ENOUGH_AGREEMENT} a judge that is perfect would also seem to err.",
-            "",
+            f"{ENOUGH_AGREEMENT} a judge that is perfect would also seem to err."
         )
     if found.is_few:
-        yield f"Only {found.shared} items have two labels, so the intervals are wide; 50 or more narrow them.", ""
+        yield f"Only {found.shared} items have two labels, so the intervals are wide; 50 or more narrow them."
 
 
-def _draw_scale(found: MetricAgreement) -> Iterator[RenderableType]:
-    total = sum(count for _, count in found.scale)
-    rows = [(_show(value), f"{count:,}", format_percent(count / total)) for value, count in found.scale]
-    if len(rows) <= MOST_SHOWN:
-        yield tabulate(("label", "count", "share"), rows, {1, 2})
-        yield ""
-
-
-def _draw_annotators(found: MetricAgreement) -> Iterator[RenderableType]:
-    """How often the others agree with each annotator, those first with whom they agree least."""
-    if len(found.annotators) < 3:
-        return
+def _describe_people(found: MetricAgreement) -> Iterator[Block]:
+    """How often the others agree with each annotator, those first with whom they agree least; and each pair."""
     ordered = sorted(found.annotators, key=lambda one: 1.0 if one.percent.value is None else one.percent.value)
-    rows = [
-        (one.annotator or _NOBODY, f"{one.labels:,}", _number(one.percent), format_interval(one.percent.interval))
-        for one in ordered[:MOST_SHOWN]
-    ]
-    yield tabulate(("annotator", "labels", "others agree", "95% interval"), rows, {1, 2})
-    if len(ordered) > MOST_SHOWN:
-        yield Text(f"... and {len(ordered) - MOST_SHOWN:,} more; --format json lists all.", "dim")
-    yield ""
-
-
-def _draw_pairs(found: MetricAgreement) -> Iterator[RenderableType]:
-    if not 3 <= len(found.annotators) <= MOST_IN_PAIRS:
+    rows = [(one.annotator or _NOBODY, f"{one.labels:,}", show_measure(one.percent)) for one in ordered[:MOST_SHOWN]]
+    yield tabulate(("annotator", "labels", "others agree"), rows, (1, 2))
+    yield from _tell_rest(ordered)
+    if len(found.annotators) > MOST_IN_PAIRS:
         return
-    rows = [
+    pairs = [
         (
             f"{pair.first or _NOBODY} and {pair.second or _NOBODY}",
             f"{pair.percent.items:,}",
-            _number(pair.percent),
-            _number(pair.corrected),
-            format_interval(pair.corrected.interval),
+            show_number(pair.percent.value),
+            show_measure(pair.corrected),
         )
         for pair in sorted(found.pairs, key=lambda pair: pair.percent.value or 0.0)
     ]
-    names = {"kappa": "kappa", "kappa-quadratic": "weighted kappa", "alpha-interval": "alpha (interval)"}
-    name = next((names[pair.corrected.coefficient] for pair in found.pairs), "")
-    yield tabulate(("annotators", "items", "equal labels", name, "95% interval"), rows, {1, 2, 3})
-    yield ""
+    name = next((_NAMES[pair.corrected.coefficient] for pair in found.pairs), "")
+    yield tabulate(("annotators", "items", "equal labels", name), pairs, (1, 2, 3), ())
 
 
-def _number(one: AgreementCoefficient) -> str:
-    return "" if one.value is None else format_number(one.value)
-
-
-def _draw_confusion(found: MetricAgreement) -> Iterator[RenderableType]:
-    if not found.confusion or len(found.scale) > MOST_SHOWN:
-        return
+def _describe_confusion(found: MetricAgreement) -> Iterator[Block]:
     values = [_show(value) for value, _ in found.scale]
-    two = len(found.annotators) == 2
-    names = [one.annotator or _NOBODY for one in found.annotators[:2]]
-    first, second = names if two else ("one annotator", "another")
-    yield Text(make_visible(f"Rows: {first}. Columns: {second}."), "dim")
+    names = [one.annotator or _NOBODY for one in found.annotators]
+    first, second = names if len(names) == 2 else ("one annotator", "another")
+    yield Line(Span(f"Rows: {first}. Columns: {second}.", "dim"))
     rows = [(value, *(f"{count:,}" for count in counts)) for value, counts in zip(values, found.confusion, strict=True)]
-    yield tabulate(("", *values), rows, set(range(1, len(values) + 1)))
-    yield ""
-
-
-def _draw_disagreements(found: MetricAgreement) -> Iterator[RenderableType]:
-    apart = found.disagreements
-    if not apart:
-        return
-    yield Text(f"People disagree on {count_noun(len(apart), 'item')}; those that lie furthest apart come first", "bold")
-    yield ""
-    yield tabulate(("item", "labels"), [_describe_item(one) for one in apart[:MOST_SHOWN]], set())
-    if len(apart) > MOST_SHOWN:
-        yield Text(f"... and {len(apart) - MOST_SHOWN:,} more; --format json lists all.", "dim")
-    yield ""
+    yield tabulate(("", *values), rows, range(1, len(values) + 1), ())
 
 
 def _describe_item(labels: Sequence[Label]) -> tuple[str, str]:
