@@ -1,0 +1,477 @@
+"""The ledger: the account of every trace that a monitor has seen, in the database of the history.
+
+Each trace has one state for each series: judged, sampled out, filtered, waiting, failed or over budget. The counts by
+state are kept beside the traces and change in the same transaction, so they add up after every kill: for each series,
+the counts of all states are the traces that it has seen.
+
+A trace waits until nothing new came of it for some time. Then one monitor claims it for as long as a lease lasts,
+judges it, and writes what it found in one transaction. A monitor that dies loses its claims when their lease ends.
+Spans that come after a trace was judged open it once more; what was found then replaces what was found before.
+
+Counts and sums are kept by minute of the traces' own time (a pane). They only ever grow by what a transaction adds, so
+several monitors can write at once and the sums are the same in any order.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+
+from rageval_spec.data.traces import Trace
+from rageval_spec.history.database import Connection, insert, migrate
+
+State: TypeAlias = Literal["judged", "sampled_out", "filtered", "waiting", "failed", "over_budget"]
+STATES: tuple[State, ...] = get_args(State)
+"""What can become of a trace for one series."""
+COUNTED: tuple[State, ...] = tuple(state for state in STATES if state != "waiting")
+"""The states that are counted by minute; how many wait is counted where they wait."""
+PANE = 60
+"""The seconds of a pane."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeenTrace:
+    """A trace as a feed gave it.
+
+    Attributes:
+        started: when it began, in seconds since 1970.
+        due: when it can be judged, unless more of it comes until then.
+        is_whole: whether its root has ended; kept so that a page can say how many never did.
+    """
+
+    trace: Trace
+    started: float
+    due: float
+    is_whole: bool = True
+
+
+class ClaimedTrace(NamedTuple):
+    """A trace that this monitor holds: nobody else judges it until the lease ends.
+
+    `weight` is None until the trace was chosen; a trace that is judged again keeps the one that it has.
+    """
+
+    trace_id: str
+    started: float
+    weight: float | None
+    trace: Trace
+
+
+class SampledTrace(NamedTuple):
+    """What the sample makes of a claimed trace: its weight, None if it is not in the sample; and its stratum."""
+
+    claimed: ClaimedTrace
+    weight: float | None
+    stratum: str = ""
+
+
+class Judgement(NamedTuple):
+    """What became of one trace for one series.
+
+    Attributes:
+        state: never "sampled_out", which is a state of the whole trace.
+        weight: for how many traces it stands: 1 / the probability with which it was chosen.
+        retry_at: when a failure is tried again; the judgement then waits and is not counted as failed.
+    """
+
+    series: int
+    trace_id: str
+    state: State
+    value: float | None
+    weight: float
+    reason: str | None = None
+    details: str | None = None
+    cost: float | None = None
+    tries: int = 1
+    retry_at: float | None = None
+
+
+class Pane(NamedTuple):
+    """The sums of a minute of one series; `weighted` and the like are over its judged values.
+
+    `weights` is the sum of the weights, `weighted` of weight times value, `squares` of weight times the squared value,
+    `squared_weights` of the squared weights.
+    """
+
+    series: int
+    pane: int
+    judged: int = 0
+    sampled_out: int = 0
+    filtered: int = 0
+    failed: int = 0
+    over_budget: int = 0
+    weights: float = 0.0
+    weighted: float = 0.0
+    squares: float = 0.0
+    squared_weights: float = 0.0
+    cost: float = 0.0
+
+
+_SUMS = Pane._fields[2:]
+_ADD_PANE = f"{insert('rageval_panes', Pane._fields)} ON CONFLICT (series, pane) DO UPDATE SET " + ", ".join(
+    f"{name} = rageval_panes.{name} + excluded.{name}" for name in _SUMS
+)
+_JUDGEMENT = ("series", "trace_id", "state", "value", "weight", "reason", "details", "cost", "tries", "retry_at",
+              "started", "made")  # fmt: skip
+_PUT_JUDGEMENT = (
+    f"{insert('rageval_judgements', _JUDGEMENT)} ON CONFLICT (series, trace_id) DO UPDATE SET "
+    + ", ".join(f"{name} = excluded.{name}" for name in _JUDGEMENT[2:])
+)
+
+MIGRATIONS: Sequence[Sequence[str]] = (
+    (
+        """CREATE TABLE rageval_traces (
+            monitor TEXT NOT NULL, trace_id TEXT NOT NULL, started DOUBLE PRECISION NOT NULL,
+            due DOUBLE PRECISION NOT NULL, state TEXT NOT NULL, is_whole INTEGER NOT NULL, reopened INTEGER NOT NULL,
+            digest TEXT NOT NULL, user_id TEXT, content BYTES, weight DOUBLE PRECISION, owner TEXT,
+            lease DOUBLE PRECISION, PRIMARY KEY (monitor, trace_id)
+        )""",
+        "CREATE INDEX rageval_traces_due ON rageval_traces (monitor, due) WHERE state = 'waiting'",
+        "CREATE INDEX rageval_traces_started ON rageval_traces (monitor, started)",
+        """CREATE TABLE rageval_series (
+            id INTEGER PRIMARY KEY, monitor TEXT NOT NULL, metric TEXT NOT NULL, identity TEXT NOT NULL,
+            description TEXT NOT NULL, began DOUBLE PRECISION NOT NULL, settled_before BIGINT NOT NULL,
+            UNIQUE (monitor, metric, identity)
+        )""",
+        """CREATE TABLE rageval_judgements (
+            series INTEGER NOT NULL, trace_id TEXT NOT NULL, state TEXT NOT NULL, value DOUBLE PRECISION,
+            weight DOUBLE PRECISION NOT NULL, reason TEXT, details TEXT, cost DOUBLE PRECISION, tries INTEGER NOT NULL,
+            retry_at DOUBLE PRECISION, started DOUBLE PRECISION NOT NULL, made DOUBLE PRECISION NOT NULL,
+            PRIMARY KEY (series, trace_id)
+        )""",
+        "CREATE INDEX rageval_judgements_started ON rageval_judgements (series, started)",
+        "CREATE INDEX rageval_judgements_retry ON rageval_judgements (retry_at) WHERE retry_at IS NOT NULL",
+        f"""CREATE TABLE rageval_panes (
+            series INTEGER NOT NULL, pane BIGINT NOT NULL,
+            {", ".join(f"{name} INTEGER NOT NULL" for name in _SUMS if name in COUNTED)},
+            {", ".join(f"{name} DOUBLE PRECISION NOT NULL" for name in _SUMS if name not in COUNTED)},
+            PRIMARY KEY (series, pane)
+        )""",
+        """CREATE TABLE rageval_strata (
+            monitor TEXT NOT NULL, stratum TEXT NOT NULL, hour BIGINT NOT NULL, kept INTEGER NOT NULL,
+            PRIMARY KEY (monitor, stratum, hour)
+        )""",
+        """CREATE TABLE rageval_cursors (
+            monitor TEXT NOT NULL, feed TEXT NOT NULL, position TEXT NOT NULL, PRIMARY KEY (monitor, feed)
+        )""",
+        """CREATE TABLE rageval_leases (
+            monitor TEXT NOT NULL, work TEXT NOT NULL, owner TEXT NOT NULL, until DOUBLE PRECISION NOT NULL,
+            PRIMARY KEY (monitor, work)
+        )""",
+    ),
+)
+"""As those of the history: entries are only ever added at the end."""
+
+
+@dataclass
+class Ledger:
+    """The ledger of one monitor, by its name. Times are seconds since 1970.
+
+    Attributes:
+        owner: names this process in leases.
+    """
+
+    connection: Connection
+    monitor: str
+    owner: str
+
+    def __post_init__(self) -> None:
+        migrate(self.connection, "rageval_monitor_schema", MIGRATIONS)
+        self._locking = " FOR UPDATE SKIP LOCKED" if self.connection.bytes_type == "BYTEA" else ""
+
+    def read_cursor(self, feed: str) -> Any:
+        """Where a feed goes on reading; None at the beginning."""
+        found = self.connection.execute(
+            "SELECT position FROM rageval_cursors WHERE monitor = ? AND feed = ?", (self.monitor, feed)
+        )
+        return json.loads(found[0][0]) if found else None
+
+    def see(self, traces: Iterable[SeenTrace], feed: str, cursor: Any) -> None:
+        """Write down what a feed gave, and where it goes on, in one transaction.
+
+        What was seen before changes nothing, so a feed may give a trace again. A trace with more in it than before is
+        due later; if it was judged already, it is judged again, once.
+        """
+        rows = [self._pack(one) for one in traces]
+        with self.connection.write():
+            self.connection.execute_many(_SEE, rows)
+            self.connection.execute(
+                f"{insert('rageval_cursors', ('monitor', 'feed', 'position'))} "
+                "ON CONFLICT (monitor, feed) DO UPDATE SET position = excluded.position",
+                (self.monitor, feed, json.dumps(cursor)),
+            )
+
+    def _pack(self, seen: SeenTrace) -> tuple[Any, ...]:
+        content = json.dumps(seen.trace.to_row(), ensure_ascii=False, sort_keys=True).encode("utf-8", "replace")
+        digest = f"{zlib.crc32(content):08x}{len(content):x}"
+        trace, packed = seen.trace, zlib.compress(content, 1)
+        return (self.monitor, trace.id, seen.started, seen.due, "waiting", int(seen.is_whole), 0, digest, trace.user,
+                packed, None, None)  # fmt: skip
+
+    def claim(self, now: float, most: int, lease: float) -> list[ClaimedTrace]:
+        """Hold at most so many traces that are due, the oldest first, for `lease` seconds."""
+        due = (
+            "SELECT trace_id FROM rageval_traces WHERE monitor = ? AND state = 'waiting' AND due <= ? "
+            f"AND (owner IS NULL OR lease < ?) ORDER BY due LIMIT ?{self._locking}"
+        )
+        with self.connection.write():
+            rows = self.connection.execute(
+                "UPDATE rageval_traces SET owner = ?, lease = ? WHERE monitor = ? AND trace_id IN "
+                f"({due}) RETURNING trace_id, started, weight, content",
+                (self.owner, now + lease, self.monitor, self.monitor, now, now, most),
+            )
+        return [ClaimedTrace(row[0], row[1], row[2], unpack(row[3])) for row in rows]
+
+    def claim_retries(self, now: float, most: int, lease: float) -> list[tuple[int, int, ClaimedTrace]]:
+        """The judgements whose time to be tried again has come: the series, the tries so far, and the trace.
+
+        Each is put off by the lease, so that nobody else tries it meanwhile.
+        """
+        with self.connection.write():
+            rows = self.connection.execute(
+                "UPDATE rageval_judgements SET retry_at = ? WHERE (series, trace_id) IN (SELECT j.series, j.trace_id "
+                "FROM rageval_judgements j JOIN rageval_series s ON s.id = j.series WHERE s.monitor = ? "
+                f"AND j.retry_at <= ? ORDER BY j.retry_at LIMIT ?{self._locking and ' FOR UPDATE OF j SKIP LOCKED'}) "
+                "RETURNING series, trace_id, tries",
+                (now + lease, self.monitor, now, most),
+            )
+        found = self._read_traces([trace_id for _, trace_id, _ in rows])
+        return [(series, tries, found[trace_id]) for series, trace_id, tries in rows if trace_id in found]
+
+    def _read_traces(self, trace_ids: Sequence[str]) -> dict[str, ClaimedTrace]:
+        found = {}
+        for some in _split(list(dict.fromkeys(trace_ids))):
+            marks = ", ".join("?" * len(some))
+            for row in self.connection.execute(
+                "SELECT trace_id, started, weight, content FROM rageval_traces "
+                f"WHERE monitor = ? AND content IS NOT NULL AND trace_id IN ({marks})",
+                (self.monitor, *some),
+            ):
+                found[row[0]] = ClaimedTrace(row[0], row[1], row[2], unpack(row[3]))
+        return found
+
+    def settle(self, sampled: Sequence[SampledTrace], judgements: Sequence[Judgement], now: float) -> None:
+        """Write what became of claimed traces, in one transaction.
+
+        A trace whose lease ended meanwhile may have been judged by another monitor; what that one wrote stays.
+        """
+        by_trace: dict[str, list[Judgement]] = {}
+        for one in judgements:
+            by_trace.setdefault(one.trace_id, []).append(one)
+        with self.connection.write():
+            own = self._find_own([one.claimed for one in sampled])
+            mine = [one for one in sampled if one.claimed.trace_id in own]
+            sums, kept = _Sums(), Counter[tuple[str, int]]()
+            self._subtract_earlier([one.claimed for one in mine if one.claimed.weight is not None], sums)
+            series = self.series_ids()
+            rows, states = [], []
+            for (trace_id, started, earlier, _), weight, stratum in mine:
+                is_kept = weight is not None
+                states.append(("judged" if is_kept else "sampled_out", weight, is_kept, self.monitor, trace_id))
+                if is_kept:
+                    rows += [(*one, started, now) for one in by_trace.get(trace_id, ())]
+                else:
+                    sums.add_sampled_out(series, started)
+                if is_kept and earlier is None:
+                    kept[stratum, hour_of(started)] += 1
+            for row in rows:
+                sums.add(Judgement(*row[:-2]), row[-2])
+            self.connection.execute_many(_PUT_JUDGEMENT, rows)
+            self.connection.execute_many(_ADD_PANE, sums.rows())
+            self.connection.execute_many(_ADD_KEPT, [(self.monitor, *key, count) for key, count in kept.items()])
+            self.connection.execute_many(_SETTLE, [(*one[:2], int(one[2]), *one[3:]) for one in states])
+
+    def count_kept(self, since: float) -> dict[tuple[str, int], int]:
+        """How many traces of each stratum and hour were chosen, from an hour on."""
+        rows = self.connection.execute(
+            "SELECT stratum, hour, kept FROM rageval_strata WHERE monitor = ? AND hour >= ?",
+            (self.monitor, hour_of(since)),
+        )
+        return {(stratum, hour): kept for stratum, hour, kept in rows}
+
+    def retry(self, again: Sequence[tuple[Judgement, float]], now: float) -> None:
+        """Write what a new try of waiting judgements came to, each with when its trace began."""
+        sums = _Sums()
+        for one, started in again:
+            sums.add(one, started)
+        with self.connection.write():
+            self.connection.execute_many(_PUT_JUDGEMENT, [(*one, started, now) for one, started in again])
+            self.connection.execute_many(_ADD_PANE, sums.rows())
+
+    def _find_own(self, claimed: Sequence[ClaimedTrace]) -> set[str]:
+        own: set[str] = set()
+        for some in _split([one.trace_id for one in claimed]):
+            marks = ", ".join("?" * len(some))
+            rows = self.connection.execute(
+                "SELECT trace_id FROM rageval_traces WHERE monitor = ? AND state = 'waiting' AND owner = ? "
+                f"AND trace_id IN ({marks})",
+                (self.monitor, self.owner, *some),
+            )
+            own.update(trace_id for (trace_id,) in rows)
+        return own
+
+    def _subtract_earlier(self, reopened: Sequence[ClaimedTrace], sums: _Sums) -> None:
+        started = {one.trace_id: one.started for one in reopened}
+        columns = ", ".join(f"j.{name}" for name in Judgement._fields)
+        for some in _split(list(started)):
+            marks = ", ".join("?" * len(some))
+            rows = self.connection.execute(
+                f"SELECT {columns}, j.started FROM rageval_judgements j JOIN rageval_series s ON s.id = j.series "
+                f"WHERE s.monitor = ? AND j.trace_id IN ({marks})",
+                (self.monitor, *some),
+            )
+            for *parts, began in rows:
+                sums.add(Judgement(*parts), began, sign=-1)
+
+    def find_series(self, metric: str, identity: str, description: Mapping[str, Any], now: float) -> int:
+        """The number of the series of a metric with this identity; a new identity begins a new series."""
+        key = (self.monitor, metric, identity)
+        of_key = "SELECT id FROM rageval_series WHERE monitor = ? AND metric = ? AND identity = ?"
+        if not (found := self.connection.execute(of_key, key)):
+            with self.connection.write():
+                self.connection.lock()
+                settled = (
+                    "SELECT COUNT(*) FROM rageval_traces WHERE monitor = ? AND (state <> 'waiting' OR reopened = 1)"
+                )
+                ((before,),) = self.connection.execute(settled, (self.monitor,))
+                self.connection.execute(
+                    "INSERT INTO rageval_series (id, monitor, metric, identity, description, began, settled_before) "
+                    "SELECT COALESCE(MAX(id), 0) + 1, ?, ?, ?, ?, CAST(? AS DOUBLE PRECISION), CAST(? AS BIGINT) "
+                    "FROM rageval_series WHERE true ON CONFLICT (monitor, metric, identity) DO NOTHING",
+                    (*key, json.dumps(description, sort_keys=True), now, before),
+                )
+            found = self.connection.execute(of_key, key)
+        return int(found[0][0])
+
+    def series_ids(self) -> list[int]:
+        """The newest series of each metric: those that traces are judged for."""
+        rows = self.connection.execute(
+            "SELECT MAX(id) FROM rageval_series WHERE monitor = ? GROUP BY metric", (self.monitor,)
+        )
+        return sorted(row[0] for row in rows)
+
+    def count(self, series: int) -> dict[State, int]:
+        """How many traces have each state for a series, over all time."""
+        sums = ", ".join(f"COALESCE(SUM({state}), 0)" for state in COUNTED)
+        (row,) = self.connection.execute(f"SELECT {sums} FROM rageval_panes WHERE series = ?", (series,))
+        counts: dict[State, int] = dict(zip(COUNTED, map(int, row), strict=True))
+        retried = "SELECT COUNT(*) FROM rageval_judgements WHERE series = ? AND retry_at IS NOT NULL"
+        ((again,),) = self.connection.execute(retried, (series,))
+        return {state: counts.get(state, again + self.count_waiting()) for state in STATES}
+
+    def count_before(self, series: int) -> int:
+        """How many traces had been settled when a series began; it has no state for them unless it was filled."""
+        return int(self.connection.execute("SELECT settled_before FROM rageval_series WHERE id = ?", (series,))[0][0])
+
+    def count_waiting(self) -> int:
+        """How many traces wait to be judged for the first time, or again after they were opened again."""
+        ((waiting,),) = self.connection.execute(
+            "SELECT COUNT(*) FROM rageval_traces WHERE monitor = ? AND state = 'waiting' AND reopened = 0",
+            (self.monitor,),
+        )
+        return int(waiting)
+
+    def count_traces(self) -> int:
+        """How many traces were seen."""
+        return int(
+            self.connection.execute("SELECT COUNT(*) FROM rageval_traces WHERE monitor = ?", (self.monitor,))[0][0]
+        )
+
+    def lead(self, work: str, now: float, lease: float) -> bool:
+        """Whether this process does some work that only one may do, such as sending alerts, until the lease ends."""
+        rows = self.connection.execute(
+            f"{insert('rageval_leases', ('monitor', 'work', 'owner', 'until'))} ON CONFLICT (monitor, work) DO UPDATE "
+            "SET owner = excluded.owner, until = excluded.until "
+            "WHERE rageval_leases.until < ? OR rageval_leases.owner = excluded.owner RETURNING owner",
+            (self.monitor, work, self.owner, now + lease, now),
+        )
+        return bool(rows)
+
+    def release(self) -> None:
+        """Give back all that this process holds, so that others need not wait for its leases to end."""
+        with self.connection.write():
+            self.connection.execute(
+                "UPDATE rageval_traces SET owner = NULL, lease = NULL WHERE monitor = ? AND owner = ? "
+                "AND state = 'waiting'",
+                (self.monitor, self.owner),
+            )
+            self.connection.execute(
+                "DELETE FROM rageval_leases WHERE monitor = ? AND owner = ?", (self.monitor, self.owner)
+            )
+
+
+_TRACE = ("monitor", "trace_id", "started", "due", "state", "is_whole", "reopened", "digest", "user_id", "content",
+          "owner", "lease")  # fmt: skip
+_SEE = (
+    f"{insert('rageval_traces', _TRACE)} ON CONFLICT (monitor, trace_id) DO UPDATE SET "
+    "content = excluded.content, digest = excluded.digest, due = excluded.due, is_whole = excluded.is_whole, "
+    "user_id = excluded.user_id, owner = NULL, lease = NULL, "
+    "reopened = CASE WHEN rageval_traces.state = 'waiting' THEN rageval_traces.reopened ELSE 1 END, state = 'waiting' "
+    "WHERE rageval_traces.digest <> excluded.digest AND (rageval_traces.state = 'waiting' OR "
+    "(rageval_traces.state = 'judged' AND rageval_traces.reopened = 0 AND rageval_traces.content IS NOT NULL))"
+)
+_SETTLE = (
+    "UPDATE rageval_traces SET state = ?, owner = NULL, lease = NULL, weight = ?, "
+    "content = CASE WHEN ? = 1 THEN content END WHERE monitor = ? AND trace_id = ?"
+)
+_KEPT = ("monitor", "stratum", "hour", "kept")
+_ADD_KEPT = (
+    f"{insert('rageval_strata', _KEPT)} ON CONFLICT (monitor, stratum, hour) DO UPDATE "
+    "SET kept = rageval_strata.kept + excluded.kept"
+)
+_MOST_NAMED = 500
+"""How many ids one statement names at the most."""
+
+
+def hour_of(time: float) -> int:
+    """The hour of a time, as the seconds since 1970 at which it begins."""
+    return int(time // 3600) * 3600
+
+
+def _split(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(ids), _MOST_NAMED):
+        yield ids[start : start + _MOST_NAMED]
+
+
+def unpack(content: bytes) -> Trace:
+    """The trace that the ledger holds."""
+    return Trace.from_row(json.loads(zlib.decompress(bytes(content))))
+
+
+class _Sums:
+    """What a transaction adds to the panes."""
+
+    def __init__(self) -> None:
+        self._panes: dict[tuple[int, int], dict[str, float]] = {}
+
+    def add(self, one: Judgement, started: float, sign: int = 1) -> None:
+        """Count a judgement; with the sign -1, take it back. One that is tried again later still waits."""
+        if one.retry_at is not None:
+            return
+        found = self._of(one.series, started)
+        found[one.state] = found.get(one.state, 0) + sign
+        found["cost"] = found.get("cost", 0.0) + sign * (one.cost or 0.0)
+        if one.state != "judged" or one.value is None:
+            return
+        weight, value = one.weight, one.value
+        terms = {"weights": weight, "weighted": weight * value, "squares": weight * value**2,
+                 "squared_weights": weight**2}  # fmt: skip
+        for name, term in terms.items():
+            found[name] = found.get(name, 0.0) + sign * term
+
+    def add_sampled_out(self, series: Iterable[int], started: float) -> None:
+        for one in series:
+            found = self._of(one, started)
+            found["sampled_out"] = found.get("sampled_out", 0) + 1
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        return [
+            (series, pane, *(found.get(name, 0) for name in _SUMS)) for (series, pane), found in self._panes.items()
+        ]
+
+    def _of(self, series: int, started: float) -> dict[str, float]:
+        return self._panes.setdefault((series, int(started // PANE) * PANE), {})
