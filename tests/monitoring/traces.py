@@ -1,6 +1,7 @@
 """Traces as feeds give them, for the tests of monitoring."""
 
 from pathlib import Path
+from typing import Any
 
 from rageval_spec.data.traces import Document, Feedback, Trace, TraceLink
 from rageval_spec.history.database import open_history
@@ -9,16 +10,16 @@ from rageval_spec.monitoring.ledger import Judgement, Ledger, SampledTrace, Seen
 BEGAN = 1_764_000_000.0
 
 
-def make_trace(name: str, answer: str | None = "Ada wrote it.", **others: object) -> Trace:
+def make_trace(name: str, answer: str | None = "Ada wrote it.", **others: Any) -> Trace:
     documents = (Document("Ada Lovelace wrote the first program."),)
     error = None if answer is not None else "the system failed"
     return Trace(
         TraceLink("file", name), "Who wrote it?", name, answer=answer, documents=documents, error=error, **others
-    )  # type: ignore[arg-type]
+    )
 
 
-def seen(name: str, started: float = BEGAN, due: float = BEGAN + 60, **others: object) -> SeenTrace:
-    return SeenTrace(make_trace(name, **others), started, due)  # type: ignore[arg-type]
+def seen(name: str, started: float = BEGAN, due: float = BEGAN + 60, **others: Any) -> SeenTrace:
+    return SeenTrace(make_trace(name, **others), started, due)
 
 
 def disliked(name: str) -> Trace:

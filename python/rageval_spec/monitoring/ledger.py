@@ -23,6 +23,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from rageval_spec.data.traces import Trace
 from rageval_spec.history.database import Connection, insert, migrate
+from rageval_spec.monitoring import alerts
 
 State: TypeAlias = Literal["judged", "sampled_out", "filtered", "waiting", "failed", "over_budget"]
 STATES: tuple[State, ...] = get_args(State)
@@ -163,6 +164,7 @@ MIGRATIONS: Sequence[Sequence[str]] = (
             PRIMARY KEY (monitor, work)
         )""",
     ),
+    alerts.MIGRATION,
 )
 """As those of the history: entries are only ever added at the end."""
 
