@@ -1,10 +1,10 @@
 """Alerts: what a look at the numbers came to, the state of each alert, and what is still to be told of it.
 
-An alert is pending while its condition holds shorter than `for:`, then it fires, and it is resolved once the
-condition surely no longer holds. A look that cannot decide, for lack of data, changes nothing: no data neither fires
-nor resolves. Each change and the messages that it causes are written in one transaction, one row for each notifier. A row is sent
-until the notifier has taken it, and never after. A process that is killed while it sends sends the same message again,
-with the same key, by which receivers know it.
+An alert is pending while its condition holds shorter than `for:`, then it fires, and it is resolved once the condition
+surely no longer holds. A look that cannot decide, for lack of data, changes nothing: no data neither fires nor
+resolves. Each change and the messages that it causes are written in one transaction, one row for each notifier. A row
+is sent until the notifier has taken it, and never after. A process that is killed while it sends sends the same message
+again, with the same key, by which receivers know it.
 """
 
 from __future__ import annotations
