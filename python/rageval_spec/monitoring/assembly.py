@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from rageval_spec.errors import UsageError
 from rageval_spec.history.database import locate, open_history
+from rageval_spec.monitoring.alerts import AlertBook
 from rageval_spec.monitoring.feeds import Feed, FileFeed
 from rageval_spec.monitoring.ledger import Ledger
+from rageval_spec.monitoring.looking import Watch
 from rageval_spec.monitoring.sampling import Sampler
 from rageval_spec.monitoring.service import MonitorLoop, name_owner
 from rageval_spec.monitoring.trace_judging import TraceJudge
+from rageval_spec.monitoring.windows import WindowReader
 from rageval_spec.pipeline.planning.spec_plugins import build_parts
+from rageval_spec.plugin import Notifier
 from rageval_spec.spec.blocks.monitor import MonitorNode, read_share
 from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.store.store import open_store
@@ -67,9 +72,31 @@ def open_monitor(spec: Spec, clock: Callable[[], float] = time.time) -> Iterator
             kept = ledger.count_kept(clock() - _KEPT_FOR)
             sampler = Sampler(read_share(sample.rate), sample.at_least, sample.by, sample.always, kept)
             feeds = [open_feed(spec, name, system, seconds_of(node.settle)) for name, system in parts.systems.items()]
-            yield MonitorLoop(ledger, feeds, judge, sampler, seconds_of(node.every), clock=clock)
+            every = seconds_of(node.every)
+            reader = WindowReader(ledger, seconds_of(node.settle), spec.statistics)
+            notifiers = {one.name: one for one in parts.notifiers}
+            watch = Watch(node, ledger, reader, judge.series, every)
+            teller = Teller(watch, AlertBook(ledger.connection, spec.name), notifiers)
+            loop = MonitorLoop(ledger, feeds, judge, sampler, every, [teller.look], clock)
+            teller.complain = loop.complain
+            yield loop
         finally:
             store.close()
+
+
+@dataclass
+class Teller:
+    """Looks at the numbers, writes down what alerts came to, and tells the notifiers."""
+
+    watch: Watch
+    book: AlertBook
+    notifiers: Mapping[str, Notifier[Any]]
+    complain: Callable[[str], None] = print
+
+    def look(self, now: float) -> None:
+        """Look once."""
+        self.book.record(self.watch.look(now), list(self.notifiers), now)
+        self.book.deliver(self.notifiers, now, self.complain)
 
 
 def open_feed(spec: Spec, name: str, system: Any, settle: float) -> Feed:

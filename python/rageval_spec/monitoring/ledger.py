@@ -123,6 +123,15 @@ _PUT_JUDGEMENT = (
     + ", ".join(f"{name} = excluded.{name}" for name in _JUDGEMENT[2:])
 )
 
+DETECTORS: Sequence[str] = (
+    """CREATE TABLE rageval_detectors (
+        alert TEXT NOT NULL, series INTEGER NOT NULL, settings TEXT NOT NULL, baseline TEXT NOT NULL,
+        state TEXT NOT NULL, made DOUBLE PRECISION NOT NULL, trace_id TEXT NOT NULL, PRIMARY KEY (alert, series)
+    )""",
+    "CREATE INDEX rageval_judgements_made ON rageval_judgements (series, made, trace_id)",
+)
+"""The tables of detectors."""
+
 MIGRATIONS: Sequence[Sequence[str]] = (
     (
         """CREATE TABLE rageval_traces (
@@ -165,6 +174,7 @@ MIGRATIONS: Sequence[Sequence[str]] = (
         )""",
     ),
     alerts.MIGRATION,
+    DETECTORS,
 )
 """As those of the history: entries are only ever added at the end."""
 
@@ -376,6 +386,28 @@ class Ledger:
             (self.monitor,),
         )
         return int(waiting)
+
+    def count_overdue(self, before: float) -> int:
+        """How many traces wait although they were due before a time."""
+        ((late,),) = self.connection.execute(
+            "SELECT COUNT(*) FROM rageval_traces WHERE monitor = ? AND state = 'waiting' AND due < ?",
+            (self.monitor, before),
+        )
+        return int(late)
+
+    def read_worst(
+        self, series: int, span: Sequence[float], most: int, *, highest: bool
+    ) -> list[tuple[Trace, float, str | None]]:
+        """The traces of a stretch of time with the lowest or highest values, whose texts are still kept."""
+        order = "DESC" if highest else "ASC"
+        rows = self.connection.execute(
+            "SELECT t.content, j.value, j.reason FROM rageval_judgements j JOIN rageval_traces t "
+            "ON t.trace_id = j.trace_id AND t.monitor = ? WHERE j.series = ? AND j.state = 'judged' "
+            "AND j.started >= ? AND j.started < ? AND t.content IS NOT NULL "
+            f"ORDER BY j.value {order}, j.started DESC LIMIT ?",
+            (self.monitor, series, *span, most),
+        )
+        return [(unpack(content), value, reason) for content, value, reason in rows]
 
     def count_traces(self) -> int:
         """How many traces were seen."""

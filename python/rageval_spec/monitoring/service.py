@@ -65,6 +65,10 @@ class MonitorLoop:
     clock: Callable[[], float] = time.time
     progress: Progress = field(default_factory=Progress)
 
+    def complain(self, message: str) -> None:
+        """Keep the last error of what is not a feed."""
+        self.progress.complaints[""] = message
+
     def poll(self) -> None:
         """Write down what came. A feed that fails is asked again next time, and does not stop the others."""
         for feed in self.feeds:

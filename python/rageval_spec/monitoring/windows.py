@@ -125,7 +125,7 @@ class WindowReader:
         self, series: Series, name: str, span: Span, found: WindowValues, confidence: float | None = None
     ) -> WindowNumbers:
         """The numbers of values of a window."""
-        counts, cost = self._count(series, span)
+        counts, cost = self._sum(series, span)
         settings = _Settings(self.statistics, confidence or self.statistics.confidence)
         value = interval = percentiles = None
         if len(found.values):
@@ -133,7 +133,11 @@ class WindowReader:
             percentiles = {one: compute_percentile(np.sort(found.values), one) for one in PERCENTS}
         return WindowNumbers(series.name, name, span, counts, len(found.values), value, interval, percentiles, cost)
 
-    def _count(self, series: Series, span: Span) -> tuple[dict[State, int], float]:
+    def read_counts(self, series: Series, span: Span) -> dict[State, int]:
+        """The traces that began in a stretch of time, by state, to the minute."""
+        return self._sum(series, span)[0]
+
+    def _sum(self, series: Series, span: Span) -> tuple[dict[State, int], float]:
         sums = ", ".join(f"COALESCE(SUM({name}), 0)" for name in (*COUNTED, "cost"))
         (row,) = self.ledger.connection.execute(
             f"SELECT {sums} FROM rageval_panes WHERE series = ? AND pane > ? AND pane < ?",
