@@ -28,25 +28,6 @@ FIRST_WAIT = 10.0
 LONGEST_WAIT = 900.0
 """Seconds before a message that was not taken is sent again for the first time, and the most between two tries."""
 
-MIGRATION: Sequence[str] = (
-    """CREATE TABLE rageval_alerts (
-        monitor TEXT NOT NULL, alert TEXT NOT NULL, state TEXT NOT NULL, severity TEXT, held_since DOUBLE PRECISION,
-        began DOUBLE PRECISION, ended DOUBLE PRECISION, message TEXT, PRIMARY KEY (monitor, alert)
-    )""",
-    """CREATE TABLE rageval_messages (
-        monitor TEXT NOT NULL, notifier TEXT NOT NULL, message_key TEXT NOT NULL, state TEXT NOT NULL,
-        severity TEXT NOT NULL, made DOUBLE PRECISION NOT NULL, message TEXT NOT NULL, tries INTEGER NOT NULL,
-        retry_at DOUBLE PRECISION, sent DOUBLE PRECISION, reason TEXT,
-        PRIMARY KEY (monitor, notifier, message_key, state, severity)
-    )""",
-    "CREATE INDEX rageval_messages_due ON rageval_messages (monitor, retry_at) WHERE sent IS NULL",
-    """CREATE TABLE rageval_silences (
-        monitor TEXT NOT NULL, pattern TEXT NOT NULL, until DOUBLE PRECISION NOT NULL, reason TEXT,
-        PRIMARY KEY (monitor, pattern)
-    )""",
-)
-"""The tables, as a step of the ledger's migrations."""
-
 
 @dataclass(frozen=True, slots=True)
 class Look:

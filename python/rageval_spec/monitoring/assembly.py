@@ -18,10 +18,12 @@ from rageval_spec.monitoring.ledger import Ledger
 from rageval_spec.monitoring.looking import Watch
 from rageval_spec.monitoring.sampling import Sampler
 from rageval_spec.monitoring.service import MonitorLoop, name_owner
+from rageval_spec.monitoring.spending import Spending
 from rageval_spec.monitoring.trace_judging import TraceJudge
 from rageval_spec.monitoring.windows import WindowReader
 from rageval_spec.pipeline.planning.spec_plugins import build_parts
 from rageval_spec.plugin import Notifier
+from rageval_spec.plugin.budget import Budget
 from rageval_spec.spec.blocks.monitor import MonitorNode, read_share
 from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.store.store import open_store
@@ -65,8 +67,10 @@ def open_monitor(spec: Spec, clock: Callable[[], float] = time.time) -> Iterator
     with open_ledger(spec) as ledger:
         store = open_store(spec.folder / STORE)
         try:
-            parts = build_parts(spec, answers=store.answers, fingerprint=store.fingerprint)
-            judge = TraceJudge(parts, ledger, seconds_of(node.retry_for), clock())
+            budget = Budget()
+            parts = build_parts(spec, answers=store.answers, fingerprint=store.fingerprint, budget=budget)
+            spending = Spending(ledger.connection, spec.name, node.budget, budget)
+            judge = TraceJudge(parts, ledger, seconds_of(node.retry_for), clock(), spending)
             judge.prepare()
             sample = node.sample
             kept = ledger.count_kept(clock() - _KEPT_FOR)

@@ -23,7 +23,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from rageval_spec.data.traces import Trace
 from rageval_spec.history.database import Connection, insert, migrate
-from rageval_spec.monitoring import alerts
+from rageval_spec.monitoring.tables import MIGRATIONS
 
 State: TypeAlias = Literal["judged", "sampled_out", "filtered", "waiting", "failed", "over_budget"]
 STATES: tuple[State, ...] = get_args(State)
@@ -123,61 +123,6 @@ _PUT_JUDGEMENT = (
     + ", ".join(f"{name} = excluded.{name}" for name in _JUDGEMENT[2:])
 )
 
-DETECTORS: Sequence[str] = (
-    """CREATE TABLE rageval_detectors (
-        alert TEXT NOT NULL, series INTEGER NOT NULL, settings TEXT NOT NULL, baseline TEXT NOT NULL,
-        state TEXT NOT NULL, made DOUBLE PRECISION NOT NULL, trace_id TEXT NOT NULL, PRIMARY KEY (alert, series)
-    )""",
-    "CREATE INDEX rageval_judgements_made ON rageval_judgements (series, made, trace_id)",
-)
-"""The tables of detectors."""
-
-MIGRATIONS: Sequence[Sequence[str]] = (
-    (
-        """CREATE TABLE rageval_traces (
-            monitor TEXT NOT NULL, trace_id TEXT NOT NULL, started DOUBLE PRECISION NOT NULL,
-            due DOUBLE PRECISION NOT NULL, state TEXT NOT NULL, is_whole INTEGER NOT NULL, reopened INTEGER NOT NULL,
-            digest TEXT NOT NULL, user_id TEXT, content BYTES, weight DOUBLE PRECISION, owner TEXT,
-            lease DOUBLE PRECISION, PRIMARY KEY (monitor, trace_id)
-        )""",
-        "CREATE INDEX rageval_traces_due ON rageval_traces (monitor, due) WHERE state = 'waiting'",
-        "CREATE INDEX rageval_traces_started ON rageval_traces (monitor, started)",
-        """CREATE TABLE rageval_series (
-            id INTEGER PRIMARY KEY, monitor TEXT NOT NULL, metric TEXT NOT NULL, identity TEXT NOT NULL,
-            description TEXT NOT NULL, began DOUBLE PRECISION NOT NULL, settled_before BIGINT NOT NULL,
-            UNIQUE (monitor, metric, identity)
-        )""",
-        """CREATE TABLE rageval_judgements (
-            series INTEGER NOT NULL, trace_id TEXT NOT NULL, state TEXT NOT NULL, value DOUBLE PRECISION,
-            weight DOUBLE PRECISION NOT NULL, reason TEXT, details TEXT, cost DOUBLE PRECISION, tries INTEGER NOT NULL,
-            retry_at DOUBLE PRECISION, started DOUBLE PRECISION NOT NULL, made DOUBLE PRECISION NOT NULL,
-            PRIMARY KEY (series, trace_id)
-        )""",
-        "CREATE INDEX rageval_judgements_started ON rageval_judgements (series, started)",
-        "CREATE INDEX rageval_judgements_retry ON rageval_judgements (retry_at) WHERE retry_at IS NOT NULL",
-        f"""CREATE TABLE rageval_panes (
-            series INTEGER NOT NULL, pane BIGINT NOT NULL,
-            {", ".join(f"{name} INTEGER NOT NULL" for name in _SUMS if name in COUNTED)},
-            {", ".join(f"{name} DOUBLE PRECISION NOT NULL" for name in _SUMS if name not in COUNTED)},
-            PRIMARY KEY (series, pane)
-        )""",
-        """CREATE TABLE rageval_strata (
-            monitor TEXT NOT NULL, stratum TEXT NOT NULL, hour BIGINT NOT NULL, kept INTEGER NOT NULL,
-            PRIMARY KEY (monitor, stratum, hour)
-        )""",
-        """CREATE TABLE rageval_cursors (
-            monitor TEXT NOT NULL, feed TEXT NOT NULL, position TEXT NOT NULL, PRIMARY KEY (monitor, feed)
-        )""",
-        """CREATE TABLE rageval_leases (
-            monitor TEXT NOT NULL, work TEXT NOT NULL, owner TEXT NOT NULL, until DOUBLE PRECISION NOT NULL,
-            PRIMARY KEY (monitor, work)
-        )""",
-    ),
-    alerts.MIGRATION,
-    DETECTORS,
-)
-"""As those of the history: entries are only ever added at the end."""
-
 
 @dataclass
 class Ledger:
@@ -241,6 +186,8 @@ class Ledger:
     def claim_retries(self, now: float, most: int, lease: float) -> list[tuple[int, int, ClaimedTrace]]:
         """The judgements whose time to be tried again has come: the series, the tries so far, and the trace.
 
+        The weight of the trace is that of the judgement.
+
         Each is put off by the lease, so that nobody else tries it meanwhile.
         """
         with self.connection.write():
@@ -248,11 +195,15 @@ class Ledger:
                 "UPDATE rageval_judgements SET retry_at = ? WHERE (series, trace_id) IN (SELECT j.series, j.trace_id "
                 "FROM rageval_judgements j JOIN rageval_series s ON s.id = j.series WHERE s.monitor = ? "
                 f"AND j.retry_at <= ? ORDER BY j.retry_at LIMIT ?{self._locking and ' FOR UPDATE OF j SKIP LOCKED'}) "
-                "RETURNING series, trace_id, tries",
+                "RETURNING series, trace_id, tries, weight",
                 (now + lease, self.monitor, now, most),
             )
-        found = self._read_traces([trace_id for _, trace_id, _ in rows])
-        return [(series, tries, found[trace_id]) for series, trace_id, tries in rows if trace_id in found]
+        found = self._read_traces([trace_id for _, trace_id, *_ in rows])
+        return [
+            (series, tries, found[trace_id]._replace(weight=weight))
+            for series, trace_id, tries, weight in rows
+            if trace_id in found
+        ]
 
     def _read_traces(self, trace_ids: Sequence[str]) -> dict[str, ClaimedTrace]:
         found = {}
