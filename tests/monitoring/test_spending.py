@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from rageval_spec.data.chat import LimitError
 from rageval_spec.monitoring.spending import Spending
-from rageval_spec.plugin.budget import Budget, LimitError
+from rageval_spec.plugin.budget import Budget
 from rageval_spec.spec.blocks.monitor import HourlyBudgetNode
 from tests.monitoring.traces import open_ledger
 

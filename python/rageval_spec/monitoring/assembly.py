@@ -14,6 +14,7 @@ from rageval_spec.errors import UsageError
 from rageval_spec.history.database import locate, open_history
 from rageval_spec.monitoring.alerts import AlertBook
 from rageval_spec.monitoring.feeds import Feed, FileFeed
+from rageval_spec.monitoring.filling import Filler
 from rageval_spec.monitoring.ledger import Ledger
 from rageval_spec.monitoring.looking import Watch
 from rageval_spec.monitoring.sampling import Sampler
@@ -61,8 +62,8 @@ def open_ledger(spec: Spec) -> Iterator[Ledger]:
 
 
 @contextmanager
-def open_monitor(spec: Spec, clock: Callable[[], float] = time.time) -> Iterator[MonitorLoop]:
-    """The loop of a spec's monitor, ready to run."""
+def open_monitor(spec: Spec, clock: Callable[[], float] = time.time, *, is_plan: bool = False) -> Iterator[MonitorLoop]:
+    """The loop of a spec's monitor, ready to run; for a plan, without what its metrics load."""
     node = require_monitor(spec)
     with open_ledger(spec) as ledger:
         store = open_store(spec.folder / STORE)
@@ -70,8 +71,9 @@ def open_monitor(spec: Spec, clock: Callable[[], float] = time.time) -> Iterator
             budget = Budget()
             parts = build_parts(spec, answers=store.answers, fingerprint=store.fingerprint, budget=budget)
             spending = Spending(ledger.connection, spec.name, node.budget, budget)
-            judge = TraceJudge(parts, ledger, seconds_of(node.retry_for), clock(), spending)
-            judge.prepare()
+            judge = TraceJudge(parts, ledger, seconds_of(node.retry_for), clock(), spending, begin=not is_plan)
+            if not is_plan:
+                judge.prepare()
             sample = node.sample
             kept = ledger.count_kept(clock() - _KEPT_FOR)
             sampler = Sampler(read_share(sample.rate), sample.at_least, sample.by, sample.always, kept)
@@ -81,7 +83,13 @@ def open_monitor(spec: Spec, clock: Callable[[], float] = time.time) -> Iterator
             notifiers = {one.name: one for one in parts.notifiers}
             watch = Watch(node, ledger, reader, judge.series, every)
             teller = Teller(watch, AlertBook(ledger.connection, spec.name), notifiers)
-            loop = MonitorLoop(ledger, feeds, judge, sampler, every, [teller.look], clock)
+            filler = Filler(ledger, judge, parts, 0.0)
+            keep = seconds_of(node.keep)
+
+            def prune(now: float) -> None:
+                ledger.prune_texts(now - keep)
+
+            loop = MonitorLoop(ledger, feeds, judge, sampler, every, filler, [teller.look, prune], clock)
             teller.complain = loop.complain
             yield loop
         finally:

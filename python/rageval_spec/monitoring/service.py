@@ -16,6 +16,7 @@ from typing import Any
 
 from rageval_spec.errors import RagevalError
 from rageval_spec.monitoring.feeds import Feed
+from rageval_spec.monitoring.filling import Filler
 from rageval_spec.monitoring.ledger import ClaimedTrace, Judgement, Ledger
 from rageval_spec.monitoring.sampling import Sampler
 from rageval_spec.monitoring.trace_judging import TraceJudge
@@ -52,6 +53,7 @@ class MonitorLoop:
 
     Attributes:
         every: the seconds between two polls of the feeds and looks at the windows.
+        filler: fills series with what came before they began.
         ticks: what is done after each poll by the process that leads: windows, alerts, pages.
         clock: the time in seconds since 1970.
     """
@@ -61,6 +63,7 @@ class MonitorLoop:
     judge: TraceJudge
     sampler: Sampler
     every: float
+    filler: Filler
     ticks: Sequence[Tick] = ()
     clock: Callable[[], float] = time.time
     progress: Progress = field(default_factory=Progress)

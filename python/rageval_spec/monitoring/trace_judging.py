@@ -42,9 +42,16 @@ class TraceJudge:
     """Judges traces with the metrics of a spec. Feedback of users becomes series as its names are seen."""
 
     def __init__(
-        self, parts: SpecPlugins, ledger: Ledger, retry_for: float, now: float, spending: Spending | None = None
+        self,
+        parts: SpecPlugins,
+        ledger: Ledger,
+        retry_for: float,
+        now: float,
+        spending: Spending | None = None,
+        *,
+        begin: bool = True,
     ) -> None:
-        """Find the series of each metric, and begin those that are new."""
+        """Find the series of each metric, and begin those that are new, unless `begin` is false."""
         self._parts = parts
         self._spending = spending
         self._ledger = ledger
@@ -53,7 +60,7 @@ class TraceJudge:
         for name, metric in parts.answer_metrics.items():
             description = self._describe(metric)
             identity = hashlib.sha256(json.dumps(description, sort_keys=True, default=str).encode()).hexdigest()[:16]
-            self.series[name] = Series(ledger.find_series(name, identity, description, now), name, metric)
+            self.series[name] = Series(ledger.find_series(name, identity, description, now, begin=begin), name, metric)
 
     def prepare(self) -> None:
         """Load what the metrics need, once."""
@@ -70,6 +77,12 @@ class TraceJudge:
             if one.metric is not None and kept:
                 judgements += self._judge_metric(one, kept, samples, now, tries=1)
         return judgements
+
+    def judge_for(self, series: Series, claimed: Sequence[ClaimedTrace], now: float) -> list[Judgement]:
+        """What becomes of traces that were chosen before, for one series."""
+        kept = [(one, one.weight or 1.0) for one in claimed]
+        samples = {one.trace_id: make_sample(one) for one in claimed}
+        return list(self._judge_metric(series, kept, samples, now, tries=1))
 
     def judge_again(self, series: int, retried: Sequence[tuple[int, ClaimedTrace]], now: float) -> list[Judgement]:
         """What becomes of traces that failed in a series before, each with its tries so far."""
