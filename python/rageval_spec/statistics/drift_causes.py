@@ -4,7 +4,7 @@ A small table decides, row by row, from what was measured:
 
 | what moved | what it says |
 |---|---|
-| the judge's scores of frozen answers, asked again | the judge moved: answers that have not changed are scored otherwise |
+| the judge's scores of frozen answers, asked again | the judge moved, because these answers have not changed |
 | the questions | the traffic moved |
 | the model's version or the length of its answers | the model moved, unless the app's version changed, too |
 | scores on comparable traffic, with none of the judge and the model | the app moved |
