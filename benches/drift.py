@@ -46,8 +46,12 @@ LEAD = 2 * WEEK
 PEER_STREAMS = 100
 MOST_DAYS = {0.05: 4.0, 0.10: 1.0}
 MOST_DEVIATION, MOST_OF_CUSUM, MOST_OF_STATED = 0.3, 1.5, 1.1
-LEVELS = np.linspace(0.5, 12, 70)
+LEVELS = np.linspace(0.5, 60, 120)
 """Bounds that CUSUM is tried with, in nats of a normal distribution."""
+HEADS = (
+    *("values", "mean", "sd", "detector", "upper 95 % bound", "CUSUM", "detector / CUSUM"),
+    *("day below", "ADWIN", "Page-Hinkley", "glide"),
+)
 
 
 class Streams(NamedTuple):
@@ -99,16 +103,13 @@ def main() -> None:
         return
     begun, missed = time.perf_counter(), list[str]()
     print("# False alarms, and days until a fall is seen\n")
+    quarters = f"{options.quarters} quiet quarters of {DAYS} days of each set"
+    print(f"Made by `python benches/drift.py` on {name_processor()}: {quarters}, and {options.falls} streams for each")
     print(
-        f"Made by `python benches/drift.py` on {name_processor()}: {options.quarters} quiet quarters of {DAYS} days of"
+        "fall. A cell has the mean number of false alarms in a quarter and, after the semicolon, the median days until a"
     )
-    print(
-        f"each set, and {options.falls} streams for each fall. Each cell has the mean number of false alarms in a quarter"
-    )
-    print("and, after a semicolon, the median days until a fall of 0.05, 0.10 and 0.15 is seen.\n")
-    print(
-        "| values | mean | sd | detector | upper bound | CUSUM | detector / CUSUM | day below | ADWIN | Page-Hinkley | glide |"
-    )
+    print("fall of 0.05, 0.10 and 0.15 is seen. CUSUM has as many false alarms as the detector.\n")
+    print("| " + " | ".join(HEADS) + " |")
     print("|---|---|---|---|---|---|---|---|---|---|---|")
     for name, values in list_sets(options.data):
         print(measure(name, values, options, missed), flush=True)
@@ -160,7 +161,7 @@ def measure(name: str, values: Floats, options: argparse.Namespace, missed: list
         f"{deviation:.2f}",
         show(rate.mean(), delays),
         f"{upper:.2f}",
-        "; " + ", ".join(f"{delay:.2f}" for delay in cusum),
+        ", ".join(f"{delay:.2f}" for delay in cusum),
         ", ".join(f"{ratio:.2f}" for ratio in ratios),
         show(count(days[0]).mean(), [find_delay(one) for one in days[1:]]),
         *(show(*peers[peer]) if peer in peers else "skipped" for peer in ("ADWIN", "Page-Hinkley", "glide")),
@@ -173,13 +174,18 @@ def show(rate: float, delays: list[float]) -> str:
 
 
 def cut(streams: Streams, length: int) -> Streams:
-    return Streams(*(part[:, :length] for part in streams))
+    return Streams(streams.values[:, :length], streams.hours[:, :length], streams.means[:, :length])
 
 
 def join(before: Streams, after: Streams, traffic: Traffic) -> Streams:
     """Quiet weeks, then a fall that begins at a random place of the week, so that no hour is favoured."""
     start = int(traffic.random.integers(WEEK))
-    return Streams(*(np.concatenate([one, other[:, start:]], axis=1) for one, other in zip(before, after, strict=True)))
+    later = Streams(after.values[:, start:], after.hours[:, start:], after.means[:, start:])
+    return Streams(
+        np.concatenate([before.values, later.values], axis=1),
+        np.concatenate([before.hours, later.hours], axis=1),
+        np.concatenate([before.means, later.means], axis=1),
+    )
 
 
 def find_detector(base: Streams, streams: Streams) -> Bools:
@@ -193,7 +199,8 @@ def find_detector(base: Streams, streams: Streams) -> Bools:
 
 
 def count(alarms: Bools) -> Floats:
-    return alarms.sum(axis=1).astype(np.float64)
+    counts: Floats = alarms.sum(axis=1).astype(np.float64)
+    return counts
 
 
 def find_delay(alarms: Bools) -> float:
@@ -249,7 +256,8 @@ def ask_peers(python: Path, base: Streams, streams: list[Streams]) -> dict[str, 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "streams.npz"
         sets = {f"set{place}": one.values[:PEER_STREAMS] for place, one in enumerate(streams)}
-        np.savez(path, base=base.values[:PEER_STREAMS].mean(axis=1), **sets)
+        arrays: dict[str, Any] = {"base": base.values[:PEER_STREAMS].mean(axis=1), **sets}
+        np.savez(path, **arrays)
         subprocess.run([python, __file__, "--judge", path], check=True)
         with np.load(path.with_name("alarms.npz")) as found:
             names = sorted({key.split("|")[0] for key in found.files})
@@ -266,7 +274,7 @@ def judge_peers(path: Path) -> None:
     }
     with np.load(path) as given:
         base, sets = given["base"], [given[f"set{place}"] for place in range(len(given.files) - 1)]
-    found = {
+    found: dict[str, Any] = {
         f"{name}|{place}": np.array([run(row, float(level)) for row, level in zip(rows, base, strict=False)])
         for name, run in peers.items()
         for place, rows in enumerate(sets)
@@ -274,13 +282,13 @@ def judge_peers(path: Path) -> None:
     np.savez(path.with_name("alarms.npz"), **found)
 
 
-def run_adwin(values: Floats, level: float) -> Bools:
+def run_adwin(values: Floats, _level: float) -> Bools:
     from river.drift import ADWIN
 
     return run_river(ADWIN(), values)
 
 
-def run_page(values: Floats, level: float) -> Bools:
+def run_page(values: Floats, _level: float) -> Bools:
     from river.drift import PageHinkley
 
     return run_river(PageHinkley(mode="down"), values)
