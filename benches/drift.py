@@ -106,7 +106,7 @@ def main() -> None:
     quarters = f"{options.quarters} quiet quarters of {DAYS} days of each set"
     print(f"Made by `python benches/drift.py` on {name_processor()}: {quarters}, and {options.falls} streams for each")
     print(
-        "fall. A cell has the mean number of false alarms in a quarter and, after the semicolon, the median days until a"
+        "fall. A cell has the mean number of false alarms in a quarter and, after a semicolon, the median days until a"
     )
     print("fall of 0.05, 0.10 and 0.15 is seen. CUSUM has as many false alarms as the detector.\n")
     print("| " + " | ".join(HEADS) + " |")

@@ -165,7 +165,7 @@ def compare_categories(
     dealt = random.multivariate_hypergeometric(counts[0] + counts[1], len(before), permutations)
     apart = np.abs((counts[0] + counts[1] - dealt) / len(now) - dealt / len(before)).sum(axis=1) / 2
     p_value = (1 + int((apart >= seen - _ROUNDING).sum())) / (1 + permutations)
-    order = np.argsort(-np.abs(changes), kind="stable").tolist()
+    order = np.argsort(-np.abs(changes).round(12), kind="stable").tolist()
     return Shift(seen, p_value, tuple((names[at], float(changes[at])) for at in order))
 
 
