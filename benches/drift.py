@@ -114,6 +114,11 @@ def main() -> None:
     for name, values in list_sets(options.data):
         print(measure(name, values, options, missed), flush=True)
     print(f"\n{describe_peers(options.peers)}\n")
+    print("The detector with a baseline of a single week, and with one of four weeks that knows nothing of hours:\n")
+    print("| values | one week | without hours |\n|---|---|---|")
+    for name, values in list_sets(options.data):
+        print(measure_short(name, values, options), flush=True)
+    print()
     print("Targets missed: " + ("; ".join(missed) if missed else "none") + ".")
     print(f"{time.perf_counter() - begun:.0f} s", file=sys.stderr)
     sys.exit(bool(missed))
@@ -169,6 +174,19 @@ def measure(name: str, values: Floats, options: argparse.Namespace, missed: list
     return f"| {' | '.join(cells)} |"
 
 
+def measure_short(name: str, values: Floats, options: argparse.Namespace) -> str:
+    """The row of a set of values for baselines that know less; as many quarters as streams for each fall."""
+    traffic, cells = Traffic(values, seed=12), [name]
+    falls = options.falls
+    quiet = cut(traffic.draw(falls, 13), PER_DAY * DAYS)
+    moved = [join(cut(traffic.draw(falls, 2), LEAD), traffic.draw(falls, 4, fall, 2), traffic) for fall in FALLS]
+    for weeks, is_seasonal in ((1, True), (4, False)):
+        base = traffic.draw(falls, weeks)
+        first, *rest = (find_detector(base, one, is_seasonal=is_seasonal) for one in (quiet, *moved))
+        cells.append(show(count(first).mean(), [find_delay(one) for one in rest]))
+    return f"| {' | '.join(cells)} |"
+
+
 def show(rate: float, delays: list[float]) -> str:
     return f"{rate:.2f}; " + ", ".join("not seen" if math.isinf(delay) else f"{delay:.2f}" for delay in delays)
 
@@ -188,14 +206,14 @@ def join(before: Streams, after: Streams, traffic: Traffic) -> Streams:
     )
 
 
-def find_detector(base: Streams, streams: Streams) -> Bools:
+def find_detector(base: Streams, streams: Streams, *, is_seasonal: bool = True) -> Bools:
     from rageval_spec.statistics.change_detection import Detector, fit_baseline, replay, share_false_alarms
 
     alpha = share_false_alarms(1, DAYS, [PER_DAY])[0]
     rows = range(len(streams.values))
-    baselines = [fit_baseline(base.values[row], hours=base.hours[row]) for row in rows]
+    baselines = [fit_baseline(base.values[row], hours=base.hours[row] if is_seasonal else None) for row in rows]
     detectors = [Detector(one, STEPS, alpha, per_week=float(WEEK)) for one in baselines]
-    return replay(detectors, streams.values, hours=streams.hours)
+    return replay(detectors, streams.values, hours=streams.hours if is_seasonal else None)
 
 
 def count(alarms: Bools) -> Floats:

@@ -31,7 +31,7 @@ def test_two_values_worked_by_hand() -> None:
     detector = Detector(fix_baseline(0.5, 0.5), {"drop": 0.1}, alpha=0.01)
     state, changes = detector.update(detector.begin(), [0.0, 1.0])
     # After 0, the first bettor has 1.2; after 1, that one and the second have 0.8 of what they had.
-    assert state.capital == [[[pytest.approx((1.2 + 1) * 0.8)]]]
+    assert state.capital[0][0][0] == pytest.approx((1.2 + 1) * 0.8)
     assert changes == [] and state.changed == [False]
 
 
