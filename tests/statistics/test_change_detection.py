@@ -175,8 +175,10 @@ def test_what_cannot_be_is_an_error() -> None:
     with pytest.raises(ValueError, match="two values"):
         fit_baseline([0.5])
     with pytest.raises(ValueError, match="hour"):
-        seasonal = Detector(fit_baseline([0.1, 0.9, 0.5], hours=[0, 1, 2]), STEPS, 0.1)
+        seasonal = Detector(fit_baseline([0.1, 0.9, 0.5], hours=[0, 1, 2]), STEPS, 0.1, per_week=10)
         seasonal.update(seasonal.begin(), [0.5])
+    with pytest.raises(ValueError, match="in a week"):
+        Detector(fit_baseline([0.1, 0.9, 0.5], hours=[0, 1, 2]), STEPS, 0.1)
     with pytest.raises(ValueError, match="steps above 0"):
         Detector(fix_baseline(0.5, 0.3), {}, 0.01)
     assert scale_steps({"low": 0.05}, fix_baseline(0.8, 0.3)) == {"low": pytest.approx(0.04)}

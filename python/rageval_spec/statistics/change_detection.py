@@ -236,7 +236,7 @@ class Detector:
         alpha: the expected number of false alarms for each value, below 1.
         sides: which moves matter; two sides have half of alpha each.
         bounds: the lowest and the highest possible value.
-        per_week: how many values the stream has in a week; it matters only with seasonality.
+        per_week: how many values the stream has in a week; needed only with seasonality.
     """
 
     baseline: Baseline
@@ -252,6 +252,8 @@ class Detector:
             raise ValueError("a detector needs an alpha in (0, 1), a side, and steps above 0")
         if not self.bounds[0] <= self.baseline.mean <= self.bounds[1] or self.bounds[0] == self.bounds[1]:
             raise ValueError(f"the baseline's mean {self.baseline.mean:g} is outside the bounds of the values")
+        if self.baseline.offsets and self.per_week <= 0:
+            raise ValueError("a baseline with hours of the week needs the number of values in a week")
 
     def begin(self) -> State:
         """The state before the first value."""
