@@ -122,6 +122,23 @@ def test_the_number_of_false_alarms_is_at_most_alpha_for_each_value() -> None:
     assert 0.5 < counts.mean() < 0.01 * 1000
 
 
+def test_the_number_of_false_alarms_is_bounded_for_estimated_and_seasonal_baselines() -> None:
+    random = np.random.default_rng(11)
+    hours = np.sort(random.integers(0, 168, (150, 1000)), axis=1)
+    level = 0.7 + 0.1 * np.cos(np.arange(168) / 24 * 2 * np.pi)
+    base, later = (random.random((150, 1000)) < level[hours] for _ in range(2))
+    detectors = [
+        Detector(fit_baseline(row.astype(float), hours=at), STEPS, 0.005, per_week=1000)
+        for row, at in zip(base, hours, strict=True)
+    ]
+    counts = replay(detectors, later.astype(float), hours=hours + 168).sum(axis=1)
+    assert counts.mean() + 1.645 * counts.std() / math.sqrt(150) < 0.005 * 1000
+    few = (random.random((150, 50)) < 0.7).astype(float)
+    plain = [Detector(fit_baseline(row), STEPS, 0.005) for row in few]
+    counts = replay(plain, (random.random((150, 500)) < 0.7).astype(float)).sum(axis=1)
+    assert counts.mean() < 0.005 * 500
+
+
 def test_weighted_values_are_compared_with_the_mean_of_all_traffic() -> None:
     # Bad answers are always kept, good ones once in four: without weights the mean would seem to have fallen.
     random = np.random.default_rng(9)
