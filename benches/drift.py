@@ -198,7 +198,7 @@ def cut(streams: Streams, length: int) -> Streams:
 def join(before: Streams, after: Streams, traffic: Traffic) -> Streams:
     """Quiet weeks, then a fall that begins at a random place of the week of each stream, so that none is favoured."""
     rows, length = after.values.shape
-    places = traffic.random.integers(WEEK, size=rows)[:, None] + np.arange(length - WEEK)
+    places = traffic.random.integers(WEEK, size=(rows, 1)) + np.arange(length - WEEK)
     later = Streams(
         np.take_along_axis(after.values, places, axis=1),
         np.take_along_axis(after.hours, places, axis=1),
