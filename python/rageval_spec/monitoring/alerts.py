@@ -181,6 +181,14 @@ class AlertBook:
         )
         return any(fnmatchcase(message.name, pattern) for (pattern,) in rows)
 
+    def list_undelivered(self) -> list[tuple[str, str, str | None]]:
+        """What nobody has taken yet: the notifier, the alert's name, and why the last try failed."""
+        rows = self.connection.execute(
+            "SELECT notifier, message, reason FROM rageval_messages WHERE monitor = ? AND sent IS NULL ORDER BY made",
+            (self.monitor,),
+        )
+        return [(name, load_message(text).name, reason) for name, text, reason in rows]
+
     def deliver(
         self, notifiers: Mapping[str, Notifier[Any]], now: float, complain: Callable[[str], None] = lambda _: None
     ) -> int:

@@ -259,7 +259,7 @@ def check_monitor(
     """What is wrong with the references of a monitor. A name that a wrong block could have is not reported."""
     metrics = [] if "metrics" in blocks.incomplete else _check_metrics(node, blocks.metrics)
     baseline = [] if "datasets" in blocks.incomplete else _check_baseline(node, blocks.names)
-    faults = [*metrics, *_check_windows(node), *baseline]
+    faults = [*metrics, *_check_windows(node), *baseline, *_check_notifiers(node, blocks)]
     return [places.diagnose(("monitor", *path), message, "monitor", hint) for path, message, hint in faults]
 
 
@@ -287,6 +287,22 @@ def _check_windows(node: MonitorNode) -> Iterator[AlertFault]:
             continue
         hint = suggest(alert.window, names) or f"{list_hint(names)}, or write a length such as 15m"
         yield AlertFault(("alerts", index, "window"), f"there is no window {quote(alert.window)}", hint)
+
+
+def _check_notifiers(node: MonitorNode, blocks: PluginBlocks) -> Iterator[AlertFault]:
+    """Notifiers with the same name, and alerts that name one that is not there."""
+    names: list[str] = []
+    for block in blocks.of("notifiers"):
+        name = block.node.name or block.node.use
+        if name in names:
+            told = f"there is a notifier {quote(name)} before"
+            yield AlertFault((*block.path[1:],), told, "give each a name of its own: add 'name: ...'")
+        names.append(name)
+    for index, alert in enumerate(node.alerts):
+        for place, name in enumerate(() if isinstance(alert, str) else alert.notify or ()):
+            if name not in names and "notifiers" not in blocks.incomplete:
+                hint = suggest(name, names) or (list_hint(names) if names else "add it under 'notify:'")
+                yield AlertFault(("alerts", index, "notify", place), f"there is no notifier {quote(name)}", hint)
 
 
 def _check_baseline(node: MonitorNode, names: Mapping[str, Sequence[str]]) -> Iterator[AlertFault]:
