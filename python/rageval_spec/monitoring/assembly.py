@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rageval_spec.errors import UsageError
 from rageval_spec.history.database import locate, open_history
 from rageval_spec.monitoring.alerts import AlertBook
+from rageval_spec.monitoring.exposition import render_metrics
 from rageval_spec.monitoring.feeds import Feed, FileFeed
 from rageval_spec.monitoring.filling import Filler
 from rageval_spec.monitoring.ledger import Ledger
@@ -90,6 +92,8 @@ def open_monitor(spec: Spec, clock: Callable[[], float] = time.time, *, is_plan:
                 ledger.prune_texts(now - keep)
 
             loop = MonitorLoop(ledger, feeds, judge, sampler, every, filler, [teller.look, prune], clock)
+            if node.serve is not None:
+                loop.publish = partial(render_metrics, watch, teller.book, loop.progress)
             teller.complain = loop.complain
             yield loop
         finally:

@@ -462,6 +462,14 @@ class Ledger:
         )
         return int(late)
 
+    def find_oldest_due(self, now: float) -> float | None:
+        """Since when the trace is due that waits for longest; None if none is due."""
+        ((oldest,),) = self.connection.execute(
+            "SELECT MIN(due) FROM rageval_traces WHERE monitor = ? AND state = 'waiting' AND due <= ?",
+            (self.monitor, now),
+        )
+        return None if oldest is None else float(oldest)
+
     def read_worst(
         self, series: int, span: Sequence[float], most: int, *, highest: bool
     ) -> list[tuple[Trace, float, str | None]]:

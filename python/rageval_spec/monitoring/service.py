@@ -27,6 +27,10 @@ LEASE = 300.0
 """Seconds for which a process holds traces, in its own time."""
 IDLE = 1.0
 """Seconds between looks where nothing is due."""
+_PUBLISH = 15.0
+"""Seconds between two states of what is published."""
+_PATIENCE = 60.0
+"""Seconds without a sign of life that are no trouble yet."""
 Tick = Callable[[float], None]
 
 
@@ -43,6 +47,10 @@ class Progress:
     settled: int = 0
     retried: int = 0
     unread: int = 0
+    polled: dict[str, float] = field(default_factory=dict)
+    """When each feed was last read to its end."""
+    beat: float = 0.0
+    """When the loop last went round."""
     complaints: dict[str, str] = field(default_factory=dict)
     """The last error of each feed that cannot be read at the moment."""
 
@@ -56,6 +64,7 @@ class MonitorLoop:
         filler: fills series with what came before they began.
         ticks: what is done after each poll by the process that leads: windows, alerts, pages.
         clock: the time in seconds since 1970.
+        publish: makes the text of `/metrics`, which `published` then holds: the database belongs to this thread.
     """
 
     ledger: Ledger
@@ -67,6 +76,8 @@ class MonitorLoop:
     ticks: Sequence[Tick] = ()
     clock: Callable[[], float] = time.time
     progress: Progress = field(default_factory=Progress)
+    publish: Callable[[float], bytes] | None = None
+    published: bytes = b""
 
     def complain(self, message: str) -> None:
         """Keep the last error of what is not a feed."""
@@ -81,11 +92,13 @@ class MonitorLoop:
                     self.progress.seen += len(batch.traces)
                     self.progress.unread += batch.unread
                 self.progress.complaints.pop(feed.name, None)
+                self.progress.polled[feed.name] = self.clock()
             except RagevalError as error:
                 self.progress.complaints[feed.name] = str(error)
 
     def judge_due(self) -> int:
         """Judge at most one batch of what is due; how many traces it was."""
+        self.progress.beat = self.clock()
         claimed = self.ledger.claim(self.clock(), CLAIM, LEASE)
         if claimed:
             sampled = [self.sampler.choose(one) for one in claimed]
@@ -101,6 +114,24 @@ class MonitorLoop:
                 tick(now)
         self.sampler.forget(now - 2 * 86_400)
 
+    def find_trouble(self, *, is_start: bool = False) -> str | None:
+        """Why the monitor does not do its work at the moment; None if it does.
+
+        At the start, also what it has not done yet: a feed that was not read to its end.
+        """
+        now, patience = self.clock(), max(_PATIENCE, 3 * self.every)
+        if now - self.progress.beat > patience:
+            return f"the loop has not gone round for {now - self.progress.beat:.0f} s"
+        for feed in self.feeds:
+            polled = self.progress.polled.get(feed.name)
+            if polled is None and is_start:
+                return (
+                    f"{feed.name} has not been read yet: {self.progress.complaints.get(feed.name, 'it takes a moment')}"
+                )
+            if polled is not None and now - polled > patience:
+                return f"{feed.name} cannot be read: {self.progress.complaints.get(feed.name, 'no poll has ended')}"
+        return None
+
     def run_once(self) -> None:
         """One poll, all that is due, one look: for cron."""
         self.poll()
@@ -111,7 +142,7 @@ class MonitorLoop:
     def run(self, stop: Event, wait: Callable[[float], Any] | None = None) -> None:
         """Go on until `stop` is set; then give back what is held. `wait` waits some seconds or until then."""
         wait = wait or stop.wait
-        look_at = poll_at = 0.0
+        look_at = poll_at = publish_at = 0.0
         try:
             while not stop.is_set():
                 now = self.clock()
@@ -122,6 +153,9 @@ class MonitorLoop:
                 if self.clock() >= look_at:
                     self.look()
                     look_at = self.clock() + self.every
+                if self.publish is not None and self.clock() >= publish_at:
+                    self.published = self.publish(self.clock())
+                    publish_at = self.clock() + min(self.every, _PUBLISH)
                 if not busy:
                     wait(min(IDLE, self.every))
         finally:

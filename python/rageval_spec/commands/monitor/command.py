@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -72,17 +73,45 @@ def run_monitor(
     from rageval_spec.signals import stopping
 
     age, stop = _read_age(since, metric), Event()
-    with open_monitor(_load(spec, overrides)) as loop, stopping(stop.set):
+    loaded = _load(spec, overrides)
+    address = None if loaded.monitor is None else loaded.monitor.serve
+    with open_monitor(loaded) as loop, stopping(stop.set):
         if age is not None and metric is not None:
             filled = replace(loop.filler, since=time.time() - age).fill(metric, time.time)
             console.tell(f"{metric}: {count_noun(filled, 'earlier trace')} judged")
         if once:
             loop.run_once()
         else:
-            loop.run(stop)
+            with _serve(loop, address):
+                loop.run(stop)
         if not quiet:
             _report(loop)
     return PASSED
+
+
+@contextmanager
+def _serve(loop: MonitorLoop, address: str | None) -> Iterator[None]:
+    """Answer `/metrics`, `/healthz` and `/ready` meanwhile, if there is an address."""
+    if address is None:
+        yield
+        return
+    from rageval_spec.exchange.otel.source import split_address
+    from rageval_spec.serving.server import Page, Server, make_app
+
+    def explain(trouble: str | None) -> Page:
+        return Page(b"ok\n") if trouble is None else Page(f"{trouble}\n".encode(), status=503)
+
+    pages = {
+        "/metrics": lambda: Page(loop.published, "application/openmetrics-text; version=1.0.0; charset=utf-8"),
+        "/healthz": lambda: explain(loop.find_trouble()),
+        "/ready": lambda: explain(loop.find_trouble(is_start=True)),
+    }
+    server = Server(make_app(pages), *split_address(address))
+    console.tell(f"numbers at {server.url}/metrics, health at /healthz and /ready")
+    try:
+        yield
+    finally:
+        server.close()
 
 
 @monitor.command("plan")
