@@ -18,7 +18,7 @@ from rageval_spec.errors import UsageError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-Section = Literal["datasets", "systems", "models", "judges", "labels", "metrics", "reports", "engines"]
+Section = Literal["datasets", "systems", "models", "judges", "labels", "metrics", "reports", "engines", "notifiers"]
 SECTIONS: tuple[Section, ...] = get_args(Section)
 _KINDS: Mapping[Section, str] = {section: section.removesuffix("s").capitalize() for section in SECTIONS} | {
     "labels": "Labels"

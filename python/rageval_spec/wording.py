@@ -209,13 +209,13 @@ def list_names(words: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
-_SECONDS = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
-DURATION = r"\d+(?:\.\d+)?\s*[mhdw]"
-"""A duration as it is written: `30d`, `12h`, `90m`, `2w`."""
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+DURATION = r"\d+(?:\.\d+)?\s*[smhdw]"
+"""A duration as it is written: `30d`, `12h`, `90m`, `60s`, `2w`."""
 
 
 def read_duration(text: str) -> float | None:
-    """The seconds in `30d`, `12h`, `90m` or `2w`; None for any other text."""
+    """The seconds in `30d`, `12h`, `90m`, `60s` or `2w`; None for any other text."""
     written = text.strip()
     return float(written[:-1]) * _SECONDS[written[-1]] if re.fullmatch(DURATION, written) else None
 

@@ -159,11 +159,11 @@ class Connection:
         """A transaction that writes. It is committed at the end of the block, or rolled back if the block raises."""
         raise NotImplementedError
 
-    def find_version(self) -> int:
-        """The version of the schema; 0 if there are no tables yet."""
-        if not self.execute(self.of_table, ("rageval_schema",)):
+    def find_version(self, schema: str = "rageval_schema") -> int:
+        """The version that the table `schema` holds; 0 if there is no such table yet."""
+        if not self.execute(self.of_table, (schema,)):
             return 0
-        return int(self.execute("SELECT version FROM rageval_schema")[0][0])
+        return int(self.execute(f"SELECT version FROM {schema}")[0][0])
 
     def lock(self) -> None:
         """Within a transaction that writes: let no other process migrate until its end."""
@@ -342,28 +342,7 @@ class History:
 
     def migrate(self) -> None:
         """Bring the tables to this version's schema, in one transaction."""
-        if self._is_current():
-            return
-        with self.connection.write():
-            self.connection.lock()
-            if self._is_current():  # another process migrated meanwhile
-                return
-            version = self.connection.find_version()
-            if version == 0:
-                self.connection.execute("CREATE TABLE rageval_schema (version INTEGER NOT NULL)")
-                self.connection.execute("INSERT INTO rageval_schema (version) VALUES (0)")
-            for statement in (one for step in MIGRATIONS[version:] for one in step):
-                self.connection.execute(statement.replace("BYTES", self.connection.bytes_type))
-            self.connection.execute("UPDATE rageval_schema SET version = ?", (len(MIGRATIONS),))
-
-    def _is_current(self) -> bool:
-        version = self.connection.find_version()
-        if version > len(MIGRATIONS):
-            raise HistoryError(
-                f"{self.connection.name}: a newer version of rageval-spec made this history "
-                f"(schema {version}, this version knows {len(MIGRATIONS)}); update rageval-spec"
-            )
-        return version == len(MIGRATIONS)
+        migrate(self.connection, "rageval_schema", MIGRATIONS)
 
     def add(self, records: Iterable[StoredRecord]) -> int:
         """Write records in one transaction, and return how many are new. Those that are there already stay."""
@@ -373,14 +352,14 @@ class History:
     def _add(self, record: StoredRecord) -> bool:
         record_id = record.row["id"]
         added = self.connection.execute(
-            f"{_insert('rageval_records', RECORD_COLUMNS)} ON CONFLICT (id) DO NOTHING RETURNING id",
+            f"{insert('rageval_records', RECORD_COLUMNS)} ON CONFLICT (id) DO NOTHING RETURNING id",
             [record.row[name] for name in RECORD_COLUMNS],
         )
         if not added:
             return False
-        self.connection.execute_many(_insert("rageval_aggregates", AGGREGATE_COLUMNS), record.aggregates)
+        self.connection.execute_many(insert("rageval_aggregates", AGGREGATE_COLUMNS), record.aggregates)
         contents = [(record_id, part, content) for part, content in record.contents.items()]
-        self.connection.execute_many(_insert("rageval_contents", ("record_id", "part", "content")), contents)
+        self.connection.execute_many(insert("rageval_contents", ("record_id", "part", "content")), contents)
         for label in record.labels:
             self._set_label(record_id, label, record.row["time"])
         return True
@@ -506,12 +485,39 @@ class History:
         return [record_id for record_id, _ in sorted(rows, key=lambda row: (row[1], row[0]))]
 
 
+def migrate(connection: Connection, schema: str, migrations: Sequence[Sequence[str]]) -> None:
+    """Bring tables to the version that the migrations lead to; the table `schema` holds the version that they have."""
+    if _is_current(connection, schema, migrations):
+        return
+    with connection.write():
+        connection.lock()
+        if _is_current(connection, schema, migrations):  # another process migrated meanwhile
+            return
+        version = connection.find_version(schema)
+        if version == 0:
+            connection.execute(f"CREATE TABLE {schema} (version INTEGER NOT NULL)")
+            connection.execute(f"INSERT INTO {schema} (version) VALUES (0)")
+        for statement in (one for step in migrations[version:] for one in step):
+            connection.execute(statement.replace("BYTES", connection.bytes_type))
+        connection.execute(f"UPDATE {schema} SET version = ?", (len(migrations),))
+
+
+def _is_current(connection: Connection, schema: str, migrations: Sequence[Sequence[str]]) -> bool:
+    version = connection.find_version(schema)
+    if version > len(migrations):
+        raise HistoryError(
+            f"{connection.name}: a newer version of rageval-spec made this history "
+            f"(schema {version}, this version knows {len(migrations)}); update rageval-spec"
+        )
+    return version == len(migrations)
+
+
 def write_time(time: datetime) -> str:
     """The time in UTC as text with a fixed number of digits, so that texts sort as times do."""
     return time.astimezone(UTC).isoformat(timespec="microseconds")
 
 
-def _insert(table: str, columns: Sequence[str]) -> str:
+def insert(table: str, columns: Sequence[str]) -> str:
     return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
 
 

@@ -32,6 +32,7 @@ from rageval_spec.plugin.model import (
     TokenTags,
     note_truncated,
 )
+from rageval_spec.plugin.notifier import Notifier, NotifierNode
 from rageval_spec.plugin.plugin import (
     Context,
     Judge,
@@ -55,7 +56,8 @@ __all__ = [
     "Answer", "AnswerMetric", "Answering", "Answers", "ChatModel", "Context", "Dataset", "DatasetNode",
     "EmbeddingModel", "Embeddings", "Engine", "EngineNode", "GeneratingNode", "InputFile", "Judge", "JudgeName",
     "JudgeNode", "Labels", "LabelsName", "LabelsNode", "Measured", "Measurement", "Metric", "MetricGroup", "MetricInfo",
-    "MetricNode", "Model", "ModelName", "ModelNode", "NoAnswers", "Node", "PairModel", "PairScores", "Partition",
+    "MetricNode", "Model", "ModelName", "ModelNode", "NoAnswers", "Node", "Notifier",
+    "NotifierNode", "PairModel", "PairScores", "Partition",
     "Plugin", "Progress", "RankingMetric", "Report", "ReportNode", "Retrieval", "Role", "Speed", "System", "SystemName",
     "SystemNode", "TableMetric", "TokenModel", "TokenTags", "count_roughly", "digest_content", "digest_text",
     "ignore_progress", "note_truncated",

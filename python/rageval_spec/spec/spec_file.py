@@ -20,12 +20,13 @@ from rageval_spec.spec.blocks.block_validation import CheckedSpec, check_tree, l
 from rageval_spec.spec.blocks.error_explanation import describe
 from rageval_spec.spec.blocks.gates import GateNode, NamedMetric
 from rageval_spec.spec.blocks.input_files import check_history, find_lacking_parts, find_missing, find_shared_files
+from rageval_spec.spec.blocks.monitor import check_monitor
 from rageval_spec.spec.blocks.plugin_lookup import adopt_former_keys
 from rageval_spec.spec.blocks.question_weights import KEYS as DESIGN_KEYS
 from rageval_spec.spec.blocks.question_weights import check_weight_keys, resolve_weight_keys
 from rageval_spec.spec.blocks.references import add_defaults, check_references
 from rageval_spec.spec.blocks.slices import check_slices
-from rageval_spec.spec.blocks.spec_node import NAMED_SECTIONS, VERSION, HistoryNode, Spec, SpecNode
+from rageval_spec.spec.blocks.spec_node import INNER_SECTIONS, NAMED_SECTIONS, VERSION, HistoryNode, Spec, SpecNode
 from rageval_spec.spec.overrides import ARGUMENT, OPTION, Overrides, override
 from rageval_spec.spec.text import yaml_tree
 from rageval_spec.spec.text.places import Places, SourceText, cut
@@ -40,7 +41,7 @@ _MOST_BYTES = 4 * yaml_tree.MAX_CHARACTERS
 _MOST_DIAGNOSTICS = 100
 _NOT_IN_NAMES = re.compile(r'[\x00-\x1f/\\:*?"<>|$\x7f]+')
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-_AS_WRITTEN = ("ranking", "statistics", "diagnosis", "limits", "samples", "redact", "stopping", "resume")
+_AS_WRITTEN = ("ranking", "statistics", "diagnosis", "limits", "samples", "redact", "stopping", "resume", "monitor")
 """The keys that a spec has as its node has them."""
 
 
@@ -148,6 +149,18 @@ def _load_tree(
         diagnostics += check_history(checked.spec.history, places, folder)
         by_index = dict(zip(checked.gates, gates, strict=True))
         diagnostics += gate_blocks.check_stopping(checked.spec.stopping, checked, by_index, places)
+        if checked.spec.monitor is not None:
+            diagnostics += check_monitor(checked.spec.monitor, checked, places)
+        elif not checked.spec.datasets:
+            told = "the key 'datasets' is missing"
+            place = tree.entries["datasets"].key_place if "datasets" in tree.entries else tree.place
+            diagnostics.append(
+                place.diagnose(
+                    told,
+                    "missing-key",
+                    "write what to evaluate on: datasets: {golden: {use: jsonl, path: golden.jsonl}}",
+                )
+            )
         datasets = checked.names.get("datasets") if "datasets" in tree.entries else None
         diagnostics += check_weight_keys(checked.spec, datasets, places, folder, check_files=check_files)
     if check_files:
@@ -175,6 +188,7 @@ def _load_tree(
         gates=gates,
         bands=MappingProxyType(bands),
         reports=tuple(block.node for block in checked.of("reports")),
+        notifiers=tuple(block.node for block in checked.of("notifiers")),
         digest=_digest(checked, node, gates),
         places=places,
         warnings=tuple(sorted(diagnostics, key=lambda warning: (warning.path, warning.position))),
@@ -276,12 +290,16 @@ def _warn_of_dialects(tree: yaml_tree.YamlMapping, diagnostics: Sequence[Diagnos
 def _digest(checked: CheckedSpec, node: SpecNode, gates: Sequence[GateNode]) -> str:
     """The sha256 of the spec's content with defaults filled in. The order of entries counts, as it does in tables.
 
-    `limits`, `resume`, `samples`, `redact` and `history` are excluded, because no number depends on them.
+    `limits`, `resume`, `samples`, `redact`, `history` and `monitor` are excluded, because no number depends on them.
     """
     content = {
         "version": VERSION,
         "name": node.name,
-        "blocks": [[*block.path, block.node.model_dump(mode="json", by_alias=True)] for block in checked.blocks],
+        "blocks": [
+            [*block.path, block.node.model_dump(mode="json", by_alias=True)]
+            for block in checked.blocks
+            if block.section not in INNER_SECTIONS
+        ],
         "gates": [gate.content() for gate in gates],
         **{key: getattr(node, key).model_dump(mode="json") for key in ("ranking", "statistics")},
     }

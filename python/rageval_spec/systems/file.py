@@ -93,6 +93,10 @@ class FileNode(GeneratingNode):
         default="auto",
         description="What the file contains. auto: answers if a column at its beginning is of answers or contexts.",
     )
+    follow: bool = Field(
+        default=False,
+        description="For `monitor`: read the file, or the folder of files, as it grows: JSON Lines, one trace a line.",
+    )
     columns: AnswerColumns = Field(
         default_factory=AnswerColumns,
         description=(
@@ -113,7 +117,7 @@ class File(System[FileNode]):
     known_as = ("run", "trec", "prepared", "jsonl", "csv", "answers")
     can_answer = True
     stored = False
-    later_keys = frozenset({"sheet", "layout"})
+    later_keys = frozenset({"sheet", "layout", "follow"})
 
     def content(self) -> dict[str, Any]:
         """Without `separator` if it is not set: keys equal those of releases without this field."""

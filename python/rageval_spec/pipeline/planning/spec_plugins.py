@@ -43,6 +43,7 @@ class SpecPlugins:
     systems: Mapping[str, System[Any]]
     metrics: Mapping[str, Metric[Any]]
     reports: tuple[contracts.Report[Any], ...]
+    notifiers: tuple[contracts.Notifier[Any], ...] = ()
 
     def system(self, name: str) -> System[Any]:
         return self.systems[name] if name in self.systems else self.sources[name]
@@ -128,6 +129,7 @@ def build_parts(
         systems=build_all("systems", spec.systems),
         metrics=build_all("metrics", {metric.name: metric.node for metric in spec.metrics}),
         reports=tuple(build("reports", node.use, node) for node in spec.reports),
+        notifiers=tuple(build("notifiers", node.use, node) for node in spec.notifiers),
     )
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -19,6 +20,7 @@ from rageval_spec.plugin.secrets import MARK
 from rageval_spec.spec.blocks import spec_node
 from rageval_spec.spec.blocks.error_explanation import CheckedBlock, diagnose_secret, explain, list_keys, place_of
 from rageval_spec.spec.blocks.gates import NUMBER_OR_SHARE, GateNode, StoppingNode
+from rageval_spec.spec.blocks.monitor import MonitorNode
 from rageval_spec.spec.blocks.plugin_blocks import PluginBlock, PluginBlocks
 from rageval_spec.spec.blocks.plugin_lookup import correct_word, find_plugin, suggest_metric
 from rageval_spec.spec.blocks.slices import SliceNode
@@ -36,13 +38,13 @@ _TYPED: Mapping[str, tuple[type, ...]] = {
 
 
 def validate(
-    block: CheckedBlock, model: type[M], secrets: Mapping[str, str], foreign: Collection[str] = ()
+    block: CheckedBlock, model: type[M], secrets: Mapping[str, str], foreign: Mapping[str, Any] = MappingProxyType({})
 ) -> tuple[M | None, list[Diagnostic]]:
     """The node of a block, and its diagnostics.
 
     Validation is strict and works on JSON, like a JSON Schema: text is not a number, only a field's alias is its key,
-    and a float without a fraction is an integer. `secrets` has the actual text for each marked text; the keys in
-    `foreign` are validated elsewhere.
+    and a float without a fraction is an integer. `secrets` has the actual text for each marked text; what `foreign`
+    names, as the argument `exclude` of pydantic does, is validated elsewhere.
     """
     data = yaml_tree.to_data(block.node)
     errors: list[ErrorDetails] = []
@@ -115,9 +117,9 @@ def _repair(root: yaml_tree.YamlNode, data: Any, errors: Sequence[ErrorDetails])
     return changed
 
 
-def _find_misplaced_secrets(block: CheckedBlock, node: BaseModel, foreign: Collection[str]) -> Iterator[Diagnostic]:
+def _find_misplaced_secrets(block: CheckedBlock, node: BaseModel, foreign: Mapping[str, Any]) -> Iterator[Diagnostic]:
     places = list_places(block.node, block.place)
-    for path, value in walk_values(node.model_dump(by_alias=True, exclude=set(foreign))):
+    for path, value in walk_values(node.model_dump(by_alias=True, exclude=dict(foreign))):
         if isinstance(value, str) and value.startswith(MARK):
             yield diagnose_secret(places.nearest(path))
 
@@ -128,7 +130,14 @@ _BLOCKS: dict[str, type[BaseModel]] = {
     "diagnosis": spec_node.DiagnosisNode,
     "limits": spec_node.LimitsNode,
     "stopping": StoppingNode,
+    "monitor": MonitorNode,
 }
+
+_FOREIGN: Mapping[str, Any] = {
+    **dict.fromkeys((*spec_node.NAMED_SECTIONS, *spec_node.LISTED_SECTIONS), True),
+    **{str(path[0]): {path[1]: True} for path in spec_node.INNER_SECTIONS.values()},
+}
+"""The parts of a spec that belong to plugins."""
 
 
 @dataclass
@@ -167,7 +176,9 @@ def check_tree(tree: yaml_tree.YamlMapping, secrets: Mapping[str, str], folder: 
         if entry is None and isinstance(default, tuple):
             words: list[yaml_tree.YamlNode] = [yaml_tree.YamlScalar(tree.place, word, word) for word in default]
             entry = yaml_tree.YamlEntry(tree.place, yaml_tree.YamlSequence(tree.place, words))
-        checker.check_list(section, entry)
+        checker.check_list(section, entry, (section,))
+    for section, path in spec_node.INNER_SECTIONS.items():
+        checker.check_list(section, _find_entry(tree, path), path)
     return checker.checked
 
 
@@ -180,7 +191,7 @@ class _Checker:
 
     def check_spec(self, tree: yaml_tree.YamlMapping) -> None:
         block = CheckedBlock(tree, tree.place, spec_node.SpecNode)
-        self.checked.spec, diagnostics = validate(block, spec_node.SpecNode, self.secrets, spec_node.SECTIONS)
+        self.checked.spec, diagnostics = validate(block, spec_node.SpecNode, self.secrets, _FOREIGN)
         self.checked.diagnostics += [_point_to_block(diagnostic, tree) for diagnostic in diagnostics]
         for key, check in (("gates", self._check_gate), ("slices", self._check_slice)):
             entries = yaml_tree.child(tree, (key,))
@@ -216,7 +227,7 @@ class _Checker:
         for name, inner in entries.items():
             self._check_plugin(section, (section, name), place_of(inner.key_place, inner.value), inner.value)
 
-    def check_list(self, section: registry.Section, entry: yaml_tree.YamlEntry | None) -> None:
+    def check_list(self, section: registry.Section, entry: yaml_tree.YamlEntry | None, path: KeyPath) -> None:
         if entry is None or not isinstance(entry.value, yaml_tree.YamlSequence):
             return
         for index, node in enumerate(entry.value.items):
@@ -228,7 +239,7 @@ class _Checker:
                     self._reject(section, expanded)
                     continue
                 node = expanded
-            self._check_plugin(section, (section, index), node.place, node, title)
+            self._check_plugin(section, (*path, index), node.place, node, title)
 
     def _check_plugin(
         self,
@@ -281,6 +292,11 @@ class _Checker:
     def _reject(self, section: registry.Section, *diagnostics: Diagnostic) -> None:
         self.checked.incomplete.add(section)
         self.checked.diagnostics += diagnostics
+
+
+def _find_entry(tree: yaml_tree.YamlMapping, path: KeyPath) -> yaml_tree.YamlEntry | None:
+    owner = yaml_tree.child(tree, path[:-1])
+    return owner.entries.get(str(path[-1])) if isinstance(owner, yaml_tree.YamlMapping) else None
 
 
 def _has_fault(node: yaml_tree.YamlNode) -> bool:

@@ -25,6 +25,7 @@ from rageval_spec.plugin.budget import Budget, CallLimits
 from rageval_spec.plugin.secrets import Secret
 from rageval_spec.registry import Section
 from rageval_spec.spec.blocks.gates import NUMBER_OR_SHARE, GateNode, NamedMetric, StoppingNode
+from rageval_spec.spec.blocks.monitor import MonitorNode
 from rageval_spec.spec.blocks.plugin_blocks import SpecBlock
 from rageval_spec.spec.blocks.slices import ColumnName, SliceNode
 from rageval_spec.spec.text.places import KeyPath, Places
@@ -96,7 +97,9 @@ NAMED_SECTIONS: tuple[Section, ...] = ("datasets", "systems", "models", "judges"
 """Sections that are a mapping of names to blocks with `use:`."""
 LISTED_SECTIONS: tuple[Section, ...] = ("metrics", "reports")
 """Sections that are a list of blocks with `use:` or bare words."""
-SECTIONS = (*NAMED_SECTIONS, *LISTED_SECTIONS)
+INNER_SECTIONS: Mapping[Section, KeyPath] = MappingProxyType({"notifiers": ("monitor", "notify")})
+"""Sections that are a list of blocks within another block, and where."""
+SECTIONS = (*NAMED_SECTIONS, *LISTED_SECTIONS, *INNER_SECTIONS)
 
 RESUME, NEVER = "12h", "never"
 """The default of `resume:`, and its word for no time at all."""
@@ -308,7 +311,10 @@ class SpecNode(SpecBlock):
 
     version: int = Field(ge=VERSION, le=VERSION, description="The version of the spec's format: 1.")
     name: Name | None = Field(default=None, description="The evaluation's name. By default, the name of the file.")
-    datasets: dict[Name, Any] = Field(min_length=1, description="What to evaluate on: names and blocks with `use:`.")
+    datasets: dict[Name, Any] = Field(
+        default={},
+        description="What to evaluate on: names and blocks with `use:`. Only a spec with `monitor` can do without.",
+    )
     systems: dict[Name, Any] = Field(
         min_length=1, description="What to evaluate: names and blocks with `use:`. The first is the baseline."
     )
@@ -355,6 +361,9 @@ class SpecNode(SpecBlock):
     stopping: StoppingNode | None = Field(
         default=None,
         description="Stop asking questions as soon as every gate is decided. By default, every question is asked.",
+    )
+    monitor: MonitorNode | None = Field(
+        default=None, description="How `rageval-spec monitor` watches production. Default: it cannot."
     )
     limits: LimitsNode = Field(default=LimitsNode(), description="What an evaluation can use at most.")
     resume: str = Field(
@@ -406,6 +415,8 @@ class Spec:
         slices: the entries of `slices:`; a bare column is a block with `by`.
         sources: systems that are not evaluated themselves, but whose runs an evaluated system reads.
         designs: which questions belong together and how much each counts, for each dataset that says so.
+        monitor: how production is watched; None without the block.
+        notifiers: who is told of alerts.
     """
 
     name: str
@@ -435,6 +446,8 @@ class Spec:
     labels: Mapping[str, Node] = field(default_factory=dict)
     designs: Mapping[str, QuestionWeightsNode] = field(default_factory=dict)
     resume: str = RESUME
+    monitor: MonitorNode | None = None
+    notifiers: tuple[Node, ...] = ()
 
     @property
     def longest_resume(self) -> float:

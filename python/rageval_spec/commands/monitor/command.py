@@ -1,0 +1,266 @@
+"""`rageval-spec monitor`: judges production as it runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING
+
+import click
+
+from rageval_spec.commands import console
+from rageval_spec.commands import options as shared
+from rageval_spec.commands.console import Front
+from rageval_spec.errors import PASSED, UsageError
+from rageval_spec.wording import count_noun, read_duration
+
+if TYPE_CHECKING:
+    from rageval_spec.monitoring.service import MonitorLoop
+    from rageval_spec.spec import Spec
+
+_filling_options = shared.together(
+    click.option("--since", metavar="AGE", help="With --metric: fill its series from so long ago on: 30d."),
+    click.option("--metric", help="The metric to fill with the traces that came before it, or before its new judge."),
+)
+
+
+@click.group("monitor", cls=Front)
+def monitor() -> None:
+    """Judge production as it runs: account for every trace, watch windows of values, send alerts.
+
+    The spec has a block `monitor:`. `plan` shows what judging would take, `run` does it, until Ctrl-C or once.
+    """
+
+
+def _load(spec: Path, overrides: Iterable[str]) -> Spec:
+    from rageval_spec.spec import load
+
+    return load(spec, overrides=list(overrides))
+
+
+def _read_age(since: str | None, metric: str | None) -> float | None:
+    """The seconds of `--since`; None without both options."""
+    if (since is None) != (metric is None):
+        raise UsageError("--since and --metric go together: --since 30d --metric faithfulness")
+    if since is None:
+        return None
+    age = read_duration(since)
+    if not age:
+        raise UsageError(f"--since {since}: write an age such as 30d or 12h")
+    return age
+
+
+@monitor.command("run")
+@shared.spec_argument
+@click.option("--once", is_flag=True, help="Fetch and judge what is due, decide the alerts, and end: for cron.")
+@_filling_options
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
+def run_monitor(
+    spec: Path, overrides: Iterable[str], once: bool, since: str | None, metric: str | None, quiet: bool
+) -> int:
+    """Watch production until Ctrl-C.
+
+    \b
+    rageval-spec monitor run spec.yaml
+    rageval-spec monitor run spec.yaml --once
+    rageval-spec monitor run spec.yaml --once --since 30d --metric answer_relevancy
+    """
+    from rageval_spec.monitoring.assembly import open_monitor
+    from rageval_spec.signals import stopping
+
+    age, stop = _read_age(since, metric), Event()
+    loaded = _load(spec, overrides)
+    address = None if loaded.monitor is None else loaded.monitor.serve
+    with open_monitor(loaded) as loop, stopping(stop.set):
+        if age is not None and metric is not None:
+            filled = replace(loop.filler, since=time.time() - age).fill(metric, time.time)
+            console.tell(f"{metric}: {count_noun(filled, 'earlier trace')} judged")
+        if once:
+            loop.run_once()
+        else:
+            with _serve(loop, address):
+                loop.run(stop)
+        if not quiet:
+            _report(loop)
+    return PASSED
+
+
+@contextmanager
+def _serve(loop: MonitorLoop, address: str | None) -> Iterator[None]:
+    """Answer `/metrics`, `/healthz` and `/ready` meanwhile, if there is an address."""
+    if address is None:
+        yield
+        return
+    from rageval_spec.exchange.otel.source import split_address
+    from rageval_spec.serving.server import Page, Server, make_app
+
+    def explain(trouble: str | None) -> Page:
+        return Page(b"ok\n") if trouble is None else Page(f"{trouble}\n".encode(), status=503)
+
+    pages = {
+        "/metrics": lambda: Page(loop.published, "application/openmetrics-text; version=1.0.0; charset=utf-8"),
+        "/healthz": lambda: explain(loop.find_trouble()),
+        "/ready": lambda: explain(loop.find_trouble(is_start=True)),
+    }
+    server = Server(make_app(pages), *split_address(address))
+    console.tell(f"numbers at {server.url}/metrics, health at /healthz and /ready")
+    try:
+        yield
+    finally:
+        server.close()
+
+
+@monitor.command("plan")
+@shared.spec_argument
+@_filling_options
+def plan_monitor(spec: Path, overrides: Iterable[str], since: str | None, metric: str | None) -> int:
+    """Show the series that traces would be judged for, what waits, and what filling one would cost.
+
+    \b
+    rageval-spec monitor plan spec.yaml
+    rageval-spec monitor plan spec.yaml --since 30d --metric answer_relevancy
+    """
+    from rageval_spec.monitoring.assembly import open_monitor
+
+    age = _read_age(since, metric)
+    with open_monitor(_load(spec, overrides), is_plan=True) as loop:
+        if age is None or metric is None:
+            _report(loop)
+            return PASSED
+        plan = replace(loop.filler, since=time.time() - age).plan(metric)
+        console.show(f"{metric}: {count_noun(plan.traces, 'earlier trace')} without a value\n")
+        for one in plan.calls:
+            cost = "price unknown" if one.cost is None else f"about {one.cost:,.2f} USD"
+            tokens = f"about {one.tokens.input:,} tokens in and {one.tokens.output:,} out"
+            console.show(f"  {one.model}  {count_noun(one.calls, 'call')}, {tokens}, {cost}\n")
+    return PASSED
+
+
+@monitor.command("retry")
+@shared.spec_argument
+def retry_failed(spec: Path, overrides: Iterable[str]) -> int:
+    """Try all judgements again that failed for good; the running monitor does it, or the next one."""
+    from rageval_spec.monitoring.assembly import open_ledger
+
+    with open_ledger(_load(spec, overrides)) as ledger:
+        again = ledger.retry_failed(time.time())
+    console.show(f"{count_noun(again, 'judgement')} will be tried again\n")
+    return PASSED
+
+
+@monitor.command("prune")
+@shared.spec_argument
+@click.option("--trace", metavar="ID", help="Remove the texts of this trace, whatever its age.")
+@click.option("--user", metavar="ID", help="Remove the texts of all traces of this user, whatever their age.")
+def prune_texts(spec: Path, overrides: Iterable[str], trace: str | None, user: str | None) -> int:
+    """Remove the texts of traces that are older than `keep:` says, or those of one trace or user. Numbers stay."""
+    from rageval_spec.monitoring.assembly import open_ledger, require_monitor, seconds_of
+
+    if trace is not None and user is not None:
+        raise UsageError("--trace and --user do not go together; leave one of them out")
+    loaded = _load(spec, overrides)
+    with open_ledger(loaded) as ledger:
+        if trace is None and user is None:
+            removed = ledger.prune_texts(time.time() - seconds_of(require_monitor(loaded).keep))
+        else:
+            removed = ledger.forget(trace_id=trace, user=user)
+        ledger.connection.compact()
+    console.show(f"removed the texts of {count_noun(removed, 'trace')}\n")
+    return PASSED
+
+
+@monitor.command("alerts")
+@shared.spec_argument
+def list_alerts(spec: Path, overrides: Iterable[str]) -> int:
+    """Show the alerts: what fires and since when, and what could not be delivered to whom, and why."""
+    from rageval_spec.drawing.alert_text import format_time
+    from rageval_spec.monitoring.alerts import AlertBook, load_message
+    from rageval_spec.monitoring.assembly import open_ledger
+
+    loaded = _load(spec, overrides)
+    with open_ledger(loaded) as ledger:
+        book = AlertBook(ledger.connection, loaded.name)
+        rows, waiting = book.read(), book.list_undelivered()
+    for row in rows:
+        if row.message is None:
+            continue
+        message = load_message(row.message)
+        since = "" if row.began is None else f" since {format_time(row.began)}"
+        until = "" if row.ended is None else f" until {format_time(row.ended)}"
+        console.show(f"{row.state} ({row.severity}): {message.summary or message.name}{since}{until}\n")
+    if not rows:
+        console.show("no alert has fired yet\n")
+    for name, title, reason in waiting:
+        console.show(f"not delivered to {name}: {title}: {reason or 'not tried yet'}\n")
+    return PASSED
+
+
+@monitor.command("silence")
+@shared.spec_argument
+@click.argument("pattern")
+@click.option("--for", "length", default="1h", show_default=True, metavar="TIME", help="For how long: 30m, 2h, 7d.")
+@click.option("--reason", help="Why, for those who look.")
+def silence(spec: Path, overrides: Iterable[str], pattern: str, length: str, reason: str | None) -> int:
+    """Tell nobody of the alerts whose names match PATTERN, such as 'latency*', for some time.
+
+    \b
+    rageval-spec monitor silence spec.yaml 'faithfulness*' --for 2h --reason "new index"
+    """
+    from rageval_spec.monitoring.alerts import AlertBook
+    from rageval_spec.monitoring.assembly import open_ledger
+
+    if not (seconds := read_duration(length)):
+        raise UsageError(f"--for {length}: write a time such as 30m or 2h")
+    loaded = _load(spec, overrides)
+    with open_ledger(loaded) as ledger:
+        AlertBook(ledger.connection, loaded.name).silence(pattern, time.time() + seconds, reason)
+    console.show(f"silent for {length}: {pattern}\n")
+    return PASSED
+
+
+@monitor.command("test-notify")
+@shared.spec_argument
+def try_notifiers(spec: Path, overrides: Iterable[str]) -> int:
+    """Send a test alert to each notifier, and its end, and show what came of it."""
+    from rageval_spec.data.alerts import AlertMessage
+    from rageval_spec.errors import BROKEN, RagevalError
+    from rageval_spec.monitoring.assembly import require_monitor
+    from rageval_spec.pipeline.planning.spec_plugins import build_parts
+
+    loaded = _load(spec, overrides)
+    require_monitor(loaded)
+    notifiers, now, failed = build_parts(loaded).notifiers, time.time(), False
+    if not notifiers:
+        raise UsageError(f"{spec}: 'monitor:' has no notifier; add one: notify: [{{use: command, run: [./page.sh]}}]")
+    message = AlertMessage(f"test-{now:.0f}", loaded.name, "test of the notifiers", "firing", "warning",
+                           "This is a test. It is over at once.", now)  # fmt: skip
+    for one in notifiers:
+        try:
+            one.send([message])
+            one.send([replace(message, state="resolved", ended=now + 1)])
+            console.show(f"{one.name}: taken\n")
+        except RagevalError as error:
+            failed = True
+            console.show(f"{one.name}: {error}\n")
+        finally:
+            one.close()
+    return BROKEN if failed else PASSED
+
+
+def _report(loop: MonitorLoop) -> None:
+    """What the ledger says, one line for each series."""
+    progress = loop.progress
+    for name, told in progress.complaints.items():
+        console.tell(f"{console.PROGRAM}: {name}: {told}")
+    if progress.unread:
+        console.tell(f"{console.PROGRAM}: warning: {count_noun(progress.unread, 'row')} could not be read")
+    for one in loop.judge.series.values():
+        counts = loop.ledger.count(one.id)
+        told = ", ".join(f"{count:,} {state.replace('_', ' ')}" for state, count in counts.items() if count)
+        before = loop.ledger.count_before(one.id)
+        earlier = f"; {count_noun(before, 'trace')} came before this series began" if before else ""
+        console.show(f"{one.name}: {told or 'no traces'}{earlier}\n")

@@ -1,0 +1,126 @@
+"""From a spec with `monitor:` to the loop that watches production."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rageval_spec.errors import UsageError
+from rageval_spec.history.database import locate, open_history
+from rageval_spec.monitoring.alerts import AlertBook
+from rageval_spec.monitoring.exposition import render_metrics
+from rageval_spec.monitoring.feeds import Feed, FileFeed
+from rageval_spec.monitoring.filling import Filler
+from rageval_spec.monitoring.ledger import Ledger
+from rageval_spec.monitoring.looking import Watch
+from rageval_spec.monitoring.sampling import Sampler
+from rageval_spec.monitoring.service import MonitorLoop, name_owner
+from rageval_spec.monitoring.spending import Spending
+from rageval_spec.monitoring.trace_judging import TraceJudge
+from rageval_spec.monitoring.windows import WindowReader
+from rageval_spec.pipeline.planning.spec_plugins import build_parts
+from rageval_spec.plugin import Notifier
+from rageval_spec.plugin.budget import Budget
+from rageval_spec.spec.blocks.monitor import MonitorNode, read_share
+from rageval_spec.spec.blocks.spec_node import Spec
+from rageval_spec.store.store import open_store
+from rageval_spec.systems.file import FileNode
+from rageval_spec.wording import read_duration
+
+STORE = Path(".rageval") / "store"
+_KEPT_FOR = timedelta(days=2).total_seconds()
+
+
+def seconds_of(duration: str) -> float:
+    """The seconds of a duration that was checked."""
+    found = read_duration(duration)
+    assert found is not None, "durations are checked when a spec is read"
+    return found
+
+
+def require_monitor(spec: Spec) -> MonitorNode:
+    """The block `monitor:`. Raises `UsageError` without one."""
+    if spec.monitor is None:
+        raise UsageError(
+            f"{spec.path}: the spec has no 'monitor:'; add one: monitor: {{every: 5m, alerts: [coverage]}}"
+        )
+    return spec.monitor
+
+
+@contextmanager
+def open_ledger(spec: Spec) -> Iterator[Ledger]:
+    """The ledger of a spec's monitor, in its history."""
+    place = locate(spec.history, spec.folder)
+    if place is None:
+        raise UsageError(f"{spec.path}: a monitor keeps its ledger in the history; remove 'history: none'")
+    with open_history(place) as history:
+        yield Ledger(history.connection, spec.name, name_owner())
+
+
+@contextmanager
+def open_monitor(spec: Spec, clock: Callable[[], float] = time.time, *, is_plan: bool = False) -> Iterator[MonitorLoop]:
+    """The loop of a spec's monitor, ready to run; for a plan, without what its metrics load."""
+    node = require_monitor(spec)
+    with open_ledger(spec) as ledger:
+        store = open_store(spec.folder / STORE)
+        try:
+            budget = Budget()
+            parts = build_parts(spec, answers=store.answers, fingerprint=store.fingerprint, budget=budget)
+            spending = Spending(ledger.connection, spec.name, node.budget, budget)
+            judge = TraceJudge(parts, ledger, seconds_of(node.retry_for), clock(), spending, begin=not is_plan)
+            if not is_plan:
+                judge.prepare()
+            sample = node.sample
+            kept = ledger.count_kept(clock() - _KEPT_FOR)
+            sampler = Sampler(read_share(sample.rate), sample.at_least, sample.by, sample.always, kept)
+            feeds = [open_feed(spec, name, system, seconds_of(node.settle)) for name, system in parts.systems.items()]
+            every = seconds_of(node.every)
+            reader = WindowReader(ledger, seconds_of(node.settle), spec.statistics)
+            notifiers = {one.name: one for one in parts.notifiers}
+            watch = Watch(node, ledger, reader, judge.series, every)
+            teller = Teller(watch, AlertBook(ledger.connection, spec.name), notifiers)
+            filler = Filler(ledger, judge, parts, 0.0)
+            keep = seconds_of(node.keep)
+
+            def prune(now: float) -> None:
+                ledger.prune_texts(now - keep)
+
+            loop = MonitorLoop(ledger, feeds, judge, sampler, every, filler, [teller.look, prune], clock)
+            if node.serve is not None:
+                loop.publish = partial(render_metrics, watch, teller.book, loop.progress)
+            teller.complain = loop.complain
+            yield loop
+        finally:
+            store.close()
+
+
+@dataclass
+class Teller:
+    """Looks at the numbers, writes down what alerts came to, and tells the notifiers."""
+
+    watch: Watch
+    book: AlertBook
+    notifiers: Mapping[str, Notifier[Any]]
+    complain: Callable[[str], None] = print
+
+    def look(self, now: float) -> None:
+        """Look once."""
+        self.book.record(self.watch.look(now), list(self.notifiers), now)
+        self.book.deliver(self.notifiers, now, self.complain)
+
+
+def open_feed(spec: Spec, name: str, system: Any, settle: float) -> Feed:
+    """The feed of a system. Raises `UsageError` for a system whose traces nobody records."""
+    node = system.node
+    if isinstance(node, FileNode) and isinstance(node.path, str) and node.follow:
+        return FileFeed(name, settle, system.context.resolve(node.path))
+    raise UsageError(
+        f"{spec.path}: systems.{name}: 'use: {node.use}' has no traces to watch; "
+        "write {use: file, path: traces.jsonl, follow: true}, or the tool that records them"
+    )

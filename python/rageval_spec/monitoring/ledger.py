@@ -1,0 +1,591 @@
+"""The ledger: the account of every trace that a monitor has seen, in the database of the history.
+
+Each trace has one state for each series: judged, sampled out, filtered, waiting, failed or over budget. The counts by
+state are kept beside the traces and change in the same transaction, so they add up after every kill: for each series,
+the counts of all states are the traces that it has seen.
+
+A trace waits until nothing new came of it for some time. Then one monitor claims it for as long as a lease lasts,
+judges it, and writes what it found in one transaction. A monitor that dies loses its claims when their lease ends.
+Spans that come after a trace was judged open it once more; what was found then replaces what was found before.
+
+Counts and sums are kept by minute of the traces' own time (a pane). They only ever grow by what a transaction adds, so
+several monitors can write at once and the sums are the same in any order.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+
+from rageval_spec.data.traces import Trace
+from rageval_spec.history.database import Connection, insert, migrate
+from rageval_spec.monitoring.tables import MIGRATIONS
+
+State: TypeAlias = Literal["judged", "sampled_out", "filtered", "waiting", "failed", "over_budget"]
+STATES: tuple[State, ...] = get_args(State)
+"""What can become of a trace for one series."""
+COUNTED: tuple[State, ...] = tuple(state for state in STATES if state != "waiting")
+"""The states that are counted by minute; how many wait is counted where they wait."""
+PANE = 60
+"""The seconds of a pane."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeenTrace:
+    """A trace as a feed gave it.
+
+    Attributes:
+        started: when it began, in seconds since 1970.
+        due: when it can be judged, unless more of it comes until then.
+        is_whole: whether its root has ended; kept so that a page can say how many never did.
+    """
+
+    trace: Trace
+    started: float
+    due: float
+    is_whole: bool = True
+
+
+class ClaimedTrace(NamedTuple):
+    """A trace that this monitor holds: nobody else judges it until the lease ends.
+
+    `weight` is None until the trace was chosen; a trace that is judged again keeps the one that it has.
+    """
+
+    trace_id: str
+    started: float
+    weight: float | None
+    trace: Trace
+
+
+class SampledTrace(NamedTuple):
+    """What the sample makes of a claimed trace: its weight, None if it is not in the sample; and its stratum."""
+
+    claimed: ClaimedTrace
+    weight: float | None
+    stratum: str = ""
+
+
+class Judgement(NamedTuple):
+    """What became of one trace for one series.
+
+    Attributes:
+        state: never "sampled_out", which is a state of the whole trace.
+        weight: for how many traces it stands: 1 / the probability with which it was chosen.
+        retry_at: when a failure is tried again; the judgement then waits and is not counted as failed.
+    """
+
+    series: int
+    trace_id: str
+    state: State
+    value: float | None
+    weight: float
+    reason: str | None = None
+    details: str | None = None
+    cost: float | None = None
+    tries: int = 1
+    retry_at: float | None = None
+
+
+class Pane(NamedTuple):
+    """The sums of a minute of one series; `weighted` and the like are over its judged values.
+
+    `weights` is the sum of the weights, `weighted` of weight times value, `squares` of weight times the squared value,
+    `squared_weights` of the squared weights.
+    """
+
+    series: int
+    pane: int
+    judged: int = 0
+    sampled_out: int = 0
+    filtered: int = 0
+    failed: int = 0
+    over_budget: int = 0
+    weights: float = 0.0
+    weighted: float = 0.0
+    squares: float = 0.0
+    squared_weights: float = 0.0
+    cost: float = 0.0
+
+
+_SUMS = Pane._fields[2:]
+_ADD_PANE = f"{insert('rageval_panes', Pane._fields)} ON CONFLICT (series, pane) DO UPDATE SET " + ", ".join(
+    f"{name} = rageval_panes.{name} + excluded.{name}" for name in _SUMS
+)
+_JUDGEMENT = ("series", "trace_id", "state", "value", "weight", "reason", "details", "cost", "tries", "retry_at",
+              "started", "made")  # fmt: skip
+_PUT_JUDGEMENT = (
+    f"{insert('rageval_judgements', _JUDGEMENT)} ON CONFLICT (series, trace_id) DO UPDATE SET "
+    + ", ".join(f"{name} = excluded.{name}" for name in _JUDGEMENT[2:])
+)
+
+
+@dataclass
+class Ledger:
+    """The ledger of one monitor, by its name. Times are seconds since 1970.
+
+    Attributes:
+        owner: names this process in leases.
+    """
+
+    connection: Connection
+    monitor: str
+    owner: str
+
+    def __post_init__(self) -> None:
+        migrate(self.connection, "rageval_monitor_schema", MIGRATIONS)
+        self._locking = " FOR UPDATE SKIP LOCKED" if self.connection.bytes_type == "BYTEA" else ""
+
+    def read_cursor(self, feed: str) -> Any:
+        """Where a feed goes on reading; None at the beginning."""
+        found = self.connection.execute(
+            "SELECT position FROM rageval_cursors WHERE monitor = ? AND feed = ?", (self.monitor, feed)
+        )
+        return json.loads(found[0][0]) if found else None
+
+    def see(self, traces: Iterable[SeenTrace], feed: str, cursor: Any) -> None:
+        """Write down what a feed gave, and where it goes on, in one transaction.
+
+        What was seen before changes nothing, so a feed may give a trace again. A trace with more in it than before is
+        due later; if it was judged already, it is judged again, once.
+        """
+        rows = [self._pack(one) for one in traces]
+        with self.connection.write():
+            self.connection.execute_many(_SEE, rows)
+            self.connection.execute(
+                f"{insert('rageval_cursors', ('monitor', 'feed', 'position'))} "
+                "ON CONFLICT (monitor, feed) DO UPDATE SET position = excluded.position",
+                (self.monitor, feed, json.dumps(cursor)),
+            )
+
+    def _pack(self, seen: SeenTrace) -> tuple[Any, ...]:
+        content = json.dumps(seen.trace.to_row(), ensure_ascii=False, sort_keys=True).encode("utf-8", "replace")
+        digest = f"{zlib.crc32(content):08x}{len(content):x}"
+        trace, packed = seen.trace, zlib.compress(content, 1)
+        return (self.monitor, trace.id, seen.started, seen.due, "waiting", int(seen.is_whole), 0, digest, trace.user,
+                packed, None, None)  # fmt: skip
+
+    def claim(self, now: float, most: int, lease: float) -> list[ClaimedTrace]:
+        """Hold at most so many traces that are due, the oldest first, for `lease` seconds."""
+        due = (
+            "SELECT trace_id FROM rageval_traces WHERE monitor = ? AND state = 'waiting' AND due <= ? "
+            f"AND (owner IS NULL OR lease < ?) ORDER BY due LIMIT ?{self._locking}"
+        )
+        with self.connection.write():
+            rows = self.connection.execute(
+                f"WITH due AS MATERIALIZED ({due}) "  # else PostgreSQL may look for the due ones again, and take more
+                "UPDATE rageval_traces SET owner = ?, lease = ? WHERE monitor = ? AND trace_id IN "
+                "(SELECT trace_id FROM due) RETURNING trace_id, started, weight, content",
+                (self.monitor, now, now, most, self.owner, now + lease, self.monitor),
+            )
+        return [ClaimedTrace(row[0], row[1], row[2], unpack(row[3])) for row in rows]
+
+    def claim_retries(self, now: float, most: int, lease: float) -> list[tuple[int, int, ClaimedTrace]]:
+        """The judgements whose time to be tried again has come: the series, the tries so far, and the trace.
+
+        The weight of the trace is that of the judgement.
+
+        Each is put off by the lease, so that nobody else tries it meanwhile.
+        """
+        with self.connection.write():
+            rows = self.connection.execute(
+                "WITH due AS MATERIALIZED (SELECT j.series, j.trace_id FROM rageval_judgements j JOIN rageval_series s "
+                "ON s.id = j.series WHERE s.monitor = ? AND j.retry_at <= ? ORDER BY j.retry_at LIMIT ?"
+                f"{self._locking and ' FOR UPDATE OF j SKIP LOCKED'}) UPDATE rageval_judgements SET retry_at = ? "
+                "WHERE (series, trace_id) IN (SELECT series, trace_id FROM due) "
+                "RETURNING series, trace_id, tries, weight",
+                (self.monitor, now, most, now + lease),
+            )
+        found = self._read_traces([trace_id for _, trace_id, *_ in rows])
+        return [
+            (series, tries, found[trace_id]._replace(weight=weight))
+            for series, trace_id, tries, weight in rows
+            if trace_id in found
+        ]
+
+    def _read_traces(self, trace_ids: Sequence[str]) -> dict[str, ClaimedTrace]:
+        found = {}
+        for some in _split(list(dict.fromkeys(trace_ids))):
+            marks = ", ".join("?" * len(some))
+            for row in self.connection.execute(
+                "SELECT trace_id, started, weight, content FROM rageval_traces "
+                f"WHERE monitor = ? AND content IS NOT NULL AND trace_id IN ({marks})",
+                (self.monitor, *some),
+            ):
+                found[row[0]] = ClaimedTrace(row[0], row[1], row[2], unpack(row[3]))
+        return found
+
+    def settle(self, sampled: Sequence[SampledTrace], judgements: Sequence[Judgement], now: float) -> None:
+        """Write what became of claimed traces, in one transaction.
+
+        A trace whose lease ended meanwhile may have been judged by another monitor; what that one wrote stays.
+        """
+        by_trace: dict[str, list[Judgement]] = {}
+        for one in judgements:
+            by_trace.setdefault(one.trace_id, []).append(one)
+        with self.connection.write():
+            own = self._find_own([one.claimed for one in sampled])
+            mine = [one for one in sampled if one.claimed.trace_id in own]
+            sums, kept = _Sums(), Counter[tuple[str, int]]()
+            self._subtract_earlier([one.claimed for one in mine if one.claimed.weight is not None], sums)
+            series = self.series_ids()
+            rows, states = [], []
+            for (trace_id, started, earlier, _), weight, stratum in mine:
+                is_kept = weight is not None
+                states.append(("judged" if is_kept else "sampled_out", weight, is_kept, self.monitor, trace_id))
+                if is_kept:
+                    rows += [(*one, started, now) for one in by_trace.get(trace_id, ())]
+                else:
+                    sums.add_whole("sampled_out", series, started)
+                if is_kept and earlier is None:
+                    kept[stratum, hour_of(started)] += 1
+            for row in rows:
+                sums.add(Judgement(*row[:-2]), row[-2])
+            self.connection.execute_many(_PUT_JUDGEMENT, rows)
+            self.connection.execute_many(_ADD_PANE, sums.rows())
+            self.connection.execute_many(_ADD_KEPT, [(self.monitor, *key, count) for key, count in kept.items()])
+            self.connection.execute_many(_SETTLE, [(*one[:2], int(one[2]), *one[3:]) for one in states])
+
+    def count_kept(self, since: float) -> dict[tuple[str, int], int]:
+        """How many traces of each stratum and hour were chosen, from an hour on."""
+        rows = self.connection.execute(
+            "SELECT stratum, hour, kept FROM rageval_strata WHERE monitor = ? AND hour >= ?",
+            (self.monitor, hour_of(since)),
+        )
+        return {(stratum, hour): kept for stratum, hour, kept in rows}
+
+    def retry(self, again: Sequence[tuple[Judgement, float]], now: float) -> None:
+        """Write what a new try of waiting judgements came to, each with when its trace began."""
+        sums = _Sums()
+        for one, started in again:
+            sums.add(one, started)
+        with self.connection.write():
+            self.connection.execute_many(_PUT_JUDGEMENT, [(*one, started, now) for one, started in again])
+            self.connection.execute_many(_ADD_PANE, sums.rows())
+
+    def read_unfilled(self, series: int, since: float, most: int, after: str = "") -> list[ClaimedTrace]:
+        """Traces of the sample that began since a time and have no judgement of a series, in the order of their ids.
+
+        Only those whose texts are still kept; at most so many, whose ids come after one.
+        """
+        rows = self.connection.execute(
+            "SELECT trace_id, started, weight, content FROM rageval_traces WHERE monitor = ? AND state = 'judged' "
+            "AND started >= ? AND content IS NOT NULL AND trace_id > ? AND NOT EXISTS (SELECT 1 FROM "
+            "rageval_judgements j WHERE j.series = ? AND j.trace_id = rageval_traces.trace_id) "
+            "ORDER BY trace_id LIMIT ?",
+            (self.monitor, since, after, series, most),
+        )
+        return [ClaimedTrace(row[0], row[1], row[2], unpack(row[3])) for row in rows]
+
+    def fill(self, filled: Sequence[tuple[Judgement, float]], series: int, now: float) -> None:
+        """Write judgements of traces that were settled before a series began, each with when its trace began.
+
+        What another monitor filled meanwhile stays.
+        """
+        with self.connection.write():
+            self.connection.lock()
+            known = {
+                trace_id
+                for some in _split([one.trace_id for one, _ in filled])
+                for (trace_id,) in self.connection.execute(
+                    "SELECT trace_id FROM rageval_judgements WHERE series = ? AND trace_id IN "
+                    f"({', '.join('?' * len(some))})",
+                    (series, *some),
+                )
+            }
+            sums, new = _Sums(), [(one, started) for one, started in filled if one.trace_id not in known]
+            for one, started in new:
+                sums.add(one, started)
+            self.connection.execute_many(_PUT_JUDGEMENT, [(*one, started, now) for one, started in new])
+            self.connection.execute_many(_ADD_PANE, sums.rows())
+            self.connection.execute(
+                "UPDATE rageval_series SET settled_before = settled_before - ? WHERE id = ?", (len(new), series)
+            )
+
+    def retry_failed(self, now: float) -> int:
+        """Let every judgement that failed for good be tried again at once; how many those are.
+
+        Those whose texts are no longer kept stay failed.
+        """
+        chosen = (
+            "series IN (SELECT id FROM rageval_series WHERE monitor = ?) AND state = 'failed' AND EXISTS (SELECT 1 "
+            "FROM rageval_traces t WHERE t.monitor = ? AND t.trace_id = rageval_judgements.trace_id "
+            "AND t.content IS NOT NULL)"
+        )
+        with self.connection.write():
+            rows = self.connection.execute(
+                f"UPDATE rageval_judgements SET state = 'waiting', retry_at = ?, tries = 0 WHERE {chosen} "
+                "RETURNING series, started",
+                (now, self.monitor, self.monitor),
+            )
+            sums = _Sums()
+            for series, started in rows:
+                sums.subtract_failed(series, started)
+            self.connection.execute_many(_ADD_PANE, sums.rows())
+        return len(rows)
+
+    def prune_texts(self, before: float) -> int:
+        """Remove the texts of traces that were settled and began before a time; how many. Numbers stay."""
+        return self._remove_texts("started < ?", (before,))
+
+    def forget(self, *, trace_id: str | None = None, user: str | None = None) -> int:
+        """Remove the texts of one trace, or of all of a user, also where they wait; how many traces.
+
+        Their values stay, without the reasons that may quote them. A trace that waited counts as filtered.
+        """
+        column, value = ("trace_id", trace_id) if trace_id is not None else ("user_id", user)
+        with self.connection.write():
+            chosen = f"monitor = ? AND {column} = ?"
+            rows = self.connection.execute(
+                f"SELECT trace_id, state, started, reopened FROM rageval_traces WHERE {chosen}", (self.monitor, value)
+            )
+            sums, series = _Sums(), self.series_ids()
+            for _, state, started, reopened in rows:
+                if state == "waiting" and not reopened:
+                    sums.add_whole("filtered", series, started)
+            self.connection.execute_many(_ADD_PANE, sums.rows())
+            self.connection.execute(
+                f"UPDATE rageval_traces SET state = CASE WHEN state = 'waiting' AND reopened = 0 THEN 'filtered' "
+                f"WHEN state = 'waiting' THEN 'judged' ELSE state END WHERE {chosen}",
+                (self.monitor, value),
+            )
+            return self._remove_texts(f"{column} = ?", (value,))
+
+    def _remove_texts(self, condition: str, parameters: Sequence[Any]) -> int:
+        rows = self.connection.execute(
+            "UPDATE rageval_traces SET content = NULL, user_id = NULL WHERE monitor = ? AND content IS NOT NULL "
+            f"AND state <> 'waiting' AND {condition} RETURNING trace_id",
+            (self.monitor, *parameters),
+        )
+        ids = [trace_id for (trace_id,) in rows]
+        for some in _split(ids):
+            self.connection.execute(
+                "UPDATE rageval_judgements SET reason = NULL, details = NULL, retry_at = NULL, "
+                "state = CASE WHEN retry_at IS NULL THEN state ELSE 'failed' END "
+                "WHERE series IN (SELECT id FROM rageval_series WHERE monitor = ?) "
+                f"AND trace_id IN ({', '.join('?' * len(some))})",
+                (self.monitor, *some),
+            )
+        return len(ids)
+
+    def _find_own(self, claimed: Sequence[ClaimedTrace]) -> set[str]:
+        own: set[str] = set()
+        for some in _split([one.trace_id for one in claimed]):
+            marks = ", ".join("?" * len(some))
+            rows = self.connection.execute(
+                "SELECT trace_id FROM rageval_traces WHERE monitor = ? AND state = 'waiting' AND owner = ? "
+                f"AND trace_id IN ({marks})",
+                (self.monitor, self.owner, *some),
+            )
+            own.update(trace_id for (trace_id,) in rows)
+        return own
+
+    def _subtract_earlier(self, reopened: Sequence[ClaimedTrace], sums: _Sums) -> None:
+        started = {one.trace_id: one.started for one in reopened}
+        columns = ", ".join(f"j.{name}" for name in Judgement._fields)
+        for some in _split(list(started)):
+            marks = ", ".join("?" * len(some))
+            rows = self.connection.execute(
+                f"SELECT {columns}, j.started FROM rageval_judgements j JOIN rageval_series s ON s.id = j.series "
+                f"WHERE s.monitor = ? AND j.trace_id IN ({marks})",
+                (self.monitor, *some),
+            )
+            for *parts, began in rows:
+                sums.add(Judgement(*parts), began, sign=-1)
+
+    def find_series(
+        self, metric: str, identity: str, description: Mapping[str, Any], now: float, *, begin: bool = True
+    ) -> int:
+        """The number of the series of a metric with this identity; a new identity begins a new series.
+
+        0 for a new one that is not to begin.
+        """
+        key = (self.monitor, metric, identity)
+        of_key = "SELECT id FROM rageval_series WHERE monitor = ? AND metric = ? AND identity = ?"
+        found = self.connection.execute(of_key, key)
+        if not found and not begin:
+            return 0
+        if not found:
+            with self.connection.write():
+                self.connection.lock()
+                settled = (
+                    "SELECT COUNT(*) FROM rageval_traces WHERE monitor = ? AND (state <> 'waiting' OR reopened = 1)"
+                )
+                ((before,),) = self.connection.execute(settled, (self.monitor,))
+                self.connection.execute(
+                    "INSERT INTO rageval_series (id, monitor, metric, identity, description, began, settled_before) "
+                    "SELECT COALESCE(MAX(id), 0) + 1, ?, ?, ?, ?, CAST(? AS DOUBLE PRECISION), CAST(? AS BIGINT) "
+                    "FROM rageval_series WHERE true ON CONFLICT (monitor, metric, identity) DO NOTHING",
+                    (*key, json.dumps(description, sort_keys=True), now, before),
+                )
+            found = self.connection.execute(of_key, key)
+        return int(found[0][0])
+
+    def series_ids(self) -> list[int]:
+        """The newest series of each metric: those that traces are judged for."""
+        rows = self.connection.execute(
+            "SELECT MAX(id) FROM rageval_series WHERE monitor = ? GROUP BY metric", (self.monitor,)
+        )
+        return sorted(row[0] for row in rows)
+
+    def count(self, series: int) -> dict[State, int]:
+        """How many traces have each state for a series, over all time."""
+        sums = ", ".join(f"COALESCE(SUM({state}), 0)" for state in COUNTED)
+        (row,) = self.connection.execute(f"SELECT {sums} FROM rageval_panes WHERE series = ?", (series,))
+        counts: dict[State, int] = dict(zip(COUNTED, map(int, row), strict=True))
+        retried = "SELECT COUNT(*) FROM rageval_judgements WHERE series = ? AND retry_at IS NOT NULL"
+        ((again,),) = self.connection.execute(retried, (series,))
+        return {state: counts.get(state, again + self.count_waiting()) for state in STATES}
+
+    def count_before(self, series: int) -> int:
+        """How many traces had been settled when a series began; it has no state for them unless it was filled."""
+        found = self.connection.execute("SELECT settled_before FROM rageval_series WHERE id = ?", (series,))
+        return int(found[0][0]) if found else self.count_traces() - self.count_waiting()
+
+    def count_waiting(self) -> int:
+        """How many traces wait to be judged for the first time, or again after they were opened again."""
+        ((waiting,),) = self.connection.execute(
+            "SELECT COUNT(*) FROM rageval_traces WHERE monitor = ? AND state = 'waiting' AND reopened = 0",
+            (self.monitor,),
+        )
+        return int(waiting)
+
+    def count_overdue(self, before: float) -> int:
+        """How many traces wait although they were due before a time."""
+        ((late,),) = self.connection.execute(
+            "SELECT COUNT(*) FROM rageval_traces WHERE monitor = ? AND state = 'waiting' AND due < ?",
+            (self.monitor, before),
+        )
+        return int(late)
+
+    def find_oldest_due(self, now: float) -> float | None:
+        """Since when the trace is due that waits for longest; None if none is due."""
+        ((oldest,),) = self.connection.execute(
+            "SELECT MIN(due) FROM rageval_traces WHERE monitor = ? AND state = 'waiting' AND due <= ?",
+            (self.monitor, now),
+        )
+        return None if oldest is None else float(oldest)
+
+    def read_worst(
+        self, series: int, span: Sequence[float], most: int, *, highest: bool
+    ) -> list[tuple[Trace, float, str | None]]:
+        """The traces of a stretch of time with the lowest or highest values, whose texts are still kept."""
+        order = "DESC" if highest else "ASC"
+        rows = self.connection.execute(
+            "SELECT t.content, j.value, j.reason FROM rageval_judgements j JOIN rageval_traces t "
+            "ON t.trace_id = j.trace_id AND t.monitor = ? WHERE j.series = ? AND j.state = 'judged' "
+            "AND j.started >= ? AND j.started < ? AND t.content IS NOT NULL "
+            f"ORDER BY j.value {order}, j.started DESC LIMIT ?",
+            (self.monitor, series, *span, most),
+        )
+        return [(unpack(content), value, reason) for content, value, reason in rows]
+
+    def count_traces(self) -> int:
+        """How many traces were seen."""
+        return int(
+            self.connection.execute("SELECT COUNT(*) FROM rageval_traces WHERE monitor = ?", (self.monitor,))[0][0]
+        )
+
+    def lead(self, work: str, now: float, lease: float) -> bool:
+        """Whether this process does some work that only one may do, such as sending alerts, until the lease ends."""
+        rows = self.connection.execute(
+            f"{insert('rageval_leases', ('monitor', 'work', 'owner', 'until'))} ON CONFLICT (monitor, work) DO UPDATE "
+            "SET owner = excluded.owner, until = excluded.until "
+            "WHERE rageval_leases.until < ? OR rageval_leases.owner = excluded.owner RETURNING owner",
+            (self.monitor, work, self.owner, now + lease, now),
+        )
+        return bool(rows)
+
+    def release(self) -> None:
+        """Give back all that this process holds, so that others need not wait for its leases to end."""
+        with self.connection.write():
+            self.connection.execute(
+                "UPDATE rageval_traces SET owner = NULL, lease = NULL WHERE monitor = ? AND owner = ? "
+                "AND state = 'waiting'",
+                (self.monitor, self.owner),
+            )
+            self.connection.execute(
+                "DELETE FROM rageval_leases WHERE monitor = ? AND owner = ?", (self.monitor, self.owner)
+            )
+
+
+_TRACE = ("monitor", "trace_id", "started", "due", "state", "is_whole", "reopened", "digest", "user_id", "content",
+          "owner", "lease")  # fmt: skip
+_SEE = (
+    f"{insert('rageval_traces', _TRACE)} ON CONFLICT (monitor, trace_id) DO UPDATE SET "
+    "content = excluded.content, digest = excluded.digest, due = excluded.due, is_whole = excluded.is_whole, "
+    "user_id = excluded.user_id, owner = NULL, lease = NULL, "
+    "reopened = CASE WHEN rageval_traces.state = 'waiting' THEN rageval_traces.reopened ELSE 1 END, state = 'waiting' "
+    "WHERE rageval_traces.digest <> excluded.digest AND (rageval_traces.state = 'waiting' OR "
+    "(rageval_traces.state = 'judged' AND rageval_traces.reopened = 0 AND rageval_traces.content IS NOT NULL))"
+)
+_SETTLE = (
+    "UPDATE rageval_traces SET state = ?, owner = NULL, lease = NULL, weight = ?, "
+    "content = CASE WHEN ? = 1 THEN content END WHERE monitor = ? AND trace_id = ?"
+)
+_KEPT = ("monitor", "stratum", "hour", "kept")
+_ADD_KEPT = (
+    f"{insert('rageval_strata', _KEPT)} ON CONFLICT (monitor, stratum, hour) DO UPDATE "
+    "SET kept = rageval_strata.kept + excluded.kept"
+)
+_MOST_NAMED = 500
+"""How many ids one statement names at the most."""
+
+
+def hour_of(time: float) -> int:
+    """The hour of a time, as the seconds since 1970 at which it begins."""
+    return int(time // 3600) * 3600
+
+
+def _split(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(ids), _MOST_NAMED):
+        yield ids[start : start + _MOST_NAMED]
+
+
+def unpack(content: bytes) -> Trace:
+    """The trace that the ledger holds."""
+    return Trace.from_row(json.loads(zlib.decompress(bytes(content))))
+
+
+class _Sums:
+    """What a transaction adds to the panes."""
+
+    def __init__(self) -> None:
+        self._panes: dict[tuple[int, int], dict[str, float]] = {}
+
+    def add(self, one: Judgement, started: float, sign: int = 1) -> None:
+        """Count a judgement; with the sign -1, take it back. One that is tried again later still waits."""
+        if one.retry_at is not None:
+            return
+        found = self._of(one.series, started)
+        found[one.state] = found.get(one.state, 0) + sign
+        found["cost"] = found.get("cost", 0.0) + sign * (one.cost or 0.0)
+        if one.state != "judged" or one.value is None:
+            return
+        weight, value = one.weight, one.value
+        terms = {"weights": weight, "weighted": weight * value, "squares": weight * value**2,
+                 "squared_weights": weight**2}  # fmt: skip
+        for name, term in terms.items():
+            found[name] = found.get(name, 0.0) + sign * term
+
+    def add_whole(self, state: State, series: Iterable[int], started: float) -> None:
+        """Count a trace that has one state for all series."""
+        for one in series:
+            found = self._of(one, started)
+            found[state] = found.get(state, 0) + 1
+
+    def subtract_failed(self, series: int, started: float) -> None:
+        found = self._of(series, started)
+        found["failed"] = found.get("failed", 0) - 1
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        return [
+            (series, pane, *(found.get(name, 0) for name in _SUMS)) for (series, pane), found in self._panes.items()
+        ]
+
+    def _of(self, series: int, started: float) -> dict[str, float]:
+        return self._panes.setdefault((series, int(started // PANE) * PANE), {})

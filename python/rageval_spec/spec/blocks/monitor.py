@@ -1,0 +1,320 @@
+"""The block `monitor:` how production is watched, and the checks of what it refers to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+
+from pydantic import AfterValidator, Field, model_validator
+
+from rageval_spec.data.outcomes import SEVERITIES, DropSeverity
+from rageval_spec.diagnostics import Diagnostic, suggest
+from rageval_spec.plugin import AnswerMetric, Metric
+from rageval_spec.spec.blocks.plugin_blocks import PluginBlocks, SpecBlock
+from rageval_spec.spec.text.places import Places, list_hint, quote
+from rageval_spec.wording import read_duration
+
+COVERAGE: Literal["coverage"] = "coverage"
+_SHARE = re.compile(r"(\d{1,2}(?:\.\d+)?|100(?:\.0+)?) ?%")
+_STEP = re.compile(r"(\d{1,9}(?:\.\d+)?) ?(%|pp)?")
+_EVENTS = re.compile(r"(\d{1,6}(?:\.\d+)?) per (.+)")
+
+
+def _check_duration(text: str) -> str:
+    if not read_duration(text):
+        raise ValueError("must be a duration such as 60s, 5m, 1h or 7d")
+    return text
+
+
+def _check_share(value: float | str) -> float | str:
+    if not 0 < read_share(value) <= 1:
+        raise ValueError("must be a share such as 5%, or a number above 0 and up to 1")
+    return value
+
+
+def read_share(value: float | str) -> float:
+    """The number in [0, 1] of `5%` or `0.05`; 0 for other text."""
+    if not isinstance(value, str):
+        return float(value)
+    found = _SHARE.fullmatch(value.strip())
+    return float(found[1]) / 100 if found else 0.0
+
+
+class Step(NamedTuple):
+    """How far a number moves: by an amount, or by a share of what it was."""
+
+    size: float
+    is_share: bool
+
+    def amount(self, level: float) -> float:
+        """The step as an amount, from a level."""
+        return self.size * abs(level) if self.is_share else self.size
+
+
+def read_step(value: float | str) -> Step:
+    """The step of `0.05`, `2pp` (two hundredths) or `5%` (of the level before).
+
+    Raises `ValueError` if it is none of these.
+    """
+    found = _STEP.fullmatch(str(value).strip())
+    if found is None or float(found[1]) == 0:
+        raise ValueError("must be a step such as 5% (of the level before), 2pp or 0.05")
+    return Step(float(found[1]) / (100 if found[2] else 1), found[2] == "%")
+
+
+def _check_step(value: float | str) -> float | str:
+    read_step(value)
+    return value
+
+
+class Rate(NamedTuple):
+    """So many events in so many seconds."""
+
+    events: float
+    seconds: float
+
+
+def read_rate(text: str) -> Rate:
+    """The rate of `1 per 90d`. Raises `ValueError` if it is none."""
+    found = _EVENTS.fullmatch(text.strip())
+    seconds = read_duration(found[2]) if found else None
+    if found is None or not seconds or float(found[1]) == 0:
+        raise ValueError("must be a number and a duration, such as '1 per 90d' or '600 per 1h'")
+    return Rate(float(found[1]), seconds)
+
+
+def _check_rate(text: str) -> str:
+    read_rate(text)
+    return text
+
+
+Duration: TypeAlias = Annotated[str, AfterValidator(_check_duration)]
+Share: TypeAlias = Annotated[float | str, AfterValidator(_check_share)]
+StepSize: TypeAlias = Annotated[float | str, AfterValidator(_check_step)]
+EventRate: TypeAlias = Annotated[str, AfterValidator(_check_rate)]
+
+
+class SampleNode(SpecBlock):
+    """`sample:` which traces are judged."""
+
+    rate: Share = Field(default=1.0, description="The share of the traces to judge: `5%`. Default: all.")
+    at_least: int = Field(
+        default=0, ge=0, description="How many traces of each stratum and hour to judge before `rate` decides."
+    )
+    by: str | None = Field(
+        default=None, description="The column of the traces whose values are strata, such as `route` or `session`."
+    )
+    always: tuple[Literal["errors", "thumbs_down"], ...] = Field(
+        default=(), description="Traces to judge in any case: those without an answer, and those that users disliked."
+    )
+
+
+class WindowNode(SpecBlock):
+    """An entry of `windows:` a stretch of time, or the last so many judged queries."""
+
+    name: str = Field(min_length=1, max_length=60, description="The name of the window in alerts.")
+    length: Duration | None = Field(default=None, description="How long it is: `1h`.")
+    queries: int | None = Field(default=None, ge=10, description="Of how many of the last judged queries it is.")
+    slide: bool = Field(
+        default=False,
+        description="Look at the last stretch of this length each time, in place of stretches one after the other.",
+    )
+
+    @model_validator(mode="after")
+    def _check_one(self) -> WindowNode:
+        if (self.length is None) == (self.queries is None):
+            raise ValueError("needs either 'length' or 'queries'")
+        return self
+
+    @property
+    def seconds(self) -> float | None:
+        """Its length; None for a number of queries."""
+        return None if self.length is None else read_duration(self.length)
+
+
+class BaselineNode(SpecBlock):
+    """`baseline:` what production is compared with."""
+
+    window: Duration | None = Field(default=None, description="What came in so long before: `7d`.")
+    dataset: str | None = Field(default=None, description="A dataset of the spec, evaluated once with each system.")
+
+    @model_validator(mode="after")
+    def _check_one(self) -> BaselineNode:
+        if (self.window is None) == (self.dataset is None):
+            raise ValueError("needs either 'window' or 'dataset', or write the label of a record")
+        return self
+
+
+class StepsNode(SpecBlock):
+    """`drift:` of an alert: from which size on a change has a severity."""
+
+    low: StepSize | None = Field(default=None, description="A change of this size has low severity: `5%`, `2pp`.")
+    medium: StepSize | None = Field(default=None, description="A change of this size has medium severity.")
+    high: StepSize | None = Field(default=None, description="A change of this size has high severity.")
+
+    @model_validator(mode="after")
+    def _check_any(self) -> StepsNode:
+        if not self.steps:
+            raise ValueError("needs at least one of 'low', 'medium' and 'high'")
+        return self
+
+    @property
+    def steps(self) -> dict[DropSeverity, Step]:
+        """The step from which each severity begins, from the least severe to the worst."""
+        written = {severity: getattr(self, severity) for severity in SEVERITIES}
+        return {severity: read_step(value) for severity, value in written.items() if value is not None}
+
+
+class AlertNode(SpecBlock):
+    """An entry of `alerts:` a level that must hold, or a change that must be noticed."""
+
+    metric: str = Field(description="The metric's name in this spec, or a series of feedback: `feedback.thumbs`.")
+    warning: float | None = Field(default=None, description="Warn when the number is surely worse than this.")
+    critical: float | None = Field(default=None, description="Alert when the number is surely worse than this.")
+    window: str | None = Field(
+        default=None, description="The window of `warning` and `critical`: an entry of `windows`, or a length: `15m`."
+    )
+    min_samples: int = Field(default=10, ge=1, description="Decide nothing on fewer judged queries than this.")
+    drift: StepsNode | None = Field(default=None, description="Alert when the level moves by steps of this size.")
+    direction: Literal["worse", "both"] = Field(
+        default="worse", description="Which changes count for `drift`: only those for the worse, or both."
+    )
+    for_: Duration | None = Field(
+        default=None, alias="for", description="Fire only when the condition has held for so long: `10m`."
+    )
+    cooldown: Duration | None = Field(
+        default=None, description="After it was resolved, do not fire again for so long: `1h`."
+    )
+    name: str | None = Field(default=None, min_length=1, max_length=100, description="The alert's name in messages.")
+    notify: tuple[str, ...] | None = Field(
+        default=None, description="The names of the notifiers to tell. Default: all of `notify:`."
+    )
+
+    @model_validator(mode="after")
+    def _check_kind(self) -> AlertNode:
+        is_level = self.warning is not None or self.critical is not None
+        if is_level == (self.drift is not None):
+            raise ValueError("needs either 'warning' or 'critical', or 'drift'")
+        return self
+
+
+class HourlyBudgetNode(SpecBlock):
+    """`budget:` what judging can use at most."""
+
+    calls: EventRate | None = Field(default=None, description="Calls to models: `600 per 1h`.")
+    cost: EventRate | None = Field(default=None, description="US dollars: `2.50 per 1h`.")
+
+
+class MonitorNode(SpecBlock):
+    """`monitor:` how production is watched."""
+
+    every: Duration = Field(default="5m", description="How often traces are fetched and alerts are decided.")
+    settle: Duration = Field(
+        default="60s", description="A trace is judged when its root ended and nothing of it came for so long."
+    )
+    sample: SampleNode = Field(default=SampleNode(), description="Which traces are judged. Default: all.")
+    windows: tuple[WindowNode, ...] = Field(
+        default=(WindowNode(name="hour", length="1h"), WindowNode(name="day", length="24h")),
+        description="The windows whose numbers are shown and that alerts can name. Default: `hour` and `day`.",
+    )
+    baseline: str | BaselineNode = Field(
+        default=BaselineNode(window="7d"),
+        description="What changes are measured from: the label of a record of the history, `{window: 7d}` before, or "
+        "`{dataset: NAME}`.",
+    )
+    false_alarms: EventRate = Field(
+        default="1 per 90d",
+        description="How many false alarms all alerts of the spec together may raise on average when nothing changes.",
+    )
+    alerts: tuple[Literal["coverage"] | AlertNode, ...] = Field(
+        default=(COVERAGE,),
+        description="What to alert about. `coverage`: a metric judged nothing although traces came.",
+    )
+    notify: tuple[Any, ...] = Field(
+        default=(), description="Who is told of alerts: blocks with `use:`, such as `{use: webhook, url: ...}`."
+    )
+    budget: HourlyBudgetNode = Field(
+        default=HourlyBudgetNode(), description="What judging can use at most. What is over it is counted as such."
+    )
+    retry_for: Duration = Field(
+        default="24h", description="How long a judgement that failed is tried again before it counts as failed."
+    )
+    serve: str | None = Field(
+        default=None,
+        description="The address for `/metrics` (OpenMetrics), `/healthz` and `/ready`: `127.0.0.1:9464`. Needs the "
+        "extra `serve`. Default: none.",
+    )
+    keep: Duration = Field(default="30d", description="How long the texts of judged traces are kept; numbers stay.")
+
+
+class AlertFault(NamedTuple):
+    """What is wrong with an entry of the block: where in it, and what to write."""
+
+    path: tuple[str | int, ...]
+    message: str
+    hint: str | None = None
+
+
+def check_monitor(
+    node: MonitorNode,
+    blocks: PluginBlocks,
+    places: Places,
+) -> list[Diagnostic]:
+    """What is wrong with the references of a monitor. A name that a wrong block could have is not reported."""
+    metrics = [] if "metrics" in blocks.incomplete else _check_metrics(node, blocks.metrics)
+    baseline = [] if "datasets" in blocks.incomplete else _check_baseline(node, blocks.names)
+    faults = [*metrics, *_check_windows(node), *baseline, *_check_notifiers(node, blocks)]
+    return [places.diagnose(("monitor", *path), message, "monitor", hint) for path, message, hint in faults]
+
+
+def _check_metrics(node: MonitorNode, metrics: Mapping[str, Metric[Any]]) -> Iterator[AlertFault]:
+    judged = [name for name, metric in metrics.items() if isinstance(metric, AnswerMetric)]
+    for index, alert in enumerate(node.alerts):
+        if isinstance(alert, str) or alert.metric in judged or alert.metric.startswith("feedback."):
+            continue
+        place = ("alerts", index, "metric")
+        if alert.metric in metrics:
+            told = f"{quote(alert.metric)} needs judged documents, which traces of production do not have"
+            yield AlertFault(place, told, "name a metric of answers")
+        else:
+            hint = suggest(alert.metric, judged) or list_hint(judged)
+            yield AlertFault(place, f"the spec has no metric {quote(alert.metric)}", hint)
+
+
+def _check_windows(node: MonitorNode) -> Iterator[AlertFault]:
+    names = [one.name for one in node.windows]
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            yield AlertFault(("windows", index, "name"), f"there is a window {quote(name)} before", "choose another")
+    for index, alert in enumerate(node.alerts):
+        if isinstance(alert, str) or alert.window is None or alert.window in names or read_duration(alert.window):
+            continue
+        hint = suggest(alert.window, names) or f"{list_hint(names)}, or write a length such as 15m"
+        yield AlertFault(("alerts", index, "window"), f"there is no window {quote(alert.window)}", hint)
+
+
+def _check_notifiers(node: MonitorNode, blocks: PluginBlocks) -> Iterator[AlertFault]:
+    """Notifiers with the same name, and alerts that name one that is not there."""
+    names: list[str] = []
+    for block in blocks.of("notifiers"):
+        name = block.node.name or block.node.use
+        if name in names:
+            told = f"there is a notifier {quote(name)} before"
+            yield AlertFault((*block.path[1:],), told, "give each a name of its own: add 'name: ...'")
+        names.append(name)
+    for index, alert in enumerate(node.alerts):
+        for place, name in enumerate(() if isinstance(alert, str) else alert.notify or ()):
+            if name not in names and "notifiers" not in blocks.incomplete:
+                hint = suggest(name, names) or (list_hint(names) if names else "add it under 'notify:'")
+                yield AlertFault(("alerts", index, "notify", place), f"there is no notifier {quote(name)}", hint)
+
+
+def _check_baseline(node: MonitorNode, names: Mapping[str, Sequence[str]]) -> Iterator[AlertFault]:
+    if not isinstance(node.baseline, BaselineNode) or node.baseline.dataset is None:
+        return
+    datasets = names.get("datasets", ())
+    if node.baseline.dataset not in datasets:
+        told = f"the spec has no dataset {quote(node.baseline.dataset)}"
+        hint = suggest(node.baseline.dataset, datasets) or list_hint(datasets)
+        yield AlertFault(("baseline", "dataset"), told, hint)

@@ -1,0 +1,64 @@
+"""Samples whose weighted counts are those of all traffic."""
+
+import pytest
+
+from rageval_spec.data.traces import Trace
+from rageval_spec.monitoring.ledger import ClaimedTrace, SampledTrace
+from rageval_spec.monitoring.sampling import Sampler, draw
+from tests.monitoring.traces import BEGAN, disliked, make_trace
+
+
+def choose(sampler: Sampler, trace: Trace, weight: float | None = None, started: float = BEGAN) -> SampledTrace:
+    return sampler.choose(ClaimedTrace(trace.id, started, weight, trace))
+
+
+def test_a_lower_rate_is_a_part_of_a_higher_one() -> None:
+    names = [f"t{i}" for i in range(2000)]
+    low, high = (
+        {name for name in names if choose(Sampler(rate), make_trace(name)).weight is not None} for rate in (0.05, 0.2)
+    )
+    assert low < high
+    assert 60 < len(low) < 140
+
+
+def test_weights_add_up_to_all_traces_on_average() -> None:
+    totals = []
+    for run in range(40):
+        sampler = Sampler(0.1, at_least=20, by="route")
+        names = [f"{run}-{i}" for i in range(500)]
+        chosen = [choose(sampler, make_trace(one, metadata={"route": "ab"[i % 5 == 0]})) for i, one in enumerate(names)]
+        totals.append(sum(one.weight or 0 for one in chosen))
+    assert sum(totals) / len(totals) == pytest.approx(500, rel=0.05)
+
+
+def test_each_stratum_and_hour_has_its_first_traces() -> None:
+    sampler = Sampler(1e-9, at_least=3, by="route")
+    for started in (BEGAN, BEGAN + 3600):
+        for route in ("a", "b"):
+            chosen = [choose(sampler, make_trace(f"{route}{i}{started}", metadata={"route": route}), started=started)
+                      for i in range(10)]  # fmt: skip
+            assert [one.weight for one in chosen[:3]] == [1.0, 1.0, 1.0]
+            assert {one.weight for one in chosen[3:]} == {None}
+
+
+def test_the_least_number_goes_on_after_a_restart() -> None:
+    hour = int(BEGAN // 3600) * 3600
+    sampler = Sampler(1e-9, at_least=3, kept={("", hour): 3})
+    assert choose(sampler, make_trace("t1")).weight is None
+
+
+def test_rules_keep_errors_and_disliked_answers() -> None:
+    sampler = Sampler(1e-9, always=("errors", "thumbs_down"))
+    assert choose(sampler, make_trace("t1", answer=None)).weight == 1.0
+    assert choose(sampler, disliked("t2")).weight == 1.0
+    assert choose(sampler, make_trace("t3")).weight is None
+
+
+def test_a_trace_that_was_chosen_keeps_its_weight() -> None:
+    assert choose(Sampler(1e-9), make_trace("t1"), weight=20.0).weight == 20.0
+
+
+def test_draws_are_uniform_and_depend_on_the_id_alone() -> None:
+    numbers = sorted(draw(f"trace-{i}") for i in range(2000))
+    assert draw("trace-7") == draw("trace-7")
+    assert max(abs(number - (i + 0.5) / 2000) for i, number in enumerate(numbers)) < 0.04
