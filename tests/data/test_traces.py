@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_spec.data.traces import Document, Feedback, Step, Trace, TraceLink
-from tests.trace_rows import read_trace
 
 TEXT = st.text(max_size=8)
 OPTIONAL = st.none() | TEXT
@@ -43,7 +42,7 @@ TRACES = st.builds(
 @given(TRACES)
 def test_a_row_loses_nothing(trace: Trace) -> None:
     row = json.loads(json.dumps(trace.to_row()))
-    found = read_trace(row)
+    found = Trace.from_row(row)
     assert found.to_row() == trace.to_row()
     assert (found.id, found.documents, found.steps, found.feedback) == (
         trace.id,
@@ -70,6 +69,14 @@ def test_contexts_have_what_all_documents_have_and_the_rest_stands_beside_them()
     assert Trace(link, "?", documents=()).to_row()["contexts"] == []
     only_ids = Trace(link, "?", documents=(Document(doc_id="1"), Document("b", "2"))).to_row()
     assert (only_ids["context_ids"], "contexts" in only_ids) == (["1", "2"], False)
+
+
+@pytest.mark.parametrize(
+    "row", [{}, {"question": "?"}, {"question": "?", "trace": {"tool": "x"}}, {"trace": {"tool": "x", "trace_id": "t"}}]
+)
+def test_a_row_that_is_not_a_trace_is_refused(row: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match="no question, or no trace"):
+        Trace.from_row(row)
 
 
 @pytest.mark.parametrize("text", [None, "", "[]", "{", '{"tool": 1, "trace_id": "t"}', "[" * 100_000])

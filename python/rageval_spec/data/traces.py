@@ -1,6 +1,6 @@
 """A trace: one question to a system in production, what it did, and what it answered, as tracing tools record it.
 
-As a row of a file (`to_row`), a trace is both a question and an answer, so the same file can be a dataset
+As a row of a file (`to_row`, `from_row`), a trace is both a question and an answer, so the same file can be a dataset
 and a system of a spec:
 
 | key | |
@@ -23,7 +23,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 NO_ANSWER = "the trace has no answer"
@@ -93,6 +93,11 @@ class Document:
         row = {"id": self.doc_id, "text": self.text, "score": self.score, "metadata": dict(self.metadata) or None}
         return {key: value for key, value in row.items() if value is not None}
 
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Document:
+        """The document that `to_row` wrote."""
+        return cls(row.get("text"), row.get("id"), row.get("score"), row.get("metadata") or {})
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -123,7 +128,8 @@ class Step:
     def from_row(cls, row: Mapping[str, Any]) -> Step:
         """The step that `to_row` wrote."""
         documents = row.get("documents")
-        return cls(**{**row, "documents": None if documents is None else tuple(map(read_document, documents))})
+        read = None if documents is None else tuple(map(Document.from_row, documents))
+        return cls(**{**row, "documents": read})
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +151,11 @@ class Feedback:
     def to_row(self) -> dict[str, Any]:
         """The feedback as JSON types; what is not known is left out."""
         return _list_known(self)
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Feedback:
+        """The feedback that `to_row` wrote."""
+        return cls(**row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +235,35 @@ class Trace:
         lists = {key: value for key, value in known.items() if value != [] or key in _CAN_BE_EMPTY}
         return {**lists, "trace": self.link.to_dict()}
 
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Trace:
+        """The trace that `to_row` wrote.
+
+        Raises:
+            ValueError: the row has no question or does not say where its trace is.
+        """
+        link = TraceLink.from_dict(row.get("trace"))
+        if link is None or not isinstance(row.get("question"), str):
+            raise ValueError("the row has no question, or no trace with a tool and a trace_id")
+        documents = row.get("documents", row.get("contexts"))
+        reference = row.get("reference")
+        plain: dict[str, Any] = {name: row.get(name) for name in _PLAIN}
+        trace = cls(
+            link,
+            row["question"],
+            answer=row.get("answer"),
+            documents=None if documents is None else tuple(map(_read_document, documents)),
+            references=(reference,) if isinstance(reference, str) else tuple(reference or ()),
+            reference_contexts=_tuple_of(row.get("reference_contexts")),
+            relevant=_tuple_of(row.get("relevant")),
+            **plain,
+            messages=tuple(row.get("messages", ())),
+            steps=tuple(map(Step.from_row, row.get("steps", ()))),
+            feedback=tuple(map(Feedback.from_row, row.get("feedback", ()))),
+            metadata=row.get("metadata", {}),
+        )
+        return trace if trace.id == row.get("id") else replace(trace, query_id=str(row.get("id", "")))
+
     def _contexts(self) -> dict[str, Any]:
         """The documents as contexts with what all of them have; in full beside them if that leaves something out."""
         if self.documents is None:
@@ -263,9 +303,12 @@ def merge_scores(prefix: str, scores: Iterable[Mapping[str, Any]]) -> dict[str, 
     return {name: math.fsum(kept) / len(kept) if (kept := numbers[name]) else said[name][-1] for name in said}
 
 
-def read_document(row: Mapping[str, Any]) -> Document:
-    """The document that `to_row` wrote."""
-    return Document(row.get("text"), row.get("id"), row.get("score"), row.get("metadata") or {})
+def _tuple_of(found: Sequence[str] | None) -> tuple[str, ...] | None:
+    return None if found is None else tuple(found)
+
+
+def _read_document(found: Any) -> Document:
+    return Document(text=found) if isinstance(found, str) else Document.from_row(found)
 
 
 def unwrap(texts: Sequence[str]) -> str | list[str] | None:

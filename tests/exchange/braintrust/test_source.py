@@ -29,7 +29,6 @@ from rageval_spec.recorded.questions_and_answers import RecordedPaths
 from tests.exchange.braintrust.server import BraintrustServer, rag_trace, row
 from tests.exchange.langfuse.test_connection import JSON
 from tests.models.endpoint import Answer
-from tests.trace_rows import read_trace
 
 EXPECTED_ROW = {
     "id": "t1",
@@ -154,7 +153,7 @@ def test_what_both_sides_know_arrives_unchanged(
     assert trace.references == (expected,) or expected.lstrip()[:1] in ("{", "[", '"')
     assert [(doc.doc_id, doc.text) for doc in trace.documents or ()] == documents
     assert {one.name: one.value for one in trace.feedback} == scores
-    assert read_trace(json.loads(json.dumps(trace.to_row()))) == trace
+    assert Trace.from_row(json.loads(json.dumps(trace.to_row()))) == trace
 
 
 def test_a_trace_without_its_first_row_is_none() -> None:

@@ -30,7 +30,6 @@ from rageval_spec.recorded.questions_and_answers import RecordedPaths
 from tests.exchange.langfuse.server import SECRET, LangfuseServer, observation, rag_trace, score
 from tests.exchange.langfuse.test_connection import JSON
 from tests.models.endpoint import Answer
-from tests.trace_rows import read_trace
 
 EXPECTED_ROW = {
     "id": "t1",
@@ -326,7 +325,7 @@ def test_what_both_sides_know_arrives_unchanged(
     assert (trace.answer or "") == answer
     assert [(one.doc_id, one.text) for one in trace.documents or ()] == documents
     assert (trace.input_tokens, trace.output_tokens, trace.cost) == (*tokens, cost)
-    assert read_trace(json.loads(json.dumps(trace.to_row()))) == trace
+    assert Trace.from_row(json.loads(json.dumps(trace.to_row()))) == trace
 
 
 def test_chat_messages_give_the_last_question_and_the_conversation() -> None:

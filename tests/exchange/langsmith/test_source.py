@@ -24,7 +24,6 @@ from rageval_spec.plugin import Context
 from rageval_spec.recorded.questions_and_answers import RecordedPaths
 from tests.exchange.langfuse.test_connection import JSON
 from tests.exchange.langsmith.server import PROJECT, LangSmithServer, feedback, make_id, rag_trace, run
-from tests.trace_rows import read_trace
 
 EXPECTED_ROW = {
     "id": make_id("t1"),
@@ -176,7 +175,7 @@ def test_what_both_sides_know_arrives_unchanged(
     assert (trace.question, trace.answer) == (question, answer)
     assert [(one.doc_id, one.text) for one in trace.documents or ()] == documents
     assert (trace.input_tokens, trace.output_tokens, trace.cost) == (*tokens, cost)
-    assert read_trace(json.loads(json.dumps(trace.to_row()))) == trace
+    assert Trace.from_row(json.loads(json.dumps(trace.to_row()))) == trace
 
 
 def test_a_trace_without_its_first_run_is_none() -> None:

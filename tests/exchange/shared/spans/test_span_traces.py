@@ -18,7 +18,6 @@ from rageval_spec.exchange.shared.spans.spans import ERROR, SECOND, Span, SpanEv
 from rageval_spec.recorded.messages import read_messages
 from rageval_spec.recorded.span_attributes import NAMES
 from rageval_spec.systems.shared.trace_system import read_answer
-from tests.trace_rows import read_trace
 
 T = "0af7651916cd43dd8448eb211c80319c"
 NANOSECONDS = 1_000_000_000
@@ -404,7 +403,7 @@ def test_spans_that_are_their_own_ancestors_do_not_loop() -> None:
 
 def test_a_trace_survives_a_row_of_a_file() -> None:
     (trace,) = _read(*RAG)
-    assert read_trace(json.loads(json.dumps(trace.to_row()))) == trace
+    assert Trace.from_row(json.loads(json.dumps(trace.to_row()))) == trace
 
 
 KEYS = [name.removesuffix(".N") for names in NAMES.values() for name in names]
@@ -446,7 +445,7 @@ def test_attributes_with_any_value_break_nothing(found: list[dict[str, Any]], st
     ]
     for trace in _read(*spans):
         row = json.loads(json.dumps(trace.to_row(), ensure_ascii=False, allow_nan=False).encode())
-        assert isinstance(row["question"], str) and read_trace(row).id == trace.id
+        assert isinstance(row["question"], str) and Trace.from_row(row).id == trace.id
 
 
 START = 1_772_366_400 * SECOND
@@ -592,7 +591,7 @@ def test_tokens_of_the_cache_and_of_reasoning(attributes: dict[str, Any], expect
     found = (trace.cache_read_tokens, trace.cache_write_tokens, trace.reasoning_tokens, trace.first_chunk_seconds)
     doubled = [None if count is None else count * 2 for count in expected[:3]]  # of two calls
     assert found == (*doubled, expected[3]) and trace.input_tokens == 200
-    assert read_trace(json.loads(json.dumps(trace.to_row()))) == trace
+    assert Trace.from_row(json.loads(json.dumps(trace.to_row()))) == trace
 
 
 def test_a_call_without_a_kind_says_its_end_too() -> None:
@@ -627,7 +626,7 @@ def test_the_end_of_the_last_model_is_the_answer_s(attributes: dict[str, Any], e
     ]
     (trace,) = _read(_span(1, None, 0, 9, input__value="Why?", output__value="So."), *calls)
     assert trace.finish_reason == expected
-    assert read_trace(json.loads(json.dumps(trace.to_row()))) == trace
+    assert Trace.from_row(json.loads(json.dumps(trace.to_row()))) == trace
     assert read_answer(trace).truncated == (True if expected in ("length", "max_tokens") else None)
 
 
