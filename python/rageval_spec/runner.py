@@ -16,7 +16,7 @@ from rageval_spec.data.outcomes import Note
 from rageval_spec.diagnostics import Diagnostic, make_visible
 from rageval_spec.drawing.question_order import got_no_answer
 from rageval_spec.drawing.verdict import describe_verdict
-from rageval_spec.errors import BROKEN, GATE_FAILED, NOTHING_SCORED, PASSED, RagevalError, no_exit
+from rageval_spec.errors import BROKEN, GATE_FAILED, NOTHING_SCORED, PASSED, RagevalError, UsageError, no_exit
 from rageval_spec.history.evaluation_lookup import check_label
 from rageval_spec.history.evaluation_records import ASIDE, Recorder
 from rageval_spec.history.results_folder import is_small, write_results
@@ -326,6 +326,9 @@ def _expect(spec: Spec, parts: spec_plugins.SpecPlugins, limit: int | None) -> E
 
 def _load(source: Path | Spec, options: Options) -> tuple[Spec, tuple[Note, ...]]:
     spec = source if isinstance(source, Spec) else load(source, overrides=options.overrides)
+    if not spec.datasets:
+        hint = "add 'datasets:', or watch production: rageval-spec monitor run"
+        raise UsageError(f"{spec.path}: the spec has no datasets to evaluate on; {hint}")
     return select(spec, options.only)
 
 

@@ -19,12 +19,21 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from rageval_spec import kernels, registry
-from rageval_spec.spec.blocks.spec_node import LISTED_SECTIONS, NAMED_SECTIONS, SECTIONS, SpecNode, needs_more
+from rageval_spec.spec.blocks.spec_node import (
+    INNER_SECTIONS,
+    LISTED_SECTIONS,
+    NAMED_SECTIONS,
+    SECTIONS,
+    SpecNode,
+    needs_more,
+)
 
 JsonObject: TypeAlias = dict[str, Any]
 
 PUBLISHED = Path("schemas/spec.schema.json")
 _DRAFT = "http://json-schema.org/draft-07/schema#"
+_NEEDS_DATASETS = {"required": ["datasets"], "properties": {"datasets": {"minProperties": 1}}}
+"""Of a spec that watches no production."""
 _SIMPLE = ("type", "enum", "const")
 
 
@@ -50,7 +59,17 @@ def build_schema(*, builtin_only: bool = False) -> JsonObject:
     for section in LISTED_SECTIONS:
         definitions[section] = _entry_schema(section, words[section], nodes)
         properties[section]["items"] = {"$ref": f"#/definitions/{section}"}
+    for section, (owner, key) in INNER_SECTIONS.items():
+        definitions[section] = _block_schema(section, words[section])
+        definitions[_find_node(properties[owner])]["properties"][key]["items"] = {"$ref": f"#/definitions/{section}"}
+    top |= {"if": {"not": {"required": ["monitor"]}}, "then": _NEEDS_DATASETS}
     return {"$schema": _DRAFT, "title": "rageval-spec", **top, "definitions": dict(sorted(definitions.items()))}
+
+
+def _find_node(schema: JsonObject) -> str:
+    """The name of the definition that a schema refers to, alone or beside null."""
+    choices = (schema, *schema.get("anyOf", ()), *schema.get("allOf", ()))
+    return next(str(one["$ref"]).rpartition("/")[2] for one in choices if "$ref" in one)
 
 
 def render_schema(*, builtin_only: bool = False) -> str:

@@ -151,16 +151,8 @@ def _load_tree(
         diagnostics += gate_blocks.check_stopping(checked.spec.stopping, checked, by_index, places)
         if checked.spec.monitor is not None:
             diagnostics += check_monitor(checked.spec.monitor, checked, places)
-        elif not checked.spec.datasets:
-            told = "the key 'datasets' is missing"
-            place = tree.entries["datasets"].key_place if "datasets" in tree.entries else tree.place
-            diagnostics.append(
-                place.diagnose(
-                    told,
-                    "missing-key",
-                    "write what to evaluate on: datasets: {golden: {use: jsonl, path: golden.jsonl}}",
-                )
-            )
+        elif not checked.spec.datasets and not (diagnostics and "datasets" in tree.entries):
+            diagnostics.append(_explain_no_datasets(tree))
         datasets = checked.names.get("datasets") if "datasets" in tree.entries else None
         diagnostics += check_weight_keys(checked.spec, datasets, places, folder, check_files=check_files)
     if check_files:
@@ -196,6 +188,13 @@ def _load_tree(
         history=HistoryNode(use=history) if isinstance(history, str) else history,
         designs=resolve_weight_keys(node, list(named["datasets"])),
     )
+
+
+def _explain_no_datasets(tree: yaml_tree.YamlMapping) -> Diagnostic:
+    hint = "write what to evaluate on: datasets: {golden: {use: jsonl, path: golden.jsonl}}"
+    if "datasets" not in tree.entries:
+        return tree.place.diagnose("the key 'datasets' is missing", "missing-key", hint)
+    return tree.entries["datasets"].key_place.diagnose("'datasets' is empty", "empty", hint)
 
 
 def _resolve_bands(
@@ -268,7 +267,8 @@ def _explain_top(source: SourceText, root: yaml_tree.YamlNode | None, explained:
 
 
 def _required_keys() -> Iterable[str]:
-    return (name for name, field in SpecNode.model_fields.items() if field.is_required())
+    """Those of a spec that evaluates; one that only watches production needs no datasets."""
+    return (name for name, field in SpecNode.model_fields.items() if field.is_required() or name == "datasets")
 
 
 def _warn_of_dialects(tree: yaml_tree.YamlMapping, diagnostics: Sequence[Diagnostic]) -> Iterator[Diagnostic]:

@@ -32,7 +32,7 @@ _EXPECTED = {
     **dict.fromkeys(("dict_type", "model_type", "model_attributes_type", "mapping_type"), "a mapping"),
     **dict.fromkeys(("list_type", "tuple_type", "set_type", "frozen_set_type"), "a list"),
 }
-_MOST_KEYS_SHOWN, _MOST_KEYS_HINTED = 24, 6
+_MOST_KEYS_SHOWN, _MOST_KEYS_HINTED = 28, 6
 # A range of numbers in the usual notations, `1-5` or `0..1`, and a percentage.
 _RANGE = re.compile(r"(-?\d+(?:\.\d+)?)\s*(?:-|\u2013|\.\.\.?|to|/|:)\s*(-?\d+(?:\.\d+)?)")
 _PERCENTAGE = re.compile(r"(-?\d+(?:\.\d+)?)\s*%")

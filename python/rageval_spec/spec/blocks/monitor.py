@@ -13,12 +13,12 @@ from rageval_spec.diagnostics import Diagnostic, suggest
 from rageval_spec.plugin import AnswerMetric, Metric
 from rageval_spec.spec.blocks.plugin_blocks import PluginBlocks, SpecBlock
 from rageval_spec.spec.text.places import Places, list_hint, quote
-from rageval_spec.wording import read_duration
+from rageval_spec.wording import DURATION, read_duration
 
 COVERAGE: Literal["coverage"] = "coverage"
 _SHARE = re.compile(r"(\d{1,2}(?:\.\d+)?|100(?:\.0+)?) ?%")
 _STEP = re.compile(r"(\d{1,9}(?:\.\d+)?) ?(%|pp)?")
-_EVENTS = re.compile(r"(\d{1,6}(?:\.\d+)?) per (.+)")
+_EVENTS = re.compile(rf"(\d{{1,6}}(?:\.\d+)?) per ({DURATION})")
 
 
 def _check_duration(text: str) -> str:
@@ -89,10 +89,18 @@ def _check_rate(text: str) -> str:
     return text
 
 
-Duration: TypeAlias = Annotated[str, AfterValidator(_check_duration)]
-Share: TypeAlias = Annotated[float | str, AfterValidator(_check_share)]
-StepSize: TypeAlias = Annotated[float | str, AfterValidator(_check_step)]
-EventRate: TypeAlias = Annotated[str, AfterValidator(_check_rate)]
+Duration: TypeAlias = Annotated[
+    str, AfterValidator(_check_duration), Field(json_schema_extra={"pattern": f"^\\s*{DURATION}\\s*$"})
+]
+Share: TypeAlias = Annotated[
+    float | str, AfterValidator(_check_share), Field(json_schema_extra={"pattern": f"^{_SHARE.pattern}$"})
+]
+StepSize: TypeAlias = Annotated[
+    float | str, AfterValidator(_check_step), Field(json_schema_extra={"pattern": f"^{_STEP.pattern}$"})
+]
+EventRate: TypeAlias = Annotated[
+    str, AfterValidator(_check_rate), Field(json_schema_extra={"pattern": f"^{_EVENTS.pattern}$"})
+]
 
 
 class SampleNode(SpecBlock):

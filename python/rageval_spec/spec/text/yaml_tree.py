@@ -119,6 +119,7 @@ def _too_large() -> Trap:
 
 MAX_CHARACTERS = 1_000_000
 MAX_DEPTH = 50
+TOO_DEEP = f"the spec is nested more than {MAX_DEPTH} levels deep"
 MAX_VALUES = 100_000
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -398,7 +399,7 @@ class _Builder:
 
     def _check_depth(self, place: TextPlace, more: int) -> None:
         if len(self._frames) + more > MAX_DEPTH:
-            raise self._refuse(place, f"the spec is nested more than {MAX_DEPTH} levels deep", "too-deep")
+            raise self._refuse(place, TOO_DEEP, "too-deep")
 
     def _check_tag(self, event: Any, place: TextPlace) -> None:
         if event.tag is None or (event.tag == _STRING_TAG and isinstance(event, yaml.ScalarEvent)):
@@ -431,6 +432,8 @@ def _explain(text: str, error: yaml.MarkedYAMLError) -> _Finding:
     if "simple key" in context:
         advice = "write 'key: value'; quote text that spans several lines"
         return ("the ':' after this key is missing", advice, opened)
+    if "nesting depth" in problem:  # newer versions of libyaml bound it themselves
+        return (TOO_DEEP, None, at)
     if "flow" in context:
         return _explain_flow(text, at, opened)
     for pattern, message, hint in _BLOCK_FINDINGS:
