@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from rageval_spec.errors import UsageError
+from rageval_spec.exchange.otel.source import find_token, split_address
+from rageval_spec.exchange.shared.contracts import TraceSource, open_part
 from rageval_spec.history.database import locate, open_history
 from rageval_spec.monitoring.alerts import AlertBook
 from rageval_spec.monitoring.exposition import render_metrics
@@ -21,7 +23,9 @@ from rageval_spec.monitoring.ledger import Ledger
 from rageval_spec.monitoring.looking import Watch
 from rageval_spec.monitoring.sampling import Sampler
 from rageval_spec.monitoring.service import MonitorLoop, name_owner
+from rageval_spec.monitoring.span_feed import SpanFeed
 from rageval_spec.monitoring.spending import Spending
+from rageval_spec.monitoring.tool_feed import ToolFeed
 from rageval_spec.monitoring.trace_judging import TraceJudge
 from rageval_spec.monitoring.windows import WindowReader
 from rageval_spec.pipeline.planning.spec_plugins import build_parts
@@ -31,9 +35,11 @@ from rageval_spec.spec.blocks.monitor import MonitorNode, read_share
 from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.store.store import open_store
 from rageval_spec.systems.file import FileNode
+from rageval_spec.systems.shared.trace_system import TraceSystem
 from rageval_spec.wording import read_duration
 
 STORE = Path(".rageval") / "store"
+RECEIVED = Path(".rageval") / "received"
 _KEPT_FOR = timedelta(days=2).total_seconds()
 
 
@@ -79,7 +85,9 @@ def open_monitor(spec: Spec, clock: Callable[[], float] = time.time, *, is_plan:
             sample = node.sample
             kept = ledger.count_kept(clock() - _KEPT_FOR)
             sampler = Sampler(read_share(sample.rate), sample.at_least, sample.by, sample.always, kept)
-            feeds = [open_feed(spec, name, system, seconds_of(node.settle)) for name, system in parts.systems.items()]
+            feeds = [
+                open_feed(spec, name, system, seconds_of(node.settle), ledger) for name, system in parts.systems.items()
+            ]
             every = seconds_of(node.every)
             reader = WindowReader(ledger, seconds_of(node.settle), spec.statistics)
             notifiers = {one.name: one for one in parts.notifiers}
@@ -115,11 +123,18 @@ class Teller:
         self.book.deliver(self.notifiers, now, self.complain)
 
 
-def open_feed(spec: Spec, name: str, system: Any, settle: float) -> Feed:
+def open_feed(spec: Spec, name: str, system: Any, settle: float, ledger: Ledger) -> Feed:
     """The feed of a system. Raises `UsageError` for a system whose traces nobody records."""
     node = system.node
     if isinstance(node, FileNode) and isinstance(node.path, str) and node.follow:
         return FileFeed(name, settle, system.context.resolve(node.path))
+    if isinstance(system, TraceSystem):
+        if getattr(node, "listen", None) is not None:
+            folder = spec.folder / RECEIVED / f"{spec.name}-{name}"
+            token = find_token(node.token_env)
+            return SpanFeed(name, settle, ledger, folder, split_address(node.listen), token, system.context.tell)
+        if isinstance(source := open_part(system.source_type, system), TraceSource) and hasattr(source.node, "window"):
+            return ToolFeed(name, settle, system.source_type, source)
     raise UsageError(
         f"{spec.path}: systems.{name}: 'use: {node.use}' has no traces to watch; "
         "write {use: file, path: traces.jsonl, follow: true}, or the tool that records them"

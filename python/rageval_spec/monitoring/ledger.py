@@ -169,6 +169,34 @@ class Ledger:
         return (self.monitor, trace.id, seen.started, seen.due, "waiting", int(seen.is_whole), 0, digest, trace.user,
                 packed, None, None)  # fmt: skip
 
+    def keep_spans(self, spans: Iterable[tuple[str, str, bytes]], now: float) -> dict[str, list[bytes]]:
+        """Keep spans, each with the ids of its trace and its own; all spans that are kept of these traces.
+
+        Of two spans with one id, the later one counts. Writing them again after a kill changes nothing.
+        """
+        rows = [(self.monitor, *one, now) for one in spans]
+        if not rows:
+            return {}
+        with self.connection.write():
+            self.connection.execute_many(_KEEP_SPAN, rows)
+        found: dict[str, list[bytes]] = {}
+        for some in _split(list(dict.fromkeys(row[1] for row in rows))):
+            for trace_id, body in self.connection.execute(
+                "SELECT trace_id, body FROM rageval_spans WHERE monitor = ? AND trace_id IN "
+                f"({', '.join('?' * len(some))}) ORDER BY trace_id, span_id",
+                (self.monitor, *some),
+            ):
+                found.setdefault(trace_id, []).append(bytes(body))
+        return found
+
+    def prune_spans(self, now: float) -> None:
+        """Remove the spans of traces of which nothing has come for longer than a trace may take."""
+        self.connection.execute(
+            "DELETE FROM rageval_spans WHERE monitor = ? AND came < ? AND trace_id NOT IN "
+            "(SELECT trace_id FROM rageval_spans WHERE monitor = ? AND came >= ?)",
+            (self.monitor, now - SPANS_KEPT, self.monitor, now - SPANS_KEPT),
+        )
+
     def claim(self, now: float, most: int, lease: float) -> list[ClaimedTrace]:
         """Hold at most so many traces that are due, the oldest first, for `lease` seconds."""
         due = (
@@ -532,6 +560,13 @@ _ADD_KEPT = (
     f"{insert('rageval_strata', _KEPT)} ON CONFLICT (monitor, stratum, hour) DO UPDATE "
     "SET kept = rageval_strata.kept + excluded.kept"
 )
+_SPAN = ("monitor", "trace_id", "span_id", "body", "came")
+_KEEP_SPAN = (
+    f"{insert('rageval_spans', _SPAN)} ON CONFLICT (monitor, trace_id, span_id) DO UPDATE "
+    "SET body = excluded.body, came = excluded.came"
+)
+SPANS_KEPT = 3 * 3600.0
+"""Seconds that spans are kept after the last of their trace came."""
 _MOST_NAMED = 500
 """How many ids one statement names at the most."""
 

@@ -36,6 +36,11 @@ _LEDGER: Sequence[str] = (
         monitor TEXT NOT NULL, stratum TEXT NOT NULL, hour BIGINT NOT NULL, kept INTEGER NOT NULL,
         PRIMARY KEY (monitor, stratum, hour)
     )""",
+    """CREATE TABLE rageval_spans (
+        monitor TEXT NOT NULL, trace_id TEXT NOT NULL, span_id TEXT NOT NULL, body BYTES NOT NULL,
+        came DOUBLE PRECISION NOT NULL, PRIMARY KEY (monitor, trace_id, span_id)
+    )""",
+    "CREATE INDEX rageval_spans_came ON rageval_spans (monitor, came)",
     """CREATE TABLE rageval_cursors (
         monitor TEXT NOT NULL, feed TEXT NOT NULL, position TEXT NOT NULL, PRIMARY KEY (monitor, feed)
     )""",

@@ -33,12 +33,33 @@ _SHOWN_EVERY = 2000
 
 
 class OtelFilesNode(WindowNode):
-    path: str = Field(
+    path: str | None = Field(
+        default=None,
         description=(
             "A file of spans, or a folder of such files: OTLP as protobuf or JSON, or spans as console exporters write "
             "them; plain or gzip."
         ),
     )
+    listen: str | None = Field(
+        default=None,
+        description="For `monitor`: receive spans at this address over OTLP/HTTP: `127.0.0.1:4318`, or only a port.",
+    )
+    token_env: str | None = Field(
+        default=None,
+        description=(
+            "With `listen`: the environment variable with a token. Only requests with the header `authorization: "
+            "Bearer TOKEN` are taken."
+        ),
+    )
+    one_of = ("path", "listen")
+    needs = (("token_env", "listen"),)
+
+    @field_validator("listen")
+    @classmethod
+    def _check_address(cls, text: str | None) -> str | None:
+        if text is not None:
+            split_address(text)
+        return text
 
 
 class OtelSourceNode(WindowNode):
@@ -127,12 +148,16 @@ class OtelFiles(SpanFileSource[OtelFilesNode]):
     known_as = ("opentelemetry", "openinference", "otlp")
 
     def inputs(self) -> Sequence[InputFile]:
+        if self.node.path is None:
+            return ()
         path = self.context.resolve(self.node.path)
         if not path.is_dir():
             return (InputFile(path, ("path",)),)
         return tuple(InputFile(file, ("path",)) for file in list_files(path))
 
     def read(self) -> Iterator[Trace]:
+        if self.node.path is None:
+            raise DataError("nothing is listening: spans that are sent are read by rageval-spec monitor run")
         yield from self._read_files(list_files(self.context.resolve(self.node.path)), self.node.path)
 
 
@@ -162,7 +187,7 @@ class OtelSource(SpanFileSource[OtelSourceNode]):
             if spool.found:
                 before = count_noun(spool.found, "request")
                 tell(f"{before} that were received before and not yet written are kept in {spool.path}")
-            receiver = Receiver(host, port, spool, tell, _find_token(self.node.token_env))
+            receiver = Receiver(host, port, spool, tell, find_token(self.node.token_env))
             if receiver.token is None and host not in _LOOPBACK:
                 tell(f"everybody who reaches {host} can send spans; give them a token with --token-env VARIABLE")
             tell(f"receiving spans at {receiver.url}; Ctrl-C ends this and writes the traces")
@@ -188,7 +213,7 @@ class OtelSource(SpanFileSource[OtelSourceNode]):
                     self.context.progress(shown, shown + 1, "spans")
 
 
-def _find_token(variable: str | None) -> str | None:
+def find_token(variable: str | None) -> str | None:
     """The token in an environment variable; None if none is named."""
     token = None if variable is None else os.environ.get(variable, "").strip()
     if token == "":
