@@ -23,7 +23,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from rageval_spec.data.traces import Trace
 from rageval_spec.history.database import Connection, insert, migrate
+from rageval_spec.libraries import np
 from rageval_spec.monitoring import alerts
+from rageval_spec.statistics.window_summaries import find_buckets
 
 State: TypeAlias = Literal["judged", "sampled_out", "filtered", "waiting", "failed", "over_budget"]
 STATES: tuple[State, ...] = get_args(State)
@@ -95,7 +97,8 @@ class Pane(NamedTuple):
     """The sums of a minute of one series; `weighted` and the like are over its judged values.
 
     `weights` is the sum of the weights, `weighted` of weight times value, `squares` of weight times the squared value,
-    `squared_weights` of the squared weights.
+    `squared_weights` of the squared weights, `squared_weighted` and `squared_squares` of those times the value and the
+    squared value.
     """
 
     series: int
@@ -109,6 +112,8 @@ class Pane(NamedTuple):
     weighted: float = 0.0
     squares: float = 0.0
     squared_weights: float = 0.0
+    squared_weighted: float = 0.0
+    squared_squares: float = 0.0
     cost: float = 0.0
 
 
@@ -117,10 +122,18 @@ _ADD_PANE = f"{insert('rageval_panes', Pane._fields)} ON CONFLICT (series, pane)
     f"{name} = rageval_panes.{name} + excluded.{name}" for name in _SUMS
 )
 _JUDGEMENT = ("series", "trace_id", "state", "value", "weight", "reason", "details", "cost", "tries", "retry_at",
-              "started", "made")  # fmt: skip
+              "started", "made", "counted", "arm")  # fmt: skip
+_FIRST = ("counted", "arm")
+"""What the first judgement with a value says stays: a detector has counted it."""
 _PUT_JUDGEMENT = (
     f"{insert('rageval_judgements', _JUDGEMENT)} ON CONFLICT (series, trace_id) DO UPDATE SET "
-    + ", ".join(f"{name} = excluded.{name}" for name in _JUDGEMENT[2:])
+    + ", ".join(f"{name} = excluded.{name}" for name in _JUDGEMENT[2:] if name not in _FIRST)
+    + "".join(f", {name} = COALESCE(rageval_judgements.{name}, excluded.{name})" for name in _FIRST)
+)
+_BUCKET = ("series", "pane", "bucket", "units")
+_ADD_BUCKET = (
+    f"{insert('rageval_buckets', _BUCKET)} ON CONFLICT (series, pane, bucket) DO UPDATE "
+    "SET units = rageval_buckets.units + excluded.units"
 )
 
 DETECTORS: Sequence[str] = (
@@ -128,9 +141,9 @@ DETECTORS: Sequence[str] = (
         alert TEXT NOT NULL, series INTEGER NOT NULL, settings TEXT NOT NULL, baseline TEXT NOT NULL,
         state TEXT NOT NULL, made DOUBLE PRECISION NOT NULL, trace_id TEXT NOT NULL, PRIMARY KEY (alert, series)
     )""",
-    "CREATE INDEX rageval_judgements_made ON rageval_judgements (series, made, trace_id)",
+    "CREATE INDEX rageval_judgements_counted ON rageval_judgements (series, counted, trace_id)",
 )
-"""The tables of detectors."""
+"""The tables of detectors. They read judgements by when a trace was first judged (`counted`), so each of them once."""
 
 MIGRATIONS: Sequence[Sequence[str]] = (
     (
@@ -151,7 +164,7 @@ MIGRATIONS: Sequence[Sequence[str]] = (
             series INTEGER NOT NULL, trace_id TEXT NOT NULL, state TEXT NOT NULL, value DOUBLE PRECISION,
             weight DOUBLE PRECISION NOT NULL, reason TEXT, details TEXT, cost DOUBLE PRECISION, tries INTEGER NOT NULL,
             retry_at DOUBLE PRECISION, started DOUBLE PRECISION NOT NULL, made DOUBLE PRECISION NOT NULL,
-            PRIMARY KEY (series, trace_id)
+            counted DOUBLE PRECISION, arm TEXT, PRIMARY KEY (series, trace_id)
         )""",
         "CREATE INDEX rageval_judgements_started ON rageval_judgements (series, started)",
         "CREATE INDEX rageval_judgements_retry ON rageval_judgements (retry_at) WHERE retry_at IS NOT NULL",
@@ -160,6 +173,10 @@ MIGRATIONS: Sequence[Sequence[str]] = (
             {", ".join(f"{name} INTEGER NOT NULL" for name in _SUMS if name in COUNTED)},
             {", ".join(f"{name} DOUBLE PRECISION NOT NULL" for name in _SUMS if name not in COUNTED)},
             PRIMARY KEY (series, pane)
+        )""",
+        """CREATE TABLE rageval_buckets (
+            series INTEGER NOT NULL, pane BIGINT NOT NULL, bucket INTEGER NOT NULL, units BIGINT NOT NULL,
+            PRIMARY KEY (series, pane, bucket)
         )""",
         """CREATE TABLE rageval_strata (
             monitor TEXT NOT NULL, stratum TEXT NOT NULL, hour BIGINT NOT NULL, kept INTEGER NOT NULL,
@@ -185,11 +202,13 @@ class Ledger:
 
     Attributes:
         owner: names this process in leases.
+        arms_by: the column of a trace by which two systems are compared; None if none are.
     """
 
     connection: Connection
     monitor: str
     owner: str
+    arms_by: str | None = None
 
     def __post_init__(self) -> None:
         migrate(self.connection, "rageval_monitor_schema", MIGRATIONS)
@@ -281,19 +300,20 @@ class Ledger:
             self._subtract_earlier([one.claimed for one in mine if one.claimed.weight is not None], sums)
             series = self.series_ids()
             rows, states = [], []
-            for (trace_id, started, earlier, _), weight, stratum in mine:
+            for (trace_id, started, earlier, trace), weight, stratum in mine:
                 is_kept = weight is not None
                 states.append(("judged" if is_kept else "sampled_out", weight, is_kept, self.monitor, trace_id))
                 if is_kept:
-                    rows += [(*one, started, now) for one in by_trace.get(trace_id, ())]
+                    arm = self._find_arm(trace)
+                    rows += [_pack_judgement(one, started, now, arm) for one in by_trace.get(trace_id, ())]
                 else:
                     sums.add_sampled_out(series, started)
                 if is_kept and earlier is None:
                     kept[stratum, hour_of(started)] += 1
             for row in rows:
-                sums.add(Judgement(*row[:-2]), row[-2])
+                sums.add(Judgement(*row[: len(Judgement._fields)]), row[len(Judgement._fields)])
             self.connection.execute_many(_PUT_JUDGEMENT, rows)
-            self.connection.execute_many(_ADD_PANE, sums.rows())
+            self._add(sums)
             self.connection.execute_many(_ADD_KEPT, [(self.monitor, *key, count) for key, count in kept.items()])
             self.connection.execute_many(_SETTLE, [(*one[:2], int(one[2]), *one[3:]) for one in states])
 
@@ -311,8 +331,19 @@ class Ledger:
         for one, started in again:
             sums.add(one, started)
         with self.connection.write():
-            self.connection.execute_many(_PUT_JUDGEMENT, [(*one, started, now) for one, started in again])
-            self.connection.execute_many(_ADD_PANE, sums.rows())
+            self.connection.execute_many(_PUT_JUDGEMENT, [_pack_judgement(one, started, now, None) for one, started in again])
+            self._add(sums)
+
+    def _add(self, sums: _Sums) -> None:
+        self.connection.execute_many(_ADD_PANE, sums.rows())
+        self.connection.execute_many(_ADD_BUCKET, sums.bucket_rows())
+
+    def _find_arm(self, trace: Trace) -> str | None:
+        """`variant=b`; None for a trace that does not have the column."""
+        if self.arms_by is None:
+            return None
+        found = next((value for name, value in trace.list_columns() if name == self.arms_by), None)
+        return None if found is None else f"{self.arms_by}={str(found)[:100]}"
 
     def _find_own(self, claimed: Sequence[ClaimedTrace]) -> set[str]:
         own: set[str] = set()
@@ -438,6 +469,11 @@ class Ledger:
             )
 
 
+def _pack_judgement(one: Judgement, started: float, now: float, arm: str | None) -> tuple[Any, ...]:
+    counted = now if one.state == "judged" and one.value is not None else None
+    return (*one, started, now, counted, arm)
+
+
 _TRACE = ("monitor", "trace_id", "started", "due", "state", "is_whole", "reopened", "digest", "user_id", "content",
           "owner", "lease")  # fmt: skip
 _SEE = (
@@ -481,6 +517,7 @@ class _Sums:
 
     def __init__(self) -> None:
         self._panes: dict[tuple[int, int], dict[str, float]] = {}
+        self._judged: list[tuple[int, float, float, float, int]] = []
 
     def add(self, one: Judgement, started: float, sign: int = 1) -> None:
         """Count a judgement; with the sign -1, take it back. One that is tried again later still waits."""
@@ -493,7 +530,9 @@ class _Sums:
             return
         weight, value = one.weight, one.value
         terms = {"weights": weight, "weighted": weight * value, "squares": weight * value**2,
-                 "squared_weights": weight**2}  # fmt: skip
+                 "squared_weights": weight**2, "squared_weighted": weight**2 * value,
+                 "squared_squares": weight**2 * value**2}  # fmt: skip
+        self._judged.append((one.series, started, value, weight, sign))
         for name, term in terms.items():
             found[name] = found.get(name, 0.0) + sign * term
 
@@ -506,6 +545,19 @@ class _Sums:
         return [
             (series, pane, *(found.get(name, 0) for name in _SUMS)) for (series, pane), found in self._panes.items()
         ]
+
+    def bucket_rows(self) -> list[tuple[int, int, int, int]]:
+        """What is added to the sketches: whole numbers, so that their sums are the same in any order."""
+        if not self._judged:
+            return []
+        series, started, values, weights, signs = (np.array(column) for column in zip(*self._judged, strict=True))
+        buckets, units = find_buckets(values, weights)
+        found: Counter[tuple[int, int, int]] = Counter()
+        panes = (started // PANE * PANE).astype(np.int64)
+        columns = (one.tolist() for one in (series, panes, buckets, units * signs))
+        for one, pane, bucket, weight in zip(*columns, strict=True):
+            found[one, pane, bucket] += weight
+        return [(*place, weight) for place, weight in found.items() if weight]
 
     def _of(self, series: int, started: float) -> dict[str, float]:
         return self._panes.setdefault((series, int(started // PANE) * PANE), {})
