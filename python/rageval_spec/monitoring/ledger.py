@@ -331,7 +331,9 @@ class Ledger:
         for one, started in again:
             sums.add(one, started)
         with self.connection.write():
-            self.connection.execute_many(_PUT_JUDGEMENT, [_pack_judgement(one, started, now, None) for one, started in again])
+            self.connection.execute_many(
+                _PUT_JUDGEMENT, [_pack_judgement(one, started, now, None) for one, started in again]
+            )
             self._add(sums)
 
     def _add(self, sums: _Sums) -> None:
@@ -439,6 +441,16 @@ class Ledger:
             (self.monitor, series, *span, most),
         )
         return [(unpack(content), value, reason) for content, value, reason in rows]
+
+    def read_sample(self, series: int, span: Sequence[float], most: int) -> list[tuple[Trace, float, float]]:
+        """Some judged traces of a stretch of time whose texts are kept, with values and weights; always the same."""
+        rows = self.connection.execute(
+            "SELECT t.content, j.value, j.weight FROM rageval_judgements j JOIN rageval_traces t "
+            "ON t.trace_id = j.trace_id AND t.monitor = ? WHERE j.series = ? AND j.state = 'judged' "
+            "AND j.started >= ? AND j.started < ? AND t.content IS NOT NULL ORDER BY t.digest, j.trace_id LIMIT ?",
+            (self.monitor, series, *span, most),
+        )
+        return [(unpack(content), value, weight) for content, value, weight in rows]
 
     def count_traces(self) -> int:
         """How many traces were seen."""

@@ -8,8 +8,11 @@ again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from statistics import NormalDist
 from typing import NamedTuple
 
 from rageval_spec.data.outcomes import Interval
@@ -18,15 +21,25 @@ from rageval_spec.monitoring.ledger import COUNTED, PANE, Ledger, State
 from rageval_spec.monitoring.trace_judging import Series
 from rageval_spec.spec.blocks.monitor import WindowNode
 from rageval_spec.statistics.intervals import ResamplingSettings
-from rageval_spec.statistics.mean_intervals import MeanValues, compute_mean_interval, compute_range, list_bounds
-from rageval_spec.statistics.percentiles import compute_percentile, compute_percentile_interval, read_percentile
-from rageval_spec.statistics.weighted_clusters import Layout
+from rageval_spec.statistics.level_sequences import estimate_mean, lay_out_weights
+from rageval_spec.statistics.mean_intervals import compute_range, list_bounds
+from rageval_spec.statistics.weighted_clusters import Placed, compute_percentile, compute_percentile_interval
+from rageval_spec.statistics.window_summaries import MANY, WindowSummary, find_middle
 from rageval_spec.wording import read_duration
 
 LATENESS = 60.0
 """Seconds that the traces of a window's end have to come, besides the time in which they settle."""
 PERCENTS = (50, 95, 99)
 """The percentiles of a window that are shown."""
+_MOMENTS: Mapping[str, str] = {
+    "weights": "weight",
+    "squared_weights": "weight2",
+    "weighted": "value",
+    "squares": "value2",
+    "squared_weighted": "weight2_value",
+    "squared_squares": "weight2_value2",
+}
+"""The sums of panes, and what they are called in a summary."""
 
 
 class Span(NamedTuple):
@@ -96,21 +109,47 @@ class WindowReader:
         end = latest if window.slide else latest // window.seconds * window.seconds
         return Span(end - window.seconds, end)
 
-    def read(self, series: Series, window: WindowNode, now: float, confidence: float | None = None) -> WindowNumbers:
+    def read(self, series: Series, window: WindowNode, now: float) -> WindowNumbers:
         """The numbers of the latest window of a series."""
-        if window.queries is not None:
-            found = self.read_last(series, window.queries)
-            span = Span(*(found.started[[0, -1]].tolist() if len(found.values) else (now, now)))
-        else:
-            span = self.find_span(window, now)
-            found = self.read_values(series, span)
-        return self.describe(series, window.name, span, found, confidence)
+        span, found = self.find(series, window, now)
+        return self.describe(series, window.name, span, found)
 
-    def read_values(self, series: Series, span: Span) -> WindowValues:
-        """The judged values of the traces that began in a stretch of time."""
+    def find(self, series: Series, window: WindowNode, now: float) -> tuple[Span, WindowValues | WindowSummary]:
+        """The latest window of a series: its time, and its values, or the summary of very many."""
+        if window.queries is not None:
+            last = self.read_last(series, window.queries)
+            return Span(*(last.started[[0, -1]].tolist() if len(last.values) else (now, now))), last
+        span = self.find_span(window, now)
+        return span, self.read_or_sum(series, span)
+
+    def read_or_sum(self, series: Series, span: Span) -> WindowValues | WindowSummary:
+        """The judged values of a stretch of time, or their summary by whole minutes if there are more than `MANY`."""
+        is_many = self.read_counts(series, span)["judged"] > MANY
+        return self.read_summary(series, span) if is_many else self.read_values(series, span)
+
+    def read_summary(self, series: Series, span: Span) -> WindowSummary:
+        """The summary of the judged values of the whole minutes of a stretch of time, from the sums of panes."""
+        within = (series.id, math.ceil(span.start / PANE) * PANE, math.floor(span.end / PANE) * PANE)
+        sums = ", ".join(f"COALESCE(SUM({name}), 0)" for name in ("judged", *_MOMENTS))
+        of_panes = f"SELECT {sums} FROM rageval_panes WHERE series = ? AND pane >= ? AND pane < ?"
+        ((count, *moments),) = self.ledger.connection.execute(of_panes, within)
+        rows = self.ledger.connection.execute(
+            "SELECT bucket, SUM(units) FROM rageval_buckets WHERE series = ? AND pane >= ? AND pane < ? "
+            "GROUP BY bucket HAVING SUM(units) > 0 ORDER BY bucket",
+            within,
+        )
+        buckets = {int(bucket): int(units) for bucket, units in rows}
+        exact = {name: Fraction(total) for name, total in zip(_MOMENTS.values(), moments, strict=True)}
+        ends = [find_middle(bucket) for bucket in (min(buckets), max(buckets))] if buckets else [None, None]
+        return WindowSummary(int(count), exact, buckets, *ends)
+
+    def read_values(self, series: Series, span: Span, counted_before: float | None = None) -> WindowValues:
+        """The judged values of the traces that began in a stretch of time, and were judged before a time."""
+        first = "" if counted_before is None else " AND counted < ?"
+        parts = (series.id, *span, *(() if counted_before is None else (counted_before,)))
         return _collect(
             self.ledger.connection.execute(
-                f"{_VALUES} AND started >= ? AND started < ? ORDER BY started, trace_id", (series.id, *span)
+                f"{_VALUES} AND started >= ? AND started < ?{first} ORDER BY started, trace_id", parts
             )
         )
 
@@ -121,17 +160,19 @@ class WindowReader:
         )
         return _collect(rows[::-1])
 
-    def describe(
-        self, series: Series, name: str, span: Span, found: WindowValues, confidence: float | None = None
-    ) -> WindowNumbers:
+    def describe(self, series: Series, name: str, span: Span, found: WindowValues | WindowSummary) -> WindowNumbers:
         """The numbers of values of a window."""
         counts, cost = self._sum(series, span)
-        settings = _Settings(self.statistics, confidence or self.statistics.confidence)
-        value = interval = percentiles = None
+        if isinstance(found, WindowSummary):
+            value, interval = summarize_many(series, found, self.statistics.confidence)
+            percentiles = {one: at for one in PERCENTS if (at := found.find_percentile(one)) is not None}
+            return WindowNumbers(series.name, name, span, counts, found.count, value, interval, percentiles, cost)
+        value = interval = known = None
         if len(found.values):
-            value, interval = summarize_values(series, found, settings)
-            percentiles = {one: compute_percentile(np.sort(found.values), one) for one in PERCENTS}
-        return WindowNumbers(series.name, name, span, counts, len(found.values), value, interval, percentiles, cost)
+            value, interval = summarize_values(series, found, self.statistics)
+            weights = found.weights / found.weights.sum()
+            known = {one: compute_percentile(found.values, one, weights) for one in PERCENTS}
+        return WindowNumbers(series.name, name, span, counts, len(found.values), value, interval, known, cost)
 
     def read_counts(self, series: Series, span: Span) -> dict[State, int]:
         """The traces that began in a stretch of time, by state, to the minute."""
@@ -155,46 +196,28 @@ def _collect(rows: Sequence[Sequence[object]]) -> WindowValues:
     return WindowValues([str(one) for one in columns[0]], *numbers)
 
 
-class _Settings(NamedTuple):
-    """The settings of the spec, at another level of confidence."""
-
-    base: ResamplingSettings
-    confidence: float
-
-    @property
-    def resamples(self) -> int:
-        return self.base.resamples
-
-    @property
-    def permutations(self) -> int:
-        return self.base.permutations
-
-    @property
-    def seed(self) -> int:
-        return self.base.seed
-
-
 def summarize_values(
     series: Series, found: WindowValues, settings: ResamplingSettings
 ) -> tuple[float, Interval | None]:
-    """The weighted mean of values and its interval, or the percentile that the metric is of.
-
-    Percentiles are of the values as they are: a sample in which strata have rates of their own has those of the
-    sample.
-    """
-    percent = None if series.metric is None else read_percentile(series.metric.statistic)
-    if percent is not None:
-        ordered = np.sort(found.values)
-        ends = compute_percentile_interval(ordered, percent, settings.confidence)
-        interval = None if ends is None else Interval(*ends, settings.confidence, "order statistics")
-        return compute_percentile(ordered, percent), interval
+    """The weighted mean of values and its interval, or the weighted percentile that the metric is of."""
+    if (percent := series.percent) is not None:
+        layout = lay_out_weights(found.weights)
+        interval = compute_percentile_interval(Placed(found.values, layout, f"p{percent}"), settings.confidence)
+        return compute_percentile(found.values, percent, layout.weights), interval
     bounds = compute_range(list_bounds(series.metric), "mean", found.values.tolist())
-    weights = found.weights / found.weights.sum()
-    count = len(weights)
-    layout = Layout(np.arange(count), weights, np.arange(count), np.zeros(count, dtype=np.int64), np.ones(1), 0.0,
-                    is_weighted=bool(np.ptp(weights)), is_clustered=False)  # fmt: skip
-    interval = compute_mean_interval(MeanValues(found.values, bounds, None if layout.is_plain else layout), settings)
-    return float((weights * found.values).sum()), interval
+    estimate = estimate_mean(found.values, found.weights, value_range=bounds, settings=settings)
+    assert estimate is not None, "there is a value"
+    return estimate.mean, estimate.interval
+
+
+def summarize_many(series: Series, found: WindowSummary, confidence: float) -> tuple[float | None, Interval | None]:
+    """The same of a summary. A percentile of a sketch has no interval: it is within 1 % of the value."""
+    if series.percent is not None:
+        return found.find_percentile(series.percent), None
+    if found.mean is None or found.error is None:
+        return found.mean, None
+    reach = NormalDist().inv_cdf((1 + confidence) / 2) * found.error
+    return found.mean, Interval(found.mean - reach, found.mean + reach, confidence, "normal")
 
 
 def choose_window(name: str | None, windows: Sequence[WindowNode]) -> WindowNode:
