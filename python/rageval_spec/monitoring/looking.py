@@ -127,7 +127,8 @@ class Watch:
         broken = [
             (severity, bound)
             for severity, bound in _list_bounds(alert)
-            if is_surely_beyond(series, found, bound, above=above, alpha=alpha, largest=rate)
+            if _is_worse(numbers.value, bound, series)
+            and is_surely_beyond(series, found, bound, above=above, alpha=alpha, largest=rate)
         ]
         if not broken:
             meets = all(not _is_worse(numbers.value, bound, series) for _, bound in _list_bounds(alert))
