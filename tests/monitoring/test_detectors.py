@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from rageval_spec.history.database import Connection
+from rageval_spec.monitoring import detectors
 from rageval_spec.monitoring.detectors import ChangeRule, Detectors, FixedBaseline
 from rageval_spec.monitoring.ledger import Judgement, Ledger, SampledTrace
 from rageval_spec.monitoring.trace_judging import Series
@@ -55,6 +56,14 @@ def test_a_fall_is_found_and_is_over_when_the_mean_is_back(tmp_path: Path) -> No
     assert 60 <= change.values <= 90
     now = fill(ledger, series.id, draw(0.9, 200), began=now + 30, prefix="good")
     assert watch(ledger).read(RULE, series, now + 30).changes == []
+
+
+def test_a_baseline_that_grows_does_not_swallow_a_fall(tmp_path: Path) -> None:
+    ledger = open_ledger(tmp_path)
+    series = make_series(ledger)
+    now = begin(ledger, series, values=draw(0.95, 60))
+    now = fill(ledger, series.id, draw(0.4, 100), began=now, prefix="bad") + 30
+    assert [one.severity for one in watch(ledger).read(RULE, series, now).changes] == ["high"]
 
 
 def test_quiet_weeks_raise_no_alarm(tmp_path: Path) -> None:
@@ -141,18 +150,17 @@ def test_a_kill_between_any_two_statements_loses_and_repeats_nothing(tmp_path: P
     assert states[0] == states[1]
 
 
-def test_many_values_a_day_are_seen_in_groups(tmp_path: Path) -> None:
+def test_many_values_a_day_are_seen_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(detectors, "_MOST_PER_DAY", 200)
     ledger = open_ledger(tmp_path)
     series = make_series(ledger)
     rule = replace(RULE, days=1.0)
     now = fill(ledger, series.id, draw(0.9, 3000), step=1.0, prefix="b") + 30
-    detectors = watch(ledger)
-    ledger.connection.execute("UPDATE rageval_panes SET judged = judged * 100 WHERE series = ?", (series.id,))
-    assert detectors.read(rule, series, now).level == pytest.approx(0.9, abs=0.02)
+    assert watch(ledger).read(rule, series, now).level == pytest.approx(0.9, abs=0.02)
     ((settings,),) = ledger.connection.execute("SELECT settings FROM rageval_detectors")
     assert '"group": 15' in settings
     now = fill(ledger, series.id, draw(0.7, 2000), began=now, step=1.0, prefix="n") + 30
-    (change,) = detectors.read(rule, series, now).changes
+    (change,) = watch(ledger).read(rule, series, now).changes
     assert change.values == pytest.approx(2000, abs=100)
     assert change.size == pytest.approx(0.2, abs=0.05)
 
@@ -211,12 +219,12 @@ def test_two_weeks_of_baseline_have_hours_of_the_week(tmp_path: Path) -> None:
     wave = np.where(hours < 12, 0.9, 0.5)
     values = np.clip(wave + RANDOM.normal(0, 0.05, len(wave)), 0, 1).tolist()
     now = fill(ledger, series.id, values, step=1800, prefix="b") + 30
-    detectors = watch(ledger)
-    assert detectors.read(rule, series, now).level is not None
+    watching = watch(ledger)
+    assert watching.read(rule, series, now).level is not None
     ((baseline,),) = ledger.connection.execute("SELECT baseline FROM rageval_detectors")
     assert '"offsets": []' not in baseline
     now = fill(ledger, series.id, values[:48], began=now, step=1800, prefix="n") + 30
-    assert not detectors.read(rule, series, now).changes
+    assert not watching.read(rule, series, now).changes
 
 
 def test_a_record_is_a_baseline_from_the_first_trace_on(tmp_path: Path) -> None:
@@ -228,12 +236,14 @@ def test_a_record_is_a_baseline_from_the_first_trace_on(tmp_path: Path) -> None:
     assert [one.severity for one in watch(ledger).read(rule, series, now).changes] == ["high"]
 
 
-def test_weights_of_a_sample_are_not_cut_to_those_of_the_baseline(tmp_path: Path) -> None:
+def test_weights_of_a_sample_are_those_of_its_rate(tmp_path: Path) -> None:
     ledger = open_ledger(tmp_path)
     series = make_series(ledger)
     rule = replace(RULE, largest=20.0)
-    now = begin(ledger, series, rule)
-    now = fill(ledger, series.id, draw(0.4, 150), began=now, weight=20.0, prefix="n") + 30
+    now = fill(ledger, series.id, draw(0.9, 60), prefix="first")  # those that a least number keeps
+    now = fill(ledger, series.id, draw(0.6, 300), began=now, weight=20.0, prefix="rest") + 30
+    assert watch(ledger).read(rule, series, now).level == pytest.approx(0.6, abs=0.06)
+    now = fill(ledger, series.id, draw(0.1, 120), began=now, weight=20.0, prefix="n") + 30
     (change,) = watch(ledger).read(rule, series, now).changes
     assert change.size == pytest.approx(0.5, abs=0.1)
 

@@ -97,13 +97,11 @@ class ChangeReading(NamedTuple):
         level: the number that it compares with: a mean, or a percentile; None as long as there is no baseline.
         values: how many judged traces are known while there is none.
         changes: what has changed at present; each has the number of traces since then in `values`.
-        until: the end of the baseline's time.
     """
 
     level: float | None
     values: int
     changes: Sequence[Change] = ()
-    until: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -119,14 +117,21 @@ class Detectors:
         All that it learns is written in one statement, so a process that is killed here loses only what the next one
         reads again.
         """
-        row = self._find(rule, series)
-        if row is None or self._can_be_better(row, rule, series, now):
-            row = self._begin(rule, series, now) or row
+        row = self._find(rule, series) or self._begin(rule, series, now)
         if row is None:
             return ChangeReading(None, len(self._read_before(rule, series, now).values))
+        row = self._show(row, rule, series, now)
+        if self._can_be_better(row, rule, series, now):
+            row = self._begin(rule, series, now) or row
+        self._write(rule, series, row)
+        kept = row.kept
+        changes = self._make(rule, kept, series, now).describe(row.state)
+        return ChangeReading(kept.level, 0, [one._replace(values=one.values * kept.group) for one in changes])
+
+    def _show(self, row: _Row, rule: ChangeRule, series: Series, now: float) -> _Row:
+        """The row after all whole groups of values that it has not seen."""
         kept, state, counted, trace_id = row
-        detector = _make(rule, kept._replace(per_day=max(kept.per_day, self._count_per_day(series, now))))
-        whole = _BLOCK // kept.group * kept.group
+        detector, whole = self._make(rule, kept, series, now), _BLOCK // kept.group * kept.group
         while block := self._read_block(series, kept.began, counted, trace_id, now, whole):
             if not (block := block[: len(block) // kept.group * kept.group]):
                 break
@@ -135,9 +140,11 @@ class Detectors:
             hours = hour_of_week(started) if kept.baseline.offsets else None
             state, _ = detector.update(state, values, np.minimum(weights, kept.baseline.largest), hours)
             counted, trace_id = block[-1][3], block[-1][4]
-        self._write(rule, series, _Row(kept, state, counted, trace_id))
-        changes = [one._replace(values=one.values * kept.group) for one in detector.describe(state)]
-        return ChangeReading(kept.level, 0, changes, kept.began)
+        return _Row(kept, state, counted, trace_id)
+
+    def _make(self, rule: ChangeRule, kept: _Kept, series: Series, now: float) -> Detector:
+        """The detector of the traffic of the baseline, or of that of the last week if there was more."""
+        return _make(rule, kept._replace(per_day=max(kept.per_day, self._count_per_day(series, now))))
 
     def _find(self, rule: ChangeRule, series: Series) -> _Row | None:
         rows = self.connection.execute(
