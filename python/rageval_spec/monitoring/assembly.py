@@ -15,6 +15,7 @@ from rageval_spec.history.database import locate, open_history
 from rageval_spec.monitoring.alerts import AlertBook
 from rageval_spec.monitoring.baselines import choose_baseline
 from rageval_spec.monitoring.feeds import Feed, FileFeed
+from rageval_spec.monitoring.label_corrections import LabelCorrector
 from rageval_spec.monitoring.ledger import Ledger
 from rageval_spec.monitoring.looking import Watch
 from rageval_spec.monitoring.sampling import Sampler
@@ -78,7 +79,9 @@ def open_monitor(spec: Spec, clock: Callable[[], float] = time.time) -> Iterator
             sampler = Sampler(read_share(sample.rate), sample.at_least, sample.by, sample.always, kept)
             feeds = [open_feed(spec, name, system, seconds_of(node.settle)) for name, system in parts.systems.items()]
             every = seconds_of(node.every)
-            reader = WindowReader(ledger, seconds_of(node.settle), spec.statistics)
+            reader = WindowReader(
+                ledger, seconds_of(node.settle), spec.statistics, LabelCorrector(ledger, parts.labels)
+            )
             notifiers = {one.name: one for one in parts.notifiers}
             baseline, explainer = choose_baseline(spec, parts, node.baseline), make_explainer(spec, ledger, parts)
             watch = Watch(node, ledger, reader, judge.series, every, baseline, explainer)

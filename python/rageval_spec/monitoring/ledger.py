@@ -285,6 +285,10 @@ class Ledger:
                 found[row[0]] = ClaimedTrace(row[0], row[1], row[2], unpack(row[3]))
         return found
 
+    def read_answers(self, trace_ids: Sequence[str]) -> dict[str, str | None]:
+        """The answers of those traces whose texts are kept, by id."""
+        return {name: one.trace.answer for name, one in self._read_traces(trace_ids).items()}
+
     def settle(self, sampled: Sequence[SampledTrace], judgements: Sequence[Judgement], now: float) -> None:
         """Write what became of claimed traces, in one transaction.
 

@@ -27,10 +27,10 @@ from rageval_spec.monitoring.ledger import Ledger
 from rageval_spec.monitoring.levels import WindowComparison, compare_window, is_surely_beyond
 from rageval_spec.monitoring.trace_judging import FEEDBACK, Series
 from rageval_spec.monitoring.what_changed import ChangeExplainer, Explanation
-from rageval_spec.monitoring.windows import Span, WindowNumbers, WindowReader, choose_window
+from rageval_spec.monitoring.windows import Span, WindowNumbers, WindowReader, WindowValues, choose_window
 from rageval_spec.spec.blocks.monitor import COVERAGE, AlertNode, MonitorNode, read_rate, read_share
 from rageval_spec.statistics.change_detection import Change, share_false_alarms
-from rageval_spec.statistics.window_summaries import MANY
+from rageval_spec.statistics.window_summaries import MANY, WindowSummary
 from rageval_spec.wording import count_noun, format_interval, format_number, read_duration
 
 _DAY = 86_400
@@ -123,22 +123,31 @@ class Watch:
         # A stretch that slides, or the last so many queries, is another window at each look.
         is_new = window.slide or window.seconds is None
         (alpha,) = share_false_alarms(self._share(), 1.0, [_DAY / (self.every if is_new else window.seconds or _DAY)])
-        above, rate = series.lower_is_better, 1 / read_share(self.node.sample.rate)
         broken = [
             (severity, bound)
             for severity, bound in _list_bounds(alert)
-            if _is_worse(numbers.value, bound, series)
-            and is_surely_beyond(series, found, bound, above=above, alpha=alpha, largest=rate)
+            if _is_worse(numbers.value, bound, series) and self._is_beyond(series, found, numbers, bound, alpha)
         ]
         if not broken:
             meets = all(not _is_worse(numbers.value, bound, series) for _, bound in _list_bounds(alert))
             told = f"{alert.metric} is {_show(numbers)} again" if meets else ""
             return _make_look(alert, name, "clear" if meets else "undecided", "warning", told, known)
         severity, bound = broken[-1]
-        side = "above" if above else "below"
+        side = "above" if series.lower_is_better else "below"
         told = f"{alert.metric} is {_show(numbers)}, {side} {format_number(bound)}, in the last {window.name}"
         worst = self._find_worst(series, span)
         return _make_look(alert, name, "holds", severity, told, {**known, "bound": bound, "worst": worst})
+
+    def _is_beyond(
+        self, series: Series, found: WindowValues | WindowSummary, numbers: WindowNumbers, bound: float, alpha: float
+    ) -> bool:
+        """Whether a window is surely worse than a bound; by the corrected mean, where labels correct it."""
+        above = series.lower_is_better
+        if numbers.correction is None or numbers.correction.reason is not None or isinstance(found, WindowSummary):
+            rate = 1 / read_share(self.node.sample.rate)
+            return is_surely_beyond(series, found, bound, above=above, alpha=alpha, largest=rate)
+        ends = self.reader.correct(series, found, numbers, 1 - 2 * alpha).interval
+        return ends is not None and (ends.low > bound if above else ends.high < bound)
 
     def _look_at_change(self, alert: AlertNode, now: float) -> Look:
         assert alert.drift is not None

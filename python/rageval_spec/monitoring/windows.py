@@ -15,8 +15,9 @@ from fractions import Fraction
 from statistics import NormalDist
 from typing import NamedTuple
 
-from rageval_spec.data.outcomes import Interval
+from rageval_spec.data.outcomes import Correction, Interval
 from rageval_spec.libraries import Floats, np
+from rageval_spec.monitoring.label_corrections import LabelCorrector
 from rageval_spec.monitoring.ledger import COUNTED, PANE, Ledger, State
 from rageval_spec.monitoring.trace_judging import Series
 from rageval_spec.spec.blocks.monitor import WindowNode
@@ -70,6 +71,7 @@ class WindowNumbers:
         interval: of `value`; None if it cannot be computed, as for fewer than two values.
         percentiles: those of `PERCENTS`.
         cost: the dollars that judging it took, as far as they are known.
+        correction: what people's labels made of the judge's mean, if the metric names labels; or why nothing.
     """
 
     metric: str
@@ -81,6 +83,7 @@ class WindowNumbers:
     interval: Interval | None = None
     percentiles: Mapping[int, float] | None = None
     cost: float = 0.0
+    correction: Correction | None = None
 
     @property
     def coverage(self) -> float | None:
@@ -96,11 +99,13 @@ class WindowReader:
     Attributes:
         settle: how long traces wait before they are judged.
         statistics: how intervals are computed.
+        corrector: corrects means by labels; None where no metric has any.
     """
 
     ledger: Ledger
     settle: float
     statistics: ResamplingSettings
+    corrector: LabelCorrector | None = None
 
     def find_span(self, window: WindowNode, now: float) -> Span:
         """The latest stretch of a window of time."""
@@ -172,7 +177,16 @@ class WindowReader:
             value, interval = summarize_values(series, found, self.statistics)
             weights = found.weights / found.weights.sum()
             known = {one: compute_percentile(found.values, one, weights) for one in PERCENTS}
-        return WindowNumbers(series.name, name, span, counts, len(found.values), value, interval, known, cost)
+        numbers = WindowNumbers(series.name, name, span, counts, len(found.values), value, interval, known, cost)
+        return self.correct(series, found, numbers)
+
+    def correct(
+        self, series: Series, found: WindowValues, numbers: WindowNumbers, confidence: float | None = None
+    ) -> WindowNumbers:
+        """Numbers corrected by labels, where the metric names any."""
+        if self.corrector is None:
+            return numbers
+        return self.corrector.correct(series, found, numbers, confidence or self.statistics.confidence)
 
     def read_counts(self, series: Series, span: Span) -> dict[State, int]:
         """The traces that began in a stretch of time, by state, to the minute."""
