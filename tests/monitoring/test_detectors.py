@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from rageval_spec.history.database import Connection
-from rageval_spec.monitoring import detectors
+from rageval_spec.monitoring import detectors, windows
 from rageval_spec.monitoring.detectors import ChangeRule, Detectors, FixedBaseline
 from rageval_spec.monitoring.ledger import Judgement, Ledger, SampledTrace
 from rageval_spec.monitoring.trace_judging import Series
-from rageval_spec.monitoring.windows import WindowReader
+from rageval_spec.monitoring.windows import Span, WindowReader
 from rageval_spec.spec.blocks.monitor import read_step
 from rageval_spec.statistics.intervals import Resampling
 from tests.monitoring.traces import BEGAN, fill, open_ledger, seen
@@ -163,6 +163,17 @@ def test_many_values_a_day_are_seen_in_groups(tmp_path: Path, monkeypatch: pytes
     (change,) = watch(ledger).read(rule, series, now).changes
     assert change.values == pytest.approx(2000, abs=100)
     assert change.size == pytest.approx(0.2, abs=0.05)
+
+
+def test_a_baseline_of_very_many_values_is_of_a_part_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(windows, "MANY", 100)
+    ledger = open_ledger(tmp_path)
+    series = make_series(ledger)
+    done = fill(ledger, series.id, [1.0, 0.0] * 500, prefix="b") + 30
+    reader = WindowReader(ledger, 60, Resampling())
+    part = reader.read_part(series, Span(BEGAN, done), done)
+    assert len(part.values) in (90, 91)
+    assert watch(ledger).read(RULE, series, done).level == pytest.approx(0.5, abs=0.02)
 
 
 def test_one_slow_answer_is_no_change_but_slower_answers_are(tmp_path: Path) -> None:

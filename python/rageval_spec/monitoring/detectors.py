@@ -178,10 +178,11 @@ class Detectors:
             values, weights, started = found.values, found.weights, found.started
         if len(values) < LEAST_BASELINE:
             return None
+        size = self.reader.read_counts(series, Span(now - rule.days * _DAY, now))["judged"]
         days = 0.0 if rule.fixed else float(np.ptp(started)) / _DAY
         per_day = per_day if rule.fixed else max(per_day, len(values) / max(days, 1.0))
         empty = Baseline(0.0, 0.0, 0.0)
-        kept = _Kept(_find_bounds(rule, values), empty, 0.0, per_day, len(values), days, now, None, 1, {})
+        kept = _Kept(_find_bounds(rule, values), empty, 0.0, per_day, size, days, now, None, 1, {})
         kept = _choose_level(rule, kept, values, weights)
         group = 1 if rule.fixed else max(1, min(math.ceil(per_day / _MOST_PER_DAY), len(values) // LEAST_BASELINE))
         kept = kept._replace(group=group)
@@ -193,7 +194,7 @@ class Detectors:
 
     def _read_before(self, rule: ChangeRule, series: Series, now: float) -> WindowValues:
         """What was judged before a detector begins: all that its first block does not have."""
-        return self.reader.read_values(series, Span(now - rule.days * _DAY, now), counted_before=now - _WRITING)
+        return self.reader.read_part(series, Span(now - rule.days * _DAY, now), now - _WRITING)
 
     def _count_per_day(self, series: Series, now: float) -> float:
         """How many values a day had in the last week."""
@@ -228,7 +229,7 @@ class Detectors:
 class _Kept(NamedTuple):
     """What does not change while a detector runs.
 
-    The baseline is of `size` values in `days` days, `per_day` a day, before the detector began. `level` is the number
+    The baseline is of at most `size` values in `days` days, `per_day` a day, before the detector began. `level` is the number
     that people know, `above` the percentile above which values count (None for means), `group` how many values are
     seen as one, and `steps` the size of each step in what is seen.
     """

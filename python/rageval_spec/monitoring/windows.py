@@ -148,15 +148,18 @@ class WindowReader:
         ends = [find_middle(bucket) for bucket in (min(buckets), max(buckets))] if buckets else [None, None]
         return WindowSummary(int(count), exact, buckets, *ends)
 
-    def read_values(self, series: Series, span: Span, counted_before: float | None = None) -> WindowValues:
-        """The judged values of the traces that began in a stretch of time, and were judged before a time."""
-        first = "" if counted_before is None else " AND counted < ?"
-        parts = (series.id, *span, *(() if counted_before is None else (counted_before,)))
-        return _collect(
-            self.ledger.connection.execute(
-                f"{_VALUES} AND started >= ? AND started < ?{first} ORDER BY started, trace_id", parts
-            )
-        )
+    def read_values(self, series: Series, span: Span) -> WindowValues:
+        """The judged values of the traces that began in a stretch of time."""
+        return _collect(self.ledger.connection.execute(f"{_VALUES} {_WITHIN} {_IN_ORDER}", (series.id, *span)))
+
+    def read_part(self, series: Series, span: Span, counted_before: float) -> WindowValues:
+        """The same of those that were first judged before a time; of every so many minutes, if there are very many."""
+        part = math.ceil(self.read_counts(series, span)["judged"] / MANY) or 1
+        while math.gcd(part, _ROUND_TIMES) > 1:
+            part += 1  # so that what comes every ten minutes, or at full hours, is neither left out nor all there is
+        chosen = f"AND counted < ? AND CAST(started / {PANE} AS BIGINT) % ? = 0"
+        parts = (series.id, *span, counted_before, part)
+        return _collect(self.ledger.connection.execute(f"{_VALUES} {_WITHIN} {chosen} {_IN_ORDER}", parts))
 
     def read_last(self, series: Series, count: int) -> WindowValues:
         """The judged values of the last traces."""
@@ -201,6 +204,8 @@ class WindowReader:
         return dict(zip(COUNTED, map(int, row[:-1]), strict=True)), float(row[-1])
 
 
+_ROUND_TIMES = 2 * 3 * 5 * 7
+_WITHIN, _IN_ORDER = "AND started >= ? AND started < ?", "ORDER BY started, trace_id"
 _VALUES = "SELECT trace_id, value, weight, started FROM rageval_judgements WHERE series = ? AND state = 'judged'"
 
 
