@@ -196,9 +196,14 @@ def cut(streams: Streams, length: int) -> Streams:
 
 
 def join(before: Streams, after: Streams, traffic: Traffic) -> Streams:
-    """Quiet weeks, then a fall that begins at a random place of the week, so that no hour is favoured."""
-    start = int(traffic.random.integers(WEEK))
-    later = Streams(after.values[:, start:], after.hours[:, start:], after.means[:, start:])
+    """Quiet weeks, then a fall that begins at a random place of the week of each stream, so that none is favoured."""
+    rows, length = after.values.shape
+    places = traffic.random.integers(WEEK, size=(rows, 1)) + np.arange(length - WEEK)
+    later = Streams(
+        np.take_along_axis(after.values, places, axis=1),
+        np.take_along_axis(after.hours, places, axis=1),
+        np.take_along_axis(after.means, places, axis=1),
+    )
     return Streams(
         np.concatenate([before.values, later.values], axis=1),
         np.concatenate([before.hours, later.hours], axis=1),
