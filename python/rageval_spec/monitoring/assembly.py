@@ -79,9 +79,8 @@ def open_monitor(spec: Spec, clock: Callable[[], float] = time.time) -> Iterator
             sampler = Sampler(read_share(sample.rate), sample.at_least, sample.by, sample.always, kept)
             feeds = [open_feed(spec, name, system, seconds_of(node.settle)) for name, system in parts.systems.items()]
             every = seconds_of(node.every)
-            reader = WindowReader(
-                ledger, seconds_of(node.settle), spec.statistics, LabelCorrector(ledger, parts.labels)
-            )
+            corrector = LabelCorrector(ledger, parts.labels)
+            reader = WindowReader(ledger, seconds_of(node.settle), spec.statistics, corrector.correct)
             notifiers = {one.name: one for one in parts.notifiers}
             baseline, explainer = choose_baseline(spec, parts, node.baseline), make_explainer(spec, ledger, parts)
             watch = Watch(node, ledger, reader, judge.series, every, baseline, explainer)

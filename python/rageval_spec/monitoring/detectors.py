@@ -229,9 +229,9 @@ class Detectors:
 class _Kept(NamedTuple):
     """What does not change while a detector runs.
 
-    The baseline is of at most `size` values in `days` days, `per_day` a day, before the detector began. `level` is the number
-    that people know, `above` the percentile above which values count (None for means), `group` how many values are
-    seen as one, and `steps` the size of each step in what is seen.
+    The baseline is of at most `size` values in `days` days, `per_day` a day, before the detector began. `level` is the
+    number that people know, `above` the percentile above which values count (None for means), `group` how many values
+    are seen as one, and `steps` the size of each step in what is seen.
     """
 
     bounds: tuple[float, float]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rageval_spec.calibration.labelled_items import weigh
 from rageval_spec.data.datasets import Design
@@ -14,14 +14,12 @@ from rageval_spec.data.labels import Label, average_labels, digest_answer, find_
 from rageval_spec.data.outcomes import LABEL, LABEL_WEIGHT
 from rageval_spec.errors import RagevalError
 from rageval_spec.libraries import pl
+from rageval_spec.monitoring.ledger import Ledger
+from rageval_spec.monitoring.trace_judging import Series
+from rageval_spec.monitoring.windows import WindowNumbers, WindowValues
 from rageval_spec.pipeline.planning.preflight import choose_labels
+from rageval_spec.plugin import Labels
 from rageval_spec.statistics.raters.label_correction import Rule, correct_aggregates
-
-if TYPE_CHECKING:
-    from rageval_spec.monitoring.ledger import Ledger
-    from rageval_spec.monitoring.trace_judging import Series
-    from rageval_spec.monitoring.windows import WindowNumbers, WindowValues
-    from rageval_spec.plugin import Labels
 
 _LIVE = "live"
 

@@ -9,15 +9,14 @@ again.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from rageval_spec.data.outcomes import Correction, Interval
 from rageval_spec.libraries import Floats, np
-from rageval_spec.monitoring.label_corrections import LabelCorrector
 from rageval_spec.monitoring.ledger import COUNTED, PANE, Ledger, State
 from rageval_spec.monitoring.trace_judging import Series
 from rageval_spec.spec.blocks.monitor import WindowNode
@@ -92,6 +91,10 @@ class WindowNumbers:
         return self.counts["judged"] / tried if tried else None
 
 
+Corrector: TypeAlias = Callable[[Series, WindowValues, WindowNumbers, float], WindowNumbers]
+"""Corrects the numbers of values by what people say of some of them, at a level of confidence."""
+
+
 @dataclass(frozen=True)
 class WindowReader:
     """Reads windows from a ledger.
@@ -105,7 +108,7 @@ class WindowReader:
     ledger: Ledger
     settle: float
     statistics: ResamplingSettings
-    corrector: LabelCorrector | None = None
+    corrector: Corrector | None = None
 
     def find_span(self, window: WindowNode, now: float) -> Span:
         """The latest stretch of a window of time."""
@@ -157,8 +160,9 @@ class WindowReader:
         part = math.ceil(self.read_counts(series, span)["judged"] / MANY) or 1
         while math.gcd(part, _ROUND_TIMES) > 1:
             part += 1  # so that what comes every ten minutes, or at full hours, is neither left out nor all there is
-        chosen = f"AND counted < ? AND CAST(started / {PANE} AS BIGINT) % ? = 0"
-        parts = (series.id, *span, counted_before, part)
+        minute = f"CAST(started / {PANE} AS BIGINT)"
+        chosen = f"AND counted < ? AND {minute} / {part} * {part} = {minute}"
+        parts = (series.id, *span, counted_before)
         return _collect(self.ledger.connection.execute(f"{_VALUES} {_WITHIN} {chosen} {_IN_ORDER}", parts))
 
     def read_last(self, series: Series, count: int) -> WindowValues:
@@ -189,7 +193,7 @@ class WindowReader:
         """Numbers corrected by labels, where the metric names any."""
         if self.corrector is None:
             return numbers
-        return self.corrector.correct(series, found, numbers, confidence or self.statistics.confidence)
+        return self.corrector(series, found, numbers, confidence or self.statistics.confidence)
 
     def read_counts(self, series: Series, span: Span) -> dict[State, int]:
         """The traces that began in a stretch of time, by state, to the minute."""
