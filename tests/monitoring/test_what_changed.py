@@ -25,6 +25,13 @@ RANDOM = np.random.default_rng(9)
 class Topics:
     """An embedding model that knows topics by their first word."""
 
+    def __init__(self, failure: str | None = None) -> None:
+        self.failure = failure
+
+    def prepare(self) -> None:
+        if self.failure:
+            raise DataError(self.failure)
+
     def embed(self, texts: Sequence[str], role: str = "document") -> Embeddings:
         axes = {"billing": 0, "login": 1}
         vectors = [np.eye(8)[axes.get(text.split()[0], 5)] + RANDOM.normal(0, 0.05, 8) for text in texts]
@@ -123,3 +130,21 @@ def test_without_texts_nothing_is_claimed(tmp_path: Path) -> None:
     found = explain(ledger, series)
     assert found.moved == {}
     assert "too few texts are kept" in found.tell()
+
+
+def test_an_embedding_model_that_fails_does_not_stop_the_monitor(tmp_path: Path) -> None:
+    ledger, series = begin(tmp_path)
+    add(ledger, series.id, BEFORE, [0.9, 0.8] * 60, "billing question", model="small-1")
+    add(ledger, series.id, NOW, [0.4, 0.5] * 60, "billing question", model="small-2")
+    failing = cast("EmbeddingModel[Any]", Topics("the file model.onnx is missing"))
+    found = ChangeExplainer(ledger, failing).explain(series, BEFORE, NOW)
+    assert [*found.moved] == ["model"]
+    assert "because the embedding model failed: the file model.onnx is missing" in found.tell()
+
+
+def test_hostile_questions_stay_text(tmp_path: Path) -> None:
+    ledger, series = begin(tmp_path)
+    add(ledger, series.id, BEFORE, [0.9] * 300, "billing question")
+    add(ledger, series.id, NOW, [0.9] * 60, "billing question")
+    add(ledger, series.id, NOW, [0.1] * 40, "refunds\x1b[31m @everyone")
+    assert "\x1b" not in explain(ledger, series).moved["traffic"]

@@ -136,6 +136,7 @@ class _Look:
     now: _Side
     embedding: EmbeddingModel[Any] | None
     new: list[int] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
 
     def collect(self, reasons: dict[Moved, str], unknown: list[str]) -> Evidence:
         traffic = self._compare_traffic(reasons, unknown)
@@ -150,14 +151,19 @@ class _Look:
     def _vectors(self) -> tuple[Any, Any] | None:
         if self.embedding is None:
             return None
-        found = [self.embedding.embed(one.questions).vectors for one in (self.before, self.now)]
+        try:
+            self.embedding.prepare()
+            found = [self.embedding.embed(one.questions).vectors for one in (self.before, self.now)]
+        except RagevalError as error:
+            self.unread.append(f"the meaning of questions, because the embedding model failed: {error}")
+            return None
         return found[0], found[1]
 
     def _compare_traffic(self, reasons: dict[Moved, str], unknown: list[str]) -> bool | None:
         """Whether questions have another distribution; None if nothing says so, but no model read their meaning."""
         tests = list(self._test_traffic())
         if self._vectors is None:
-            unknown.append("the meaning of questions, because the spec has no embedding model")
+            unknown.extend(self.unread or ["the meaning of questions, because the spec has no embedding model"])
         found = [(name, one) for name, one in tests if one is not None and one.p_value < _SURE / len(tests)]
         if self._vectors is not None:
             kinds = find_new_kinds(*self._vectors)
