@@ -32,7 +32,7 @@ def watch(ledger: Ledger, connection: Connection | None = None) -> Detectors:
 
 
 def draw(mean: float, count: int) -> list[float]:
-    return (RANDOM.random(count) < mean).astype(float).tolist()
+    return [float(one) for one in RANDOM.random(count) < mean]
 
 
 def dump(ledger: Ledger) -> Sequence[Sequence[Any]]:
@@ -195,7 +195,7 @@ def test_a_percentile_rises_although_the_mean_hardly_does(tmp_path: Path) -> Non
 
     def answers(slow: float, count: int) -> list[float]:
         fast, late = RANDOM.uniform(1, 2, count), RANDOM.uniform(4, 6, count)
-        return np.where(RANDOM.random(count) < slow, late, fast).tolist()
+        return [float(one) for one in np.where(RANDOM.random(count) < slow, late, fast)]
 
     now = begin(ledger, series, rule, answers(0.04, 600))
     assert watch(ledger).read(rule, series, now).level == pytest.approx(1.98, abs=0.05)

@@ -52,11 +52,13 @@ class Hook(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
-    handler = type("OwnHook", (Hook,), {"got": []})
-    with http.server.HTTPServer(("127.0.0.1", 0), handler) as server:
+    class OwnHook(Hook):
+        got: list[dict[str, Any]] = []  # noqa: RUF012 - its own for each test
+
+    with http.server.HTTPServer(("127.0.0.1", 0), OwnHook) as server:
         monkeypatch.setenv("HOOK", f"http://127.0.0.1:{server.server_port}/hook")
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-        yield handler.got
+        yield OwnHook.got
         server.shutdown()
 
 

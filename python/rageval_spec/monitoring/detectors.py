@@ -38,7 +38,7 @@ _HOUR, _DAY = 3600, 86_400
 _MONDAY = 4 * _DAY
 """1970 began on a Thursday, so the first Monday is four days later."""
 _BLOCK = 10_000
-_MOST_PER_DAY = 20_000
+_MOST_PER_DAY = 10_000
 """A detector that would see more values a day sees means of several, so that it keeps up with any traffic."""
 _NEARLY = 0.9
 """The part of its time from which on a baseline is complete."""

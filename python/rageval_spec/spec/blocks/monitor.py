@@ -260,8 +260,8 @@ class MonitorNode(SpecBlock):
     )
     anchors: str | None = Field(
         default=None,
-        description="A file of frozen answers (`calibrate --freeze`). The judge is asked again about them when an alert "
-        "on changes begins, to tell whether the judge moved.",
+        description="A file of frozen answers (`calibrate --freeze`). When an alert on changes begins, the judge is "
+        "asked again about them, to tell whether the judge moved.",
     )
     notify: tuple[Any, ...] = Field(
         default=(), description="Who is told of alerts: blocks with `use:`, such as `{use: webhook, url: ...}`."
