@@ -1,5 +1,6 @@
 """Traces as feeds give them, for the tests of monitoring."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,3 +37,27 @@ def judge_all(ledger: Ledger, series: int, now: float, value: float = 1.0) -> li
     sampled = [SampledTrace(one, 1.0) for one in claimed]
     ledger.settle(sampled, [Judgement(series, one.trace_id, "judged", value, 1.0) for one in claimed], now)
     return [one.trace_id for one in claimed]
+
+
+def fill(
+    ledger: Ledger,
+    series: int,
+    values: Sequence[float],
+    *,
+    began: float = BEGAN,
+    step: float = 60.0,
+    now: float | None = None,
+    weight: float = 1.0,
+    prefix: str = "t",
+    **others: Any,
+) -> float:
+    """Have traces seen and judged with these values, one each `step` seconds; returns when all of it was done."""
+    traces = [seen(f"{prefix}{at}", began + at * step, began, **others) for at in range(len(values))]
+    done = began + len(values) * step if now is None else now
+    ledger.see(traces, "live", None)
+    by_name = {f"{prefix}{at}": value for at, value in enumerate(values)}
+    while claimed := ledger.claim(done, 1000, 300):
+        sampled = [SampledTrace(one, weight) for one in claimed]
+        made = [Judgement(series, one.trace_id, "judged", by_name[one.trace_id], weight) for one in claimed]
+        ledger.settle(sampled, made, done)
+    return done

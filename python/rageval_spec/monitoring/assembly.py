@@ -16,9 +16,11 @@ from rageval_spec.exchange.otel.source import find_token, split_address
 from rageval_spec.exchange.shared.contracts import TraceSource, open_part
 from rageval_spec.history.database import locate, open_history
 from rageval_spec.monitoring.alerts import AlertBook
+from rageval_spec.monitoring.baselines import choose_baseline
 from rageval_spec.monitoring.exposition import render_metrics
 from rageval_spec.monitoring.feeds import Feed, FileFeed
 from rageval_spec.monitoring.filling import Filler
+from rageval_spec.monitoring.label_corrections import LabelCorrector
 from rageval_spec.monitoring.ledger import Ledger
 from rageval_spec.monitoring.looking import Watch
 from rageval_spec.monitoring.sampling import Sampler
@@ -27,11 +29,13 @@ from rageval_spec.monitoring.span_feed import SpanFeed
 from rageval_spec.monitoring.spending import Spending
 from rageval_spec.monitoring.tool_feed import ToolFeed
 from rageval_spec.monitoring.trace_judging import TraceJudge
+from rageval_spec.monitoring.what_changed import ChangeExplainer
 from rageval_spec.monitoring.windows import WindowReader
-from rageval_spec.pipeline.planning.spec_plugins import build_parts
-from rageval_spec.plugin import Notifier
+from rageval_spec.pipeline.execution.anchor_judging import JudgeDrift, ask_again
+from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins, build_parts
+from rageval_spec.plugin import EmbeddingModel, Notifier
 from rageval_spec.plugin.budget import Budget
-from rageval_spec.spec.blocks.monitor import MonitorNode, read_share
+from rageval_spec.spec.blocks.monitor import MonitorNode, read_rate, read_share
 from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.store.store import open_store
 from rageval_spec.systems.file import FileNode
@@ -66,7 +70,8 @@ def open_ledger(spec: Spec) -> Iterator[Ledger]:
     if place is None:
         raise UsageError(f"{spec.path}: a monitor keeps its ledger in the history; remove 'history: none'")
     with open_history(place) as history:
-        yield Ledger(history.connection, spec.name, name_owner())
+        by = None if spec.monitor is None or spec.monitor.ab is None else spec.monitor.ab.by
+        yield Ledger(history.connection, spec.name, name_owner(), by)
 
 
 @contextmanager
@@ -89,9 +94,11 @@ def open_monitor(spec: Spec, clock: Callable[[], float] = time.time, *, is_plan:
                 open_feed(spec, name, system, seconds_of(node.settle), ledger) for name, system in parts.systems.items()
             ]
             every = seconds_of(node.every)
-            reader = WindowReader(ledger, seconds_of(node.settle), spec.statistics)
+            corrector = LabelCorrector(ledger, parts.labels)
+            reader = WindowReader(ledger, seconds_of(node.settle), spec.statistics, corrector.correct)
             notifiers = {one.name: one for one in parts.notifiers}
-            watch = Watch(node, ledger, reader, judge.series, every)
+            baseline, explainer = choose_baseline(spec, parts, node.baseline), make_explainer(spec, ledger, parts)
+            watch = Watch(node, ledger, reader, judge.series, every, baseline, explainer)
             teller = Teller(watch, AlertBook(ledger.connection, spec.name), notifiers)
             filler = Filler(ledger, judge, parts, 0.0)
             keep = seconds_of(node.keep)
@@ -108,6 +115,21 @@ def open_monitor(spec: Spec, clock: Callable[[], float] = time.time, *, is_plan:
             store.close()
 
 
+def make_explainer(spec: Spec, ledger: Ledger, parts: SpecPlugins) -> ChangeExplainer:
+    """Finds what moved, with the spec's embedding model and its anchors, where there are any."""
+    node = require_monitor(spec)
+    embedding = next((one for one in parts.models.values() if isinstance(one, EmbeddingModel)), None)
+    if node.anchors is None:
+        return ChangeExplainer(ledger, embedding)
+    path, budget = spec.folder / node.anchors, node.budget
+    calls, cost = (None if rate is None else read_rate(rate).events for rate in (budget.calls, budget.cost))
+
+    def ask(metric: str) -> JudgeDrift | None:
+        return ask_again(spec, path, metric, Budget(None if calls is None else int(calls), cost))
+
+    return ChangeExplainer(ledger, embedding, ask)
+
+
 @dataclass
 class Teller:
     """Looks at the numbers, writes down what alerts came to, and tells the notifiers."""
@@ -119,7 +141,8 @@ class Teller:
 
     def look(self, now: float) -> None:
         """Look once."""
-        self.book.record(self.watch.look(now), list(self.notifiers), now)
+        firing = {row.alert for row in self.book.read() if row.state == "firing"}
+        self.book.record(self.watch.look(now, firing), list(self.notifiers), now)
         self.book.deliver(self.notifiers, now, self.complain)
 
 

@@ -1,24 +1,30 @@
 """The detectors of alerts on changes: what each knows is in the database, so that a restart loses and repeats nothing.
 
 A detector is of one alert and one series. It begins with a baseline, from the values before it began or from an earlier
-evaluation, and then sees each judged value once, in the order in which they were judged. A new series has a new
-detector with a baseline of its own.
+evaluation, and then sees each judged trace once, in the order in which they were first judged; what a trace that was
+opened again comes to later changes windows, not detectors. A new series has a new detector with a baseline of its own.
+
+What a detector sees has bounds. Where the metric has none, as the seconds of an answer, values count as at most twice
+the 99th percentile of the baseline, so one very slow answer is no change. For a percentile it sees whether a value is
+above the baseline's percentile; a step of 10 % is the share that would be above it if all values were 10 % larger.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec.data.outcomes import DropSeverity
 from rageval_spec.history.database import Connection, insert
-from rageval_spec.libraries import np
+from rageval_spec.libraries import Floats, np
 from rageval_spec.monitoring.trace_judging import Series
 from rageval_spec.monitoring.windows import Span, WindowReader, WindowValues
 from rageval_spec.spec.blocks.monitor import Step
 from rageval_spec.statistics.change_detection import HOURS, Baseline, Change, Detector, State, fit_baseline
+from rageval_spec.statistics.weighted_clusters import compute_percentile
 
 if TYPE_CHECKING:
     from rageval_spec.statistics.change_detection import Side
@@ -26,17 +32,29 @@ if TYPE_CHECKING:
 
 LEAST_BASELINE = 30
 """The fewest values that a baseline is made of: with fewer, nothing is known of how much the values vary."""
-_SEASONAL_DAYS = 14
-"""The days of a baseline from which on the hours of the week have levels of their own."""
+SEASONAL_DAYS = 13.5
+"""The days of a baseline from which on the hours of the week have levels of their own: two weeks, nearly."""
 _HOUR, _DAY = 3600, 86_400
 _MONDAY = 4 * _DAY
 """1970 began on a Thursday, so the first Monday is four days later."""
 _BLOCK = 10_000
+_MOST_PER_DAY = 10_000
+"""A detector that would see more values a day sees means of several, so that it keeps up with any traffic."""
 _NEARLY = 0.9
 """The part of its time from which on a baseline is complete."""
-_WRITING = 5.0
+_WRITING = 10.0
 """Seconds in which a transaction is surely committed."""
 _MOST_ALPHA = 0.5
+_TAIL, _ROOM = 99, 2.0
+"""Without a bound, a value counts as at most twice this percentile."""
+
+
+class FixedBaseline(NamedTuple):
+    """Values of an earlier evaluation: what production is compared with. `name` tells which."""
+
+    name: str
+    values: Floats
+    weights: Floats
 
 
 @dataclass(frozen=True)
@@ -48,17 +66,23 @@ class ChangeRule:
         steps: the size from which each severity begins.
         alarms_per_day: the expected number of false alarms a day.
         both: whether a change for the better counts too.
-        bounds: the lowest and the highest value of the metric; None if it has none on one side.
+        bounds: the lowest and the highest value of the metric; None, or infinite, if it has none on one side.
         days: of how many days before it began its baseline is.
+        largest: the largest weight that the sample gives to a trace.
+        percent: the percentile that the metric is of; None for a mean.
+        fixed: the values of an earlier evaluation to compare with; None for those of the days before.
     """
 
     alert: str
     steps: Mapping[DropSeverity, Step]
     alarms_per_day: float
     both: bool
-    bounds: tuple[float, float | None]
+    bounds: tuple[float | None, float | None]
     days: float
     lower_is_better: bool = False
+    largest: float = 1.0
+    percent: int | None = None
+    fixed: FixedBaseline | None = None
 
     @property
     def sides(self) -> tuple[Side, ...]:
@@ -67,14 +91,17 @@ class ChangeRule:
 
 
 class ChangeReading(NamedTuple):
-    """What a detector says: the mean it compares with, how many values it is of, and what has changed at present.
+    """What a detector says.
 
-    `changes` is None as long as there is no baseline.
+    Attributes:
+        level: the number that it compares with: a mean, or a percentile; None as long as there is no baseline.
+        values: how many judged traces are known while there is none.
+        changes: what has changed at present; each has the number of traces since then in `values`.
     """
 
-    baseline: Baseline | None
+    level: float | None
     values: int
-    changes: Sequence[Change] | None
+    changes: Sequence[Change] = ()
 
 
 @dataclass(frozen=True)
@@ -85,28 +112,39 @@ class Detectors:
     reader: WindowReader
 
     def read(self, rule: ChangeRule, series: Series, now: float) -> ChangeReading:
-        """Show the detector of a rule what was judged since it last looked, and read what it says."""
-        row = self._find(rule, series)
-        if row is None or self._can_be_better(row, rule, series, now):
-            row = self._begin(rule, series, now)
+        """Show the detector of a rule what was judged since it last looked, and read what it says.
+
+        All that it learns is written in one statement, so a process that is killed here loses only what the next one
+        reads again.
+        """
+        row = self._find(rule, series) or self._begin(rule, series, now)
         if row is None:
-            return ChangeReading(None, len(self._before(rule, series, now).values), None)
-        kept, state, made, trace_id = row
-        bounds, baseline, per_day = kept[:3]
-        detector = _make(rule, kept._replace(per_day=max(per_day, self._count_per_day(series, now))))
-        while block := self._read_block(series, made, trace_id, now):
-            values, weights, started = (
-                np.array(column, dtype=np.float64) for column in list(zip(*block, strict=True))[:3]
-            )
-            state, _ = detector.update(
-                state,
-                np.clip(values, *bounds),
-                np.minimum(weights, baseline.largest),
-                hour_of_week(started) if baseline.offsets else None,
-            )
-            made, trace_id = block[-1][3], block[-1][4]
-        self._write(rule, series, _Row(kept, state, made, trace_id))
-        return ChangeReading(baseline, 0, detector.describe(state))
+            return ChangeReading(None, len(self._read_before(rule, series, now).values))
+        row = self._show(row, rule, series, now)
+        if self._can_be_better(row, rule, series, now):
+            row = self._begin(rule, series, now) or row
+        self._write(rule, series, row)
+        kept = row.kept
+        changes = self._make(rule, kept, series, now).describe(row.state)
+        return ChangeReading(kept.level, 0, [one._replace(values=one.values * kept.group) for one in changes])
+
+    def _show(self, row: _Row, rule: ChangeRule, series: Series, now: float) -> _Row:
+        """The row after all whole groups of values that it has not seen."""
+        kept, state, counted, trace_id = row
+        detector, whole = self._make(rule, kept, series, now), _BLOCK // kept.group * kept.group
+        while block := self._read_block(series, kept.began, counted, trace_id, now, whole):
+            if not (block := block[: len(block) // kept.group * kept.group]):
+                break
+            seen = [np.array(column, dtype=np.float64) for column in list(zip(*block, strict=True))[:3]]
+            values, weights, started = kept.group_values(*seen)
+            hours = hour_of_week(started) if kept.baseline.offsets else None
+            state, _ = detector.update(state, values, np.minimum(weights, kept.baseline.largest), hours)
+            counted, trace_id = block[-1][3], block[-1][4]
+        return _Row(kept, state, counted, trace_id)
+
+    def _make(self, rule: ChangeRule, kept: _Kept, series: Series, now: float) -> Detector:
+        """The detector of the traffic of the baseline, or of that of the last week if there was more."""
+        return _make(rule, kept._replace(per_day=max(kept.per_day, self._count_per_day(series, now))))
 
     def _find(self, rule: ChangeRule, series: Series) -> _Row | None:
         rows = self.connection.execute(
@@ -115,39 +153,48 @@ class Detectors:
         )
         if not rows:
             return None
-        settings, baseline, state, made, trace_id = rows[0]
+        settings, baseline, state, counted, trace_id = rows[0]
         found, parts = json.loads(settings), json.loads(baseline)
-        if found["rule"] != _describe(rule):
+        if found.pop("rule") != _describe(rule):
             return None  # the alert was changed: it begins anew
         parts["offsets"] = tuple(parts["offsets"])
-        kept = _Kept(tuple(found["bounds"]), Baseline(**parts), *(found[name] for name in _Kept._fields[2:]))
-        return _Row(kept, State(*json.loads(state)), made, trace_id)
+        kept = _Kept(**found | {"bounds": tuple(found["bounds"]), "baseline": Baseline(**parts)})
+        return _Row(kept, State(*json.loads(state)), counted, trace_id)
 
     def _can_be_better(self, row: _Row, rule: ChangeRule, series: Series, now: float) -> bool:
         """Whether a baseline of less than its time can now be of twice as many values; never while anything moved."""
-        if row.kept.days >= rule.days * _NEARLY or any(row.state.changed):
+        if rule.fixed is not None or row.kept.days >= rule.days * _NEARLY or any(row.state.changed):
             return False
         counts = self.reader.read_counts(series, Span(now - rule.days * _DAY, now))
         return counts["judged"] >= 2 * row.kept.size or now - row.kept.began >= rule.days * _DAY
 
     def _begin(self, rule: ChangeRule, series: Series, now: float) -> _Row | None:
         """A detector with the baseline of what was judged before; None as long as that is too little."""
-        found = self._before(rule, series, now)
-        if len(found.values) < LEAST_BASELINE:
+        per_day = self._count_per_day(series, now)
+        if rule.fixed is not None:
+            values, weights, started = rule.fixed.values, rule.fixed.weights, np.zeros(len(rule.fixed.values))
+        else:
+            found = self._read_before(rule, series, now)
+            values, weights, started = found.values, found.weights, found.started
+        if len(values) < LEAST_BASELINE:
             return None
-        high = float(found.values.max()) * 2 or 1.0
-        bounds = (rule.bounds[0], high if rule.bounds[1] is None else rule.bounds[1])
-        days = float(np.ptp(found.started)) / _DAY
-        hours = hour_of_week(found.started) if days >= _SEASONAL_DAYS else None
-        baseline = fit_baseline(found.values, found.weights, hours, span=bounds[1] - bounds[0])
-        kept = _Kept(bounds, baseline, len(found.values) / max(days, 1.0), len(found.values), days, now)
-        (last,) = self.connection.execute(
-            "SELECT MAX(made) FROM rageval_judgements WHERE series = ? AND state = 'judged'", (series.id,)
-        )
-        return _Row(kept, _make(rule, kept).begin(), float(last[0]), _LAST)
+        size = self.reader.read_counts(series, Span(now - rule.days * _DAY, now))["judged"]
+        days = 0.0 if rule.fixed else float(np.ptp(started)) / _DAY
+        per_day = per_day if rule.fixed else max(per_day, len(values) / max(days, 1.0))
+        empty = Baseline(0.0, 0.0, 0.0)
+        kept = _Kept(_find_bounds(rule, values), empty, 0.0, per_day, size, days, now, None, 1, {})
+        kept = _choose_level(rule, kept, values, weights)
+        group = 1 if rule.fixed else max(1, min(math.ceil(per_day / _MOST_PER_DAY), len(values) // LEAST_BASELINE))
+        kept = kept._replace(group=group)
+        values, weights, started = kept.group_values(values, weights, started)
+        hours = hour_of_week(started) if days >= SEASONAL_DAYS else None
+        span = kept.seen_bounds[1] - kept.seen_bounds[0]
+        kept = kept._replace(baseline=fit_baseline(values, weights, hours, largest=rule.largest, span=span))
+        return _Row(kept, _make(rule, kept).begin(), now - _WRITING, "")
 
-    def _before(self, rule: ChangeRule, series: Series, now: float) -> WindowValues:
-        return self.reader.read_values(series, Span(now - rule.days * _DAY, now))
+    def _read_before(self, rule: ChangeRule, series: Series, now: float) -> WindowValues:
+        """What was judged before a detector begins: all that its first block does not have."""
+        return self.reader.read_part(series, Span(now - rule.days * _DAY, now), now - _WRITING)
 
     def _count_per_day(self, series: Series, now: float) -> float:
         """How many values a day had in the last week."""
@@ -155,15 +202,20 @@ class Detectors:
             "SELECT SUM(judged), MIN(pane) FROM rageval_panes WHERE series = ? AND pane >= ?",
             (series.id, now - 7 * _DAY),
         )
-        return 0.0 if not count else float(count) / max(1.0, (now - first) / _DAY)
+        return 1.0 if not count else max(1.0, float(count) / max(1.0, (now - first) / _DAY))
 
-    def _read_block(self, series: Series, made: float, trace_id: str, now: float) -> Sequence[Sequence[Any]]:
-        """The next values, except the latest: another monitor may still be writing some that come before those."""
+    def _read_block(
+        self, series: Series, began: float, counted: float, trace_id: str, now: float, most: int
+    ) -> Sequence[Sequence[Any]]:
+        """The next values, except the latest: another monitor may still be writing some that come before those.
+
+        Traces of long ago that are judged now, to fill a new series, say nothing of today.
+        """
         return self.connection.execute(
-            "SELECT value, weight, started, made, trace_id FROM rageval_judgements WHERE series = ? "
-            "AND state = 'judged' AND (made > ? OR (made = ? AND trace_id > ?)) AND made < ? "
-            "ORDER BY made, trace_id LIMIT ?",
-            (series.id, made, made, trace_id, now - _WRITING, _BLOCK),
+            "SELECT value, weight, started, counted, trace_id FROM rageval_judgements WHERE series = ? "
+            "AND state = 'judged' AND (counted > ? OR (counted = ? AND trace_id > ?)) AND counted < ? "
+            "AND started >= ? ORDER BY counted, trace_id LIMIT ?",
+            (series.id, counted, counted, trace_id, now - _WRITING, began - _DAY, most),
         )
 
     def _write(self, rule: ChangeRule, series: Series, row: _Row) -> None:
@@ -171,32 +223,55 @@ class Detectors:
             name: part for name, part in row.kept._asdict().items() if name != "baseline"
         }
         texts = [json.dumps(one) for one in (settings, row.kept.baseline._asdict(), row.state)]
-        self.connection.execute(_PUT, (rule.alert, series.id, *texts, row.made, row.trace_id))
+        self.connection.execute(_PUT, (rule.alert, series.id, *texts, row.counted, row.trace_id))
 
 
 class _Kept(NamedTuple):
     """What does not change while a detector runs.
 
-    The baseline is of `size` values in `days` days, `per_day` a day, before the detector began.
+    The baseline is of at most `size` values in `days` days, `per_day` a day, before the detector began. `level` is the
+    number that people know, `above` the percentile above which values count (None for means), `group` how many values
+    are seen as one, and `steps` the size of each step in what is seen.
     """
 
     bounds: tuple[float, float]
     baseline: Baseline
+    level: float
     per_day: float
     size: int
     days: float
     began: float
+    above: float | None
+    group: int
+    steps: Mapping[str, float]
+
+    @property
+    def seen_bounds(self) -> tuple[float, float]:
+        return self.bounds if self.above is None else (0.0, 1.0)
+
+    def group_values(self, values: Floats, weights: Floats, started: Floats) -> tuple[Floats, Floats, Floats]:
+        """What is seen of values: the weighted mean of each whole group, its mean weight, and when it began.
+
+        What a group gains is the mean of what its values gain, so the bound of false alarms stays as it is.
+        """
+        seen = np.clip(values, *self.bounds) if self.above is None else (values > self.above).astype(np.float64)
+        if self.group == 1:
+            return seen, weights, started
+        shape = (len(seen) // self.group, self.group)
+        whole = shape[0] * shape[1]
+        own = weights[:whole].reshape(shape)
+        totals = own.sum(axis=1)
+        means = np.clip((own * seen[:whole].reshape(shape)).sum(axis=1) / totals, *self.seen_bounds)
+        return means, totals / self.group, started[: whole : self.group]
 
 
 class _Row(NamedTuple):
     kept: _Kept
     state: State
-    made: float
+    counted: float
     trace_id: str
 
 
-_LAST = "\U0010ffff"
-"""After all ids of traces."""
 _COLUMNS = ("alert", "series", "settings", "baseline", "state", "made", "trace_id")
 _PUT = f"{insert('rageval_detectors', _COLUMNS)} ON CONFLICT (alert, series) DO UPDATE SET " + ", ".join(
     f"{name} = excluded.{name}" for name in _COLUMNS[2:]
@@ -205,14 +280,44 @@ _PUT = f"{insert('rageval_detectors', _COLUMNS)} ON CONFLICT (alert, series) DO 
 
 def _describe(rule: ChangeRule) -> list[Any]:
     """What of a rule a detector's state depends on."""
-    return [[[name, *step] for name, step in rule.steps.items()], list(rule.sides), list(rule.bounds)]
+    fixed = None if rule.fixed is None else [rule.fixed.name, len(rule.fixed.values), float(rule.fixed.values.sum())]
+    steps = [[name, *step] for name, step in rule.steps.items()]
+    return [steps, list(rule.sides), list(rule.bounds), rule.largest, rule.percent, fixed]
+
+
+def _find_bounds(rule: ChangeRule, values: Floats) -> tuple[float, float]:
+    """The bounds of what counts; on a side where the metric has none, twice as far out as nearly all of the values."""
+    low, high = (one if one is not None and math.isfinite(one) else None for one in rule.bounds)
+    tail = float(np.percentile(np.abs(values), _TAIL)) * _ROOM or 1.0
+    found = (-tail if values.min() < 0 else 0.0) if low is None else low, tail if high is None else high
+    return found if found[0] < found[1] else (found[0], found[0] + 1.0)
+
+
+def _choose_level(rule: ChangeRule, kept: _Kept, values: Floats, weights: Floats) -> _Kept:
+    """The number that the baseline comes to, and its steps in what the detector sees."""
+    if rule.percent is None:
+        level = float((weights * np.clip(values, *kept.bounds)).sum() / weights.sum())
+        return kept._replace(level=level, steps=_size_steps(rule, level))
+    level = compute_percentile(values, rule.percent, weights / weights.sum())
+    sign = 1 if rule.lower_is_better else -1
+
+    def share(moved: Floats) -> float:
+        return float((weights * (moved > level)).sum() / weights.sum())
+
+    sizes = {name: abs(share(values + sign * size) - share(values)) for name, size in _size_steps(rule, level).items()}
+    least = 1 / len(values)
+    return kept._replace(level=level, above=level, steps={name: max(size, least) for name, size in sizes.items()})
+
+
+def _size_steps(rule: ChangeRule, level: float) -> dict[str, float]:
+    """Steps as amounts. A part of a level of 0 is nothing; there it counts as an amount: 5 % as 0.05."""
+    return {name: step.amount(level) or step.size for name, step in rule.steps.items()}
 
 
 def _make(rule: ChangeRule, kept: _Kept) -> Detector:
-    bounds, baseline, per_day = kept[:3]
-    steps: dict[str, float] = {name: step.amount(baseline.mean) or step.size for name, step in rule.steps.items()}
-    alpha = min(_MOST_ALPHA, rule.alarms_per_day / max(per_day, 1.0))
-    return Detector(baseline, steps, alpha, rule.sides, bounds, per_week=7 * per_day)
+    per_day = max(kept.per_day, 1.0) / kept.group
+    alpha = min(_MOST_ALPHA, rule.alarms_per_day / per_day)
+    return Detector(kept.baseline, kept.steps, alpha, rule.sides, kept.seen_bounds, per_week=7 * per_day)
 
 
 def hour_of_week(started: Any) -> Any:

@@ -23,7 +23,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from rageval_spec.data.traces import Trace
 from rageval_spec.history.database import Connection, insert, migrate
+from rageval_spec.libraries import np
 from rageval_spec.monitoring.tables import MIGRATIONS
+from rageval_spec.statistics.window_summaries import find_buckets
 
 State: TypeAlias = Literal["judged", "sampled_out", "filtered", "waiting", "failed", "over_budget"]
 STATES: tuple[State, ...] = get_args(State)
@@ -95,7 +97,8 @@ class Pane(NamedTuple):
     """The sums of a minute of one series; `weighted` and the like are over its judged values.
 
     `weights` is the sum of the weights, `weighted` of weight times value, `squares` of weight times the squared value,
-    `squared_weights` of the squared weights.
+    `squared_weights` of the squared weights, `squared_weighted` and `squared_squares` of those times the value and the
+    squared value.
     """
 
     series: int
@@ -109,6 +112,8 @@ class Pane(NamedTuple):
     weighted: float = 0.0
     squares: float = 0.0
     squared_weights: float = 0.0
+    squared_weighted: float = 0.0
+    squared_squares: float = 0.0
     cost: float = 0.0
 
 
@@ -117,10 +122,18 @@ _ADD_PANE = f"{insert('rageval_panes', Pane._fields)} ON CONFLICT (series, pane)
     f"{name} = rageval_panes.{name} + excluded.{name}" for name in _SUMS
 )
 _JUDGEMENT = ("series", "trace_id", "state", "value", "weight", "reason", "details", "cost", "tries", "retry_at",
-              "started", "made")  # fmt: skip
+              "started", "made", "counted", "arm")  # fmt: skip
+_FIRST = ("counted", "arm")
+"""What the first judgement with a value says stays: a detector has counted it."""
 _PUT_JUDGEMENT = (
     f"{insert('rageval_judgements', _JUDGEMENT)} ON CONFLICT (series, trace_id) DO UPDATE SET "
-    + ", ".join(f"{name} = excluded.{name}" for name in _JUDGEMENT[2:])
+    + ", ".join(f"{name} = excluded.{name}" for name in _JUDGEMENT[2:] if name not in _FIRST)
+    + "".join(f", {name} = COALESCE(rageval_judgements.{name}, excluded.{name})" for name in _FIRST)
+)
+_BUCKET = ("series", "pane", "bucket", "units")
+_ADD_BUCKET = (
+    f"{insert('rageval_buckets', _BUCKET)} ON CONFLICT (series, pane, bucket) DO UPDATE "
+    "SET units = rageval_buckets.units + excluded.units"
 )
 
 
@@ -130,11 +143,13 @@ class Ledger:
 
     Attributes:
         owner: names this process in leases.
+        arms_by: the column of a trace by which two systems are compared; None if none are.
     """
 
     connection: Connection
     monitor: str
     owner: str
+    arms_by: str | None = None
 
     def __post_init__(self) -> None:
         migrate(self.connection, "rageval_monitor_schema", MIGRATIONS)
@@ -247,6 +262,10 @@ class Ledger:
                 found[row[0]] = ClaimedTrace(row[0], row[1], row[2], unpack(row[3]))
         return found
 
+    def read_answers(self, trace_ids: Sequence[str]) -> dict[str, str | None]:
+        """The answers of those traces whose texts are kept, by id."""
+        return {name: one.trace.answer for name, one in self._read_traces(trace_ids).items()}
+
     def settle(self, sampled: Sequence[SampledTrace], judgements: Sequence[Judgement], now: float) -> None:
         """Write what became of claimed traces, in one transaction.
 
@@ -262,19 +281,20 @@ class Ledger:
             self._subtract_earlier([one.claimed for one in mine if one.claimed.weight is not None], sums)
             series = self.series_ids()
             rows, states = [], []
-            for (trace_id, started, earlier, _), weight, stratum in mine:
+            for (trace_id, started, earlier, trace), weight, stratum in mine:
                 is_kept = weight is not None
                 states.append(("judged" if is_kept else "sampled_out", weight, is_kept, self.monitor, trace_id))
                 if is_kept:
-                    rows += [(*one, started, now) for one in by_trace.get(trace_id, ())]
+                    arm = self._find_arm(trace)
+                    rows += [_pack_judgement(one, started, now, arm) for one in by_trace.get(trace_id, ())]
                 else:
                     sums.add_whole("sampled_out", series, started)
                 if is_kept and earlier is None:
                     kept[stratum, hour_of(started)] += 1
             for row in rows:
-                sums.add(Judgement(*row[:-2]), row[-2])
+                sums.add(Judgement(*row[: len(Judgement._fields)]), row[len(Judgement._fields)])
             self.connection.execute_many(_PUT_JUDGEMENT, rows)
-            self.connection.execute_many(_ADD_PANE, sums.rows())
+            self._add(sums)
             self.connection.execute_many(_ADD_KEPT, [(self.monitor, *key, count) for key, count in kept.items()])
             self.connection.execute_many(_SETTLE, [(*one[:2], int(one[2]), *one[3:]) for one in states])
 
@@ -292,8 +312,21 @@ class Ledger:
         for one, started in again:
             sums.add(one, started)
         with self.connection.write():
-            self.connection.execute_many(_PUT_JUDGEMENT, [(*one, started, now) for one, started in again])
-            self.connection.execute_many(_ADD_PANE, sums.rows())
+            self.connection.execute_many(
+                _PUT_JUDGEMENT, [_pack_judgement(one, started, now, None) for one, started in again]
+            )
+            self._add(sums)
+
+    def _add(self, sums: _Sums) -> None:
+        self.connection.execute_many(_ADD_PANE, sums.rows())
+        self.connection.execute_many(_ADD_BUCKET, sums.bucket_rows())
+
+    def _find_arm(self, trace: Trace) -> str | None:
+        """`variant=b`; None for a trace that does not have the column."""
+        if self.arms_by is None:
+            return None
+        found = next((value for name, value in trace.list_columns() if name == self.arms_by), None)
+        return None if found is None else f"{self.arms_by}={str(found)[:100]}"
 
     def read_unfilled(self, series: int, since: float, most: int, after: str = "") -> list[ClaimedTrace]:
         """Traces of the sample that began since a time and have no judgement of a series, in the order of their ids.
@@ -328,8 +361,10 @@ class Ledger:
             sums, new = _Sums(), [(one, started) for one, started in filled if one.trace_id not in known]
             for one, started in new:
                 sums.add(one, started)
-            self.connection.execute_many(_PUT_JUDGEMENT, [(*one, started, now) for one, started in new])
-            self.connection.execute_many(_ADD_PANE, sums.rows())
+            self.connection.execute_many(
+                _PUT_JUDGEMENT, [_pack_judgement(one, started, now, None) for one, started in new]
+            )
+            self._add(sums)
             self.connection.execute(
                 "UPDATE rageval_series SET settled_before = settled_before - ? WHERE id = ?", (len(new), series)
             )
@@ -353,7 +388,7 @@ class Ledger:
             sums = _Sums()
             for series, started in rows:
                 sums.subtract_failed(series, started)
-            self.connection.execute_many(_ADD_PANE, sums.rows())
+            self._add(sums)
         return len(rows)
 
     def prune_texts(self, before: float) -> int:
@@ -375,7 +410,7 @@ class Ledger:
             for _, state, started, reopened in rows:
                 if state == "waiting" and not reopened:
                     sums.add_whole("filtered", series, started)
-            self.connection.execute_many(_ADD_PANE, sums.rows())
+            self._add(sums)
             self.connection.execute(
                 f"UPDATE rageval_traces SET state = CASE WHEN state = 'waiting' AND reopened = 0 THEN 'filtered' "
                 f"WHEN state = 'waiting' THEN 'judged' ELSE state END WHERE {chosen}",
@@ -512,6 +547,16 @@ class Ledger:
         )
         return [(unpack(content), value, reason) for content, value, reason in rows]
 
+    def read_sample(self, series: int, span: Sequence[float], most: int) -> list[tuple[Trace, float, float]]:
+        """Some judged traces of a stretch of time whose texts are kept, with values and weights; always the same."""
+        rows = self.connection.execute(
+            "SELECT t.content, j.value, j.weight FROM rageval_judgements j JOIN rageval_traces t "
+            "ON t.trace_id = j.trace_id AND t.monitor = ? WHERE j.series = ? AND j.state = 'judged' "
+            "AND j.started >= ? AND j.started < ? AND t.content IS NOT NULL ORDER BY t.digest, j.trace_id LIMIT ?",
+            (self.monitor, series, *span, most),
+        )
+        return [(unpack(content), value, weight) for content, value, weight in rows]
+
     def count_traces(self) -> int:
         """How many traces were seen."""
         return int(
@@ -539,6 +584,11 @@ class Ledger:
             self.connection.execute(
                 "DELETE FROM rageval_leases WHERE monitor = ? AND owner = ?", (self.monitor, self.owner)
             )
+
+
+def _pack_judgement(one: Judgement, started: float, now: float, arm: str | None) -> tuple[Any, ...]:
+    counted = now if one.state == "judged" and one.value is not None else None
+    return (*one, started, now, counted, arm)
 
 
 _TRACE = ("monitor", "trace_id", "started", "due", "state", "is_whole", "reopened", "digest", "user_id", "content",
@@ -591,6 +641,7 @@ class _Sums:
 
     def __init__(self) -> None:
         self._panes: dict[tuple[int, int], dict[str, float]] = {}
+        self._judged: list[tuple[int, float, float, float, int]] = []
 
     def add(self, one: Judgement, started: float, sign: int = 1) -> None:
         """Count a judgement; with the sign -1, take it back. One that is tried again later still waits."""
@@ -603,7 +654,9 @@ class _Sums:
             return
         weight, value = one.weight, one.value
         terms = {"weights": weight, "weighted": weight * value, "squares": weight * value**2,
-                 "squared_weights": weight**2}  # fmt: skip
+                 "squared_weights": weight**2, "squared_weighted": weight**2 * value,
+                 "squared_squares": weight**2 * value**2}  # fmt: skip
+        self._judged.append((one.series, started, value, weight, sign))
         for name, term in terms.items():
             found[name] = found.get(name, 0.0) + sign * term
 
@@ -621,6 +674,19 @@ class _Sums:
         return [
             (series, pane, *(found.get(name, 0) for name in _SUMS)) for (series, pane), found in self._panes.items()
         ]
+
+    def bucket_rows(self) -> list[tuple[int, int, int, int]]:
+        """What is added to the sketches: whole numbers, so that their sums are the same in any order."""
+        if not self._judged:
+            return []
+        series, started, values, weights, signs = (np.array(column) for column in zip(*self._judged, strict=True))
+        buckets, units = find_buckets(values, weights)
+        found: Counter[tuple[int, int, int]] = Counter()
+        panes = (started // PANE * PANE).astype(np.int64)
+        columns = (one.tolist() for one in (series, panes, buckets, units * signs))
+        for one, pane, bucket, weight in zip(*columns, strict=True):
+            found[one, pane, bucket] += weight
+        return [(*place, weight) for place, weight in found.items() if weight]
 
     def _of(self, series: int, started: float) -> dict[str, float]:
         return self._panes.setdefault((series, int(started // PANE) * PANE), {})

@@ -1,10 +1,12 @@
 """A look at the numbers: what each alert of the spec comes to at a moment.
 
-- A **level** alert holds if the window's number is worse than its bound beyond doubt: the whole interval is, at a
-  confidence from which the allowed false alarms follow. It is clear once the number itself meets the bound again.
-- A **change** alert holds from when its detector is certain that the mean has moved until it has come back.
+- A **level** alert holds if the window's number is worse than its bound beyond doubt, with a certainty from which the
+  allowed false alarms follow. It is clear once the number itself meets the bound again.
+- A **change** alert holds from when its detector is certain that the mean has moved until it has come back. When it
+  begins, what moved is looked for.
 - **Coverage** holds if traces were to be judged, and a metric judged none; or if traces wait far longer than they
   should.
+- **A/B** holds once one of the two systems is surely better, or if traces of one are lost.
 
 Too few judged traces decide nothing.
 """
@@ -12,19 +14,23 @@ Too few judged traces decide nothing.
 from __future__ import annotations
 
 import hashlib
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rageval_spec.data.alerts import AlertSeverity, WorstAnswer
 from rageval_spec.monitoring.alerts import Look
-from rageval_spec.monitoring.detectors import LEAST_BASELINE, ChangeRule, Detectors
+from rageval_spec.monitoring.baselines import BaselineChoice
+from rageval_spec.monitoring.detectors import LEAST_BASELINE, ChangeReading, ChangeRule, Detectors, FixedBaseline
+from rageval_spec.monitoring.experiments import Experiment, read_experiment
 from rageval_spec.monitoring.ledger import Ledger
-from rageval_spec.monitoring.trace_judging import Series
-from rageval_spec.monitoring.windows import Span, WindowNumbers, WindowReader, choose_window
-from rageval_spec.spec.blocks.monitor import COVERAGE, AlertNode, BaselineNode, MonitorNode, read_rate
+from rageval_spec.monitoring.levels import WindowComparison, compare_window, is_surely_beyond
+from rageval_spec.monitoring.trace_judging import FEEDBACK, Series
+from rageval_spec.monitoring.what_changed import ChangeExplainer, Explanation
+from rageval_spec.monitoring.windows import Span, WindowNumbers, WindowReader, WindowValues, choose_window
+from rageval_spec.spec.blocks.monitor import COVERAGE, AlertNode, MonitorNode, read_rate, read_share
 from rageval_spec.statistics.change_detection import Change, share_false_alarms
+from rageval_spec.statistics.window_summaries import MANY, WindowSummary
 from rageval_spec.wording import count_noun, format_interval, format_number, read_duration
 
 _DAY = 86_400
@@ -34,6 +40,11 @@ _COVERAGE_SPAN = 3600.0
 _LATE_LOOKS = 6
 """How many polls a trace may be overdue."""
 _BASELINE_DAYS = 7.0
+_CLICKS = "click"
+_POSITION_BIAS = (
+    ". People click what stands first whether or not it is better, so a change of clicks can come from another order "
+    "of results"
+)
 
 
 @dataclass(frozen=True)
@@ -43,6 +54,8 @@ class Watch:
     Attributes:
         every: the seconds between two looks.
         series: the series of each metric at present.
+        baseline: what changes are measured from.
+        explainer: finds what moved; None if nobody asks.
     """
 
     node: MonitorNode
@@ -50,14 +63,43 @@ class Watch:
     reader: WindowReader
     series: Mapping[str, Series]
     every: float
+    baseline: BaselineChoice = field(default_factory=lambda: BaselineChoice(_BASELINE_DAYS))
+    explainer: ChangeExplainer | None = None
+    _explained: dict[str, Explanation] = field(default_factory=dict)
+    _began: dict[str, tuple[Series, float]] = field(default_factory=dict)
 
-    def look(self, now: float) -> list[Look]:
-        """What each alert comes to."""
-        return [one for alert in self.node.alerts for one in self._look_at(alert, now)]
+    def look(self, now: float, firing: Collection[str] = ()) -> list[Look]:
+        """What each alert comes to. Of those that begin, which are not among the `firing` ones, also what moved."""
+        looks = [one for alert in self.node.alerts for one in self._look_at(alert, now)]
+        looks += [] if (found := self.read_experiment()) is None else [_look_at_experiment(found)]
+        return [self._explain(one, firing, now) for one in looks]
 
     def read_windows(self, now: float) -> list[WindowNumbers]:
         """The numbers of all windows and series."""
         return [self.reader.read(one, window, now) for one in self.series.values() for window in self.node.windows]
+
+    def compare_windows(self, now: float) -> list[WindowComparison]:
+        """All windows and series against the baseline."""
+        compared = []
+        for one in self.series.values():
+            baseline = self._find_baseline(one)
+            for window in self.node.windows:
+                if isinstance(baseline, str):
+                    compared.append(WindowComparison(one.name, window.name, self.baseline.name, None, baseline))
+                else:
+                    compared.append(compare_window(self.reader, one, window, baseline, now))
+        return compared
+
+    def read_experiment(self) -> Experiment | None:
+        """What the A/B test has come to; None without one, or before its metric has a series."""
+        if self.node.ab is None or self.node.ab.metric not in self.series:
+            return None
+        series = self.series[self.node.ab.metric]
+        return read_experiment(self.ledger, series, self.node.ab, self.reader.statistics.confidence)
+
+    def _find_baseline(self, series: Series) -> float | FixedBaseline | str:
+        """As `BaselineChoice.find`; no evaluation has what users of production say."""
+        return (self.baseline.days or _BASELINE_DAYS) if series.metric is None else self.baseline.find(series.name)
 
     def _look_at(self, alert: AlertNode | str, now: float) -> Iterator[Look]:
         if isinstance(alert, str):
@@ -71,61 +113,92 @@ class Watch:
 
     def _look_at_level(self, alert: AlertNode, now: float) -> Look:
         series, window = self.series[alert.metric], choose_window(alert.window, self.node.windows)
-        length = window.seconds or self.every
-        looks_per_day = _DAY / (self.every if window.slide or window.seconds is None else length)
-        (alpha,) = share_false_alarms(self._share(), 1.0, [looks_per_day])
-        numbers = self.reader.read(series, window, now, confidence=1 - 2 * alpha)
+        span, found = self.reader.find(series, window, now)
+        numbers = self.reader.describe(series, window.name, span, found)
         name = alert.name or f"{alert.metric} {_name_bound(alert, series)}"
         known = {"metric": alert.metric, "window": window.name, "value": numbers.value, "interval": numbers.interval,
                  "samples": numbers.samples, "labels": {"metric": alert.metric}}  # fmt: skip
         if numbers.samples < alert.min_samples or numbers.value is None:
             return _undecided(alert, name)
-        broken = self._find_broken(alert, series, numbers)
-        if broken is None:
+        # A stretch that slides, or the last so many queries, is another window at each look.
+        is_new = window.slide or window.seconds is None
+        (alpha,) = share_false_alarms(self._share(), 1.0, [_DAY / (self.every if is_new else window.seconds or _DAY)])
+        broken = [
+            (severity, bound)
+            for severity, bound in _list_bounds(alert)
+            if _is_worse(numbers.value, bound, series) and self._is_beyond(series, found, numbers, bound, alpha)
+        ]
+        if not broken:
             meets = all(not _is_worse(numbers.value, bound, series) for _, bound in _list_bounds(alert))
             told = f"{alert.metric} is {_show(numbers)} again" if meets else ""
             return _make_look(alert, name, "clear" if meets else "undecided", "warning", told, known)
-        severity, bound = broken
-        side = "above" if _lower_is_better(series) else "below"
+        severity, bound = broken[-1]
+        side = "above" if series.lower_is_better else "below"
         told = f"{alert.metric} is {_show(numbers)}, {side} {format_number(bound)}, in the last {window.name}"
-        worst = self._find_worst(series, numbers.span)
+        worst = self._find_worst(series, span)
         return _make_look(alert, name, "holds", severity, told, {**known, "bound": bound, "worst": worst})
 
-    def _find_broken(
-        self, alert: AlertNode, series: Series, numbers: WindowNumbers
-    ) -> tuple[AlertSeverity, float] | None:
-        """The worst of the alert's bounds that the whole interval is beyond."""
-        if numbers.interval is None:
-            return None
-        best = numbers.interval.low if _lower_is_better(series) else numbers.interval.high
-        broken = [(severity, bound) for severity, bound in _list_bounds(alert) if _is_worse(best, bound, series)]
-        return broken[-1] if broken else None
+    def _is_beyond(
+        self, series: Series, found: WindowValues | WindowSummary, numbers: WindowNumbers, bound: float, alpha: float
+    ) -> bool:
+        """Whether a window is surely worse than a bound; by the corrected mean, where labels correct it."""
+        above = series.lower_is_better
+        if numbers.correction is None or numbers.correction.reason is not None or isinstance(found, WindowSummary):
+            rate = 1 / read_share(self.node.sample.rate)
+            return is_surely_beyond(series, found, bound, above=above, alpha=alpha, largest=rate)
+        ends = self.reader.correct(series, found, numbers, 1 - 2 * alpha).interval
+        return ends is not None and (ends.low > bound if above else ends.high < bound)
 
     def _look_at_change(self, alert: AlertNode, now: float) -> Look:
         assert alert.drift is not None
-        series = self.series[alert.metric]
-        bounds = (0.0, None) if series.metric is None else series.metric.bounds
-        low = bounds[0] if math.isfinite(bounds[0]) else 0.0
+        series, name = self.series[alert.metric], alert.name or f"{alert.metric} changed"
+        baseline = self._find_baseline(series)
+        if isinstance(baseline, str):
+            return _undecided(alert, name, baseline)
+        fixed = baseline if isinstance(baseline, FixedBaseline) else None
         rule = ChangeRule(
-            _name_entry(alert), alert.drift.steps, self._share(), alert.direction == "both", (low, bounds[1]),
-            self._baseline_days(), _lower_is_better(series),
+            _name_entry(alert), alert.drift.steps, self._share(), alert.direction == "both",
+            (None, None) if series.metric is None else series.metric.bounds,
+            _BASELINE_DAYS if isinstance(baseline, FixedBaseline) else baseline, series.lower_is_better,
+            1 / read_share(self.node.sample.rate), series.percent, fixed,
         )  # fmt: skip
         reading = Detectors(self.ledger.connection, self.reader).read(rule, series, now)
-        name = alert.name or f"{alert.metric} changed"
-        if reading.baseline is None or reading.changes is None:
+        if reading.level is None:
             missing = f"{reading.values} of the {LEAST_BASELINE} judged traces of a baseline"
             return _undecided(alert, name, f"{alert.metric} has {missing}")
-        mean = reading.baseline.mean
-        known: dict[str, Any] = {"metric": alert.metric, "bound": mean, "labels": {"metric": alert.metric}}
+        return self._tell_reading(alert, name, series, reading, now)
+
+    def _tell_reading(self, alert: AlertNode, name: str, series: Series, reading: ChangeReading, now: float) -> Look:
+        level, key = reading.level, _name_entry(alert)
+        assert level is not None
+        known: dict[str, Any] = {"metric": alert.metric, "bound": level, "labels": {"metric": alert.metric}}
         if not reading.changes:
-            return _make_look(alert, name, "clear", "low", f"{alert.metric} is back at {format_number(mean)}", known)
+            return _make_look(alert, name, "clear", "low", f"{alert.metric} is back at {format_number(level)}", known)
         change = max(reading.changes, key=lambda one: one.size)
-        found = self.reader.read_last(series, change.values)
-        numbers = self.reader.describe(series, "since the change", Span(*_ends(found.started, now)), found)
+        found = self.reader.read_last(series, min(change.values, MANY))
+        span = Span(*_ends(found.started, now))
+        numbers = self.reader.describe(series, "since the change", span, found)
         known |= {"value": numbers.value, "interval": numbers.interval, "samples": numbers.samples,
-                  "window": numbers.window, "worst": self._find_worst(series, numbers.span)}  # fmt: skip
-        told = _tell_change(alert.metric, change, mean, numbers)
+                  "window": numbers.window, "worst": self._find_worst(series, span)}  # fmt: skip
+        self._began[key] = (series, span.start)
+        told = _tell_change(series, change, level, numbers)
         return _make_look(alert, name, "holds", change.severity, told, known)
+
+    def _explain(self, look: Look, firing: Collection[str], now: float) -> Look:
+        """A look with what moved, which is looked for once, when the alert begins."""
+        if look.verdict != "holds":
+            self._explained.pop(look.alert, None)
+        if look.verdict != "holds" or self.explainer is None or look.alert not in self._began:
+            return look
+        if look.alert not in self._explained:
+            if look.alert in firing:
+                return look  # it began before this process did
+            series, start = self._began[look.alert]
+            days = self.baseline.days or _BASELINE_DAYS
+            before, since = Span(start - days * _DAY, start), Span(start, now + _DAY)
+            self._explained[look.alert] = self.explainer.explain(series, before, since)
+        found = self._explained[look.alert]
+        return replace(look, summary=look.summary + found.tell(), evidence={**look.evidence, "moved": found.moved})
 
     def _look_at_coverage(self, now: float) -> Iterator[Look]:
         """A look for each metric, and one for all traces that wait."""
@@ -156,13 +229,8 @@ class Watch:
         alerts = sum(not isinstance(alert, str) for alert in self.node.alerts)
         return rate.events / (rate.seconds / _DAY) / max(1, alerts)
 
-    def _baseline_days(self) -> float:
-        baseline = self.node.baseline
-        window = baseline.window if isinstance(baseline, BaselineNode) else None
-        return (read_duration(window) or 0.0) / _DAY if window else _BASELINE_DAYS
-
     def _find_worst(self, series: Series, span: Span) -> tuple[WorstAnswer, ...]:
-        rows = self.ledger.read_worst(series.id, span, _WORST, highest=_lower_is_better(series))
+        rows = self.ledger.read_worst(series.id, span, _WORST, highest=series.lower_is_better)
         return tuple(
             WorstAnswer(trace.id, trace.question, trace.answer or trace.error or "", value, reason)
             for trace, value, reason in rows
@@ -196,16 +264,12 @@ def _list_bounds(alert: AlertNode) -> list[tuple[AlertSeverity, float]]:
     return [(severity, bound) for severity, bound in bounds if bound is not None]
 
 
-def _lower_is_better(series: Series) -> bool:
-    return series.metric is not None and series.metric.higher_is_better is False
-
-
 def _is_worse(value: float, bound: float, series: Series) -> bool:
-    return value > bound if _lower_is_better(series) else value < bound
+    return value > bound if series.lower_is_better else value < bound
 
 
 def _name_bound(alert: AlertNode, series: Series) -> str:
-    side = "above" if _lower_is_better(series) else "below"
+    side = "above" if series.lower_is_better else "below"
     return f"{side} {format_number(_list_bounds(alert)[0][1])}"
 
 
@@ -216,7 +280,21 @@ def _show(numbers: WindowNumbers) -> str:
     return f"{format_number(numbers.value)}{interval} of {count_noun(numbers.samples, 'judged trace')}"
 
 
-def _tell_change(metric: str, change: Change, mean: float, numbers: WindowNumbers) -> str:
+def _tell_change(series: Series, change: Change, level: float, numbers: WindowNumbers) -> str:
     moved = "fell" if change.side == "fall" else "rose"
+    by = f" by {format_number(change.size)}" if series.percent is None else ""
     now = "" if numbers.value is None else f", {_show(numbers)} since then"
-    return f"{metric} {moved} by {format_number(change.size)} from {format_number(mean)}{now}"
+    bias = _POSITION_BIAS if series.name.startswith(FEEDBACK) and _CLICKS in series.name.lower() else ""
+    return f"{series.name} {moved}{by} from {format_number(level)}{now}{bias}"
+
+
+def _look_at_experiment(found: Experiment) -> Look:
+    """A look at an A/B test. It is never clear for lack of data."""
+    holds, name = found.has_wrong_shares or found.better is not None, f"A/B test of {found.metric} by {found.by}"
+    known: dict[str, Any] = {"metric": found.metric, "labels": {"metric": found.metric, "rule": "ab"}}
+    if found.test is not None:
+        samples = sum(arm.count for arm in found.arms)
+        known |= {"value": found.test.difference, "interval": found.test.interval, "samples": samples}
+    verdict: Any = "holds" if holds else "undecided" if found.test is None else "clear"
+    severity: AlertSeverity = "high" if found.has_wrong_shares else "low"
+    return Look(f"ab:{found.metric}:{found.by}", name, verdict, severity, found.tell(), known)

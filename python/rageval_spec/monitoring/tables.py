@@ -22,7 +22,7 @@ _LEDGER: Sequence[str] = (
         series INTEGER NOT NULL, trace_id TEXT NOT NULL, state TEXT NOT NULL, value DOUBLE PRECISION,
         weight DOUBLE PRECISION NOT NULL, reason TEXT, details TEXT, cost DOUBLE PRECISION, tries INTEGER NOT NULL,
         retry_at DOUBLE PRECISION, started DOUBLE PRECISION NOT NULL, made DOUBLE PRECISION NOT NULL,
-        PRIMARY KEY (series, trace_id)
+        counted DOUBLE PRECISION, arm TEXT, PRIMARY KEY (series, trace_id)
     )""",
     "CREATE INDEX rageval_judgements_started ON rageval_judgements (series, started)",
     "CREATE INDEX rageval_judgements_retry ON rageval_judgements (retry_at) WHERE retry_at IS NOT NULL",
@@ -30,7 +30,12 @@ _LEDGER: Sequence[str] = (
         series INTEGER NOT NULL, pane BIGINT NOT NULL, judged INTEGER NOT NULL, sampled_out INTEGER NOT NULL,
         filtered INTEGER NOT NULL, failed INTEGER NOT NULL, over_budget INTEGER NOT NULL,
         weights DOUBLE PRECISION NOT NULL, weighted DOUBLE PRECISION NOT NULL, squares DOUBLE PRECISION NOT NULL,
-        squared_weights DOUBLE PRECISION NOT NULL, cost DOUBLE PRECISION NOT NULL, PRIMARY KEY (series, pane)
+        squared_weights DOUBLE PRECISION NOT NULL, squared_weighted DOUBLE PRECISION NOT NULL,
+        squared_squares DOUBLE PRECISION NOT NULL, cost DOUBLE PRECISION NOT NULL, PRIMARY KEY (series, pane)
+    )""",
+    """CREATE TABLE rageval_buckets (
+        series INTEGER NOT NULL, pane BIGINT NOT NULL, bucket INTEGER NOT NULL, units BIGINT NOT NULL,
+        PRIMARY KEY (series, pane, bucket)
     )""",
     """CREATE TABLE rageval_strata (
         monitor TEXT NOT NULL, stratum TEXT NOT NULL, hour BIGINT NOT NULL, kept INTEGER NOT NULL,
@@ -71,7 +76,7 @@ _DETECTORS: Sequence[str] = (
         alert TEXT NOT NULL, series INTEGER NOT NULL, settings TEXT NOT NULL, baseline TEXT NOT NULL,
         state TEXT NOT NULL, made DOUBLE PRECISION NOT NULL, trace_id TEXT NOT NULL, PRIMARY KEY (alert, series)
     )""",
-    "CREATE INDEX rageval_judgements_made ON rageval_judgements (series, made, trace_id)",
+    "CREATE INDEX rageval_judgements_counted ON rageval_judgements (series, counted, trace_id)",
 )
 _SPENDING: Sequence[str] = (
     """CREATE TABLE rageval_spending (

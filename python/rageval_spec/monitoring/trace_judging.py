@@ -20,6 +20,7 @@ from rageval_spec.pipeline.values.answer_values import compute, list_usable
 from rageval_spec.plugin import AnswerMetric
 from rageval_spec.plugin.block_names import names_in
 from rageval_spec.plugin.judge_identity import Surroundings, identify_judge
+from rageval_spec.statistics.percentiles import read_percentile
 from rageval_spec.systems.shared.trace_system import read_answer
 
 FEEDBACK = "feedback."
@@ -36,6 +37,15 @@ class Series:
     id: int
     name: str
     metric: AnswerMetric[Any] | None = None
+
+    @property
+    def percent(self) -> int | None:
+        """The percentile that the metric is of; None for a mean."""
+        return None if self.metric is None else read_percentile(self.metric.statistic)
+
+    @property
+    def lower_is_better(self) -> bool:
+        return self.metric is not None and self.metric.higher_is_better is False
 
 
 class TraceJudge:

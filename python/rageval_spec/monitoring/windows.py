@@ -8,25 +8,38 @@ again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from fractions import Fraction
+from statistics import NormalDist
+from typing import NamedTuple, TypeAlias
 
-from rageval_spec.data.outcomes import Interval
+from rageval_spec.data.outcomes import Correction, Interval
 from rageval_spec.libraries import Floats, np
 from rageval_spec.monitoring.ledger import COUNTED, PANE, Ledger, State
 from rageval_spec.monitoring.trace_judging import Series
 from rageval_spec.spec.blocks.monitor import WindowNode
 from rageval_spec.statistics.intervals import ResamplingSettings
-from rageval_spec.statistics.mean_intervals import MeanValues, compute_mean_interval, compute_range, list_bounds
-from rageval_spec.statistics.percentiles import compute_percentile, compute_percentile_interval, read_percentile
-from rageval_spec.statistics.weighted_clusters import Layout
+from rageval_spec.statistics.level_sequences import estimate_mean, lay_out_weights
+from rageval_spec.statistics.mean_intervals import compute_range, list_bounds
+from rageval_spec.statistics.weighted_clusters import Placed, compute_percentile, compute_percentile_interval
+from rageval_spec.statistics.window_summaries import MANY, WindowSummary, find_middle
 from rageval_spec.wording import read_duration
 
 LATENESS = 60.0
 """Seconds that the traces of a window's end have to come, besides the time in which they settle."""
 PERCENTS = (50, 95, 99)
 """The percentiles of a window that are shown."""
+_MOMENTS: Mapping[str, str] = {
+    "weights": "weight",
+    "squared_weights": "weight2",
+    "weighted": "value",
+    "squares": "value2",
+    "squared_weighted": "weight2_value",
+    "squared_squares": "weight2_value2",
+}
+"""The sums of panes, and what they are called in a summary."""
 
 
 class Span(NamedTuple):
@@ -57,6 +70,7 @@ class WindowNumbers:
         interval: of `value`; None if it cannot be computed, as for fewer than two values.
         percentiles: those of `PERCENTS`.
         cost: the dollars that judging it took, as far as they are known.
+        correction: what people's labels made of the judge's mean, if the metric names labels; or why nothing.
     """
 
     metric: str
@@ -68,12 +82,17 @@ class WindowNumbers:
     interval: Interval | None = None
     percentiles: Mapping[int, float] | None = None
     cost: float = 0.0
+    correction: Correction | None = None
 
     @property
     def coverage(self) -> float | None:
         """The share of the traces in the sample that got a value; None if none is in it."""
         tried = sum(self.counts[state] for state in ("judged", "failed", "over_budget"))
         return self.counts["judged"] / tried if tried else None
+
+
+Corrector: TypeAlias = Callable[[Series, WindowValues, WindowNumbers, float], WindowNumbers]
+"""Corrects the numbers of values by what people say of some of them, at a level of confidence."""
 
 
 @dataclass(frozen=True)
@@ -83,11 +102,13 @@ class WindowReader:
     Attributes:
         settle: how long traces wait before they are judged.
         statistics: how intervals are computed.
+        corrector: corrects means by labels; None where no metric has any.
     """
 
     ledger: Ledger
     settle: float
     statistics: ResamplingSettings
+    corrector: Corrector | None = None
 
     def find_span(self, window: WindowNode, now: float) -> Span:
         """The latest stretch of a window of time."""
@@ -96,23 +117,53 @@ class WindowReader:
         end = latest if window.slide else latest // window.seconds * window.seconds
         return Span(end - window.seconds, end)
 
-    def read(self, series: Series, window: WindowNode, now: float, confidence: float | None = None) -> WindowNumbers:
+    def read(self, series: Series, window: WindowNode, now: float) -> WindowNumbers:
         """The numbers of the latest window of a series."""
+        span, found = self.find(series, window, now)
+        return self.describe(series, window.name, span, found)
+
+    def find(self, series: Series, window: WindowNode, now: float) -> tuple[Span, WindowValues | WindowSummary]:
+        """The latest window of a series: its time, and its values, or the summary of very many."""
         if window.queries is not None:
-            found = self.read_last(series, window.queries)
-            span = Span(*(found.started[[0, -1]].tolist() if len(found.values) else (now, now)))
-        else:
-            span = self.find_span(window, now)
-            found = self.read_values(series, span)
-        return self.describe(series, window.name, span, found, confidence)
+            last = self.read_last(series, window.queries)
+            return Span(*(last.started[[0, -1]].tolist() if len(last.values) else (now, now))), last
+        span = self.find_span(window, now)
+        return span, self.read_or_sum(series, span)
+
+    def read_or_sum(self, series: Series, span: Span) -> WindowValues | WindowSummary:
+        """The judged values of a stretch of time, or their summary by whole minutes if there are more than `MANY`."""
+        is_many = self.read_counts(series, span)["judged"] > MANY
+        return self.read_summary(series, span) if is_many else self.read_values(series, span)
+
+    def read_summary(self, series: Series, span: Span) -> WindowSummary:
+        """The summary of the judged values of the whole minutes of a stretch of time, from the sums of panes."""
+        within = (series.id, math.ceil(span.start / PANE) * PANE, math.floor(span.end / PANE) * PANE)
+        sums = ", ".join(f"COALESCE(SUM({name}), 0)" for name in ("judged", *_MOMENTS))
+        of_panes = f"SELECT {sums} FROM rageval_panes WHERE series = ? AND pane >= ? AND pane < ?"
+        ((count, *moments),) = self.ledger.connection.execute(of_panes, within)
+        rows = self.ledger.connection.execute(
+            "SELECT bucket, SUM(units) FROM rageval_buckets WHERE series = ? AND pane >= ? AND pane < ? "
+            "GROUP BY bucket HAVING SUM(units) > 0 ORDER BY bucket",
+            within,
+        )
+        buckets = {int(bucket): int(units) for bucket, units in rows}
+        exact = {name: Fraction(total) for name, total in zip(_MOMENTS.values(), moments, strict=True)}
+        ends = [find_middle(bucket) for bucket in (min(buckets), max(buckets))] if buckets else [None, None]
+        return WindowSummary(int(count), exact, buckets, *ends)
 
     def read_values(self, series: Series, span: Span) -> WindowValues:
         """The judged values of the traces that began in a stretch of time."""
-        return _collect(
-            self.ledger.connection.execute(
-                f"{_VALUES} AND started >= ? AND started < ? ORDER BY started, trace_id", (series.id, *span)
-            )
-        )
+        return _collect(self.ledger.connection.execute(f"{_VALUES} {_WITHIN} {_IN_ORDER}", (series.id, *span)))
+
+    def read_part(self, series: Series, span: Span, counted_before: float) -> WindowValues:
+        """The same of those that were first judged before a time; of every so many minutes, if there are very many."""
+        part = math.ceil(self.read_counts(series, span)["judged"] / MANY) or 1
+        while math.gcd(part, _ROUND_TIMES) > 1:
+            part += 1  # so that what comes every ten minutes, or at full hours, is neither left out nor all there is
+        minute = f"CAST(started / {PANE} AS BIGINT)"
+        chosen = f"AND counted < ? AND {minute} / {part} * {part} = {minute}"
+        parts = (series.id, *span, counted_before)
+        return _collect(self.ledger.connection.execute(f"{_VALUES} {_WITHIN} {chosen} {_IN_ORDER}", parts))
 
     def read_last(self, series: Series, count: int) -> WindowValues:
         """The judged values of the last traces."""
@@ -121,17 +172,28 @@ class WindowReader:
         )
         return _collect(rows[::-1])
 
-    def describe(
-        self, series: Series, name: str, span: Span, found: WindowValues, confidence: float | None = None
-    ) -> WindowNumbers:
+    def describe(self, series: Series, name: str, span: Span, found: WindowValues | WindowSummary) -> WindowNumbers:
         """The numbers of values of a window."""
         counts, cost = self._sum(series, span)
-        settings = _Settings(self.statistics, confidence or self.statistics.confidence)
-        value = interval = percentiles = None
+        if isinstance(found, WindowSummary):
+            value, interval = summarize_many(series, found, self.statistics.confidence)
+            percentiles = {one: at for one in PERCENTS if (at := found.find_percentile(one)) is not None}
+            return WindowNumbers(series.name, name, span, counts, found.count, value, interval, percentiles, cost)
+        value = interval = known = None
         if len(found.values):
-            value, interval = summarize_values(series, found, settings)
-            percentiles = {one: compute_percentile(np.sort(found.values), one) for one in PERCENTS}
-        return WindowNumbers(series.name, name, span, counts, len(found.values), value, interval, percentiles, cost)
+            value, interval = summarize_values(series, found, self.statistics)
+            weights = found.weights / found.weights.sum()
+            known = {one: compute_percentile(found.values, one, weights) for one in PERCENTS}
+        numbers = WindowNumbers(series.name, name, span, counts, len(found.values), value, interval, known, cost)
+        return self.correct(series, found, numbers)
+
+    def correct(
+        self, series: Series, found: WindowValues, numbers: WindowNumbers, confidence: float | None = None
+    ) -> WindowNumbers:
+        """Numbers corrected by labels, where the metric names any."""
+        if self.corrector is None:
+            return numbers
+        return self.corrector(series, found, numbers, confidence or self.statistics.confidence)
 
     def read_counts(self, series: Series, span: Span) -> dict[State, int]:
         """The traces that began in a stretch of time, by state, to the minute."""
@@ -146,6 +208,8 @@ class WindowReader:
         return dict(zip(COUNTED, map(int, row[:-1]), strict=True)), float(row[-1])
 
 
+_ROUND_TIMES = 2 * 3 * 5 * 7
+_WITHIN, _IN_ORDER = "AND started >= ? AND started < ?", "ORDER BY started, trace_id"
 _VALUES = "SELECT trace_id, value, weight, started FROM rageval_judgements WHERE series = ? AND state = 'judged'"
 
 
@@ -155,46 +219,28 @@ def _collect(rows: Sequence[Sequence[object]]) -> WindowValues:
     return WindowValues([str(one) for one in columns[0]], *numbers)
 
 
-class _Settings(NamedTuple):
-    """The settings of the spec, at another level of confidence."""
-
-    base: ResamplingSettings
-    confidence: float
-
-    @property
-    def resamples(self) -> int:
-        return self.base.resamples
-
-    @property
-    def permutations(self) -> int:
-        return self.base.permutations
-
-    @property
-    def seed(self) -> int:
-        return self.base.seed
-
-
 def summarize_values(
     series: Series, found: WindowValues, settings: ResamplingSettings
 ) -> tuple[float, Interval | None]:
-    """The weighted mean of values and its interval, or the percentile that the metric is of.
-
-    Percentiles are of the values as they are: a sample in which strata have rates of their own has those of the
-    sample.
-    """
-    percent = None if series.metric is None else read_percentile(series.metric.statistic)
-    if percent is not None:
-        ordered = np.sort(found.values)
-        ends = compute_percentile_interval(ordered, percent, settings.confidence)
-        interval = None if ends is None else Interval(*ends, settings.confidence, "order statistics")
-        return compute_percentile(ordered, percent), interval
+    """The weighted mean of values and its interval, or the weighted percentile that the metric is of."""
+    if (percent := series.percent) is not None:
+        layout = lay_out_weights(found.weights)
+        interval = compute_percentile_interval(Placed(found.values, layout, f"p{percent}"), settings.confidence)
+        return compute_percentile(found.values, percent, layout.weights), interval
     bounds = compute_range(list_bounds(series.metric), "mean", found.values.tolist())
-    weights = found.weights / found.weights.sum()
-    count = len(weights)
-    layout = Layout(np.arange(count), weights, np.arange(count), np.zeros(count, dtype=np.int64), np.ones(1), 0.0,
-                    is_weighted=bool(np.ptp(weights)), is_clustered=False)  # fmt: skip
-    interval = compute_mean_interval(MeanValues(found.values, bounds, None if layout.is_plain else layout), settings)
-    return float((weights * found.values).sum()), interval
+    estimate = estimate_mean(found.values, found.weights, value_range=bounds, settings=settings)
+    assert estimate is not None, "there is a value"
+    return estimate.mean, estimate.interval
+
+
+def summarize_many(series: Series, found: WindowSummary, confidence: float) -> tuple[float | None, Interval | None]:
+    """The same of a summary. A percentile of a sketch has no interval: it is within 1 % of the value."""
+    if series.percent is not None:
+        return found.find_percentile(series.percent), None
+    if found.mean is None or found.error is None:
+        return found.mean, None
+    reach = NormalDist().inv_cdf((1 + confidence) / 2) * found.error
+    return found.mean, Interval(found.mean - reach, found.mean + reach, confidence, "normal")
 
 
 def choose_window(name: str | None, windows: Sequence[WindowNode]) -> WindowNode:

@@ -104,7 +104,7 @@ class WindowSummary:
         for bucket in sorted(self.buckets):
             upto += self.buckets[bucket]
             if upto >= wanted:
-                return min(max(_find_middle(bucket), self.low), self.high)
+                return min(max(find_middle(bucket), self.low), self.high)
         return self.high
 
     def dump(self) -> dict[str, Any]:
@@ -134,8 +134,8 @@ def summarize_values(values: Numbers, weights: Numbers | None = None) -> WindowS
         return WindowSummary()
     products = (own, own**2, own * numbers, own * numbers**2, own**2 * numbers, own**2 * numbers**2)
     sums = {name: _add_exactly(of) for name, of in zip(_POWERS, products, strict=True)}
-    places, rows = np.unique(_find_buckets(numbers), return_inverse=True)
-    units = np.maximum(1, np.rint(own * _UNITS)).astype(np.int64)
+    of_value, units = find_buckets(numbers, own)
+    places, rows = np.unique(of_value, return_inverse=True)
     weighed = np.zeros(len(places), dtype=np.int64)
     np.add.at(weighed, rows, units)
     buckets = dict(zip(places.tolist(), weighed.tolist(), strict=True))
@@ -168,14 +168,18 @@ def _add_exactly(numbers: Floats) -> Fraction:
     return total
 
 
-def _find_buckets(numbers: Floats) -> Ints:
-    """The number of the bucket of each value: |x| is in the bucket k if growth^(k-1) < |x| / smallest <= growth^k."""
+def find_buckets(numbers: Floats, weights: Floats) -> tuple[Ints, Ints]:
+    """The number of the bucket of each value, and its weight there, in millionths of 1; for sums that a database adds.
+
+    |x| is in the bucket k if growth^(k-1) < |x| / smallest <= growth^k.
+    """
     sizes = np.maximum(np.abs(numbers) / _SMALLEST, 1.0)
     found: Ints = (np.sign(numbers) * np.ceil(np.log(sizes) / math.log(_GROWTH))).astype(np.int64)
-    return found
+    units: Ints = np.maximum(1, np.rint(weights * _UNITS)).astype(np.int64)
+    return found, units
 
 
-def _find_middle(bucket: int) -> float:
+def find_middle(bucket: int) -> float:
     """The number that is within 1 % of all values of a bucket."""
     if not bucket:
         return 0.0

@@ -20,21 +20,27 @@ from rageval_spec.data.outcomes import Interval
 from rageval_spec.data.samples import Sample
 from rageval_spec.diagnostics import dump_visible, make_visible
 from rageval_spec.drawing.view import Block, Heading, tabulate, write_text
-from rageval_spec.errors import BROKEN, GATE_FAILED, PASSED, DataError, UsageError
+from rageval_spec.errors import BROKEN, GATE_FAILED, PASSED, UsageError
 from rageval_spec.judging.calibrated_judge import find_surroundings
 from rageval_spec.judging.composition import asks_chat
 from rageval_spec.judging.grade_scores import list_scores
 from rageval_spec.libraries import Floats, np
 from rageval_spec.pipeline.cost_estimate import ExpectedCalls, add_up
-from rageval_spec.pipeline.execution.sample_judging import AskedJudge, find_asked, open_parts
+from rageval_spec.pipeline.execution.anchor_judging import (
+    JudgeDrift,
+    build_sample,
+    compare_frozen,
+    find_frozen,
+    read_anchors,
+)
+from rageval_spec.pipeline.execution.sample_judging import AskedJudge, open_parts
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
 from rageval_spec.plugin import Judge
-from rageval_spec.plugin.judge_identity import digest_criterion, explain_difference, identify_judge
+from rageval_spec.plugin.judge_identity import explain_difference, identify_judge
 from rageval_spec.progress import ProgressDisplay
 from rageval_spec.spec import load
 from rageval_spec.statistics.intervals import Resampling, compute_exact_interval, compute_p_of_signs, number_clusters
 from rageval_spec.statistics.mean_intervals import MeanValues, compute_difference_range, compute_mean_interval
-from rageval_spec.statistics.raters.judge_drift import Flips, Shift, compare_agreement, count_flips
 from rageval_spec.statistics.weighted_clusters import lay_out_clusters
 from rageval_spec.wording import (
     agree,
@@ -46,36 +52,6 @@ from rageval_spec.wording import (
     format_probability,
     format_signed,
 )
-
-_TESTS = 3
-"""Each test of drift takes its part of the error: changed decisions, changed values, and agreement with people."""
-
-
-@dataclass(frozen=True)
-class Drift:
-    """Whether a judge has changed since answers were frozen.
-
-    Attributes:
-        judge, metric: their names in the spec.
-        anchors: the frozen answers; `failed` of them got no value now.
-        asked: how often each was asked.
-        difference: how the spec's judge differs from the frozen one; None if it does not.
-        flips: the decisions and values that changed.
-        noise: the share of decisions in which the judge differs from itself now; None if it always says the same.
-        shift: its agreement with people.
-        has_drifted: whether the judge has changed, by one of the tests.
-    """
-
-    judge: str
-    metric: str
-    anchors: int
-    failed: int
-    asked: int
-    difference: str | None
-    flips: Flips
-    noise: float | None
-    shift: Shift
-    has_drifted: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +123,12 @@ def show_drift(
 
     Stored replies are not used, and nothing is stored. A judge with a chat model is asked twice, to know its own noise.
     """
-    frozen, loaded = _read(anchors), load(spec, overrides=overrides)
+    frozen, loaded = read_anchors(anchors), load(spec, overrides=overrides)
     budget = loaded.limits.budget()
     values: list[list[float | None]] = []
     for time in (1, 2):
         with ProgressDisplay() as display, open_parts(loaded, None, display, budget) as parts:
-            asked = _find_frozen(parts, metric, frozen)
+            asked = find_frozen(parts, metric, frozen)
             usual = _plan_usual(asked, frozen)
             if time == 1:
                 times = 2 if asks_chat(asked.judge) else 1
@@ -164,7 +140,7 @@ def show_drift(
     difference = explain_difference(identity, frozen.identity)
     if budget.stopped is not None:
         raise budget.stopped
-    found = _compare(frozen, asked, values, difference, alpha)
+    found = compare_frozen(frozen, asked, values, difference, alpha)
     if found is None:
         failed = f"{asked.judge.context.name} gave a value to fewer than half of the {len(frozen.anchors)} anchors"
         return DriftOutput(f"{make_visible(failed)}, too few to detect drift.\n".encode(), BROKEN)
@@ -179,10 +155,10 @@ def show_reversed(
 
     A judge without anything to reverse is a UsageError.
     """
-    frozen, loaded = _read(anchors), load(spec, overrides=overrides)
+    frozen, loaded = read_anchors(anchors), load(spec, overrides=overrides)
     budget = loaded.limits.budget()
     with ProgressDisplay() as display, open_parts(loaded, None, display, budget) as parts:
-        asked = _find_frozen(parts, metric, frozen)
+        asked = find_frozen(parts, metric, frozen)
         usual, rounds = _plan_usual(asked, frozen), [*_plan_reversed(asked, frozen)]
         if not rounds:
             raise UsageError(
@@ -270,24 +246,9 @@ def _average(differences: Floats, clusters: Sequence[Hashable]) -> tuple[float, 
     return mean, interval, kernels.student_p_value(abs(mean) / error, groups - 1)
 
 
-def _read(path: Path) -> AnchorSet:
-    try:
-        return AnchorSet.parse(path.read_bytes(), str(path))
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
-
-
-def _find_frozen(parts: SpecPlugins, metric: str | None, frozen: AnchorSet) -> AskedJudge:
-    """The metric and its judge, which must be asked what the judge of the anchors was asked."""
-    asked = find_asked(parts, metric or frozen.metric)
-    if digest_criterion(asked.criterion) != frozen.criterion:
-        raise UsageError(f"{asked.metric.context.name} asks its judge something else than {frozen.metric} did")
-    return asked
-
-
 def _plan_usual(asked: AskedJudge, frozen: AnchorSet) -> _Round:
     places = range(len(frozen.anchors))
-    return _Round("", asked.judge, places, [_build(frozen, place) for place in places])
+    return _Round("", asked.judge, places, [build_sample(frozen, place) for place in places])
 
 
 def _plan_reversed(asked: AskedJudge, frozen: AnchorSet) -> Iterator[_Round]:
@@ -328,50 +289,7 @@ def _ask(asked: AskedJudge, display: ProgressDisplay, one: _Round) -> list[float
     return list_scores(one.judge.assess(asked.criterion, one.samples).findings, asked.criterion)
 
 
-def _build(frozen: AnchorSet, place: int) -> Sample:
-    """The sample of an anchor. Its id is its place, because systems and datasets can share ids of queries."""
-    anchor = frozen.anchors[place]
-    parts: dict[str, Any] = {
-        name: getattr(anchor, name)
-        for name in ("question", "answer", "contexts", "context_ids", "references", "reference_contexts", "columns")
-    }
-    return Sample(f"{anchor.query_id} {place}", **parts)
-
-
-def _compare(
-    frozen: AnchorSet, asked: AskedJudge, values: Sequence[Sequence[float | None]], difference: str | None, alpha: float
-) -> Drift | None:
-    """The drift on the anchors that got a value each time; None if these are fewer than half."""
-    kept = [place for place in range(len(frozen.anchors)) if all(one[place] is not None for one in values)]
-    if 2 * len(kept) < len(frozen.anchors):
-        return None
-    chosen = [frozen.anchors[place] for place in kept]
-    before = np.array([anchor.value for anchor in chosen])
-    now, *again = (np.array([one[place] for place in kept], dtype=float) for one in values)
-    flips = count_flips(before, now, again[0] if again else None, frozen.threshold)
-    labelled = np.array([anchor.label for anchor in chosen])
-    questions = [(anchor.dataset, anchor.query_id) for anchor in chosen]
-    shift = compare_agreement(before, now, labelled, frozen.threshold, questions)
-    noise = float(((now >= frozen.threshold) != (again[0] >= frozen.threshold)).mean()) if again else None
-    if flips.p_value is None or flips.p_moved is None:
-        has_drifted = flips.moved > 0
-    else:
-        has_drifted = min(flips.p_value, flips.p_moved, shift.p_value) < alpha / _TESTS
-    return Drift(
-        asked.judge.context.name,
-        asked.metric.context.name,
-        len(frozen.anchors),
-        len(frozen.anchors) - len(kept),
-        len(values),
-        difference,
-        flips,
-        noise,
-        shift,
-        has_drifted,
-    )
-
-
-def _describe(found: Drift) -> Iterator[Block]:
+def _describe(found: JudgeDrift) -> Iterator[Block]:
     times = "asked twice" if found.asked == 2 else "asked once"
     yield Heading(f"{found.metric}, judge '{found.judge}': {count_noun(found.anchors, 'anchor')}, {times}")
     yield list_told(_conclude(found))
@@ -398,7 +316,7 @@ def _count(count: int, rows: int) -> str:
     return f"{count} ({format_percent(count / rows)})"
 
 
-def _conclude(found: Drift) -> Iterator[str]:
+def _conclude(found: JudgeDrift) -> Iterator[str]:
     flips = found.flips
     changed = f"{flips.up + flips.down} of {flips.rows} decisions changed ({format_percent(flips.share)})"
     noise = "" if found.noise is None else format_percent(found.noise)

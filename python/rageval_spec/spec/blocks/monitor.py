@@ -18,6 +18,7 @@ from rageval_spec.wording import DURATION, read_duration
 COVERAGE: Literal["coverage"] = "coverage"
 _SHARE = re.compile(r"(\d{1,2}(?:\.\d+)?|100(?:\.0+)?) ?%")
 _STEP = re.compile(r"(\d{1,9}(?:\.\d+)?) ?(%|pp)?")
+_ROUNDING = 1e-9
 _EVENTS = re.compile(rf"(\d{{1,6}}(?:\.\d+)?) per ({DURATION})")
 
 
@@ -145,7 +146,11 @@ class BaselineNode(SpecBlock):
     """`baseline:` what production is compared with."""
 
     window: Duration | None = Field(default=None, description="What came in so long before: `7d`.")
-    dataset: str | None = Field(default=None, description="A dataset of the spec, evaluated once with each system.")
+    dataset: str | None = Field(
+        default=None,
+        description="The newest record of the history on this dataset. Production cannot answer its questions, so "
+        "evaluate it with `rageval-spec run`.",
+    )
 
     @model_validator(mode="after")
     def _check_one(self) -> BaselineNode:
@@ -207,6 +212,25 @@ class AlertNode(SpecBlock):
         return self
 
 
+class ExperimentNode(SpecBlock):
+    """`ab:` two systems in production that are compared while traces arrive."""
+
+    by: str = Field(
+        min_length=1, description="The attribute of the traces that tells the two systems apart: `variant`."
+    )
+    metric: str = Field(description="The metric's name in this spec, or a series of feedback: `feedback.thumbs`.")
+    shares: dict[str, Share] = Field(
+        default={}, description="Which share of the traces each is to get: `{a: 90%, b: 10%}`. Default: half each."
+    )
+
+    @model_validator(mode="after")
+    def _check_two(self) -> ExperimentNode:
+        total = sum(map(read_share, self.shares.values()))
+        if self.shares and (len(self.shares) != 2 or abs(total - 1) > _ROUNDING):
+            raise ValueError("'shares' needs two values of the attribute, whose shares add up to 100%")
+        return self
+
+
 class HourlyBudgetNode(SpecBlock):
     """`budget:` what judging can use at most."""
 
@@ -238,6 +262,14 @@ class MonitorNode(SpecBlock):
     alerts: tuple[Literal["coverage"] | AlertNode, ...] = Field(
         default=(COVERAGE,),
         description="What to alert about. `coverage`: a metric judged nothing although traces came.",
+    )
+    ab: ExperimentNode | None = Field(
+        default=None, description="Two systems, told apart by an attribute of the traces, to compare at any time."
+    )
+    anchors: str | None = Field(
+        default=None,
+        description="A file of frozen answers (`calibrate --freeze`). When an alert on changes begins, the judge is "
+        "asked again about them, to tell whether the judge moved.",
     )
     notify: tuple[Any, ...] = Field(
         default=(), description="Who is told of alerts: blocks with `use:`, such as `{use: webhook, url: ...}`."
@@ -278,16 +310,20 @@ def check_monitor(
 
 def _check_metrics(node: MonitorNode, metrics: Mapping[str, Metric[Any]]) -> Iterator[AlertFault]:
     judged = [name for name, metric in metrics.items() if isinstance(metric, AnswerMetric)]
-    for index, alert in enumerate(node.alerts):
-        if isinstance(alert, str) or alert.metric in judged or alert.metric.startswith("feedback."):
+    named: list[tuple[tuple[str | int, ...], str]] = [
+        (("alerts", index, "metric"), alert.metric)
+        for index, alert in enumerate(node.alerts)
+        if not isinstance(alert, str)
+    ]
+    named += [] if node.ab is None else [(("ab", "metric"), node.ab.metric)]
+    for place, name in named:
+        if name in judged or name.startswith("feedback."):
             continue
-        place = ("alerts", index, "metric")
-        if alert.metric in metrics:
-            told = f"{quote(alert.metric)} needs judged documents, which traces of production do not have"
+        if name in metrics:
+            told = f"{quote(name)} needs judged documents, which traces of production do not have"
             yield AlertFault(place, told, "name a metric of answers")
         else:
-            hint = suggest(alert.metric, judged) or list_hint(judged)
-            yield AlertFault(place, f"the spec has no metric {quote(alert.metric)}", hint)
+            yield AlertFault(place, f"the spec has no metric {quote(name)}", suggest(name, judged) or list_hint(judged))
 
 
 def _check_windows(node: MonitorNode) -> Iterator[AlertFault]:

@@ -1,0 +1,51 @@
+"""Detectors, windows, sketches and experiments on a PostgreSQL server: the same numbers as on SQLite."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rageval_spec.history.database import open_history
+from rageval_spec.monitoring import windows
+from rageval_spec.monitoring.detectors import Detectors
+from rageval_spec.monitoring.experiments import read_experiment
+from rageval_spec.monitoring.ledger import Ledger
+from rageval_spec.monitoring.trace_judging import Series
+from rageval_spec.monitoring.windows import Span, WindowReader
+from rageval_spec.spec.blocks.monitor import ExperimentNode
+from rageval_spec.statistics.intervals import Resampling
+from tests.history.servers import run_server
+from tests.monitoring.test_detectors import RULE
+from tests.monitoring.traces import BEGAN, fill, open_ledger
+
+VALUES = (np.random.default_rng(1).random(300) < 0.9).astype(float).tolist()
+
+
+@pytest.fixture(scope="module")
+def postgresql() -> Iterator[Ledger]:
+    with run_server() as (url, _), open_history(url) as history:
+        yield Ledger(history.connection, "bot", "a")
+
+
+def read_all(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    ledger.arms_by = "variant"
+    series = Series(ledger.find_series("faithfulness", "", {}, BEGAN), "faithfulness")
+    reader = WindowReader(ledger, 60, Resampling(permutations=199))
+    now = fill(ledger, series.id, VALUES, prefix="a", weight=2.5, metadata={"variant": "a"}) + 30
+    rule = RULE.__class__(**{**RULE.__dict__, "largest": 2.5})
+    first = Detectors(ledger.connection, reader).read(rule, series, now)
+    now = fill(ledger, series.id, VALUES[::-1], prefix="b", began=now, metadata={"variant": "b"}) + 30
+    second = Detectors(ledger.connection, reader).read(rule, series, now)
+    node = ExperimentNode(by="variant", metric="faithfulness")
+    span = Span(BEGAN, now)
+    with monkeypatch.context() as few:
+        few.setattr(windows, "MANY", 100)
+        part, summary = reader.read_part(series, span, now), reader.read_or_sum(series, span)
+    experiment = read_experiment(ledger, series, node, 0.95)
+    return [first, second, summary, len(part.values) > 0, experiment]
+
+
+def test_numbers_are_those_of_sqlite(tmp_path: Path, postgresql: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert read_all(postgresql, monkeypatch) == read_all(open_ledger(tmp_path), monkeypatch)
