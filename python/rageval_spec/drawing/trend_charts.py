@@ -6,7 +6,7 @@ multiples, each the chart of one number over time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
@@ -136,39 +136,51 @@ class _Frame:
 def write_trend(trend: Trend) -> bytes:
     """The page in UTF-8. It makes no request, runs no script, and shows names as text."""
     return fill_page(
-        read_asset("trend.html.jinja"),
+        read_asset("chart.svg.jinja") + read_asset("trend.html.jinja"),
         join_styles(("page.css", "overview.css", "trend.css")),
         title=make_visible(trend.name),
-        charts=[_describe(series) for series in trend.series],
+        charts=[describe_chart(series) for series in trend.series],
         records=max(len(series.points) for series in trend.series),
         false_alarms=format_percent(trend.false_alarms),
         remarks=trend.remarks,
-        width=_WIDTH,
-        height=_PAGE_HEIGHT,
-        left=_LEFT,
-        right=_WIDTH - _RIGHT,
-        bottom=_PAGE_HEIGHT - _BOTTOM,
-        top=_TOP,
+        **PLACES,
     )
 
 
-def _describe(series: Series) -> dict[str, Any]:
-    """What the template draws of one series: texts and coordinates."""
+PLACES = {"width": _WIDTH, "height": _PAGE_HEIGHT, "left": _LEFT, "right": _WIDTH - _RIGHT,
+          "bottom": _PAGE_HEIGHT - _BOTTOM, "top": _TOP}  # fmt: skip
+"""What a template that begins with `chart.svg.jinja` needs to know besides charts."""
+
+
+def describe_chart(
+    series: Series,
+    gaps: Sequence[int] = (),
+    marks: Sequence[tuple[datetime, str]] = (),
+    describe_point: Callable[[TrendPoint], str] | None = None,
+) -> dict[str, Any]:
+    """What the template draws of one series: texts and coordinates.
+
+    Args:
+        gaps: the points before which the line is interrupted, because nothing is known in between.
+        marks: moments to mark, each with a text; those outside the chart are left out.
+        describe_point: what a dot says; by default its record.
+    """
     frame, points = _frame(series), series.points
-    ends = [*pairwise([0, *(one.index for one in series.breaks), len(points)])]
+    tell = describe_point or _describe_point
+    ends = [*pairwise([0, *sorted({*(one.index for one in series.breaks), *gaps}), len(points)])]
     stretches = [points[start:end] for start, end in ends]
     alone = {start for start, end in ends if end - start == 1}
-    marks = {change.index: change for change in series.changes}
+    changes = {change.index: change for change in series.changes}
     last = len(points) - 1
     dots = [
         {
             "x": frame.x(point.time),
             "y": frame.y(point.mean),
-            "title": _describe_point(point),
-            "kind": "" if index not in marks else "up" if marks[index].after > marks[index].before else "down",
+            "title": tell(point),
+            "kind": "" if index not in changes else "up" if changes[index].after > changes[index].before else "down",
         }
         for index, point in enumerate(points)
-        if len(points) <= _MOST_DOTS or index in (0, last) or index in marks or index in alone
+        if len(points) <= _MOST_DOTS or index in (0, last) or index in changes or index in alone
     ]
     return {
         "metric": make_visible(series.metric),
@@ -201,6 +213,11 @@ def _describe(series: Series) -> dict[str, Any]:
                 "after": format_number(one.after),
             }
             for one in series.changes
+        ],
+        "marks": [
+            {"x": frame.x(time), "title": make_visible(title)}
+            for time, title in marks
+            if frame.begin <= time.timestamp() <= frame.end
         ],
         "low": format_number(frame.low),
         "high": format_number(frame.high),

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rageval_spec.errors import UsageError
+from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.exchange.otel.source import find_token, split_address
 from rageval_spec.exchange.shared.contracts import TraceSource, open_part
 from rageval_spec.history.database import locate, open_history
@@ -20,6 +20,9 @@ from rageval_spec.monitoring.baselines import choose_baseline
 from rageval_spec.monitoring.exposition import render_metrics
 from rageval_spec.monitoring.feeds import Feed, FileFeed
 from rageval_spec.monitoring.filling import Filler
+from rageval_spec.monitoring.inspection.collection import Collector
+from rageval_spec.monitoring.inspection.page import PageWriter
+from rageval_spec.monitoring.inspection.redaction import Redaction
 from rageval_spec.monitoring.label_corrections import LabelCorrector
 from rageval_spec.monitoring.ledger import Ledger
 from rageval_spec.monitoring.looking import Watch
@@ -99,7 +102,7 @@ def open_monitor(spec: Spec, clock: Callable[[], float] = time.time, *, is_plan:
             notifiers = {one.name: one for one in parts.notifiers}
             baseline, explainer = choose_baseline(spec, parts, node.baseline), make_explainer(spec, ledger, parts)
             watch = Watch(node, ledger, reader, judge.series, every, baseline, explainer)
-            teller = Teller(watch, AlertBook(ledger.connection, spec.name), notifiers)
+            teller = Teller(watch, open_book(spec, ledger), notifiers)
             filler = Filler(ledger, judge, parts, 0.0)
             keep = seconds_of(node.keep)
 
@@ -109,6 +112,9 @@ def open_monitor(spec: Spec, clock: Callable[[], float] = time.time, *, is_plan:
             loop = MonitorLoop(ledger, feeds, judge, sampler, every, filler, [teller.look, prune], clock)
             if node.serve is not None:
                 loop.publish = partial(render_metrics, watch, teller.book, loop.progress)
+            if node.page is not None:
+                page = make_page(spec, ledger, parts, spec.folder / node.page)
+                loop.ticks = [*loop.ticks, lambda now: write_page(page, loop, now)]
             teller.complain = loop.complain
             yield loop
         finally:
@@ -144,6 +150,43 @@ class Teller:
         firing = {row.alert for row in self.book.read() if row.state == "firing"}
         self.book.record(self.watch.look(now, firing), list(self.notifiers), now)
         self.book.deliver(self.notifiers, now, self.complain)
+
+
+def open_book(spec: Spec, ledger: Ledger) -> AlertBook:
+    """The alerts of a spec's monitor."""
+    node = require_monitor(spec)
+    return AlertBook(ledger.connection, spec.name, node.page_url or node.page)
+
+
+def make_page(spec: Spec, ledger: Ledger, parts: SpecPlugins, path: Path) -> PageWriter:
+    """What writes the page of a spec's monitor to a file."""
+    node = require_monitor(spec)
+    reader = WindowReader(ledger, seconds_of(node.settle), spec.statistics)
+    return PageWriter(node, reader, parts.answer_metrics, open_book(spec, ledger), Redaction(spec.redact), path)
+
+
+def write_page(page: PageWriter, loop: MonitorLoop, now: float) -> None:
+    """Write the page. A page that cannot be written does not stop the monitor."""
+    try:
+        page.write(now)
+    except RagevalError as error:
+        loop.complain(str(error))
+
+
+@contextmanager
+def open_collector(spec: Spec) -> Iterator[Collector]:
+    """What chooses answers of a spec's monitor for a test set."""
+    require_monitor(spec)
+    with open_ledger(spec) as ledger:
+        store = open_store(spec.folder / STORE)
+        try:
+            parts = build_parts(spec, answers=store.answers, fingerprint=store.fingerprint)
+            embedding = next((one for one in parts.models.values() if isinstance(one, EmbeddingModel)), None)
+            said = [one for labels in parts.labels.values() for one in labels.read()]
+            labelled = {one.query_id: one.annotator or "a person" for one in said}
+            yield Collector(spec, ledger, parts.answer_metrics, labelled, embedding)
+        finally:
+            store.close()
 
 
 def open_feed(spec: Spec, name: str, system: Any, settle: float, ledger: Ledger) -> Feed:

@@ -87,7 +87,7 @@ def _has_error(trace: Trace) -> bool:
     return trace.answer is None
 
 
-def _is_disliked(trace: Trace) -> bool:
+def is_disliked(trace: Trace) -> bool:
     """Whether a user gave a value of 0 or less, or a label that says no."""
     said = [one for one in trace.feedback if one.source != "program"]
     return any(
@@ -96,4 +96,4 @@ def _is_disliked(trace: Trace) -> bool:
 
 
 _DISLIKES = frozenset({"thumbs_down", "thumbs-down", "down", "dislike", "negative", "bad", "👎"})
-_RULES = {"errors": _has_error, "thumbs_down": _is_disliked}
+_RULES = {"errors": _has_error, "thumbs_down": is_disliked}

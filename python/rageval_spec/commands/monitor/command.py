@@ -15,6 +15,7 @@ import click
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import Front
+from rageval_spec.commands.monitor import files
 from rageval_spec.errors import PASSED, UsageError
 from rageval_spec.wording import count_noun, read_duration
 
@@ -249,6 +250,10 @@ def try_notifiers(spec: Path, overrides: Iterable[str]) -> int:
         finally:
             one.close()
     return BROKEN if failed else PASSED
+
+
+monitor.add_command(files.write_page)
+monitor.add_command(files.collect_answers)
 
 
 def _report(loop: MonitorLoop) -> None:

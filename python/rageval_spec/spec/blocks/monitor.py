@@ -286,6 +286,15 @@ class MonitorNode(SpecBlock):
         "extra `serve`. Default: none.",
     )
     keep: Duration = Field(default="30d", description="How long the texts of judged traces are kept; numbers stay.")
+    page: str | None = Field(
+        default=None,
+        min_length=1,
+        description="A file that is written at each look, `monitor.html`: windows, alerts, the ledger, trends and the "
+        "worst answers as one HTML page. Relative paths start at the folder of the spec. Default: none.",
+    )
+    page_url: str | None = Field(
+        default=None, min_length=1, description="The address at which people see the page, for messages of alerts."
+    )
 
 
 class AlertFault(NamedTuple):

@@ -1,0 +1,373 @@
+"""The page of a monitor: one HTML file without a script that makes no request.
+
+It has the alerts, the last windows, the ledger, trends, and the worst answers, without what `redact:` of the spec
+leaves out. Every text of it comes from users, models or tools, and is shown as text.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+from rageval_spec.data import results
+from rageval_spec.data.alerts import AlertMessage
+from rageval_spec.data.outcomes import Interval
+from rageval_spec.diagnostics import make_visible
+from rageval_spec.drawing.alert_text import format_time
+from rageval_spec.drawing.html_shell import fill_page, join_styles, read_asset
+from rageval_spec.drawing.trend_charts import PLACES, describe_chart
+from rageval_spec.monitoring.alerts import AlertBook, AlertRow, load_message
+from rageval_spec.monitoring.inspection.redaction import Redaction
+from rageval_spec.monitoring.ledger import STATES
+from rageval_spec.monitoring.trace_judging import FEEDBACK, Series
+from rageval_spec.monitoring.windows import Span, WindowNumbers, WindowReader
+from rageval_spec.plugin import AnswerMetric
+from rageval_spec.spec.blocks.monitor import MonitorNode
+from rageval_spec.statistics.percentiles import read_percentile
+from rageval_spec.store.disk import write_or_explain
+from rageval_spec.wording import count_noun, format_interval, format_number, format_percent
+
+HOUR, DAY = 3600, 86_400
+UNITS = (("hour", HOUR, 2 * DAY), ("day", DAY, 30 * DAY))
+"""What a point of a trend covers, and how far back trends go; in seconds."""
+LONGEST = 20_000
+"""The most characters of a text on the page; what is longer is cut, and says so."""
+_WORST = 10
+_MANY = 100_000
+"""Above this many values, the trend of a percentile would take too long to read; it shows means."""
+_TRIES = 3
+"""How often the ledger is read until it adds up, because a monitor may write in between."""
+_REACH = NormalDist().inv_cdf(0.975)
+_PARTS = {"metric": "metric", "judges": "judge", "models": "model"}
+_BADNESS = {"warning": "weak", "low": "weak", "medium": "weak", "critical": "bad", "high": "bad"}
+
+
+class _StoredSeries(NamedTuple):
+    """A series as the database has it."""
+
+    id: int
+    metric: str
+    description: str
+
+
+class _Point(NamedTuple):
+    """The sums of one series in one hour or day."""
+
+    series: int
+    start: float
+    judged: int
+    mean: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class PageWriter:
+    """Writes the page of a monitor.
+
+    Attributes:
+        metrics: those of the spec, by name.
+        redaction: what is left out of the answers.
+        path: the file.
+    """
+
+    node: MonitorNode
+    reader: WindowReader
+    metrics: Mapping[str, AnswerMetric[Any]]
+    book: AlertBook
+    redaction: Redaction
+    path: Path
+
+    def write(self, now: float) -> None:
+        """Write the page anew; a reader sees the old one or the new one, never half a page."""
+        write_or_explain(self.path, self.draw(now), f"{self.path}: the page cannot be written")
+
+    def draw(self, now: float) -> bytes:
+        """The page in UTF-8."""
+        stored = self._list_series()
+        newest = {one.metric: one for one in stored}
+        current = [
+            Series(one.id, name, self.metrics.get(name)) for name, one in newest.items() if self._is_watched(name)
+        ]
+        alerts = [*self._describe_alerts()]
+        firing = [one for one in alerts if one["state"] == "firing"]
+        seen, ledger = self._read_ledger([one for one in current if one.metric is not None])
+        windows = [self.reader.read(one, window, now) for one in current for window in self.node.windows]
+        return fill_page(
+            read_asset("chart.svg.jinja") + read_asset("monitor.html.jinja"),
+            join_styles(("page.css", "overview.css", "trend.css", "monitor.css")),
+            title=make_visible(self.book.monitor),
+            made=format_time(now),
+            outcome=max((one["kind"] for one in firing), key=("weak", "bad").index, default="good"),
+            lead=f"{count_noun(len(firing), 'alert')} firing" if firing else "No alert is firing",
+            seen=count_noun(seen, "trace"),
+            alerts=alerts,
+            windows=[_describe_window(one) for one in windows],
+            has_costs=any(one.cost for one in windows),
+            states=[_name(state) for state in STATES],
+            ledger=ledger,
+            sum=_describe_sum(seen, ledger),
+            trends=[*self._describe_trends(stored, current, now)],
+            worst=[(make_visible(one.name), found) for one in current if (found := self._describe_worst(one, now))],
+            remarks=[*self._list_remarks([name for name in newest if not self._is_watched(name)])],
+            **PLACES,
+        )
+
+    def _list_series(self) -> list[_StoredSeries]:
+        rows = self.reader.ledger.connection.execute(
+            "SELECT id, metric, description FROM rageval_series WHERE monitor = ? ORDER BY id",
+            (self.reader.ledger.monitor,),
+        )
+        return [_StoredSeries(*row) for row in rows]
+
+    def _is_watched(self, metric: str) -> bool:
+        return metric in self.metrics or metric.startswith(FEEDBACK)
+
+    def _describe_alerts(self) -> Iterator[dict[str, Any]]:
+        """The alerts that hold or ever fired, first those that fire now, then the newest."""
+        rows = [row for row in self.book.read() if row.message is not None or row.state == "pending"]
+        for row in sorted(rows, key=lambda row: (row.state != "firing", -(row.held_since or row.began or 0.0))):
+            yield self._describe_alert(row, None if row.message is None else load_message(row.message))
+
+    def _describe_alert(self, row: AlertRow, message: AlertMessage | None) -> dict[str, Any]:
+        is_pending = row.state == "pending" or message is None
+        name = row.alert.rpartition(":")[0] if message is None else message.name
+        told: str = "The condition holds, but for a shorter time than 'for:' says."
+        moved: Mapping[Any, str] = {}
+        if message is not None and not is_pending:
+            told, moved = message.summary, message.moved
+        severity = row.severity or "warning"
+        return {
+            "state": "resolved" if row.state == "clear" else row.state,
+            "kind": _BADNESS[severity] if row.state == "firing" else "",
+            "severity": severity,
+            "name": make_visible(name),
+            "summary": make_visible(told),
+            "since": format_time((row.held_since if is_pending else row.began) or 0.0),
+            "until": "" if is_pending or row.ended is None else format_time(row.ended),
+            "moved": [(part, make_visible(self.redaction.hide_quotes(why))) for part, why in moved.items()],
+        }
+
+    def _list_messages(self) -> list[AlertMessage]:
+        """What was told of beginnings, and the last beginning of each alert: one message for each."""
+        rows = self.reader.ledger.connection.execute(
+            "SELECT message FROM rageval_messages WHERE monitor = ? AND state = 'firing'", (self.book.monitor,)
+        )
+        texts = [text for (text,) in rows] + [row.message for row in self.book.read() if row.message is not None]
+        return [*{one.key: one for one in map(load_message, texts)}.values()]
+
+    def _read_ledger(self, current: Sequence[Series]) -> tuple[int, list[dict[str, Any]]]:
+        """How many traces were seen, and the states of each series. Users say something of few traces, so the series
+        of feedback account for no others and are left out."""
+        ledger = self.reader.ledger
+        for _ in range(_TRIES):
+            seen = ledger.count_traces()
+            counts = {one.name: [*ledger.count(one.id).values(), ledger.count_before(one.id)] for one in current}
+            if all(sum(found) == seen for found in counts.values()):
+                break
+        return seen, [
+            {"metric": make_visible(name), "counts": found, "total": sum(found), "is_whole": sum(found) == seen}
+            for name, found in counts.items()
+        ]
+
+    def _describe_worst(self, series: Series, now: float) -> list[dict[str, Any]]:
+        length = max((one.seconds or 0.0 for one in self.node.windows), default=0.0) or float(DAY)
+        highest = series.metric is not None and series.metric.higher_is_better is False
+        rows = self.reader.ledger.read_worst(series.id, (now - length, now), _WORST, highest=highest)
+        best = self._find_best(series) if series.metric is None else _list_bounds(series)[0 if highest else 1]
+        return [
+            _describe_answer(trace.id, value, self.redaction.hide_reason(reason), self.redaction.make_row(trace))
+            for trace, value, reason in rows
+            if value != best
+        ]
+
+    def _find_best(self, series: Series) -> float:
+        """The best that users ever said; 1 for thumbs, although nobody may have put one up."""
+        ((best,),) = self.reader.ledger.connection.execute(
+            "SELECT MAX(value) FROM rageval_judgements WHERE series = ? AND state = 'judged'", (series.id,)
+        )
+        return max(1.0, best or 0.0)
+
+    def _list_remarks(self, gone: Sequence[str]) -> Iterator[str]:
+        for name, title, reason in self.book.list_undelivered():
+            yield make_visible(f"Not delivered to {name}: {title}: {reason or 'not tried yet'}")
+        if gone:
+            yield make_visible(f"Not shown, because the spec no longer has the metric: {', '.join(gone)}")
+
+    def _describe_trends(
+        self, stored: Sequence[_StoredSeries], current: Sequence[Series], now: float
+    ) -> Iterator[dict[str, Any]]:
+        fired = self._list_messages()
+        for one in current:
+            versions = {row.id: row for row in stored if row.metric == one.name}
+            marks = [(_read_moment(told.began), told.name) for told in fired if told.metric == one.name]
+            for unit, length, reach in UNITS:
+                points, is_mean = self._read_points(one, [*versions], length, now - reach)
+                if points and (unit == "hour" or len(points) > 1):
+                    place = "means" if is_mean else ""
+                    series, gaps = _make_series(one.name, place, points, versions, length)
+                    yield _describe_trend(replace(series, bounds=self._find_bounds(one.name)), unit, gaps, marks)
+
+    def _find_bounds(self, metric: str) -> dict[str, float]:
+        """The bounds of the alerts on a metric, by their severity."""
+        alerts = [one for one in self.node.alerts if not isinstance(one, str) and one.metric == metric]
+        found = [(name, getattr(one, name)) for one in alerts for name in ("warning", "critical")]
+        return {name: bound for name, bound in found if bound is not None}
+
+    def _read_points(self, series: Series, ids: Sequence[int], length: int, since: float) -> tuple[list[_Point], bool]:
+        """The points of all series of a metric; and whether they are means although the metric is a percentile.
+
+        Where two series have values of the same time, the newer one counts.
+        """
+        marks = ", ".join("?" * len(ids))
+        sums = ", ".join(f"SUM({name})" for name in ("judged", "weights", "weighted", "squares", "squared_weights"))
+        rows = self.reader.ledger.connection.execute(
+            f"SELECT series, pane / ? * ?, {sums} FROM rageval_panes WHERE series IN ({marks}) AND pane >= ? "
+            "GROUP BY 1, 2 HAVING SUM(judged) > 0 AND SUM(weights) > 0 ORDER BY 2, 1",
+            (length, length, *ids, since // length * length),
+        )
+        found = {row[1]: _estimate(_list_bounds(series), *row) for row in rows}
+        points = [found[start] for start in sorted(found)]
+        if series.metric is None or read_percentile(series.metric.statistic) is None:
+            return points, False
+        if sum(one.judged for one in points) > _MANY:
+            return points, True
+        found_again = (self._read_percentile(series, one, length) for one in points)
+        return [one for one in found_again if one is not None], False
+
+    def _read_percentile(self, series: Series, point: _Point, length: int) -> _Point | None:
+        """The point with the percentile in place of the mean; None if its values were judged anew meanwhile."""
+        span = Span(point.start, point.start + length)
+        own, reader = replace(series, id=point.series), self.reader
+        numbers = reader.describe(own, "", span, reader.read_values(own, span))
+        low, high = (None, None) if numbers.interval is None else (numbers.interval.low, numbers.interval.high)
+        return None if numbers.value is None else point._replace(mean=numbers.value, low=low, high=high)
+
+
+def _list_bounds(series: Series) -> tuple[float, float]:
+    """The smallest and the largest value; what users say is from 0 to 1, or at least the better the higher."""
+    low, high = (0.0, 1.0) if series.metric is None else series.metric.bounds
+    return low, math.inf if high is None else high
+
+
+def _estimate(bounds: tuple[float, float], series: int, start: int, judged: int, *sums: float) -> _Point:
+    """The weighted mean, with the normal interval of as many values as the weights are worth."""
+    weights, weighted, squares, squared_weights = sums
+    mean, worth = weighted / weights, weights**2 / squared_weights
+    if judged < 2 or worth <= 1:
+        return _Point(series, start, judged, mean, None, None)
+    reach = _REACH * math.sqrt(max(0.0, squares / weights - mean**2) / (worth - 1))
+    low, high = (min(bounds[0], mean), max(bounds[1], mean))
+    return _Point(series, start, judged, mean, max(low, mean - reach), min(high, mean + reach))
+
+
+def _make_series(
+    metric: str, place: str, points: Sequence[_Point], versions: Mapping[int, _StoredSeries], length: int
+) -> tuple[results.Series, list[int]]:
+    """The points with breaks where another series began; and those before which a time has no data."""
+    pairs = [*enumerate(pairwise(points), 1)]
+    breaks = tuple(
+        results.Break(at, _tell_apart(versions[before.series], versions[after.series]))
+        for at, (before, after) in pairs
+        if before.series != after.series
+    )
+    shown = tuple(
+        results.TrendPoint(count_noun(one.judged, "judged trace"), _read_moment(one.start), one.mean, one.low, one.high)
+        for one in points
+    )
+    gaps = [at for at, (before, after) in pairs if after.start - before.start > length]
+    return results.Series(metric, place, "", None, shown, breaks), gaps
+
+
+def _tell_apart(before: _StoredSeries, after: _StoredSeries) -> str:
+    """Which part of what makes a series is another one."""
+    old, new = json.loads(before.description), json.loads(after.description)
+    changed = [name for key, name in _PARTS.items() if old.get(key) != new.get(key)]
+    return f"the {' and the '.join(changed) or 'metric'} changed"
+
+
+def _describe_trend(
+    series: results.Series, unit: str, gaps: Sequence[int], marks: Sequence[tuple[datetime, str]]
+) -> dict[str, Any]:
+    first, last = (series.points[place].time for place in (0, -1))
+    shown = [(at, name) for at, name in marks if at >= first]
+    form = "%Y-%m-%d" if unit == "day" else "%m-%d %H:%M"
+    alerts = [f"{at:%Y-%m-%d %H:%M}: {make_visible(name)}" for at, name in shown]
+    chart = describe_chart(series, gaps, shown, _describe_point)
+    return {**chart, "first": f"{first:{form}}", "last": f"{last:{form}}", "unit": unit, "alerts": alerts}
+
+
+def _describe_point(point: results.TrendPoint) -> str:
+    interval = "" if point.low is None or point.high is None else f" {format_interval(Interval(point.low, point.high))}"
+    return f"{point.time:%Y-%m-%d %H:%M} UTC: {format_number(point.mean)}{interval}, {point.record_id}"
+
+
+def _describe_window(one: WindowNumbers) -> dict[str, Any]:
+    counts = [f"{count:,} {_name(state)}" for state, count in one.counts.items() if count]
+    return {
+        "metric": make_visible(one.metric),
+        "window": make_visible(one.window),
+        "time": f"{format_time(one.span.start).removesuffix(' UTC')} to {_end(*one.span)}",
+        "value": "no data" if one.value is None else format_number(one.value),
+        "interval": "" if one.interval is None else format_interval(one.interval),
+        "samples": f"{one.samples:,}",
+        "counts": ", ".join(counts) or "no traces",
+        "coverage": "" if one.coverage is None else format_percent(one.coverage),
+        "cost": f"{one.cost:,.2f} USD" if one.cost else "",
+    }
+
+
+def _end(start: float, end: float) -> str:
+    """The end of a window, without the date if that is the one of its start."""
+    first, last = format_time(start), format_time(end)
+    return last.partition(" ")[2] if first[:10] == last[:10] else last
+
+
+def _name(state: str) -> str:
+    return state.replace("_", " ")
+
+
+def _describe_sum(seen: int, ledger: Sequence[Mapping[str, Any]]) -> str:
+    if not ledger:
+        return "No series has begun yet."
+    wrong = ", ".join(f"{one['metric']} for {one['total']:,}" for one in ledger if not one["is_whole"])
+    if not wrong:
+        return f"The numbers add up: each series accounts for all {count_noun(seen, 'trace')} that were seen."
+    return f"The numbers do not add up: {count_noun(seen, 'trace')} were seen, but {wrong} are accounted for."
+
+
+def _describe_answer(trace_id: str, value: float, reason: str | None, row: Mapping[str, Any]) -> dict[str, Any]:
+    texts = {"reason": reason, **{name: row.get(name) for name in ("question", "answer", "error")}}
+    return {
+        "trace": make_visible(trace_id),
+        "value": format_number(value),
+        **{name: None if text is None else _show(text) for name, text in texts.items()},
+        "contexts": [*_list_contexts(row)],
+        "started": make_visible(str(row.get("started", ""))),
+    }
+
+
+def _list_contexts(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The id and the text of each context; the ids alone where texts are left out."""
+    for one in row.get("contexts") or row.get("documents") or ():
+        found = {"text": one} if isinstance(one, str) else one
+        yield make_visible(str(found.get("id") or "")), _show(found.get("text") or "")
+    if "contexts" not in row and "documents" not in row:
+        yield from ((make_visible(str(one)), "") for one in row.get("context_ids", ()))
+
+
+def _show(text: str) -> str:
+    """A text with its lines, without control characters, cut if it is very long."""
+    cut = f"… ({len(text) - LONGEST:,} characters more)" if len(text) > LONGEST else ""
+    return make_visible(text[:LONGEST], keep="\n\t") + cut
+
+
+def _read_moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

@@ -1,0 +1,195 @@
+"""The page of a monitor: what it shows, and that it is safe to open."""
+
+from __future__ import annotations
+
+import html
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from rageval_spec.commands.monitor.command import monitor
+from rageval_spec.data.outcomes import Interval
+from rageval_spec.monitoring.alerts import AlertBook, Look
+from rageval_spec.monitoring.assembly import make_page, open_ledger
+from rageval_spec.pipeline.planning.spec_plugins import build_parts
+from rageval_spec.spec.blocks.spec_node import Spec
+from tests.browser import open_page, start_browser
+from tests.monitoring.inspection.watched import BAD, NOON, SOURCE, SPEC, judge, load_spec, write_traces
+from tests.sample_evaluation import HOSTILE
+
+LATER = NOON + 7200
+
+
+def draw(spec: Spec, now: float = LATER) -> str:
+    with open_ledger(spec) as ledger:
+        return make_page(spec, ledger, build_parts(spec), spec.folder / "monitor.html").draw(now).decode()
+
+
+def read(page: str) -> str:
+    """The texts of a page, with single spaces."""
+    body = page[page.index("<body") :]
+    return html.unescape(" ".join(re.sub(r"<[^>]*>", " ", body).split()))
+
+
+def record(spec: Spec, at: float, verdict: str = "holds", **others: object) -> None:
+    evidence = {"metric": "faithfulness", "value": 0.5, "interval": Interval(0.4, 0.6), "samples": 60}
+    look = Look("faithfulness:1", "faithfulness below 0.8", verdict, "critical", "it fell", evidence)  # type: ignore[arg-type]
+    with open_ledger(spec) as ledger:
+        AlertBook(ledger.connection, spec.name).record([replace(look, **others)], [], at)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Spec:
+    write_traces(
+        tmp_path, {"id": "good"}, {"id": "bad", "answer": BAD}, {"id": "none", "answer": None, "error": "down"}
+    )
+    spec = load_spec(tmp_path)
+    judge(spec)
+    return spec
+
+
+def test_it_shows_windows_the_ledger_and_the_worst_answers(spec: Spec) -> None:
+    text = read(draw(spec))
+    assert "No alert is firing 3 traces seen. Made 2025-11-25 14:00 UTC" in text
+    window = r"faithfulness hour 0\.519 \[[\d., ]+\] 2 100% 2 judged, 1 filtered 2025-11-25 12:00 to 13:00 UTC"
+    assert re.search(window, text)
+    assert "faithfulness day no data 0 no traces 2025-11-24 00:00 to 2025-11-25 00:00 UTC" in text
+    assert "The numbers add up: each series accounts for all 3 traces that were seen." in text
+    assert "faithfulness 2 0 1 0 0 0 0 3 " in text
+    worst = text[text.index("Worst answers") :]
+    assert "0.037 Can I return shoes, bad? Trace bad" in worst and f"Answer {BAD}" in worst and SOURCE in worst
+    assert "good" not in worst
+
+
+def test_what_users_disliked_is_shown_and_what_they_liked_best_is_not(tmp_path: Path) -> None:
+    values = {"thumbs": (0.0, 1.0, 1.0), "stars": (1.0, 5.0, 3.0)}
+    said = [[{"name": name, "value": some[at]} for name, some in values.items()] for at in range(3)]
+    write_traces(tmp_path, *({"id": f"q{at}", "feedback": one} for at, one in enumerate(said)))
+    spec = load_spec(tmp_path)
+    judge(spec)
+    text = read(draw(spec))
+    worst = text[text.index("Worst answers") :]
+    shown = re.findall(r"(feedback\.\w+|\d\.\d{3}) (?:Can I return shoes, )?(q\d)?", worst)
+    assert [one for one in shown if one[1] or one[0].startswith("feedback")] == [
+        ("feedback.thumbs", ""), ("0.000", "q0"), ("feedback.stars", ""), ("1.000", "q0"), ("3.000", "q2"),
+    ]  # fmt: skip
+
+
+def test_the_trend_of_a_percentile_is_one_and_bad_latency_is_high(tmp_path: Path) -> None:
+    write_traces(tmp_path, *({"id": f"q{n}", "seconds": float(n)} for n in range(1, 21)))
+    spec = load_spec(tmp_path, spec=SPEC.replace("judge: overlap}]", "judge: overlap}, latency@p95]"))
+    judge(spec)
+    text = read(draw(spec))
+    assert re.search(r"latency@p95 by hour 19\.", text)
+    assert text[text.index("Worst answers") :].startswith("Worst answers latency@p95 20.000 Can I return shoes, q20?")
+
+
+def test_it_says_that_numbers_do_not_add_up(spec: Spec) -> None:
+    with open_ledger(spec) as ledger:
+        ledger.connection.execute("UPDATE rageval_panes SET judged = judged + 4")
+    told = "The numbers do not add up: 3 traces were seen, but faithfulness for 7 are accounted for."
+    assert told in read(draw(spec))
+
+
+def test_an_empty_monitor_has_a_page(tmp_path: Path) -> None:
+    text = read(draw(load_spec(tmp_path)))
+    assert "0 traces seen" in text and "No series has begun yet." in text and "No window has ended yet." in text
+
+
+def test_alerts_have_a_state_a_time_and_a_mark_in_the_trend(spec: Spec) -> None:
+    write_traces(spec.folder, {"id": "later", "at": NOON + 5400})
+    judge(spec, LATER)
+    record(spec, NOON + 1800, evidence={"metric": "faithfulness", "moved": {"traffic": "another language"}})
+    page = draw(spec, LATER + 600)
+    assert "1 alert firing" in page and page.count('class="mark"') == 1
+    text = read(page)
+    assert (
+        "firing faithfulness below 0.8 critical, since 2025-11-25 12:30 UTC it fell traffic: another language" in text
+    )
+    assert "▼ Alert 2025-11-25 12:30: faithfulness below 0.8" in text
+    record(spec, LATER, "clear")
+    ended = read(draw(spec, LATER + 600))
+    assert "resolved faithfulness below 0.8 critical, since 2025-11-25 12:30 UTC until 2025-11-25 14:00 UTC" in ended
+    assert "No alert is firing" in ended and "▼ Alert 2025-11-25 12:30" in ended
+
+
+def test_an_alert_that_does_not_hold_long_enough_is_pending(spec: Spec) -> None:
+    record(spec, NOON, for_seconds=600)
+    assert "pending faithfulness critical, since 2025-11-25 12:00 UTC The condition holds, but" in read(draw(spec))
+
+
+def test_a_trend_breaks_where_a_new_series_began_and_where_there_was_no_data(spec: Spec) -> None:
+    write_traces(spec.folder, {"id": "next", "at": NOON + 3600})
+    judge(spec, NOON + 7200)
+    changed = load_spec(spec.folder, "judges: {overlap: {use: overlap, threshold: 0.9}}\n")
+    for hour in (3, 4):
+        write_traces(spec.folder, *({"id": f"h{hour}-{n}", "at": NOON + hour * 3600} for n in range(2)))
+    judge(changed, NOON + 6 * 3600)
+    page = draw(changed, NOON + 6 * 3600)
+    chart = page[page.index("<svg") : page.index("</svg>")]
+    assert [len(one.split()) for one in re.findall(r'polyline class="line" points="([^"]*)"', chart)] == [2, 2]
+    assert chart.count('class="break"') == 1
+    assert "warning 0.800" in chart and "critical 0.600" in chart
+    assert "New series from 2025-11-25 15:00: the judge changed" in read(page)
+
+
+def test_redacted_columns_are_on_no_part_of_the_page(spec: Spec) -> None:
+    record(
+        spec, NOON, evidence={"metric": "faithfulness", "moved": {"traffic": "2 of a new kind: Can I return shoes?"}}
+    )
+    redacted = replace(spec, redact=("question", "answer", "contexts", "error", "columns"))
+    page = draw(redacted)
+    assert "Trace bad" in read(page) and "traffic: 2 of a new kind" in read(page)
+    assert not any(text in page for text in (BAD, SOURCE, "Can I return", "2025-11-25T"))
+
+
+def test_what_is_in_traces_stays_text(tmp_path: Path) -> None:
+    spec = load_spec(tmp_path)
+    write_traces(tmp_path, {"id": HOSTILE, "question": HOSTILE, "answer": f"{HOSTILE} \x1b[31m", "contexts": [HOSTILE]})
+    judge(spec)
+    record(spec, NOON, name=HOSTILE, summary=HOSTILE)
+    page = draw(spec)
+    assert html.escape(HOSTILE, quote=False)[:8] in page and HOSTILE not in page
+    assert "\x1b" not in page and "style=" not in page and "<script" not in page
+
+
+def test_messages_that_nobody_took_are_told(spec: Spec) -> None:
+    with open_ledger(spec) as ledger:
+        look = Look("a", "it fell", "holds")
+        AlertBook(ledger.connection, spec.name).record([look], ["slack"], NOON)
+    assert "Not delivered to slack: it fell: not tried yet" in read(draw(spec))
+
+
+def test_a_monitor_writes_it_at_each_look_and_a_command_at_any_time(tmp_path: Path) -> None:
+    write_traces(tmp_path, {"id": "bad", "answer": BAD})
+    judge(load_spec(tmp_path, "  page: out/monitor.html\n"))
+    assert "bot: monitor" in (tmp_path / "out" / "monitor.html").read_text()
+    place = tmp_path / "now.html"
+    done = CliRunner().invoke(monitor, ["page", str(tmp_path / "spec.yaml"), "-o", str(place)])
+    assert done.output == f"wrote {place}\n" and "1 trace seen" in place.read_text()
+
+
+def test_a_page_that_cannot_be_written_does_not_stop_the_monitor(tmp_path: Path) -> None:
+    write_traces(tmp_path, {"id": "bad", "answer": BAD})
+    (tmp_path / "taken").write_text("a file")
+    spec = load_spec(tmp_path, "  page: taken/monitor.html\n")
+    judge(spec)
+    with open_ledger(spec) as ledger:
+        assert ledger.count(1)["judged"] == 1
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_browser_shows_it_without_a_request_and_without_a_fault(spec: Spec, scheme: str) -> None:
+    path = spec.folder / "monitor.html"
+    path.write_text(draw(spec))
+    with (
+        start_browser() as browser,
+        open_page(browser, path, viewport={"width": 390, "height": 800}, color_scheme=scheme) as opened,
+    ):
+        opened.page.get_by_text("Can I return shoes, bad?").first.click()
+        assert opened.page.get_by_text(BAD).is_visible()
+        assert opened.page.evaluate("document.documentElement.scrollWidth") == 390
+        assert opened.seen == [] and len(opened.requests) == 1
