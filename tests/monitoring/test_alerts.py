@@ -11,7 +11,7 @@ from rageval_spec.data.outcomes import Interval
 from rageval_spec.errors import RagevalError
 from rageval_spec.monitoring.alerts import AlertBook, Look, Verdict
 from rageval_spec.plugin import Context, Notifier, NotifierNode
-from tests.monitoring.traces import BEGAN, open_ledger
+from tests.monitoring.seen_traces import BEGAN, open_ledger
 
 
 class Recording(Notifier[NotifierNode]):

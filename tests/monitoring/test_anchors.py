@@ -7,13 +7,13 @@ import pytest
 import yaml
 
 from rageval_spec.monitoring.assembly import make_explainer, open_ledger
-from rageval_spec.monitoring.trace_judging import Series
-from rageval_spec.monitoring.what_changed import Explanation
-from rageval_spec.monitoring.windows import Span
+from rageval_spec.monitoring.looks.what_changed import Explanation
+from rageval_spec.monitoring.looks.windows import Span
+from rageval_spec.monitoring.traces.trace_judging import Series
 from rageval_spec.pipeline.planning.spec_plugins import build_parts
 from rageval_spec.spec import load
 from tests.commands.drift.test_frozen_answers import COUNT, Model, frozen, model, server
-from tests.monitoring.traces import BEGAN
+from tests.monitoring.seen_traces import BEGAN
 
 __all__ = ["frozen", "model", "server"]
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from rageval_spec.monitoring.ledger import STATES, Judgement, Ledger, SampledTrace
-from tests.monitoring.traces import BEGAN, judge_all, seen
+from tests.monitoring.seen_traces import BEGAN, judge_all, seen
 
 LATER = BEGAN + 1000
 

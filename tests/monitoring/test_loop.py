@@ -14,7 +14,7 @@ import pytest
 from rageval_spec.monitoring.assembly import open_monitor
 from rageval_spec.monitoring.service import MonitorLoop
 from rageval_spec.spec import load
-from tests.monitoring.traces import BEGAN
+from tests.monitoring.seen_traces import BEGAN
 
 HOUR = 3600.0
 SPEC = """

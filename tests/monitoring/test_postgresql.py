@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 from rageval_spec.history.database import open_history
-from rageval_spec.monitoring import windows
-from rageval_spec.monitoring.detectors import Detectors
-from rageval_spec.monitoring.experiments import read_experiment
 from rageval_spec.monitoring.ledger import Ledger
-from rageval_spec.monitoring.trace_judging import Series
-from rageval_spec.monitoring.windows import Span, WindowReader
+from rageval_spec.monitoring.looks import windows
+from rageval_spec.monitoring.looks.detectors import Detectors
+from rageval_spec.monitoring.looks.experiments import read_experiment
+from rageval_spec.monitoring.looks.windows import Span, WindowReader
+from rageval_spec.monitoring.traces.trace_judging import Series
 from rageval_spec.spec.blocks.monitor import ExperimentNode
 from rageval_spec.statistics.intervals import Resampling
 from tests.history.servers import run_server
-from tests.monitoring.test_detectors import RULE
-from tests.monitoring.traces import BEGAN, fill, open_ledger
+from tests.monitoring.looks.test_detectors import RULE
+from tests.monitoring.seen_traces import BEGAN, fill, open_ledger
 
 VALUES = (np.random.default_rng(1).random(300) < 0.9).astype(float).tolist()
 

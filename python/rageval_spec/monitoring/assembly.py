@@ -16,24 +16,24 @@ from rageval_spec.exchange.otel.source import find_token, split_address
 from rageval_spec.exchange.shared.contracts import TraceSource, open_part
 from rageval_spec.history.database import locate, open_history
 from rageval_spec.monitoring.alerts import AlertBook
-from rageval_spec.monitoring.baselines import choose_baseline
 from rageval_spec.monitoring.exposition import render_metrics
-from rageval_spec.monitoring.feeds import Feed, FileFeed
-from rageval_spec.monitoring.filling import Filler
 from rageval_spec.monitoring.inspection.collection import Collector
 from rageval_spec.monitoring.inspection.page import PageWriter
 from rageval_spec.monitoring.inspection.redaction import Redaction
-from rageval_spec.monitoring.label_corrections import LabelCorrector
 from rageval_spec.monitoring.ledger import Ledger
-from rageval_spec.monitoring.looking import Watch
-from rageval_spec.monitoring.sampling import Sampler
+from rageval_spec.monitoring.looks.baselines import choose_baseline
+from rageval_spec.monitoring.looks.label_corrections import LabelCorrector
+from rageval_spec.monitoring.looks.looking import Watch
+from rageval_spec.monitoring.looks.what_changed import ChangeExplainer
+from rageval_spec.monitoring.looks.windows import WindowReader
 from rageval_spec.monitoring.service import MonitorLoop, name_owner
-from rageval_spec.monitoring.span_feed import SpanFeed
-from rageval_spec.monitoring.spending import Spending
-from rageval_spec.monitoring.tool_feed import ToolFeed
-from rageval_spec.monitoring.trace_judging import TraceJudge
-from rageval_spec.monitoring.what_changed import ChangeExplainer
-from rageval_spec.monitoring.windows import WindowReader
+from rageval_spec.monitoring.traces.feeds import Feed, FileFeed
+from rageval_spec.monitoring.traces.filling import Filler
+from rageval_spec.monitoring.traces.sampling import Sampler
+from rageval_spec.monitoring.traces.span_feed import SpanFeed
+from rageval_spec.monitoring.traces.spending import Spending
+from rageval_spec.monitoring.traces.tool_feed import ToolFeed
+from rageval_spec.monitoring.traces.trace_judging import TraceJudge
 from rageval_spec.pipeline.execution.anchor_judging import JudgeDrift, ask_again
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins, build_parts
 from rageval_spec.plugin import EmbeddingModel, Notifier

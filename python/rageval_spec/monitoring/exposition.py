@@ -8,7 +8,7 @@ from importlib.metadata import version
 from rageval_spec.drawing.openmetrics import MetricFamily, render_families
 from rageval_spec.monitoring.alerts import AlertBook
 from rageval_spec.monitoring.ledger import STATES
-from rageval_spec.monitoring.looking import Watch
+from rageval_spec.monitoring.looks.looking import Watch
 from rageval_spec.monitoring.service import Progress
 
 

@@ -15,11 +15,11 @@ from threading import Event
 from typing import Any
 
 from rageval_spec.errors import RagevalError
-from rageval_spec.monitoring.feeds import Feed
-from rageval_spec.monitoring.filling import Filler
 from rageval_spec.monitoring.ledger import ClaimedTrace, Judgement, Ledger
-from rageval_spec.monitoring.sampling import Sampler
-from rageval_spec.monitoring.trace_judging import TraceJudge
+from rageval_spec.monitoring.traces.feeds import Feed
+from rageval_spec.monitoring.traces.filling import Filler
+from rageval_spec.monitoring.traces.sampling import Sampler
+from rageval_spec.monitoring.traces.trace_judging import TraceJudge
 
 CLAIM = 1000
 """The most traces that are judged at once."""

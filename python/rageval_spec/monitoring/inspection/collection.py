@@ -21,8 +21,8 @@ from rageval_spec.data.traces import Trace
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.monitoring.inspection.redaction import Redaction
 from rageval_spec.monitoring.ledger import Ledger, unpack
-from rageval_spec.monitoring.sampling import is_disliked
-from rageval_spec.monitoring.trace_judging import FEEDBACK
+from rageval_spec.monitoring.traces.sampling import is_disliked
+from rageval_spec.monitoring.traces.trace_judging import FEEDBACK
 from rageval_spec.plugin import AnswerMetric, EmbeddingModel
 from rageval_spec.reading.formats.json_files import json_objects
 from rageval_spec.spec.blocks.spec_node import Spec

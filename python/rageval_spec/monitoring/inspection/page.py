@@ -26,8 +26,8 @@ from rageval_spec.drawing.trend_charts import PLACES, describe_chart
 from rageval_spec.monitoring.alerts import AlertBook, AlertRow, load_message
 from rageval_spec.monitoring.inspection.redaction import Redaction
 from rageval_spec.monitoring.ledger import STATES
-from rageval_spec.monitoring.trace_judging import FEEDBACK, Series
-from rageval_spec.monitoring.windows import Span, WindowNumbers, WindowReader
+from rageval_spec.monitoring.looks.windows import Span, WindowNumbers, WindowReader
+from rageval_spec.monitoring.traces.trace_judging import FEEDBACK, Series
 from rageval_spec.plugin import AnswerMetric
 from rageval_spec.spec.blocks.monitor import MonitorNode
 from rageval_spec.statistics.percentiles import read_percentile

@@ -13,9 +13,9 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 from rageval_spec.libraries import np
-from rageval_spec.monitoring.detectors import SEASONAL_DAYS, FixedBaseline, hour_of_week
-from rageval_spec.monitoring.trace_judging import Series
-from rageval_spec.monitoring.windows import Span, WindowReader, WindowValues
+from rageval_spec.monitoring.looks.detectors import SEASONAL_DAYS, FixedBaseline, hour_of_week
+from rageval_spec.monitoring.looks.windows import Span, WindowReader, WindowValues
+from rageval_spec.monitoring.traces.trace_judging import Series
 from rageval_spec.spec.blocks.monitor import WindowNode
 from rageval_spec.statistics.intervals import Resampling, ResamplingSettings
 from rageval_spec.statistics.level_sequences import estimate_mean, judge_level

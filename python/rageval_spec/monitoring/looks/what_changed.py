@@ -18,8 +18,8 @@ from rageval_spec.errors import RagevalError
 from rageval_spec.judging.language import find_language
 from rageval_spec.libraries import Floats, np
 from rageval_spec.monitoring.ledger import Ledger
-from rageval_spec.monitoring.trace_judging import Series
-from rageval_spec.monitoring.windows import Span
+from rageval_spec.monitoring.looks.windows import Span
+from rageval_spec.monitoring.traces.trace_judging import Series
 from rageval_spec.pipeline.execution.anchor_judging import JudgeDrift
 from rageval_spec.plugin import EmbeddingModel
 from rageval_spec.statistics.drift_causes import Evidence, attribute_change

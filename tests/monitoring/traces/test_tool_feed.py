@@ -11,9 +11,9 @@ from rageval_spec.data.traces import Trace
 from rageval_spec.errors import RagevalError
 from rageval_spec.exchange.shared.contracts import TraceSource, WindowNode
 from rageval_spec.monitoring.ledger import Ledger
-from rageval_spec.monitoring.tool_feed import LONGEST, ToolFeed
+from rageval_spec.monitoring.traces.tool_feed import LONGEST, ToolFeed
 from rageval_spec.plugin import Context
-from tests.monitoring.traces import BEGAN, make_trace
+from tests.monitoring.seen_traces import BEGAN, make_trace
 
 
 class Tool(TraceSource[WindowNode]):

@@ -9,8 +9,8 @@ import pytest
 from rageval_spec.exchange.shared.spans.protobuf import encode_spans
 from rageval_spec.exchange.shared.spans.spans import Span
 from rageval_spec.monitoring.ledger import Ledger
-from rageval_spec.monitoring.span_feed import SpanFeed
-from tests.monitoring.traces import BEGAN, judge_all, open_ledger
+from rageval_spec.monitoring.traces.span_feed import SpanFeed
+from tests.monitoring.seen_traces import BEGAN, judge_all, open_ledger
 
 SECOND = 1_000_000_000
 START = int(BEGAN) * SECOND
@@ -106,7 +106,7 @@ def test_what_was_acknowledged_is_read_after_a_restart(ledger: Ledger, tmp_path:
 
 
 def test_files_that_were_read_are_deleted(feed: SpanFeed, ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rageval_spec.monitoring.span_feed.SEGMENT", 100)
+    monkeypatch.setattr("rageval_spec.monitoring.traces.span_feed.SEGMENT", 100)
     folder = feed._spool.folder
     for number, name in enumerate("abcdef"):
         send(feed, root(name))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from rageval_spec.history.database import Connection, insert
-from rageval_spec.monitoring.sampling import draw
+from rageval_spec.monitoring.traces.sampling import draw
 from rageval_spec.plugin.budget import Budget, CallLimits
 from rageval_spec.spec.blocks.monitor import HourlyBudgetNode, Rate, read_rate
 

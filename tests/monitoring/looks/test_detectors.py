@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from rageval_spec.history.database import Connection
-from rageval_spec.monitoring import detectors, windows
-from rageval_spec.monitoring.detectors import ChangeRule, Detectors, FixedBaseline
 from rageval_spec.monitoring.ledger import Judgement, Ledger, SampledTrace
-from rageval_spec.monitoring.trace_judging import Series
-from rageval_spec.monitoring.windows import Span, WindowReader
+from rageval_spec.monitoring.looks import detectors, windows
+from rageval_spec.monitoring.looks.detectors import ChangeRule, Detectors, FixedBaseline
+from rageval_spec.monitoring.looks.windows import Span, WindowReader
+from rageval_spec.monitoring.traces.trace_judging import Series
 from rageval_spec.spec.blocks.monitor import read_step
 from rageval_spec.statistics.intervals import Resampling
-from tests.monitoring.traces import BEGAN, fill, open_ledger, seen
+from tests.monitoring.seen_traces import BEGAN, fill, open_ledger, seen
 
 DAY = 86_400.0
 RULE = ChangeRule("a", {"low": read_step("5%"), "high": read_step("20%")}, 1 / 90, False, (0.0, 1.0), 7.0)

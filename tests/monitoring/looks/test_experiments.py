@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from rageval_spec.monitoring.experiments import Experiment, read_experiment
 from rageval_spec.monitoring.ledger import Ledger
-from rageval_spec.monitoring.trace_judging import Series
+from rageval_spec.monitoring.looks.experiments import Experiment, read_experiment
+from rageval_spec.monitoring.traces.trace_judging import Series
 from rageval_spec.spec.blocks.monitor import ExperimentNode
-from tests.monitoring.traces import BEGAN, fill, open_ledger
+from tests.monitoring.seen_traces import BEGAN, fill, open_ledger
 
 RANDOM = np.random.default_rng(5)
 

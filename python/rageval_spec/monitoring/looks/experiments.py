@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from rageval_spec.monitoring.ledger import Ledger
-from rageval_spec.monitoring.trace_judging import Series
+from rageval_spec.monitoring.traces.trace_judging import Series
 from rageval_spec.spec.blocks.monitor import ExperimentNode, read_share
 from rageval_spec.statistics.ab_testing import SequentialTest, ShareCheck, check_shares, compare_streams
 from rageval_spec.statistics.window_summaries import WindowSummary

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from rageval_spec.data.chat import LimitError
-from rageval_spec.monitoring.spending import Spending
+from rageval_spec.monitoring.traces.spending import Spending
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.spec.blocks.monitor import HourlyBudgetNode
-from tests.monitoring.traces import open_ledger
+from tests.monitoring.seen_traces import open_ledger
 
 HOUR = 1_764_000_000 // 3600 * 3600.0
 

@@ -7,17 +7,17 @@ import pytest
 
 from rageval_spec.metrics.error_rate import ErrorRate
 from rageval_spec.metrics.latency import Latency, LatencyNode
-from rageval_spec.monitoring import windows
-from rageval_spec.monitoring.detectors import FixedBaseline
 from rageval_spec.monitoring.ledger import Judgement, SampledTrace
-from rageval_spec.monitoring.levels import compare_window, is_surely_beyond
-from rageval_spec.monitoring.trace_judging import Series
-from rageval_spec.monitoring.windows import Span, WindowReader, WindowValues
+from rageval_spec.monitoring.looks import windows
+from rageval_spec.monitoring.looks.detectors import FixedBaseline
+from rageval_spec.monitoring.looks.levels import compare_window, is_surely_beyond
+from rageval_spec.monitoring.looks.windows import Span, WindowReader, WindowValues
+from rageval_spec.monitoring.traces.trace_judging import Series
 from rageval_spec.plugin import Context, MetricNode
 from rageval_spec.spec.blocks.monitor import WindowNode
 from rageval_spec.statistics.intervals import Resampling
 from rageval_spec.statistics.window_summaries import WindowSummary
-from tests.monitoring.traces import BEGAN, fill, open_ledger, seen
+from tests.monitoring.seen_traces import BEGAN, fill, open_ledger, seen
 
 ERRORS = Series(1, "error_rate", ErrorRate(MetricNode(use="error_rate"), Context("error_rate")))
 P95 = Series(1, "latency@p95", Latency(LatencyNode(use="latency", percentile=95), Context("latency@p95")))

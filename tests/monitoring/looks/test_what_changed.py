@@ -10,13 +10,13 @@ from rageval_spec.data.traces import Document, Trace, TraceLink
 from rageval_spec.errors import DataError
 from rageval_spec.metrics.faithfulness import Faithfulness
 from rageval_spec.monitoring.ledger import Judgement, Ledger, SampledTrace, SeenTrace
-from rageval_spec.monitoring.trace_judging import Series
-from rageval_spec.monitoring.what_changed import ChangeExplainer, Explanation
-from rageval_spec.monitoring.windows import Span
+from rageval_spec.monitoring.looks.what_changed import ChangeExplainer, Explanation
+from rageval_spec.monitoring.looks.windows import Span
+from rageval_spec.monitoring.traces.trace_judging import Series
 from rageval_spec.pipeline.execution.anchor_judging import JudgeDrift
 from rageval_spec.plugin import EmbeddingModel
 from rageval_spec.plugin.model import Embeddings
-from tests.monitoring.traces import BEGAN, open_ledger
+from tests.monitoring.seen_traces import BEGAN, open_ledger
 
 BEFORE, NOW = Span(BEGAN, BEGAN + 1000), Span(BEGAN + 1000, BEGAN + 2000)
 RANDOM = np.random.default_rng(9)

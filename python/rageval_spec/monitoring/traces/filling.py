@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rageval_spec.errors import UsageError
 from rageval_spec.monitoring.ledger import ClaimedTrace, Ledger
-from rageval_spec.monitoring.trace_judging import Series, TraceJudge, make_sample
+from rageval_spec.monitoring.traces.trace_judging import Series, TraceJudge, make_sample
 from rageval_spec.pipeline.cost_estimate import ModelCalls, add_up
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
 from rageval_spec.pipeline.values.answer_values import list_usable

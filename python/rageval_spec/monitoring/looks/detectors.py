@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rageval_spec.data.outcomes import DropSeverity
 from rageval_spec.history.database import Connection, insert
 from rageval_spec.libraries import Floats, np
-from rageval_spec.monitoring.trace_judging import Series
-from rageval_spec.monitoring.windows import Span, WindowReader, WindowValues
+from rageval_spec.monitoring.looks.windows import Span, WindowReader, WindowValues
+from rageval_spec.monitoring.traces.trace_judging import Series
 from rageval_spec.spec.blocks.monitor import Step
 from rageval_spec.statistics.change_detection import HOURS, Baseline, Change, Detector, State, fit_baseline
 from rageval_spec.statistics.weighted_clusters import compute_percentile

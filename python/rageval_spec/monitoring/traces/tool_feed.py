@@ -13,8 +13,8 @@ from typing import Any
 
 from rageval_spec.data.traces import Trace
 from rageval_spec.exchange.shared.contracts import TraceSource
-from rageval_spec.monitoring.feeds import BATCH, Batch, Feed
 from rageval_spec.monitoring.ledger import SeenTrace
+from rageval_spec.monitoring.traces.feeds import BATCH, Batch, Feed
 
 LONGEST = 2 * 3600.0
 """How long a trace may take, in seconds."""

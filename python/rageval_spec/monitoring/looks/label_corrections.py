@@ -15,8 +15,8 @@ from rageval_spec.data.outcomes import LABEL, LABEL_WEIGHT
 from rageval_spec.errors import RagevalError
 from rageval_spec.libraries import pl
 from rageval_spec.monitoring.ledger import Ledger
-from rageval_spec.monitoring.trace_judging import Series
-from rageval_spec.monitoring.windows import WindowNumbers, WindowValues
+from rageval_spec.monitoring.looks.windows import WindowNumbers, WindowValues
+from rageval_spec.monitoring.traces.trace_judging import Series
 from rageval_spec.pipeline.planning.preflight import choose_labels
 from rageval_spec.plugin import Labels
 from rageval_spec.statistics.raters.label_correction import Rule, correct_aggregates

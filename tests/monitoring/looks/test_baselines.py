@@ -8,16 +8,16 @@ import pytest
 
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.monitoring.assembly import open_ledger
-from rageval_spec.monitoring.baselines import BaselineChoice, choose_baseline
-from rageval_spec.monitoring.detectors import FixedBaseline
-from rageval_spec.monitoring.looking import Watch
-from rageval_spec.monitoring.trace_judging import Series
-from rageval_spec.monitoring.windows import WindowReader
+from rageval_spec.monitoring.looks.baselines import BaselineChoice, choose_baseline
+from rageval_spec.monitoring.looks.detectors import FixedBaseline
+from rageval_spec.monitoring.looks.looking import Watch
+from rageval_spec.monitoring.looks.windows import WindowReader
+from rageval_spec.monitoring.traces.trace_judging import Series
 from rageval_spec.pipeline.planning.spec_plugins import build_parts
 from rageval_spec.spec import load
 from rageval_spec.statistics.intervals import Resampling
 from tests.command_line import invoke
-from tests.monitoring.traces import BEGAN, fill
+from tests.monitoring.seen_traces import BEGAN, fill
 
 EVALUATION = """
 version: 1

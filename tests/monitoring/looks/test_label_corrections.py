@@ -8,11 +8,11 @@ import pytest
 
 from rageval_spec.data.labels import digest_answer
 from rageval_spec.monitoring.assembly import open_monitor
+from rageval_spec.monitoring.looks.windows import Span, WindowNumbers, WindowReader
 from rageval_spec.monitoring.service import MonitorLoop
-from rageval_spec.monitoring.windows import Span, WindowNumbers, WindowReader
 from rageval_spec.spec import load
 from rageval_spec.statistics.intervals import Resampling
-from tests.monitoring.traces import BEGAN, fill
+from tests.monitoring.seen_traces import BEGAN, fill
 
 SPEC = """
 version: 1

@@ -18,7 +18,7 @@ from rageval_spec.history.evaluation_lookup import SearchPlaces, find_record
 from rageval_spec.history.evaluation_records import load_stored
 from rageval_spec.history.metric_definitions import list_changes, read_definitions
 from rageval_spec.libraries import np, pl
-from rageval_spec.monitoring.detectors import LEAST_BASELINE, FixedBaseline
+from rageval_spec.monitoring.looks.detectors import LEAST_BASELINE, FixedBaseline
 from rageval_spec.pipeline.results import provenance
 from rageval_spec.spec.blocks.monitor import BaselineNode
 from rageval_spec.wording import count_noun, read_duration

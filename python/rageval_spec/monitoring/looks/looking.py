@@ -20,14 +20,14 @@ from typing import Any
 
 from rageval_spec.data.alerts import AlertSeverity, WorstAnswer
 from rageval_spec.monitoring.alerts import Look
-from rageval_spec.monitoring.baselines import BaselineChoice
-from rageval_spec.monitoring.detectors import LEAST_BASELINE, ChangeReading, ChangeRule, Detectors, FixedBaseline
-from rageval_spec.monitoring.experiments import Experiment, read_experiment
 from rageval_spec.monitoring.ledger import Ledger
-from rageval_spec.monitoring.levels import WindowComparison, compare_window, is_surely_beyond
-from rageval_spec.monitoring.trace_judging import FEEDBACK, Series
-from rageval_spec.monitoring.what_changed import ChangeExplainer, Explanation
-from rageval_spec.monitoring.windows import Span, WindowNumbers, WindowReader, WindowValues, choose_window
+from rageval_spec.monitoring.looks.baselines import BaselineChoice
+from rageval_spec.monitoring.looks.detectors import LEAST_BASELINE, ChangeReading, ChangeRule, Detectors, FixedBaseline
+from rageval_spec.monitoring.looks.experiments import Experiment, read_experiment
+from rageval_spec.monitoring.looks.levels import WindowComparison, compare_window, is_surely_beyond
+from rageval_spec.monitoring.looks.what_changed import ChangeExplainer, Explanation
+from rageval_spec.monitoring.looks.windows import Span, WindowNumbers, WindowReader, WindowValues, choose_window
+from rageval_spec.monitoring.traces.trace_judging import FEEDBACK, Series
 from rageval_spec.spec.blocks.monitor import COVERAGE, AlertNode, MonitorNode, read_rate, read_share
 from rageval_spec.statistics.change_detection import Change, share_false_alarms
 from rageval_spec.statistics.window_summaries import MANY, WindowSummary

@@ -18,8 +18,8 @@ from rageval_spec.exchange.otel.receiver import Receiver, RequestSpool
 from rageval_spec.exchange.shared.spans.protobuf import WireError, decode_spans, encode_spans
 from rageval_spec.exchange.shared.spans.span_traces import SpanReader
 from rageval_spec.exchange.shared.spans.spans import Span
-from rageval_spec.monitoring.feeds import Batch, Feed
 from rageval_spec.monitoring.ledger import Ledger, SeenTrace
+from rageval_spec.monitoring.traces.feeds import Batch, Feed
 
 SEGMENT = 32 * 1024 * 1024
 """The bytes after which received requests go into another file."""

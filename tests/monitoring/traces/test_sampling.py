@@ -4,8 +4,8 @@ import pytest
 
 from rageval_spec.data.traces import Trace
 from rageval_spec.monitoring.ledger import ClaimedTrace, SampledTrace
-from rageval_spec.monitoring.sampling import Sampler, draw
-from tests.monitoring.traces import BEGAN, disliked, make_trace
+from rageval_spec.monitoring.traces.sampling import Sampler, draw
+from tests.monitoring.seen_traces import BEGAN, disliked, make_trace
 
 
 def choose(sampler: Sampler, trace: Trace, weight: float | None = None, started: float = BEGAN) -> SampledTrace:

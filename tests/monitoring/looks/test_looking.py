@@ -8,13 +8,13 @@ import numpy as np
 
 from rageval_spec.monitoring.alerts import Look
 from rageval_spec.monitoring.ledger import Judgement, Ledger, SampledTrace
-from rageval_spec.monitoring.looking import Watch
-from rageval_spec.monitoring.trace_judging import Series
-from rageval_spec.monitoring.windows import WindowReader
+from rageval_spec.monitoring.looks.looking import Watch
+from rageval_spec.monitoring.looks.windows import WindowReader
+from rageval_spec.monitoring.traces.trace_judging import Series
 from rageval_spec.spec.blocks.monitor import MonitorNode
 from rageval_spec.statistics.intervals import Resampling
-from tests.monitoring.test_levels import ERRORS, P95
-from tests.monitoring.traces import BEGAN, fill, open_ledger, seen
+from tests.monitoring.looks.test_levels import ERRORS, P95
+from tests.monitoring.seen_traces import BEGAN, fill, open_ledger, seen
 
 START = BEGAN // 3600 * 3600
 RANDOM = np.random.default_rng(11)
