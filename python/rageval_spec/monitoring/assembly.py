@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from rageval_spec import registry
 from rageval_spec.errors import UsageError
 from rageval_spec.history.database import locate, open_history
 from rageval_spec.monitoring.alerts import AlertBook
@@ -21,7 +22,7 @@ from rageval_spec.monitoring.service import MonitorLoop, name_owner
 from rageval_spec.monitoring.trace_judging import TraceJudge
 from rageval_spec.monitoring.windows import WindowReader
 from rageval_spec.pipeline.planning.spec_plugins import build_parts
-from rageval_spec.plugin import Notifier
+from rageval_spec.plugin import Context, Notifier
 from rageval_spec.spec.blocks.monitor import MonitorNode, read_share
 from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.store.store import open_store
@@ -77,26 +78,61 @@ def open_monitor(spec: Spec, clock: Callable[[], float] = time.time) -> Iterator
             notifiers = {one.name: one for one in parts.notifiers}
             watch = Watch(node, ledger, reader, judge.series, every)
             teller = Teller(watch, AlertBook(ledger.connection, spec.name), notifiers)
-            loop = MonitorLoop(ledger, feeds, judge, sampler, every, [teller.look], clock)
-            teller.complain = loop.complain
-            yield loop
+            loop = MonitorLoop(ledger, feeds, judge, sampler, every, [teller.look], clock, [teller.tell])
+            teller.complaints = loop.progress.complaints
+            try:
+                yield loop
+            finally:
+                for one in notifiers.values():
+                    one.close()
         finally:
             store.close()
 
 
 @dataclass
 class Teller:
-    """Looks at the numbers, writes down what alerts came to, and tells the notifiers."""
+    """Looks at the numbers, writes down what alerts came to, and tells the notifiers.
+
+    Attributes:
+        complaints: why notifiers took nothing last, by `monitor.notify.` and their name.
+    """
 
     watch: Watch
     book: AlertBook
     notifiers: Mapping[str, Notifier[Any]]
-    complain: Callable[[str], None] = print
+    complaints: dict[str, str] = field(default_factory=dict)
+    _refreshed: dict[str, float] = field(default_factory=dict)
 
     def look(self, now: float) -> None:
-        """Look once."""
-        self.book.record(self.watch.look(now), list(self.notifiers), now)
-        self.book.deliver(self.notifiers, now, self.complain)
+        """Look once. An alert that is no longer in the spec is over."""
+        looks = self.watch.look(now)
+        self.book.record([*looks, *self.book.list_removed(looks)], list(self.notifiers), now)
+
+    def tell(self, now: float) -> None:
+        """Send what is due, and remind those who forget of what still fires."""
+        self.book.deliver(self.notifiers, now, self._note)
+        for name, notifier in self.notifiers.items():
+            every = notifier.refresh_every
+            if every is not None and now >= self._refreshed.get(name, 0.0) + every:
+                self._refreshed[name] = now
+                self._note(name, self.book.refresh(name, notifier))
+
+    def _note(self, name: str, reason: str | None) -> None:
+        where = self.notifiers[name].where
+        self.complaints.pop(where, None)
+        if reason is not None:
+            self.complaints[where] = reason
+
+
+@contextmanager
+def open_notifiers(spec: Spec) -> Iterator[dict[str, Notifier[Any]]]:
+    """The notifiers of a spec by their names, without its other plugins."""
+    built = [registry.load("notifiers", node.use)(node, Context(node.use, spec.folder)) for node in spec.notifiers]
+    try:
+        yield {one.name: one for one in built}
+    finally:
+        for one in built:
+            one.close()
 
 
 def open_feed(spec: Spec, name: str, system: Any, settle: float) -> Feed:

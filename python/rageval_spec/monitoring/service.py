@@ -53,6 +53,7 @@ class MonitorLoop:
     Attributes:
         every: the seconds between two polls of the feeds and looks at the windows.
         ticks: what is done after each poll by the process that leads: windows, alerts, pages.
+        chores: what each process does whenever it polls: it sends the messages that are due.
         clock: the time in seconds since 1970.
     """
 
@@ -63,6 +64,7 @@ class MonitorLoop:
     every: float
     ticks: Sequence[Tick] = ()
     clock: Callable[[], float] = time.time
+    chores: Sequence[Tick] = ()
     progress: Progress = field(default_factory=Progress)
 
     def complain(self, message: str) -> None:
@@ -98,17 +100,26 @@ class MonitorLoop:
                 tick(now)
         self.sampler.forget(now - 2 * 86_400)
 
+    def do_chores(self) -> None:
+        """Do what each process does."""
+        for chore in self.chores:
+            chore(self.clock())
+
     def run_once(self) -> None:
         """One poll, all that is due, one look: for cron."""
-        self.poll()
-        while self.judge_due():
-            pass
-        self.look()
+        try:
+            self.poll()
+            while self.judge_due():
+                pass
+            self.look()
+            self.do_chores()
+        finally:
+            self.ledger.release()
 
     def run(self, stop: Event, wait: Callable[[float], Any] | None = None) -> None:
         """Go on until `stop` is set; then give back what is held. `wait` waits some seconds or until then."""
         wait = wait or stop.wait
-        look_at = poll_at = 0.0
+        look_at = poll_at = chores_at = 0.0
         try:
             while not stop.is_set():
                 now = self.clock()
@@ -119,6 +130,9 @@ class MonitorLoop:
                 if self.clock() >= look_at:
                     self.look()
                     look_at = self.clock() + self.every
+                if now >= chores_at:
+                    self.do_chores()
+                    chores_at = now + min(self.every, IDLE)
                 if not busy:
                     wait(min(IDLE, self.every))
         finally:

@@ -12,6 +12,7 @@ import click
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import Front
+from rageval_spec.commands.monitor.alerting import show_alerts, silence_alerts, try_notifiers
 from rageval_spec.errors import PASSED
 from rageval_spec.wording import count_noun
 
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 @click.group("monitor", cls=Front)
 def monitor() -> None:
     """Judge production as it runs: account for every trace, watch windows of values, send alerts."""
+
+
+for _command in (show_alerts, silence_alerts, try_notifiers):
+    monitor.add_command(_command)
 
 
 @monitor.command("run")

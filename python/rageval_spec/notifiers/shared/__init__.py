@@ -1,0 +1,1 @@
+"""What notifiers share."""
