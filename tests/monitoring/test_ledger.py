@@ -1,18 +1,13 @@
 """The ledger adds up: whatever is seen twice, killed in between, opened again or judged by two at once."""
 
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
 from rageval_spec.monitoring.ledger import STATES, Judgement, Ledger, SampledTrace
-from tests.monitoring.traces import BEGAN, judge_all, open_ledger, seen
+from tests.monitoring.traces import BEGAN, judge_all, seen
 
 LATER = BEGAN + 1000
-
-
-@pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
-    return open_ledger(tmp_path)
 
 
 def add_up(ledger: Ledger, series: int) -> int:
@@ -68,8 +63,8 @@ def test_late_spans_open_a_trace_once_and_replace_its_value(ledger: Ledger) -> N
     assert ledger.connection.execute("SELECT value FROM rageval_judgements") == [(0.9,)]
 
 
-def test_what_a_dead_monitor_held_is_judged_by_another_once(tmp_path: Path) -> None:
-    dead, alive = open_ledger(tmp_path, "dead"), open_ledger(tmp_path, "alive")
+def test_what_a_dead_monitor_held_is_judged_by_another_once(open_one: Callable[[str], Ledger]) -> None:
+    dead, alive = open_one("dead"), open_one("alive")
     series = dead.find_series("faithfulness", "x", {}, BEGAN)
     assert alive.find_series("faithfulness", "x", {}, BEGAN) == series
     dead.see([seen("t1")], "live", 1)
@@ -108,11 +103,76 @@ def test_a_new_identity_begins_a_new_series(ledger: Ledger) -> None:
     assert ledger.count_before(second) + add_up(ledger, second) == ledger.count_traces()
 
 
-def test_only_one_process_leads_until_its_lease_ends(tmp_path: Path) -> None:
-    first, second = open_ledger(tmp_path, "first"), open_ledger(tmp_path, "second")
+def test_only_one_process_leads_until_its_lease_ends(open_one: Callable[[str], Ledger]) -> None:
+    first, second = open_one("first"), open_one("second")
     assert first.lead("look", BEGAN, 60)
     assert not second.lead("look", BEGAN + 59, 60)
     assert first.lead("look", BEGAN + 59, 60)
     assert second.lead("look", BEGAN + 120, 60)
     second.release()
     assert first.lead("look", BEGAN + 121, 60)
+
+
+def settle_one(ledger: Ledger, series: int, state: str = "judged", **others: object) -> None:
+    (claimed,) = ledger.claim(LATER, 10, 300)
+    judgement = Judgement(series, claimed.trace_id, state, None if state != "judged" else 1.0, 1.0, **others)  # type: ignore[arg-type]
+    ledger.settle([SampledTrace(claimed, 1.0)], [judgement], LATER)
+
+
+def test_failures_are_tried_again_on_demand(ledger: Ledger) -> None:
+    series = ledger.find_series("faithfulness", "x", {}, BEGAN)
+    ledger.see([seen("t1")], "live", 1)
+    settle_one(ledger, series, "failed", reason="the judge answered 401")
+    assert ledger.retry_failed(LATER) == 1
+    assert ledger.count(series) == dict.fromkeys(STATES, 0) | {"waiting": 1}
+    ((_, tries, _),) = ledger.claim_retries(LATER, 10, 300)
+    assert tries == 0
+    assert ledger.retry_failed(LATER) == 0
+
+
+def test_texts_go_after_their_time_and_numbers_stay(ledger: Ledger) -> None:
+    series = ledger.find_series("faithfulness", "x", {}, BEGAN)
+    ledger.see([seen("old"), seen("new", started=LATER)], "live", 1)
+    judge_all(ledger, series, LATER + 100)
+    assert ledger.prune_texts(LATER) == 1
+    assert ledger.prune_texts(LATER) == 0
+    kept = ledger.connection.execute("SELECT trace_id FROM rageval_traces WHERE content IS NOT NULL")
+    assert kept == [("new",)]
+    assert ledger.count(series)["judged"] == 2
+
+
+def test_a_user_can_be_forgotten(ledger: Ledger) -> None:
+    series = ledger.find_series("faithfulness", "x", {}, BEGAN)
+    ledger.see([seen("t1", user="eve")], "live", 1)
+    settle_one(ledger, series, reason="Eve lives in Rome")
+    ledger.see([seen("t2", user="eve"), seen("t3", user="bob")], "live", 2)
+    assert ledger.forget(user="eve") == 2
+    (left,) = ledger.connection.execute("SELECT trace_id FROM rageval_traces WHERE content IS NOT NULL")
+    assert left == ("t3",)
+    assert ledger.connection.execute("SELECT reason FROM rageval_judgements") == [(None,)]
+    assert ledger.connection.execute("SELECT COUNT(*) FROM rageval_traces WHERE user_id = 'eve'") == [(0,)]
+    assert ledger.count(series) == dict.fromkeys(STATES, 0) | {"judged": 1, "filtered": 1, "waiting": 1}
+    ledger.see([seen("t2", user="eve")], "live", 2)
+    assert judge_all(ledger, series, LATER) == ["t3"]
+
+
+def test_a_new_series_is_filled_once(ledger: Ledger) -> None:
+    first = ledger.find_series("faithfulness", "x", {}, BEGAN)
+    ledger.see([seen("t1"), seen("t2", started=BEGAN - 100)], "live", 1)
+    judge_all(ledger, first, LATER)
+    series = ledger.find_series("relevance", "x", {}, LATER)
+    unfilled = ledger.read_unfilled(series, BEGAN, 10)
+    assert [one.trace_id for one in unfilled] == ["t1"]
+    for _ in range(2):
+        ledger.fill([(Judgement(series, "t1", "judged", 0.5, 1.0), BEGAN)], series, LATER)
+    assert ledger.count(series)["judged"] == 1
+    assert ledger.count_before(series) + add_up(ledger, series) == ledger.count_traces() == 2
+
+
+def test_two_monitors_share_what_is_due(open_one: Callable[[str], Ledger]) -> None:
+    first, second = open_one("first"), open_one("second")
+    series = first.find_series("faithfulness", "x", {}, BEGAN)
+    first.see([seen(f"t{i}") for i in range(6)], "live", 1)
+    mine = {one.trace_id for one in first.claim(LATER, 3, 300)}
+    assert mine.isdisjoint(judge_all(second, series, LATER))
+    assert second.count(series)["judged"] == 3

@@ -31,25 +31,6 @@ FIRST_WAIT = 10.0
 LONGEST_WAIT = 900.0
 """Seconds before a message that was not taken is sent again for the first time, and the most between two tries."""
 
-MIGRATION: Sequence[str] = (
-    """CREATE TABLE rageval_alerts (
-        monitor TEXT NOT NULL, alert TEXT NOT NULL, state TEXT NOT NULL, severity TEXT, held_since DOUBLE PRECISION,
-        began DOUBLE PRECISION, ended DOUBLE PRECISION, message TEXT, PRIMARY KEY (monitor, alert)
-    )""",
-    """CREATE TABLE rageval_messages (
-        monitor TEXT NOT NULL, notifier TEXT NOT NULL, message_key TEXT NOT NULL, state TEXT NOT NULL,
-        severity TEXT NOT NULL, made DOUBLE PRECISION NOT NULL, message TEXT NOT NULL, tries INTEGER NOT NULL,
-        retry_at DOUBLE PRECISION, sent DOUBLE PRECISION, reason TEXT,
-        PRIMARY KEY (monitor, notifier, message_key, state, severity)
-    )""",
-    "CREATE INDEX rageval_messages_due ON rageval_messages (monitor, retry_at) WHERE sent IS NULL",
-    """CREATE TABLE rageval_silences (
-        monitor TEXT NOT NULL, pattern TEXT NOT NULL, until DOUBLE PRECISION NOT NULL, reason TEXT,
-        PRIMARY KEY (monitor, pattern)
-    )""",
-)
-"""The tables, as a step of the ledger's migrations."""
-
 
 @dataclass(frozen=True, slots=True)
 class Look:
@@ -233,6 +214,14 @@ class AlertBook:
         )
         return any(fnmatchcase(message.name, pattern) for (pattern,) in rows)
 
+    def list_undelivered(self) -> list[tuple[str, str, str | None]]:
+        """What nobody has taken yet: the notifier, the alert's name, and why the last try failed."""
+        rows = self.connection.execute(
+            "SELECT notifier, message, reason FROM rageval_messages WHERE monitor = ? AND sent IS NULL ORDER BY made",
+            (self.monitor,),
+        )
+        return [(name, load_message(text).name, reason) for name, text, reason in rows]
+
     def deliver(
         self,
         notifiers: Mapping[str, Notifier[Any]],
@@ -353,7 +342,7 @@ class AlertBook:
 
 
 def explain_failure(error: Exception, notifier: Notifier[Any]) -> str:
-    """Why a notifier took nothing, without its name. An unexpected error's text may be secret: only its type is told."""
+    """Why a notifier took nothing, without its name. Of an unexpected error, only the type: its text may be secret."""
     if isinstance(error, RagevalError):
         return str(error).removeprefix(f"{notifier.where}: ")
     return f"it broke off with {type(error).__name__}"

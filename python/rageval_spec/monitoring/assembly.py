@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +15,19 @@ from rageval_spec import registry
 from rageval_spec.errors import UsageError
 from rageval_spec.history.database import locate, open_history
 from rageval_spec.monitoring.alerts import AlertBook
+from rageval_spec.monitoring.exposition import render_metrics
 from rageval_spec.monitoring.feeds import Feed, FileFeed
+from rageval_spec.monitoring.filling import Filler
 from rageval_spec.monitoring.ledger import Ledger
 from rageval_spec.monitoring.looking import Watch
 from rageval_spec.monitoring.sampling import Sampler
 from rageval_spec.monitoring.service import MonitorLoop, name_owner
+from rageval_spec.monitoring.spending import Spending
 from rageval_spec.monitoring.trace_judging import TraceJudge
 from rageval_spec.monitoring.windows import WindowReader
 from rageval_spec.pipeline.planning.spec_plugins import build_parts
 from rageval_spec.plugin import Context, Notifier
+from rageval_spec.plugin.budget import Budget
 from rageval_spec.spec.blocks.monitor import MonitorNode, read_share
 from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.store.store import open_store
@@ -60,15 +65,18 @@ def open_ledger(spec: Spec) -> Iterator[Ledger]:
 
 
 @contextmanager
-def open_monitor(spec: Spec, clock: Callable[[], float] = time.time) -> Iterator[MonitorLoop]:
-    """The loop of a spec's monitor, ready to run."""
+def open_monitor(spec: Spec, clock: Callable[[], float] = time.time, *, is_plan: bool = False) -> Iterator[MonitorLoop]:
+    """The loop of a spec's monitor, ready to run; for a plan, without what its metrics load."""
     node = require_monitor(spec)
     with open_ledger(spec) as ledger:
         store = open_store(spec.folder / STORE)
         try:
-            parts = build_parts(spec, answers=store.answers, fingerprint=store.fingerprint)
-            judge = TraceJudge(parts, ledger, seconds_of(node.retry_for), clock())
-            judge.prepare()
+            budget = Budget()
+            parts = build_parts(spec, answers=store.answers, fingerprint=store.fingerprint, budget=budget)
+            spending = Spending(ledger.connection, spec.name, node.budget, budget)
+            judge = TraceJudge(parts, ledger, seconds_of(node.retry_for), clock(), spending, begin=not is_plan)
+            if not is_plan:
+                judge.prepare()
             sample = node.sample
             kept = ledger.count_kept(clock() - _KEPT_FOR)
             sampler = Sampler(read_share(sample.rate), sample.at_least, sample.by, sample.always, kept)
@@ -78,7 +86,15 @@ def open_monitor(spec: Spec, clock: Callable[[], float] = time.time) -> Iterator
             notifiers = {one.name: one for one in parts.notifiers}
             watch = Watch(node, ledger, reader, judge.series, every)
             teller = Teller(watch, AlertBook(ledger.connection, spec.name), notifiers)
-            loop = MonitorLoop(ledger, feeds, judge, sampler, every, [teller.look], clock, [teller.tell])
+            filler = Filler(ledger, judge, parts, 0.0)
+            keep = seconds_of(node.keep)
+
+            def prune(now: float) -> None:
+                ledger.prune_texts(now - keep)
+
+            loop = MonitorLoop(ledger, feeds, judge, sampler, every, filler, [teller.look, prune], clock, [teller.tell])
+            if node.serve is not None:
+                loop.publish = partial(render_metrics, watch, teller.book, loop.progress)
             teller.complaints = loop.progress.complaints
             try:
                 yield loop

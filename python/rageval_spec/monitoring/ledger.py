@@ -23,7 +23,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from rageval_spec.data.traces import Trace
 from rageval_spec.history.database import Connection, insert, migrate
-from rageval_spec.monitoring import alerts
+from rageval_spec.monitoring.tables import MIGRATIONS
 
 State: TypeAlias = Literal["judged", "sampled_out", "filtered", "waiting", "failed", "over_budget"]
 STATES: tuple[State, ...] = get_args(State)
@@ -123,61 +123,6 @@ _PUT_JUDGEMENT = (
     + ", ".join(f"{name} = excluded.{name}" for name in _JUDGEMENT[2:])
 )
 
-DETECTORS: Sequence[str] = (
-    """CREATE TABLE rageval_detectors (
-        alert TEXT NOT NULL, series INTEGER NOT NULL, settings TEXT NOT NULL, baseline TEXT NOT NULL,
-        state TEXT NOT NULL, made DOUBLE PRECISION NOT NULL, trace_id TEXT NOT NULL, PRIMARY KEY (alert, series)
-    )""",
-    "CREATE INDEX rageval_judgements_made ON rageval_judgements (series, made, trace_id)",
-)
-"""The tables of detectors."""
-
-MIGRATIONS: Sequence[Sequence[str]] = (
-    (
-        """CREATE TABLE rageval_traces (
-            monitor TEXT NOT NULL, trace_id TEXT NOT NULL, started DOUBLE PRECISION NOT NULL,
-            due DOUBLE PRECISION NOT NULL, state TEXT NOT NULL, is_whole INTEGER NOT NULL, reopened INTEGER NOT NULL,
-            digest TEXT NOT NULL, user_id TEXT, content BYTES, weight DOUBLE PRECISION, owner TEXT,
-            lease DOUBLE PRECISION, PRIMARY KEY (monitor, trace_id)
-        )""",
-        "CREATE INDEX rageval_traces_due ON rageval_traces (monitor, due) WHERE state = 'waiting'",
-        "CREATE INDEX rageval_traces_started ON rageval_traces (monitor, started)",
-        """CREATE TABLE rageval_series (
-            id INTEGER PRIMARY KEY, monitor TEXT NOT NULL, metric TEXT NOT NULL, identity TEXT NOT NULL,
-            description TEXT NOT NULL, began DOUBLE PRECISION NOT NULL, settled_before BIGINT NOT NULL,
-            UNIQUE (monitor, metric, identity)
-        )""",
-        """CREATE TABLE rageval_judgements (
-            series INTEGER NOT NULL, trace_id TEXT NOT NULL, state TEXT NOT NULL, value DOUBLE PRECISION,
-            weight DOUBLE PRECISION NOT NULL, reason TEXT, details TEXT, cost DOUBLE PRECISION, tries INTEGER NOT NULL,
-            retry_at DOUBLE PRECISION, started DOUBLE PRECISION NOT NULL, made DOUBLE PRECISION NOT NULL,
-            PRIMARY KEY (series, trace_id)
-        )""",
-        "CREATE INDEX rageval_judgements_started ON rageval_judgements (series, started)",
-        "CREATE INDEX rageval_judgements_retry ON rageval_judgements (retry_at) WHERE retry_at IS NOT NULL",
-        f"""CREATE TABLE rageval_panes (
-            series INTEGER NOT NULL, pane BIGINT NOT NULL,
-            {", ".join(f"{name} INTEGER NOT NULL" for name in _SUMS if name in COUNTED)},
-            {", ".join(f"{name} DOUBLE PRECISION NOT NULL" for name in _SUMS if name not in COUNTED)},
-            PRIMARY KEY (series, pane)
-        )""",
-        """CREATE TABLE rageval_strata (
-            monitor TEXT NOT NULL, stratum TEXT NOT NULL, hour BIGINT NOT NULL, kept INTEGER NOT NULL,
-            PRIMARY KEY (monitor, stratum, hour)
-        )""",
-        """CREATE TABLE rageval_cursors (
-            monitor TEXT NOT NULL, feed TEXT NOT NULL, position TEXT NOT NULL, PRIMARY KEY (monitor, feed)
-        )""",
-        """CREATE TABLE rageval_leases (
-            monitor TEXT NOT NULL, work TEXT NOT NULL, owner TEXT NOT NULL, until DOUBLE PRECISION NOT NULL,
-            PRIMARY KEY (monitor, work)
-        )""",
-    ),
-    alerts.MIGRATION,
-    DETECTORS,
-)
-"""As those of the history: entries are only ever added at the end."""
-
 
 @dataclass
 class Ledger:
@@ -232,27 +177,35 @@ class Ledger:
         )
         with self.connection.write():
             rows = self.connection.execute(
+                f"WITH due AS MATERIALIZED ({due}) "  # else PostgreSQL may look for the due ones again, and take more
                 "UPDATE rageval_traces SET owner = ?, lease = ? WHERE monitor = ? AND trace_id IN "
-                f"({due}) RETURNING trace_id, started, weight, content",
-                (self.owner, now + lease, self.monitor, self.monitor, now, now, most),
+                "(SELECT trace_id FROM due) RETURNING trace_id, started, weight, content",
+                (self.monitor, now, now, most, self.owner, now + lease, self.monitor),
             )
         return [ClaimedTrace(row[0], row[1], row[2], unpack(row[3])) for row in rows]
 
     def claim_retries(self, now: float, most: int, lease: float) -> list[tuple[int, int, ClaimedTrace]]:
         """The judgements whose time to be tried again has come: the series, the tries so far, and the trace.
 
+        The weight of the trace is that of the judgement.
+
         Each is put off by the lease, so that nobody else tries it meanwhile.
         """
         with self.connection.write():
             rows = self.connection.execute(
-                "UPDATE rageval_judgements SET retry_at = ? WHERE (series, trace_id) IN (SELECT j.series, j.trace_id "
-                "FROM rageval_judgements j JOIN rageval_series s ON s.id = j.series WHERE s.monitor = ? "
-                f"AND j.retry_at <= ? ORDER BY j.retry_at LIMIT ?{self._locking and ' FOR UPDATE OF j SKIP LOCKED'}) "
-                "RETURNING series, trace_id, tries",
-                (now + lease, self.monitor, now, most),
+                "WITH due AS MATERIALIZED (SELECT j.series, j.trace_id FROM rageval_judgements j JOIN rageval_series s "
+                "ON s.id = j.series WHERE s.monitor = ? AND j.retry_at <= ? ORDER BY j.retry_at LIMIT ?"
+                f"{self._locking and ' FOR UPDATE OF j SKIP LOCKED'}) UPDATE rageval_judgements SET retry_at = ? "
+                "WHERE (series, trace_id) IN (SELECT series, trace_id FROM due) "
+                "RETURNING series, trace_id, tries, weight",
+                (self.monitor, now, most, now + lease),
             )
-        found = self._read_traces([trace_id for _, trace_id, _ in rows])
-        return [(series, tries, found[trace_id]) for series, trace_id, tries in rows if trace_id in found]
+        found = self._read_traces([trace_id for _, trace_id, *_ in rows])
+        return [
+            (series, tries, found[trace_id]._replace(weight=weight))
+            for series, trace_id, tries, weight in rows
+            if trace_id in found
+        ]
 
     def _read_traces(self, trace_ids: Sequence[str]) -> dict[str, ClaimedTrace]:
         found = {}
@@ -287,7 +240,7 @@ class Ledger:
                 if is_kept:
                     rows += [(*one, started, now) for one in by_trace.get(trace_id, ())]
                 else:
-                    sums.add_sampled_out(series, started)
+                    sums.add_whole("sampled_out", series, started)
                 if is_kept and earlier is None:
                     kept[stratum, hour_of(started)] += 1
             for row in rows:
@@ -314,6 +267,111 @@ class Ledger:
             self.connection.execute_many(_PUT_JUDGEMENT, [(*one, started, now) for one, started in again])
             self.connection.execute_many(_ADD_PANE, sums.rows())
 
+    def read_unfilled(self, series: int, since: float, most: int, after: str = "") -> list[ClaimedTrace]:
+        """Traces of the sample that began since a time and have no judgement of a series, in the order of their ids.
+
+        Only those whose texts are still kept; at most so many, whose ids come after one.
+        """
+        rows = self.connection.execute(
+            "SELECT trace_id, started, weight, content FROM rageval_traces WHERE monitor = ? AND state = 'judged' "
+            "AND started >= ? AND content IS NOT NULL AND trace_id > ? AND NOT EXISTS (SELECT 1 FROM "
+            "rageval_judgements j WHERE j.series = ? AND j.trace_id = rageval_traces.trace_id) "
+            "ORDER BY trace_id LIMIT ?",
+            (self.monitor, since, after, series, most),
+        )
+        return [ClaimedTrace(row[0], row[1], row[2], unpack(row[3])) for row in rows]
+
+    def fill(self, filled: Sequence[tuple[Judgement, float]], series: int, now: float) -> None:
+        """Write judgements of traces that were settled before a series began, each with when its trace began.
+
+        What another monitor filled meanwhile stays.
+        """
+        with self.connection.write():
+            self.connection.lock()
+            known = {
+                trace_id
+                for some in _split([one.trace_id for one, _ in filled])
+                for (trace_id,) in self.connection.execute(
+                    "SELECT trace_id FROM rageval_judgements WHERE series = ? AND trace_id IN "
+                    f"({', '.join('?' * len(some))})",
+                    (series, *some),
+                )
+            }
+            sums, new = _Sums(), [(one, started) for one, started in filled if one.trace_id not in known]
+            for one, started in new:
+                sums.add(one, started)
+            self.connection.execute_many(_PUT_JUDGEMENT, [(*one, started, now) for one, started in new])
+            self.connection.execute_many(_ADD_PANE, sums.rows())
+            self.connection.execute(
+                "UPDATE rageval_series SET settled_before = settled_before - ? WHERE id = ?", (len(new), series)
+            )
+
+    def retry_failed(self, now: float) -> int:
+        """Let every judgement that failed for good be tried again at once; how many those are.
+
+        Those whose texts are no longer kept stay failed.
+        """
+        chosen = (
+            "series IN (SELECT id FROM rageval_series WHERE monitor = ?) AND state = 'failed' AND EXISTS (SELECT 1 "
+            "FROM rageval_traces t WHERE t.monitor = ? AND t.trace_id = rageval_judgements.trace_id "
+            "AND t.content IS NOT NULL)"
+        )
+        with self.connection.write():
+            rows = self.connection.execute(
+                f"UPDATE rageval_judgements SET state = 'waiting', retry_at = ?, tries = 0 WHERE {chosen} "
+                "RETURNING series, started",
+                (now, self.monitor, self.monitor),
+            )
+            sums = _Sums()
+            for series, started in rows:
+                sums.subtract_failed(series, started)
+            self.connection.execute_many(_ADD_PANE, sums.rows())
+        return len(rows)
+
+    def prune_texts(self, before: float) -> int:
+        """Remove the texts of traces that were settled and began before a time; how many. Numbers stay."""
+        return self._remove_texts("started < ?", (before,))
+
+    def forget(self, *, trace_id: str | None = None, user: str | None = None) -> int:
+        """Remove the texts of one trace, or of all of a user, also where they wait; how many traces.
+
+        Their values stay, without the reasons that may quote them. A trace that waited counts as filtered.
+        """
+        column, value = ("trace_id", trace_id) if trace_id is not None else ("user_id", user)
+        with self.connection.write():
+            chosen = f"monitor = ? AND {column} = ?"
+            rows = self.connection.execute(
+                f"SELECT trace_id, state, started, reopened FROM rageval_traces WHERE {chosen}", (self.monitor, value)
+            )
+            sums, series = _Sums(), self.series_ids()
+            for _, state, started, reopened in rows:
+                if state == "waiting" and not reopened:
+                    sums.add_whole("filtered", series, started)
+            self.connection.execute_many(_ADD_PANE, sums.rows())
+            self.connection.execute(
+                f"UPDATE rageval_traces SET state = CASE WHEN state = 'waiting' AND reopened = 0 THEN 'filtered' "
+                f"WHEN state = 'waiting' THEN 'judged' ELSE state END WHERE {chosen}",
+                (self.monitor, value),
+            )
+            return self._remove_texts(f"{column} = ?", (value,))
+
+    def _remove_texts(self, condition: str, parameters: Sequence[Any]) -> int:
+        rows = self.connection.execute(
+            "UPDATE rageval_traces SET content = NULL, user_id = NULL WHERE monitor = ? AND content IS NOT NULL "
+            f"AND state <> 'waiting' AND {condition} RETURNING trace_id",
+            (self.monitor, *parameters),
+        )
+        ids = [trace_id for (trace_id,) in rows]
+        for some in _split(ids):
+            self.connection.execute(
+                "UPDATE rageval_judgements SET reason = NULL, details = NULL, retry_at = NULL, "
+                "state = CASE WHEN retry_at IS NULL THEN state ELSE 'failed' END "
+                "WHERE series IN (SELECT id FROM rageval_series WHERE monitor = ?) "
+                f"AND trace_id IN ({', '.join('?' * len(some))})",
+                (self.monitor, *some),
+            )
+        return len(ids)
+
     def _find_own(self, claimed: Sequence[ClaimedTrace]) -> set[str]:
         own: set[str] = set()
         for some in _split([one.trace_id for one in claimed]):
@@ -339,11 +397,19 @@ class Ledger:
             for *parts, began in rows:
                 sums.add(Judgement(*parts), began, sign=-1)
 
-    def find_series(self, metric: str, identity: str, description: Mapping[str, Any], now: float) -> int:
-        """The number of the series of a metric with this identity; a new identity begins a new series."""
+    def find_series(
+        self, metric: str, identity: str, description: Mapping[str, Any], now: float, *, begin: bool = True
+    ) -> int:
+        """The number of the series of a metric with this identity; a new identity begins a new series.
+
+        0 for a new one that is not to begin.
+        """
         key = (self.monitor, metric, identity)
         of_key = "SELECT id FROM rageval_series WHERE monitor = ? AND metric = ? AND identity = ?"
-        if not (found := self.connection.execute(of_key, key)):
+        found = self.connection.execute(of_key, key)
+        if not found and not begin:
+            return 0
+        if not found:
             with self.connection.write():
                 self.connection.lock()
                 settled = (
@@ -377,7 +443,8 @@ class Ledger:
 
     def count_before(self, series: int) -> int:
         """How many traces had been settled when a series began; it has no state for them unless it was filled."""
-        return int(self.connection.execute("SELECT settled_before FROM rageval_series WHERE id = ?", (series,))[0][0])
+        found = self.connection.execute("SELECT settled_before FROM rageval_series WHERE id = ?", (series,))
+        return int(found[0][0]) if found else self.count_traces() - self.count_waiting()
 
     def count_waiting(self) -> int:
         """How many traces wait to be judged for the first time, or again after they were opened again."""
@@ -394,6 +461,14 @@ class Ledger:
             (self.monitor, before),
         )
         return int(late)
+
+    def find_oldest_due(self, now: float) -> float | None:
+        """Since when the trace is due that waits for longest; None if none is due."""
+        ((oldest,),) = self.connection.execute(
+            "SELECT MIN(due) FROM rageval_traces WHERE monitor = ? AND state = 'waiting' AND due <= ?",
+            (self.monitor, now),
+        )
+        return None if oldest is None else float(oldest)
 
     def read_worst(
         self, series: int, span: Sequence[float], most: int, *, highest: bool
@@ -497,10 +572,15 @@ class _Sums:
         for name, term in terms.items():
             found[name] = found.get(name, 0.0) + sign * term
 
-    def add_sampled_out(self, series: Iterable[int], started: float) -> None:
+    def add_whole(self, state: State, series: Iterable[int], started: float) -> None:
+        """Count a trace that has one state for all series."""
         for one in series:
             found = self._of(one, started)
-            found["sampled_out"] = found.get("sampled_out", 0) + 1
+            found[state] = found.get(state, 0) + 1
+
+    def subtract_failed(self, series: int, started: float) -> None:
+        found = self._of(series, started)
+        found["failed"] = found.get("failed", 0) - 1
 
     def rows(self) -> list[tuple[Any, ...]]:
         return [

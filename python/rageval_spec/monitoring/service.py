@@ -16,6 +16,7 @@ from typing import Any
 
 from rageval_spec.errors import RagevalError
 from rageval_spec.monitoring.feeds import Feed
+from rageval_spec.monitoring.filling import Filler
 from rageval_spec.monitoring.ledger import ClaimedTrace, Judgement, Ledger
 from rageval_spec.monitoring.sampling import Sampler
 from rageval_spec.monitoring.trace_judging import TraceJudge
@@ -26,6 +27,10 @@ LEASE = 300.0
 """Seconds for which a process holds traces, in its own time."""
 IDLE = 1.0
 """Seconds between looks where nothing is due."""
+_PUBLISH = 15.0
+"""Seconds between two states of what is published."""
+_PATIENCE = 60.0
+"""Seconds without a sign of life that are no trouble yet."""
 Tick = Callable[[float], None]
 
 
@@ -42,6 +47,10 @@ class Progress:
     settled: int = 0
     retried: int = 0
     unread: int = 0
+    polled: dict[str, float] = field(default_factory=dict)
+    """When each feed was last read to its end."""
+    beat: float = 0.0
+    """When the loop last went round."""
     complaints: dict[str, str] = field(default_factory=dict)
     """The last error of each feed that cannot be read at the moment."""
 
@@ -52,9 +61,11 @@ class MonitorLoop:
 
     Attributes:
         every: the seconds between two polls of the feeds and looks at the windows.
+        filler: fills series with what came before they began.
         ticks: what is done after each poll by the process that leads: windows, alerts, pages.
         chores: what each process does whenever it polls: it sends the messages that are due.
         clock: the time in seconds since 1970.
+        publish: makes the text of `/metrics`, which `published` then holds: the database belongs to this thread.
     """
 
     ledger: Ledger
@@ -62,10 +73,13 @@ class MonitorLoop:
     judge: TraceJudge
     sampler: Sampler
     every: float
+    filler: Filler
     ticks: Sequence[Tick] = ()
     clock: Callable[[], float] = time.time
     chores: Sequence[Tick] = ()
     progress: Progress = field(default_factory=Progress)
+    publish: Callable[[float], bytes] | None = None
+    published: bytes = b""
 
     def complain(self, message: str) -> None:
         """Keep the last error of what is not a feed."""
@@ -80,11 +94,13 @@ class MonitorLoop:
                     self.progress.seen += len(batch.traces)
                     self.progress.unread += batch.unread
                 self.progress.complaints.pop(feed.name, None)
+                self.progress.polled[feed.name] = self.clock()
             except RagevalError as error:
                 self.progress.complaints[feed.name] = str(error)
 
     def judge_due(self) -> int:
         """Judge at most one batch of what is due; how many traces it was."""
+        self.progress.beat = self.clock()
         claimed = self.ledger.claim(self.clock(), CLAIM, LEASE)
         if claimed:
             sampled = [self.sampler.choose(one) for one in claimed]
@@ -105,6 +121,24 @@ class MonitorLoop:
         for chore in self.chores:
             chore(self.clock())
 
+    def find_trouble(self, *, is_start: bool = False) -> str | None:
+        """Why the monitor does not do its work at the moment; None if it does.
+
+        At the start, also what it has not done yet: a feed that was not read to its end.
+        """
+        now, patience = self.clock(), max(_PATIENCE, 3 * self.every)
+        if now - self.progress.beat > patience:
+            return f"the loop has not gone round for {now - self.progress.beat:.0f} s"
+        for feed in self.feeds:
+            polled = self.progress.polled.get(feed.name)
+            if polled is None and is_start:
+                return (
+                    f"{feed.name} has not been read yet: {self.progress.complaints.get(feed.name, 'it takes a moment')}"
+                )
+            if polled is not None and now - polled > patience:
+                return f"{feed.name} cannot be read: {self.progress.complaints.get(feed.name, 'no poll has ended')}"
+        return None
+
     def run_once(self) -> None:
         """One poll, all that is due, one look: for cron."""
         try:
@@ -119,7 +153,7 @@ class MonitorLoop:
     def run(self, stop: Event, wait: Callable[[float], Any] | None = None) -> None:
         """Go on until `stop` is set; then give back what is held. `wait` waits some seconds or until then."""
         wait = wait or stop.wait
-        look_at = poll_at = chores_at = 0.0
+        look_at = poll_at = publish_at = chores_at = 0.0
         try:
             while not stop.is_set():
                 now = self.clock()
@@ -133,6 +167,9 @@ class MonitorLoop:
                 if now >= chores_at:
                     self.do_chores()
                     chores_at = now + min(self.every, IDLE)
+                if self.publish is not None and self.clock() >= publish_at:
+                    self.published = self.publish(self.clock())
+                    publish_at = self.clock() + min(self.every, _PUBLISH)
                 if not busy:
                     wait(min(IDLE, self.every))
         finally:

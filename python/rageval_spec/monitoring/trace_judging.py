@@ -14,8 +14,9 @@ from typing import Any
 
 from rageval_spec.data.samples import Sample
 from rageval_spec.monitoring.ledger import ClaimedTrace, Judgement, Ledger, SampledTrace, State
+from rageval_spec.monitoring.spending import Spending
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
-from rageval_spec.pipeline.values.answer_values import compute
+from rageval_spec.pipeline.values.answer_values import compute, list_usable
 from rageval_spec.plugin import AnswerMetric
 from rageval_spec.plugin.block_names import names_in
 from rageval_spec.plugin.judge_identity import Surroundings, identify_judge
@@ -40,16 +41,26 @@ class Series:
 class TraceJudge:
     """Judges traces with the metrics of a spec. Feedback of users becomes series as its names are seen."""
 
-    def __init__(self, parts: SpecPlugins, ledger: Ledger, retry_for: float, now: float) -> None:
-        """Find the series of each metric, and begin those that are new."""
+    def __init__(
+        self,
+        parts: SpecPlugins,
+        ledger: Ledger,
+        retry_for: float,
+        now: float,
+        spending: Spending | None = None,
+        *,
+        begin: bool = True,
+    ) -> None:
+        """Find the series of each metric, and begin those that are new, unless `begin` is false."""
         self._parts = parts
+        self._spending = spending
         self._ledger = ledger
         self._retry_for = retry_for
         self.series: dict[str, Series] = {}
         for name, metric in parts.answer_metrics.items():
             description = self._describe(metric)
             identity = hashlib.sha256(json.dumps(description, sort_keys=True, default=str).encode()).hexdigest()[:16]
-            self.series[name] = Series(ledger.find_series(name, identity, description, now), name, metric)
+            self.series[name] = Series(ledger.find_series(name, identity, description, now, begin=begin), name, metric)
 
     def prepare(self) -> None:
         """Load what the metrics need, once."""
@@ -66,6 +77,12 @@ class TraceJudge:
             if one.metric is not None and kept:
                 judgements += self._judge_metric(one, kept, samples, now, tries=1)
         return judgements
+
+    def judge_for(self, series: Series, claimed: Sequence[ClaimedTrace], now: float) -> list[Judgement]:
+        """What becomes of traces that were chosen before, for one series."""
+        kept = [(one, one.weight or 1.0) for one in claimed]
+        samples = {one.trace_id: make_sample(one) for one in claimed}
+        return list(self._judge_metric(series, kept, samples, now, tries=1))
 
     def judge_again(self, series: int, retried: Sequence[tuple[int, ClaimedTrace]], now: float) -> list[Judgement]:
         """What becomes of traces that failed in a series before, each with its tries so far."""
@@ -89,7 +106,12 @@ class TraceJudge:
         tries: int,
     ) -> Iterator[Judgement]:
         assert series.metric is not None
+        chosen, chance = self._choose(series.metric, samples, kept, now, is_again=tries > 1)
+        left_out = [(claimed, weight) for claimed, weight in kept if claimed.trace_id not in chosen]
+        yield from (self._leave_out(series, claimed, weight, tries) for claimed, weight in left_out)
+        kept = [(claimed, weight / chance) for claimed, weight in kept if claimed.trace_id in chosen]
         table = compute(series.name, series.metric, [samples[claimed.trace_id] for claimed, _ in kept]).values
+        calls, cost = (0, 0.0) if self._spending is None else self._spending.record(len(kept), now)
         found = {
             row[0]: row[1:] for row in table.select("query_id", "value", "status", "reason", "details").iter_rows()
         }
@@ -97,8 +119,32 @@ class TraceJudge:
             value, status, reason, details = found[claimed.trace_id]
             state, retry_at = self._decide(series.metric, samples[claimed.trace_id], status, claimed, now, tries)
             yield Judgement(
-                series.id, claimed.trace_id, state, value, weight, reason, details, tries=tries, retry_at=retry_at
-            )
+                series.id, claimed.trace_id, state, value, weight, reason, details,
+                cost=cost / len(kept) if calls else None, tries=tries, retry_at=retry_at,
+            )  # fmt: skip
+
+    def _choose(
+        self,
+        metric: AnswerMetric[Any],
+        samples: Mapping[str, Sample],
+        kept: Sequence[tuple[ClaimedTrace, float]],
+        now: float,
+        *,
+        is_again: bool,
+    ) -> tuple[set[str], float]:
+        """The traces that the budget has room for, and the chance that each had."""
+        ids = [claimed.trace_id for claimed, _ in kept]
+        if self._spending is None or not self._spending.is_limited:
+            return set(ids), 1.0
+        self._spending.limit(now)
+        if is_again:  # it was chosen before
+            return set(ids), 1.0
+        expected = metric.estimate(list_usable(metric, [samples[one] for one in ids]))
+        return self._spending.choose(ids, sum(map(len, expected.calls.values())), now)
+
+    def _leave_out(self, series: Series, claimed: ClaimedTrace, weight: float, tries: int) -> Judgement:
+        told = "the budget of the monitor is spent"
+        return Judgement(series.id, claimed.trace_id, "over_budget", None, weight, told, tries=tries)
 
     def _decide(
         self, metric: AnswerMetric[Any], sample: Sample, status: str, claimed: ClaimedTrace, now: float, tries: int
@@ -111,6 +157,8 @@ class TraceJudge:
             return "judged", None
         if status == "unscorable" or (sample.error is not None and not metric.counts_failures):
             return "filtered", None
+        if self._spending is not None and self._spending.budget.stopped is not None:
+            return "over_budget", None
         wait = min(FIRST_WAIT * 2 ** (tries - 1), LONGEST_WAIT)
         if now + wait > claimed.started + self._retry_for:
             return "failed", None

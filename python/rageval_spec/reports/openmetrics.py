@@ -7,17 +7,15 @@ textfile collector of Prometheus' node exporter, set `path:` to a name that ends
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import ClassVar, TypeAlias, get_args
+from typing import ClassVar, get_args
 
 from rageval_spec.data.evaluation import Evaluation, Overall
 from rageval_spec.data.outcomes import Cell
-from rageval_spec.diagnostics import make_visible
+from rageval_spec.drawing.openmetrics import MetricFamily, MetricSample, render_families
 from rageval_spec.plugin import Report, ReportNode
 
-_Sample: TypeAlias = tuple[Mapping[str, str], float | None]
-"""The labels of a number; None stands for a number that is not known."""
 _OUTCOMES = ("pass", "warn", "fail", "inconclusive")
 """Every outcome that a gate can have, so that a series does not end when the outcome changes."""
 
@@ -35,25 +33,13 @@ class OpenmetricsReport(Report[OpenmetricsNode]):
 
     def render(self, evaluation: Evaluation) -> bytes:
         """The exposition in UTF-8; a number that could not be computed has no line."""
-        lines = [line for family in _list_families(evaluation) for line in _write(*family)]
-        return "".join(f"{line}\n" for line in (*lines, "# EOF")).encode("utf-8", "backslashreplace")
+        return render_families(MetricFamily(*family) for family in _list_families(evaluation))
 
 
-def _write(name: str, told: str, samples: Sequence[_Sample]) -> Iterator[str]:
-    """The lines of a family; none without a number."""
-    numbers = [(labels, number) for labels, number in samples if number is not None]
-    if numbers:
-        yield f"# HELP {name} {told}"
-        yield f"# TYPE {name} gauge"
-    for labels, number in numbers:
-        shown = ",".join(f'{label}="{_escape(value)}"' for label, value in labels.items())
-        yield f"{name}{{{shown}}} {float(number)!r}"
-
-
-def _list_families(evaluation: Evaluation) -> Iterator[tuple[str, str, Sequence[_Sample]]]:
+def _list_families(evaluation: Evaluation) -> Iterator[tuple[str, str, Sequence[MetricSample]]]:
     """The metrics: the name and the help of each, and its samples."""
     spec = {"spec": evaluation.name}
-    states: list[_Sample] = [({**spec, "outcome": one}, one == evaluation.verdict) for one in get_args(Overall)]
+    states: list[MetricSample] = [({**spec, "outcome": one}, one == evaluation.verdict) for one in get_args(Overall)]
     yield "rageval_outcome", "The outcome of the evaluation: 1 for its outcome and 0 for the others.", states
     yield "rageval_failures", "Systems and metrics that failed.", [(spec, len(evaluation.failures))]
     taken = [({**spec, "dataset": one.dataset, "system": one.system}, one) for one in evaluation.provenance.taken_over]
@@ -96,11 +82,6 @@ def _list_families(evaluation: Evaluation) -> Iterator[tuple[str, str, Sequence[
 def _name_cell(cell: Cell) -> dict[str, str]:
     """The labels of a cell; `slice` is empty, and so absent to Prometheus, for all queries."""
     return {"dataset": cell.dataset, "system": cell.system, "metric": cell.metric, "slice": cell.slice or ""}
-
-
-def _escape(value: str) -> str:
-    """A label's value: control characters visible, and backslashes and quotes escaped."""
-    return make_visible(value).replace("\\", "\\\\").replace('"', '\\"')
 
 
 PLUGIN = OpenmetricsReport

@@ -78,9 +78,10 @@ def _list_alerts(book: AlertBook) -> Iterator[tuple[AlertMessage, list[TellingRo
 
 
 def _describe(message: AlertMessage, rows: Iterable[TellingRow], names: set[str], now: float) -> Iterator[str]:
+    since = format_time(message.began)
     ages = {
-        "firing": f"{message.severity}, fires since {format_time(message.began)} ({name_seconds(now - message.began)})",
-        "pending": f"{message.severity}, pending since {format_time(message.began)}: it has not held long enough to fire",
+        "firing": f"{message.severity}, fires since {since} ({name_seconds(now - message.began)})",
+        "pending": f"{message.severity}, pending since {since}: it has not held long enough to fire",
         "resolved": f"resolved {format_time(message.ended or now)}",
     }
     yield f"{make_visible(message.name)}: {ages[message.state]}"

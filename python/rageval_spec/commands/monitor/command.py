@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
@@ -13,16 +16,43 @@ from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import Front
 from rageval_spec.commands.monitor.alerting import show_alerts, silence_alerts, try_notifiers
-from rageval_spec.errors import PASSED
-from rageval_spec.wording import count_noun
+from rageval_spec.errors import PASSED, UsageError
+from rageval_spec.wording import count_noun, read_duration
 
 if TYPE_CHECKING:
     from rageval_spec.monitoring.service import MonitorLoop
+    from rageval_spec.spec import Spec
+
+_filling_options = shared.together(
+    click.option("--since", metavar="AGE", help="With --metric: fill its series from so long ago on: 30d."),
+    click.option("--metric", help="The metric to fill with the traces that came before it, or before its new judge."),
+)
 
 
 @click.group("monitor", cls=Front)
 def monitor() -> None:
-    """Judge production as it runs: account for every trace, watch windows of values, send alerts."""
+    """Judge production as it runs: account for every trace, watch windows of values, send alerts.
+
+    The spec has a block `monitor:`. `plan` shows what judging would take, `run` does it, until Ctrl-C or once.
+    """
+
+
+def _load(spec: Path, overrides: Iterable[str]) -> Spec:
+    from rageval_spec.spec import load
+
+    return load(spec, overrides=list(overrides))
+
+
+def _read_age(since: str | None, metric: str | None) -> float | None:
+    """The seconds of `--since`; None without both options."""
+    if (since is None) != (metric is None):
+        raise UsageError("--since and --metric go together: --since 30d --metric faithfulness")
+    if since is None:
+        return None
+    age = read_duration(since)
+    if not age:
+        raise UsageError(f"--since {since}: write an age such as 30d or 12h")
+    return age
 
 
 for _command in (show_alerts, silence_alerts, try_notifiers):
@@ -32,26 +62,119 @@ for _command in (show_alerts, silence_alerts, try_notifiers):
 @monitor.command("run")
 @shared.spec_argument
 @click.option("--once", is_flag=True, help="Fetch and judge what is due, decide the alerts, and end: for cron.")
+@_filling_options
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
-def run_monitor(spec: Path, overrides: Iterable[str], once: bool, quiet: bool) -> int:
+def run_monitor(
+    spec: Path, overrides: Iterable[str], once: bool, since: str | None, metric: str | None, quiet: bool
+) -> int:
     """Watch production until Ctrl-C.
 
     \b
     rageval-spec monitor run spec.yaml
     rageval-spec monitor run spec.yaml --once
+    rageval-spec monitor run spec.yaml --once --since 30d --metric answer_relevancy
     """
     from rageval_spec.monitoring.assembly import open_monitor
     from rageval_spec.signals import stopping
-    from rageval_spec.spec import load
 
-    stop = Event()
-    with open_monitor(load(spec, overrides=list(overrides))) as loop, stopping(stop.set):
+    age, stop = _read_age(since, metric), Event()
+    loaded = _load(spec, overrides)
+    address = None if loaded.monitor is None else loaded.monitor.serve
+    with open_monitor(loaded) as loop, stopping(stop.set):
+        if age is not None and metric is not None:
+            filled = replace(loop.filler, since=time.time() - age).fill(metric, time.time)
+            console.tell(f"{metric}: {count_noun(filled, 'earlier trace')} judged")
         if once:
             loop.run_once()
         else:
-            loop.run(stop)
+            with _serve(loop, address):
+                loop.run(stop)
         if not quiet:
             _report(loop)
+    return PASSED
+
+
+@contextmanager
+def _serve(loop: MonitorLoop, address: str | None) -> Iterator[None]:
+    """Answer `/metrics`, `/healthz` and `/ready` meanwhile, if there is an address."""
+    if address is None:
+        yield
+        return
+    from rageval_spec.exchange.otel.source import split_address
+    from rageval_spec.serving.server import Page, Server, make_app
+
+    def explain(trouble: str | None) -> Page:
+        return Page(b"ok\n") if trouble is None else Page(f"{trouble}\n".encode(), status=503)
+
+    pages = {
+        "/metrics": lambda: Page(loop.published, "application/openmetrics-text; version=1.0.0; charset=utf-8"),
+        "/healthz": lambda: explain(loop.find_trouble()),
+        "/ready": lambda: explain(loop.find_trouble(is_start=True)),
+    }
+    server = Server(make_app(pages), *split_address(address))
+    console.tell(f"numbers at {server.url}/metrics, health at /healthz and /ready")
+    try:
+        yield
+    finally:
+        server.close()
+
+
+@monitor.command("plan")
+@shared.spec_argument
+@_filling_options
+def plan_monitor(spec: Path, overrides: Iterable[str], since: str | None, metric: str | None) -> int:
+    """Show the series that traces would be judged for, what waits, and what filling one would cost.
+
+    \b
+    rageval-spec monitor plan spec.yaml
+    rageval-spec monitor plan spec.yaml --since 30d --metric answer_relevancy
+    """
+    from rageval_spec.monitoring.assembly import open_monitor
+
+    age = _read_age(since, metric)
+    with open_monitor(_load(spec, overrides), is_plan=True) as loop:
+        if age is None or metric is None:
+            _report(loop)
+            return PASSED
+        plan = replace(loop.filler, since=time.time() - age).plan(metric)
+        console.show(f"{metric}: {count_noun(plan.traces, 'earlier trace')} without a value\n")
+        for one in plan.calls:
+            cost = "price unknown" if one.cost is None else f"about {one.cost:,.2f} USD"
+            tokens = f"about {one.tokens.input:,} tokens in and {one.tokens.output:,} out"
+            console.show(f"  {one.model}  {count_noun(one.calls, 'call')}, {tokens}, {cost}\n")
+    return PASSED
+
+
+@monitor.command("retry")
+@shared.spec_argument
+def retry_failed(spec: Path, overrides: Iterable[str]) -> int:
+    """Try all judgements again that failed for good; the running monitor does it, or the next one."""
+    from rageval_spec.monitoring.assembly import open_ledger
+
+    with open_ledger(_load(spec, overrides)) as ledger:
+        again = ledger.retry_failed(time.time())
+    console.show(f"{count_noun(again, 'judgement')} will be tried again\n")
+    return PASSED
+
+
+@monitor.command("prune")
+@shared.spec_argument
+@click.option("--trace", metavar="ID", help="Remove the texts of this trace, whatever its age.")
+@click.option("--user", metavar="ID", help="Remove the texts of all traces of this user, whatever their age.")
+def prune_texts(spec: Path, overrides: Iterable[str], trace: str | None, user: str | None) -> int:
+    """Remove the texts of traces that are older than `keep:` says, or those of one trace or user. Numbers stay."""
+    from rageval_spec.monitoring.assembly import open_ledger, require_monitor, seconds_of
+
+    if trace is not None and user is not None:
+        raise UsageError("--trace and --user do not go together; leave one of them out")
+    loaded = _load(spec, overrides)
+    with open_ledger(loaded) as ledger:
+        if trace is None and user is None:
+            removed = ledger.prune_texts(time.time() - seconds_of(require_monitor(loaded).keep))
+        else:
+            removed = ledger.forget(trace_id=trace, user=user)
+        ledger.connection.compact()
+    console.show(f"removed the texts of {count_noun(removed, 'trace')}\n")
     return PASSED
 
 
@@ -65,4 +188,6 @@ def _report(loop: MonitorLoop) -> None:
     for one in loop.judge.series.values():
         counts = loop.ledger.count(one.id)
         told = ", ".join(f"{count:,} {state.replace('_', ' ')}" for state, count in counts.items() if count)
-        console.show(f"{one.name}: {told or 'no traces'}\n")
+        before = loop.ledger.count_before(one.id)
+        earlier = f"; {count_noun(before, 'trace')} came before this series began" if before else ""
+        console.show(f"{one.name}: {told or 'no traces'}{earlier}\n")

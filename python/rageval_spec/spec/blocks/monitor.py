@@ -241,6 +241,11 @@ class MonitorNode(SpecBlock):
     retry_for: Duration = Field(
         default="24h", description="How long a judgement that failed is tried again before it counts as failed."
     )
+    serve: str | None = Field(
+        default=None,
+        description="The address for `/metrics` (OpenMetrics), `/healthz` and `/ready`: `127.0.0.1:9464`. Needs the "
+        "extra `serve`. Default: none.",
+    )
     keep: Duration = Field(default="30d", description="How long the texts of judged traces are kept; numbers stay.")
 
 

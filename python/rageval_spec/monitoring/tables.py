@@ -1,0 +1,78 @@
+"""The tables of monitors in the database of the history."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_LEDGER: Sequence[str] = (
+    """CREATE TABLE rageval_traces (
+        monitor TEXT NOT NULL, trace_id TEXT NOT NULL, started DOUBLE PRECISION NOT NULL,
+        due DOUBLE PRECISION NOT NULL, state TEXT NOT NULL, is_whole INTEGER NOT NULL, reopened INTEGER NOT NULL,
+        digest TEXT NOT NULL, user_id TEXT, content BYTES, weight DOUBLE PRECISION, owner TEXT,
+        lease DOUBLE PRECISION, PRIMARY KEY (monitor, trace_id)
+    )""",
+    "CREATE INDEX rageval_traces_due ON rageval_traces (monitor, due) WHERE state = 'waiting'",
+    "CREATE INDEX rageval_traces_started ON rageval_traces (monitor, started)",
+    """CREATE TABLE rageval_series (
+        id INTEGER PRIMARY KEY, monitor TEXT NOT NULL, metric TEXT NOT NULL, identity TEXT NOT NULL,
+        description TEXT NOT NULL, began DOUBLE PRECISION NOT NULL, settled_before BIGINT NOT NULL,
+        UNIQUE (monitor, metric, identity)
+    )""",
+    """CREATE TABLE rageval_judgements (
+        series INTEGER NOT NULL, trace_id TEXT NOT NULL, state TEXT NOT NULL, value DOUBLE PRECISION,
+        weight DOUBLE PRECISION NOT NULL, reason TEXT, details TEXT, cost DOUBLE PRECISION, tries INTEGER NOT NULL,
+        retry_at DOUBLE PRECISION, started DOUBLE PRECISION NOT NULL, made DOUBLE PRECISION NOT NULL,
+        PRIMARY KEY (series, trace_id)
+    )""",
+    "CREATE INDEX rageval_judgements_started ON rageval_judgements (series, started)",
+    "CREATE INDEX rageval_judgements_retry ON rageval_judgements (retry_at) WHERE retry_at IS NOT NULL",
+    """CREATE TABLE rageval_panes (
+        series INTEGER NOT NULL, pane BIGINT NOT NULL, judged INTEGER NOT NULL, sampled_out INTEGER NOT NULL,
+        filtered INTEGER NOT NULL, failed INTEGER NOT NULL, over_budget INTEGER NOT NULL,
+        weights DOUBLE PRECISION NOT NULL, weighted DOUBLE PRECISION NOT NULL, squares DOUBLE PRECISION NOT NULL,
+        squared_weights DOUBLE PRECISION NOT NULL, cost DOUBLE PRECISION NOT NULL, PRIMARY KEY (series, pane)
+    )""",
+    """CREATE TABLE rageval_strata (
+        monitor TEXT NOT NULL, stratum TEXT NOT NULL, hour BIGINT NOT NULL, kept INTEGER NOT NULL,
+        PRIMARY KEY (monitor, stratum, hour)
+    )""",
+    """CREATE TABLE rageval_cursors (
+        monitor TEXT NOT NULL, feed TEXT NOT NULL, position TEXT NOT NULL, PRIMARY KEY (monitor, feed)
+    )""",
+    """CREATE TABLE rageval_leases (
+        monitor TEXT NOT NULL, work TEXT NOT NULL, owner TEXT NOT NULL, until DOUBLE PRECISION NOT NULL,
+        PRIMARY KEY (monitor, work)
+    )""",
+)
+_ALERTS: Sequence[str] = (
+    """CREATE TABLE rageval_alerts (
+        monitor TEXT NOT NULL, alert TEXT NOT NULL, state TEXT NOT NULL, severity TEXT, held_since DOUBLE PRECISION,
+        began DOUBLE PRECISION, ended DOUBLE PRECISION, message TEXT, PRIMARY KEY (monitor, alert)
+    )""",
+    """CREATE TABLE rageval_messages (
+        monitor TEXT NOT NULL, notifier TEXT NOT NULL, message_key TEXT NOT NULL, state TEXT NOT NULL,
+        severity TEXT NOT NULL, made DOUBLE PRECISION NOT NULL, message TEXT NOT NULL, tries INTEGER NOT NULL,
+        retry_at DOUBLE PRECISION, sent DOUBLE PRECISION, reason TEXT,
+        PRIMARY KEY (monitor, notifier, message_key, state, severity)
+    )""",
+    "CREATE INDEX rageval_messages_due ON rageval_messages (monitor, retry_at) WHERE sent IS NULL",
+    """CREATE TABLE rageval_silences (
+        monitor TEXT NOT NULL, pattern TEXT NOT NULL, until DOUBLE PRECISION NOT NULL, reason TEXT,
+        PRIMARY KEY (monitor, pattern)
+    )""",
+)
+_DETECTORS: Sequence[str] = (
+    """CREATE TABLE rageval_detectors (
+        alert TEXT NOT NULL, series INTEGER NOT NULL, settings TEXT NOT NULL, baseline TEXT NOT NULL,
+        state TEXT NOT NULL, made DOUBLE PRECISION NOT NULL, trace_id TEXT NOT NULL, PRIMARY KEY (alert, series)
+    )""",
+    "CREATE INDEX rageval_judgements_made ON rageval_judgements (series, made, trace_id)",
+)
+_SPENDING: Sequence[str] = (
+    """CREATE TABLE rageval_spending (
+        monitor TEXT NOT NULL, minute BIGINT NOT NULL, calls BIGINT NOT NULL, cost DOUBLE PRECISION NOT NULL,
+        traces BIGINT NOT NULL, PRIMARY KEY (monitor, minute)
+    )""",
+)
+MIGRATIONS: Sequence[Sequence[str]] = ((*_LEDGER, *_ALERTS, *_DETECTORS, *_SPENDING),)
+"""As those of the history: entries are only ever added at the end."""
