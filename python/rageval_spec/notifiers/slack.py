@@ -8,8 +8,15 @@ from typing import Any
 from pydantic import Field
 
 from rageval_spec.data.alerts import AlertMessage, AlertSeverity
-from rageval_spec.drawing.alert_text import MOST_ALERTS, find_link, list_facts, list_worst, name_state, write_title
-from rageval_spec.drawing.card_text import shorten
+from rageval_spec.drawing.alert_text import (
+    MOST_ALERTS,
+    find_link,
+    list_facts,
+    list_worst,
+    name_state,
+    shorten,
+    write_title,
+)
 from rageval_spec.notifiers.shared.posting import PostingNode, PostingNotifier, write_json
 from rageval_spec.plugin.secrets import Secret
 from rageval_spec.wording import count_noun
