@@ -258,6 +258,7 @@ PLUGINS: dict[str, dict[str, Any]] = {
     },
     "reports": {"page": Page, "terminal": Terminal},
     "engines": {},
+    "notifiers": {},
 }
 
 

@@ -8,8 +8,9 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
+from rageval_spec.endpoints.addresses import check_base_url
 from rageval_spec.endpoints.service import Service
 from rageval_spec.endpoints.tries import Limits
 from rageval_spec.plugin import Notifier, NotifierNode
@@ -27,6 +28,13 @@ class PostingNode(NotifierNode):
     headers: Mapping[str, Secret] = Field(
         default_factory=dict, description="Headers of the requests: `{Authorization: 'Bearer ${secret:TOKEN}'}`."
     )
+
+    @field_validator("url")
+    @classmethod
+    def _check_url(cls, url: Secret) -> Secret:
+        if url.reveal():  # a variable that is not set has a message of its own
+            check_base_url(url.reveal())
+        return url
 
 
 P = TypeVar("P", bound=PostingNode)
