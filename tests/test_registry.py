@@ -23,6 +23,7 @@ from rageval_spec.plugin import (
     Metric,
     MetricNode,
     Model,
+    Notifier,
     Report,
     System,
 )
@@ -30,7 +31,7 @@ from tests.command_line import invoke
 
 BASES: Mapping[registry.Section, type] = {
     "datasets": Dataset, "systems": System, "models": Model, "judges": Judge, "labels": Labels, "metrics": Metric,
-    "reports": Report, "engines": Engine,
+    "reports": Report, "engines": Engine, "notifiers": Notifier,
 }  # fmt: skip
 
 
