@@ -18,6 +18,8 @@ from rageval_spec.data.alerts import AlertMessage, AlertSeverity
 from rageval_spec.errors import RagevalError
 from rageval_spec.history.database import open_history
 from rageval_spec.monitoring.alerts import CLAIM, AlertBook, Look, Verdict
+from rageval_spec.monitoring.assembly import Teller
+from rageval_spec.monitoring.ledger import Ledger
 from rageval_spec.plugin import Context, Notifier, NotifierNode
 from tests.endpoints.api_server import ApiServer, Asked
 from tests.models.endpoint import Answer
@@ -151,6 +153,22 @@ def test_what_a_killed_process_was_sending_is_sent_by_another(tmp_path: Path, bo
     assert notifier.got == [["a firing"]]
 
 
+def test_receivers_that_hang_do_not_keep_the_monitor_for_long(book: AlertBook, monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: seconds[0])
+
+    def hang(_: object) -> None:
+        seconds[0] += 15
+        raise RagevalError("gave no reply within 15 s")
+
+    notifiers = {name: Recording(hang) for name in "abc"} | {"d": Recording()}
+    book.record([Look("x", "x", "holds", "critical")], list(notifiers), BEGAN)
+    assert book.deliver(notifiers, BEGAN) == 0
+    assert seconds == [30.0], "two have hung; the third waits for the next time"
+    assert book.deliver(notifiers, BEGAN + 1) == 1
+    assert notifiers["d"].got == [["x firing"]]
+
+
 def test_an_alert_that_outlasts_its_silence_is_told(book: AlertBook) -> None:
     notifier = Recording()
     book.silence("a*", BEGAN + 100)
@@ -187,6 +205,51 @@ def test_half_a_surrogate_pair_does_not_keep_a_message_from_being_sent(book: Ale
     book.record([Look("a", "broken \ud800", "holds", "critical")], ["recording"], BEGAN)
     deliver(book, notifier, 0)
     assert notifier.got == [["broken ? firing"]]
+
+
+def test_all_of_it_holds_in_both_databases(ledger: Ledger) -> None:
+    book, notifier = AlertBook(ledger.connection, "bot"), Recording(refuse("bad"))
+    book.silence("quiet", BEGAN + 100)
+    record(book, 0, a="holds", quiet="holds")
+    record(book, 1, bad="holds")
+    for at in (1, 2, 20):
+        deliver(book, notifier, at)
+    record(book, 200, a="clear", quiet="holds", bad="holds")
+    for at in (200, 201):
+        deliver(book, notifier, at)
+    assert sorted(notifier.got) == [["a firing"], ["a resolved"], ["quiet firing"]]
+    assert [row.tries for key in book.list_unsent() for row in book.list_messages(key)] == [3]
+    assert [one.alert for one in book.list_removed([])] == ["bad", "quiet"]
+    assert book.refresh("recording", notifier) is None
+
+
+class Reminded(Recording):
+    refresh_every = 60.0
+
+    def refresh(self, messages: Sequence[AlertMessage]) -> None:
+        self.fail(messages)
+        self.got.append([f"{one.name} again" for one in messages])
+
+
+class NoWatch:
+    def look(self, now: float) -> list[Look]:
+        return [Look("a", "a", "holds", "critical")]
+
+
+def test_a_notifier_that_forgets_is_reminded_each_minute_and_its_last_error_is_known(book: AlertBook) -> None:
+    down = [False]
+    notifier = Reminded(lambda messages: refuse("a")(messages) if down[0] else None)
+    teller = Teller(NoWatch(), book, {"recording": notifier})  # type: ignore[arg-type]
+    teller.look(BEGAN)
+    for at in range(0, 121, 10):
+        teller.tell(BEGAN + at)
+    assert notifier.got == [["a firing"], ["a again"], ["a again"], ["a again"]]
+    down[0] = True
+    teller.tell(BEGAN + 180)
+    assert teller.complaints == {"monitor.notify.recording": "the hook answered 400"}
+    down[0] = False
+    teller.tell(BEGAN + 240)
+    assert teller.complaints == {}
 
 
 KILLED = """
