@@ -15,8 +15,9 @@ from tests.notifiers.receivers import serving
 WORDS = ["alertmanager", "pagerduty", "slack", "webhook"]
 
 
-def make(word: str, url: str, **keys: Any) -> Any:
-    return build(word, url=url, **keys, **({"routing_key": "R" * 32} if word == "pagerduty" else {}))
+def make(word: str, url: str | Secret, **keys: Any) -> Any:
+    needed: dict[str, Any] = {"routing_key": "R" * 32} if word == "pagerduty" else {}
+    return build(word, url=url, **keys, **needed)
 
 
 @pytest.mark.parametrize("word", WORDS)
