@@ -232,7 +232,7 @@ class Reminded(Recording):
 
 
 class NoWatch:
-    def look(self, now: float) -> list[Look]:
+    def look(self, *_: object) -> list[Look]:
         return [Look("a", "a", "holds", "critical")]
 
 
