@@ -42,6 +42,7 @@ def list_sections() -> str:
         "Models": _list_words("models"),
         "Labels": _list_words("labels"),
         "Reports": _list_words("reports"),
+        "Notifiers": _list_words("notifiers"),
     }
     text = " ".join(f"{title}: {_quote(words)}." for title, words in lists.items())
     return f"\n{fill(text, WIDTH, break_on_hyphens=False)}\n"

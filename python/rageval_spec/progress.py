@@ -145,7 +145,7 @@ class ProgressDisplay:
     def _describe(self, label: str) -> str:
         """`minilm: 1,200/5,000 texts, 40/s, 2 min left`, or `read golden: 45 s so far` if nothing can be counted."""
         done, total = self._counts[label]
-        so_far = f"{_name_seconds(time.monotonic() - self._starts[label][0])} so far"
+        so_far = f"{name_seconds(time.monotonic() - self._starts[label][0])} so far"
         return f"{label}: {so_far if total is None else self._count(label, done, total)}"
 
     def _start(self) -> None:
@@ -177,7 +177,7 @@ class ProgressDisplay:
         texts = [f"{done:,}/{total:,}" + (f" {unit}" if unit else "")]
         if moved > 0 and seconds > 0:
             texts += [f"{moved / seconds:,.0f}/s"] if unit else []
-            texts += [f"{_name_seconds((total - done) * seconds / moved)} left"] if seconds >= _SURE else []
+            texts += [f"{name_seconds((total - done) * seconds / moved)} left"] if seconds >= _SURE else []
         texts += [self.describe_spending()] if self.describe_spending is not None else []
         return ", ".join(filter(None, texts))
 
@@ -195,7 +195,7 @@ def _write(message: str, end: str = "\n") -> None:
         print(message, end=end, file=sys.stderr, flush=True)
 
 
-def _name_seconds(seconds: float) -> str:
+def name_seconds(seconds: float) -> str:
     """`45 s`, `12 min` or `2 h 5 min`."""
     if seconds < 90:
         return f"{seconds:.0f} s"

@@ -96,10 +96,10 @@ def test_after_an_alert_was_resolved_it_cools_down(book: AlertBook) -> None:
 def test_what_was_not_taken_is_sent_again_in_order(book: AlertBook) -> None:
     notifier, complaints = Recording(failures=2), list[str]()
     book.record([look("holds")], ["recording"], BEGAN)
-    book.deliver({"recording": notifier}, BEGAN, complaints.append)
+    book.deliver({"recording": notifier}, BEGAN, lambda _, told: complaints.append(told or ""))
     book.record([look("clear")], ["recording"], BEGAN + 1)
     for at in (2, 11, 100, 200):
-        book.deliver({"recording": notifier}, BEGAN + at, complaints.append)
+        book.deliver({"recording": notifier}, BEGAN + at, lambda _, told: complaints.append(told or ""))
     assert [state for state, _ in notifier.states()] == ["firing", "resolved"]
     assert complaints[0] == "the hook answered 503"
 

@@ -357,7 +357,8 @@ def _write_example(section: registry.Section, word: str, plugin: type[Plugin[Any
     needed = [f"{field.alias or name}: ..." for name, field in fields if name != "use" and field.is_required()]
     if section == "reports" and not needed:
         return f"reports: [{word}]"
-    return f"{section}: {{my_{word}: {{{', '.join([f'use: {word}', *needed])}}}}}"
+    block = f"{{{', '.join([f'use: {word}', *needed])}}}"
+    return f"monitor: {{notify: [{block}]}}" if section == "notifiers" else f"{section}: {{my_{word}: {block}}}"
 
 
 def describe_keys(node: type[BaseModel]) -> Iterator[str]:

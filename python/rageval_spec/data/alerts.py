@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal, TypeAlias
 
 from rageval_spec.data.outcomes import Interval
 
@@ -12,6 +14,8 @@ AlertState: TypeAlias = Literal["pending", "firing", "resolved"]
 AlertSeverity: TypeAlias = Literal["warning", "critical", "low", "medium", "high"]
 Moved: TypeAlias = Literal["app", "judge", "traffic", "model"]
 """Which part of a system in production changed."""
+RANKS: Mapping[AlertSeverity | None, int] = {None: 0, "low": 1, "warning": 2, "medium": 2, "high": 3, "critical": 3}
+"""How bad a severity is, compared with the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +71,30 @@ class AlertMessage:
     worst: tuple[WorstAnswer, ...] = ()
     page: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """Names this message. It is the same each time the message is sent, and differs for each state."""
+        return f"{self.key}-{self.state}-{self.severity}"
+
+
+def identify_group(messages: Sequence[AlertMessage]) -> str:
+    """Names messages that are sent together, in at most 255 characters; the same each time they are sent."""
+    ids = sorted(one.id for one in messages)
+    return ids[0] if len(ids) == 1 else hashlib.sha256("\0".join(ids).encode()).hexdigest()[:32]
+
+
+def export_alerts(messages: Sequence[AlertMessage]) -> dict[str, Any]:
+    """What programs get of alerts, as JSON types: version 1 of the format that docs/alerts.md describes."""
+    return {"version": 1, "id": identify_group(messages), "alerts": [_export(one) for one in messages]}
+
+
+def _export(message: AlertMessage) -> dict[str, Any]:
+    ended = None if message.ended is None else write_moment(message.ended)
+    times = {"began": write_moment(message.began), "ended": ended}
+    return {"id": message.id, **asdict(message), "worst": [asdict(one) for one in message.worst], **times}
+
+
+def write_moment(seconds: float) -> str:
+    """A time in seconds since 1970 as `2026-11-28T02:38:36.250Z`."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -348,16 +348,24 @@ class Endpoint:
 
     @contextmanager
     def exchange(
-        self, body: bytes | None, *, method: str = "POST", query: str = "", path: str = "", content_type: str = ""
+        self,
+        body: bytes | None,
+        *,
+        method: str = "POST",
+        query: str = "",
+        path: str = "",
+        content_type: str = "",
+        headers: Mapping[str, str] = MappingProxyType({}),
     ) -> Iterator[Reply]:
         """Send a body once and give the reply, whatever its status, with the secrets that were sent masked.
 
-        `path` and `query` are appended to the URL's own; the body is JSON unless `content_type` says otherwise. Until
-        the end of the `with` block no other large reply is read.
+        `path` and `query` are appended to the URL's own; the body is JSON unless `content_type` says otherwise.
+        `headers`, with names in lower case, are of this request only. Until the end of the `with` block no other large
+        reply is read.
         """
         with closing(Body(self._most_bytes, lambda: self._connections.is_closed)) as held:
-            headers = {"content-type": content_type} if content_type else {}
-            reply = self._connections.exchange(HttpRequest(method, body, query, path, headers), held)
+            own = {**({"content-type": content_type} if content_type else {}), **headers}
+            reply = self._connections.exchange(HttpRequest(method, body, query, path, own), held)
             yield reply._replace(content=self._redactor.redact_bytes(reply.content))
 
     def read(self, reply: Reply, read: Callable[[Any], R]) -> R:

@@ -118,6 +118,15 @@ class Service:
 
         return self._make(attempt, path)
 
+    def hand_over(self, path: str, body: bytes, headers: Mapping[str, str]) -> None:
+        """POST JSON to a receiver of which only the status counts; `headers` have names in lower case."""
+
+        def attempt() -> None:
+            with self._endpoint.exchange(body, path=path, headers=headers) as reply:
+                self._refuse_others(reply)
+
+        self._make(attempt, path)
+
     def close(self) -> None:
         self._tries.stop()
         self._endpoint.close()

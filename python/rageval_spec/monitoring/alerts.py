@@ -3,20 +3,22 @@
 An alert is pending while its condition holds shorter than `for:`, then it fires, and it is resolved once the condition
 surely no longer holds. A look that cannot decide, for lack of data, changes nothing: no data neither fires nor
 resolves. Each change and the messages that it causes are written in one transaction, one row for each notifier. A row
-is sent until the notifier has taken it, and never after. A process that is killed while it sends sends the same message
-again, with the same key, by which receivers know it.
+is sent until the notifier has taken it, and never after. A process claims a row before it sends it, so that no other
+process does. If it is killed while it sends, the claim ends and the same message is sent again, with the same id, by
+which receivers know it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from rageval_spec.data.alerts import AlertMessage, AlertSeverity, AlertState, WorstAnswer
+from rageval_spec.data.alerts import RANKS, AlertMessage, AlertSeverity, AlertState, WorstAnswer
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.errors import RagevalError
 from rageval_spec.history.database import Connection, insert
@@ -24,6 +26,10 @@ from rageval_spec.plugin import Notifier
 
 Verdict: TypeAlias = Literal["holds", "clear", "undecided"]
 """Whether the condition of an alert holds, surely does not, or cannot be decided."""
+CLAIM = 60.0
+"""Seconds, besides those that its notifier can take, after which a message that a process was to send is sent again."""
+LONGEST_STAY = 20.0
+"""Seconds after which no further message is begun until the next time: nothing is judged meanwhile."""
 FIRST_WAIT = 10.0
 LONGEST_WAIT = 900.0
 """Seconds before a message that was not taken is sent again for the first time, and the most between two tries."""
@@ -65,6 +71,32 @@ class AlertRow(NamedTuple):
     message: str | None = None
 
 
+class _Due(NamedTuple):
+    """A message that is due, of one notifier."""
+
+    message_key: str
+    state: str
+    severity: str
+    message: str
+    tries: int
+    made: float
+    retry_at: float
+
+
+class TellingRow(NamedTuple):
+    """A message to a notifier. `sent` is when it took it; `reason` is why it did not take it last."""
+
+    notifier: str
+    state: AlertState
+    severity: AlertSeverity
+    made: float
+    tries: int
+    retry_at: float | None
+    sent: float | None
+    reason: str | None
+    message: str
+
+
 _COLUMNS = ("monitor", *AlertRow._fields)
 _PUT = f"{insert('rageval_alerts', _COLUMNS)} ON CONFLICT (monitor, alert) DO UPDATE SET " + ", ".join(
     f"{name} = excluded.{name}" for name in AlertRow._fields[1:]
@@ -76,7 +108,6 @@ _ADD_MESSAGE = (
     )
     + " ON CONFLICT (monitor, notifier, message_key, state, severity) DO NOTHING"
 )
-_RANK: Mapping[AlertSeverity | None, int] = {None: 0, "low": 1, "warning": 2, "medium": 2, "high": 3, "critical": 3}
 
 
 @dataclass(frozen=True)
@@ -115,19 +146,23 @@ class AlertBook:
         return [AlertRow(*row) for row in rows]
 
     def _choose_notifiers(self, message: AlertMessage, look: Look, notifiers: Sequence[str], now: float) -> list[str]:
-        """Who is told: of an end, those who were told of the beginning; else those that the alert names."""
+        """Who is told: of an end, those who were told of the beginning; else those that the alert names.
+
+        Nobody is told twice, so those who were not told because of a silence are told when it is over.
+        """
+        told = self.connection.execute(
+            "SELECT notifier, state, severity FROM rageval_messages WHERE monitor = ? AND message_key = ?",
+            (self.monitor, message.key),
+        )
         if message.state == "resolved":
-            told = self.connection.execute(
-                "SELECT DISTINCT notifier FROM rageval_messages WHERE monitor = ? AND message_key = ?",
-                (self.monitor, message.key),
-            )
-            return [name for name in notifiers if (name,) in told]
+            return [name for name in notifiers if any(name == row[0] for row in told)]
         if self.is_silenced(message, now):
             return []
-        return [name for name in notifiers if look.notifiers is None or name in look.notifiers]
+        new = [name for name in notifiers if (name, message.state, message.severity) not in told]
+        return [name for name in new if look.notifiers is None or name in look.notifiers]
 
     def _change(self, row: AlertRow, look: Look, now: float) -> tuple[AlertRow, AlertMessage | None]:
-        """The new state of an alert, and the message that people get of the change, if any."""
+        """The new state of an alert, and the message that people get unless they have it, if any."""
         if look.verdict == "undecided":
             return row, None
         if look.verdict == "clear":
@@ -137,13 +172,14 @@ class AlertBook:
             return ended, self._resolve(row, look, now)
         held_since = row.held_since if row.held_since is not None else now
         if row.state == "firing":
-            if _RANK[look.severity] <= _RANK[row.severity]:
-                return row, None
+            if RANKS[look.severity] <= RANKS[row.severity]:
+                return row, replace(self._make(look, row.began or now), severity=row.severity or look.severity)
             worse = self._make(look, row.began or now)
             return row._replace(severity=look.severity, message=_dump(worse)), worse
         is_cooling = row.ended is not None and now < row.ended + look.cooldown
         if is_cooling or now < held_since + look.for_seconds:
-            return AlertRow(look.alert, "pending", look.severity, held_since, row.began, row.ended, row.message), None
+            waits = _dump(replace(self._make(look, held_since), state="pending"))
+            return AlertRow(look.alert, "pending", look.severity, held_since, row.began, row.ended, waits), None
         message = self._make(look, held_since)
         return AlertRow(look.alert, "firing", look.severity, held_since, held_since, None, _dump(message)), message
 
@@ -190,53 +226,136 @@ class AlertBook:
         return [(name, load_message(text).name, reason) for name, text, reason in rows]
 
     def deliver(
-        self, notifiers: Mapping[str, Notifier[Any]], now: float, complain: Callable[[str], None] = lambda _: None
+        self,
+        notifiers: Mapping[str, Notifier[Any]],
+        now: float,
+        note: Callable[[str, str | None], None] = lambda _, __: None,
     ) -> int:
-        """Send what is due, those of one notifier together; how many messages were taken.
+        """Send what is due, and what belongs together at once; how many messages were taken.
 
-        What a notifier does not take is sent again later, with growing waits. What ended is sent after what began, so
-        that no notifier hears of an end before the beginning.
+        What a notifier does not take is sent again later, with growing waits, after what is new. Nobody hears of an end
+        before the beginning. `note` gets the name of a notifier and why it took nothing, or None if it did.
         """
-        taken = 0
+        taken, stay = 0, time.monotonic() + LONGEST_STAY
         for name, notifier in notifiers.items():
-            rows = self.connection.execute(
-                "SELECT message_key, state, severity, message, tries FROM rageval_messages WHERE monitor = ? "
-                "AND notifier = ? AND sent IS NULL AND retry_at <= ? ORDER BY made, message_key",
-                (self.monitor, name, now),
-            )
-            for state in ("firing", "resolved"):
-                some = [row for row in rows if row[1] == state]
-                if some and not self._send(name, notifier, some, now, complain):
+            for rows in self._list_due(name, notifier, now):
+                if time.monotonic() > stay:
+                    return taken
+                claimed = self._claim(name, rows, now + notifier.patience + CLAIM)
+                if not claimed:
+                    continue
+                reason = self._send(notifier, claimed)
+                self._settle(name, claimed, reason, now)
+                note(name, reason)
+                if reason is not None:
                     break
-                taken += len(some)
+                taken += len(claimed)
         return taken
 
-    def _send(
-        self,
-        name: str,
-        notifier: Notifier[Any],
-        rows: Sequence[Sequence[Any]],
-        now: float,
-        complain: Callable[[str], None],
-    ) -> bool:
-        """Send the messages of some rows together; whether they were taken."""
-        reason, tries = None, max(row[4] for row in rows) + 1
-        try:
-            notifier.send([load_message(row[3]) for row in rows])
-        except RagevalError as error:
-            reason = str(error)
-            complain(reason)
-        wait = min(FIRST_WAIT * 2 ** (tries - 1), LONGEST_WAIT)
-        self.connection.execute_many(
-            "UPDATE rageval_messages SET sent = ?, retry_at = ?, tries = ?, reason = ? WHERE monitor = ? "
-            "AND notifier = ? AND message_key = ? AND state = ? AND severity = ?",
-            [(None if reason else now, now + wait, tries, reason, self.monitor, name, *row[:3]) for row in rows],
+    def _list_due(self, name: str, notifier: Notifier[Any], now: float) -> list[list[_Due]]:
+        """The messages that are due, those that are sent together in one list; what was tried least comes first."""
+        found = self.connection.execute(
+            "SELECT message_key, state, severity, message, tries, made, retry_at FROM rageval_messages m "
+            "WHERE monitor = ? AND notifier = ? AND sent IS NULL AND retry_at <= ? AND NOT EXISTS (SELECT 1 FROM "
+            "rageval_messages f WHERE f.monitor = m.monitor AND f.notifier = m.notifier AND f.sent IS NULL "
+            "AND f.message_key = m.message_key AND f.made < m.made) ORDER BY tries, made, state, message_key",
+            (self.monitor, name, now),
         )
-        return reason is None
+        groups: dict[Any, list[_Due]] = {}
+        for row in map(_Due._make, found):
+            groups.setdefault((row.made, row.state, row.retry_at) if notifier.groups else row, []).append(row)
+        return list(groups.values())
+
+    def _claim(self, name: str, rows: Iterable[_Due], until: float) -> list[_Due]:
+        """Those of some messages that no other process has begun to send meanwhile; until a time, none does."""
+        claim = (
+            "UPDATE rageval_messages SET retry_at = ?, tries = tries + 1 WHERE monitor = ? AND notifier = ? AND "
+            "message_key = ? AND state = ? AND severity = ? AND sent IS NULL AND retry_at = ? RETURNING message_key"
+        )
+        with self.connection.write():
+            return [row for row in rows
+                    if self.connection.execute(claim, (until, self.monitor, name, *row[:3], row.retry_at))]  # fmt: skip
+
+    def _send(self, notifier: Notifier[Any], rows: Sequence[_Due]) -> str | None:
+        """Send messages together, the worst first; why they were not taken, or None if they were."""
+        messages = [load_message(row.message) for row in rows]
+        try:
+            notifier.send(sorted(messages, key=lambda one: (-RANKS[one.severity], one.name)))
+        except Exception as error:
+            return explain_failure(error, notifier)
+        return None
+
+    def _settle(self, name: str, rows: Sequence[_Due], reason: str | None, now: float) -> None:
+        wait = min(FIRST_WAIT * 2 ** min(row.tries for row in rows), LONGEST_WAIT)
+        self.connection.execute_many(
+            "UPDATE rageval_messages SET sent = ?, retry_at = ?, reason = ? WHERE monitor = ? "
+            "AND notifier = ? AND message_key = ? AND state = ? AND severity = ?",
+            [(None if reason else now, now + wait, reason, self.monitor, name, *row[:3]) for row in rows],
+        )
+
+    def refresh(self, name: str, notifier: Notifier[Any]) -> str | None:
+        """Tell a notifier once more of what it knows and still fires; why it did not take that, or None."""
+        sent = set(
+            self.connection.execute(
+                "SELECT message_key, severity FROM rageval_messages WHERE monitor = ? AND notifier = ? "
+                "AND state = 'firing' AND sent IS NOT NULL",
+                (self.monitor, name),
+            )
+        )
+        firing = [load_message(row.message) for row in self.read() if row.state == "firing" and row.message]
+        known = [one for one in firing if (one.key, one.severity) in sent]
+        try:
+            if known:
+                notifier.refresh(known)
+        except Exception as error:
+            return explain_failure(error, notifier)
+        return None
+
+    def list_removed(self, looks: Iterable[Look]) -> list[Look]:
+        """The end of each alert that fires or is pending, but is no longer in the spec as it was."""
+        kept = {one.alert for one in looks}
+        gone = [row for row in self.read() if row.state in ("firing", "pending") and row.alert not in kept]
+        names = {row.alert: load_message(row.message).name if row.message else row.alert for row in gone}
+        return [
+            Look(alert, name, "clear", summary=f"{name}: the spec no longer has this alert")
+            for alert, name in names.items()
+        ]
+
+    def list_messages(self, key: str) -> list[TellingRow]:
+        """Who is told of one firing, and how far that came, in the order in which it was to be told."""
+        rows = self.connection.execute(
+            f"SELECT {', '.join(TellingRow._fields)} FROM rageval_messages WHERE monitor = ? AND message_key = ? "
+            "ORDER BY made, notifier",
+            (self.monitor, key),
+        )
+        return [TellingRow(*row) for row in rows]
+
+    def list_silences(self, now: float) -> list[tuple[str, float, str | None]]:
+        """The silences that are not over: their pattern, their end and their reason."""
+        rows = self.connection.execute(
+            "SELECT pattern, until, reason FROM rageval_silences WHERE monitor = ? AND until > ? ORDER BY pattern",
+            (self.monitor, now),
+        )
+        return [(row[0], row[1], row[2]) for row in rows]
+
+    def list_unsent(self) -> list[str]:
+        """The keys of the firings of which somebody is still to be told something."""
+        rows = self.connection.execute(
+            "SELECT DISTINCT message_key FROM rageval_messages WHERE monitor = ? AND sent IS NULL", (self.monitor,)
+        )
+        return sorted(row[0] for row in rows)
+
+
+def explain_failure(error: Exception, notifier: Notifier[Any]) -> str:
+    """Why a notifier took nothing, without its name. Of an unexpected error, only the type: its text may be secret."""
+    if isinstance(error, RagevalError):
+        return str(error).removeprefix(f"{notifier.where}: ")
+    return f"it broke off with {type(error).__name__}"
 
 
 def _dump(message: AlertMessage) -> str:
-    return json.dumps(asdict(message), ensure_ascii=False, sort_keys=True)
+    text = json.dumps(asdict(message), ensure_ascii=False, sort_keys=True)
+    return text.encode("utf-8", "replace").decode()  # half of a surrogate pair, which nobody could send
 
 
 def load_message(text: str) -> AlertMessage:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from rageval_spec import registry
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.exchange.otel.source import find_token, split_address
 from rageval_spec.exchange.shared.contracts import TraceSource, open_part
@@ -36,7 +37,7 @@ from rageval_spec.monitoring.traces.tool_feed import ToolFeed
 from rageval_spec.monitoring.traces.trace_judging import TraceJudge
 from rageval_spec.pipeline.execution.anchor_judging import JudgeDrift, ask_again
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins, build_parts
-from rageval_spec.plugin import EmbeddingModel, Notifier
+from rageval_spec.plugin import Context, EmbeddingModel, Notifier
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.spec.blocks.monitor import MonitorNode, read_rate, read_share
 from rageval_spec.spec.blocks.spec_node import Spec
@@ -109,14 +110,18 @@ def open_monitor(spec: Spec, clock: Callable[[], float] = time.time, *, is_plan:
             def prune(now: float) -> None:
                 ledger.prune_texts(now - keep)
 
-            loop = MonitorLoop(ledger, feeds, judge, sampler, every, filler, [teller.look, prune], clock)
+            loop = MonitorLoop(ledger, feeds, judge, sampler, every, filler, [teller.look, prune], clock, [teller.tell])
             if node.serve is not None:
                 loop.publish = partial(render_metrics, watch, teller.book, loop.progress)
             if node.page is not None:
                 page = make_page(spec, ledger, parts, spec.folder / node.page)
                 loop.ticks = [*loop.ticks, lambda now: write_page(page, loop, now)]
-            teller.complain = loop.complain
-            yield loop
+            teller.complaints = loop.progress.complaints
+            try:
+                yield loop
+            finally:
+                for one in notifiers.values():
+                    one.close()
         finally:
             store.close()
 
@@ -138,18 +143,49 @@ def make_explainer(spec: Spec, ledger: Ledger, parts: SpecPlugins) -> ChangeExpl
 
 @dataclass
 class Teller:
-    """Looks at the numbers, writes down what alerts came to, and tells the notifiers."""
+    """Looks at the numbers, writes down what alerts came to, and tells the notifiers.
+
+    Attributes:
+        complaints: why notifiers took nothing last, by `monitor.notify.` and their name.
+    """
 
     watch: Watch
     book: AlertBook
     notifiers: Mapping[str, Notifier[Any]]
-    complain: Callable[[str], None] = print
+    complaints: dict[str, str] = field(default_factory=dict)
+    _refreshed: dict[str, float] = field(default_factory=dict)
 
     def look(self, now: float) -> None:
-        """Look once."""
+        """Look once. An alert that is no longer in the spec is over."""
         firing = {row.alert for row in self.book.read() if row.state == "firing"}
-        self.book.record(self.watch.look(now, firing), list(self.notifiers), now)
-        self.book.deliver(self.notifiers, now, self.complain)
+        looks = self.watch.look(now, firing)
+        self.book.record([*looks, *self.book.list_removed(looks)], list(self.notifiers), now)
+
+    def tell(self, now: float) -> None:
+        """Send what is due, and remind those who forget of what still fires."""
+        self.book.deliver(self.notifiers, now, self._note)
+        for name, notifier in self.notifiers.items():
+            every = notifier.refresh_every
+            if every is not None and now >= self._refreshed.get(name, 0.0) + every:
+                self._refreshed[name] = now
+                self._note(name, self.book.refresh(name, notifier))
+
+    def _note(self, name: str, reason: str | None) -> None:
+        where = self.notifiers[name].where
+        self.complaints.pop(where, None)
+        if reason is not None:
+            self.complaints[where] = reason
+
+
+@contextmanager
+def open_notifiers(spec: Spec) -> Iterator[dict[str, Notifier[Any]]]:
+    """The notifiers of a spec by their names, without its other plugins."""
+    built = [registry.load("notifiers", node.use)(node, Context(node.use, spec.folder)) for node in spec.notifiers]
+    try:
+        yield {one.name: one for one in built}
+    finally:
+        for one in built:
+            one.close()
 
 
 def open_book(spec: Spec, ledger: Ledger) -> AlertBook:

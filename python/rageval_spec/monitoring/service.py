@@ -63,6 +63,7 @@ class MonitorLoop:
         every: the seconds between two polls of the feeds and looks at the windows.
         filler: fills series with what came before they began.
         ticks: what is done after each poll by the process that leads: windows, alerts, pages.
+        chores: what each process does whenever it polls: it sends the messages that are due.
         clock: the time in seconds since 1970.
         publish: makes the text of `/metrics`, which `published` then holds: the database belongs to this thread.
     """
@@ -75,6 +76,7 @@ class MonitorLoop:
     filler: Filler
     ticks: Sequence[Tick] = ()
     clock: Callable[[], float] = time.time
+    chores: Sequence[Tick] = ()
     progress: Progress = field(default_factory=Progress)
     publish: Callable[[float], bytes] | None = None
     published: bytes = b""
@@ -114,6 +116,11 @@ class MonitorLoop:
                 tick(now)
         self.sampler.forget(now - 2 * 86_400)
 
+    def do_chores(self) -> None:
+        """Do what each process does."""
+        for chore in self.chores:
+            chore(self.clock())
+
     def find_trouble(self, *, is_start: bool = False) -> str | None:
         """Why the monitor does not do its work at the moment; None if it does.
 
@@ -134,15 +141,19 @@ class MonitorLoop:
 
     def run_once(self) -> None:
         """One poll, all that is due, one look: for cron."""
-        self.poll()
-        while self.judge_due():
-            pass
-        self.look()
+        try:
+            self.poll()
+            while self.judge_due():
+                pass
+            self.look()
+            self.do_chores()
+        finally:
+            self.ledger.release()
 
     def run(self, stop: Event, wait: Callable[[float], Any] | None = None) -> None:
         """Go on until `stop` is set; then give back what is held. `wait` waits some seconds or until then."""
         wait = wait or stop.wait
-        look_at = poll_at = publish_at = 0.0
+        look_at = poll_at = publish_at = chores_at = 0.0
         try:
             while not stop.is_set():
                 now = self.clock()
@@ -153,6 +164,9 @@ class MonitorLoop:
                 if self.clock() >= look_at:
                     self.look()
                     look_at = self.clock() + self.every
+                if now >= chores_at:
+                    self.do_chores()
+                    chores_at = now + min(self.every, IDLE)
                 if self.publish is not None and self.clock() >= publish_at:
                     self.published = self.publish(self.clock())
                     publish_at = self.clock() + min(self.every, _PUBLISH)

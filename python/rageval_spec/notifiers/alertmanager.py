@@ -1,64 +1,85 @@
-"""`alertmanager`: hands alerts to Prometheus' Alertmanager, which groups, routes and silences them."""
+"""`alertmanager`: Prometheus' Alertmanager, which groups, silences and routes alerts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import Field
 
-from rageval_spec.data.alerts import AlertMessage, AlertSeverity
-from rageval_spec.drawing.alert_text import list_facts, write_time
-from rageval_spec.notifiers.shared.http_notifier import HttpNode, HttpNotifier
+from rageval_spec.data.alerts import RANKS, AlertMessage, AlertSeverity, write_moment
+from rageval_spec.drawing.alert_text import find_link, list_facts
+from rageval_spec.notifiers.shared.posting import PostingNode, PostingNotifier, write_json
+from rageval_spec.plugin.secrets import Secret
+from rageval_spec.wording import format_interval, format_number
 
-_FAMILIES: Sequence[Sequence[AlertSeverity]] = (("warning", "critical"), ("low", "medium", "high"))
-_FOREVER = 400 * 86_400
-"""Seconds until an alert ends by itself; its end comes as a message before."""
-
-
-class AlertmanagerNode(HttpNode):
-    """Hands alerts to Prometheus' Alertmanager."""
-
-    url: str = Field(description="The URL of Alertmanager: `http://127.0.0.1:9093`.")
-    labels: dict[str, str] = Field(default={}, description="Further labels of each alert, for its routes.")
+KEPT_FOR = 24 * 3600.0
+"""Seconds for which Alertmanager keeps an alert of which it hears no more: a monitor that stands still ends nothing."""
+_LADDERS: Sequence[Sequence[AlertSeverity]] = (("warning", "critical"), ("low", "medium", "high"))
 
 
-class Alertmanager(HttpNotifier[AlertmanagerNode]):
-    """Posts to `/api/v2/alerts`.
+class AlertmanagerNode(PostingNode):
+    """Prometheus' Alertmanager."""
 
-    An alert has the labels `alertname`, `monitor`, `severity`, `metric` and `system`. Alertmanager gets its end as a
-    message too, so it need not be told again while it fires. One that gets worse ends under its earlier severity.
+    url: Secret = Field(description="Where Alertmanager is: `http://127.0.0.1:9093`.")
+    labels: Mapping[str, str] = Field(
+        default_factory=dict, description="Labels to add to each alert: `{team: search}`."
+    )
+
+
+class Alertmanager(PostingNotifier[AlertmanagerNode]):
+    """Posts each alert to `/api/v2/alerts`, with the label `alertname`, and again every minute while it fires.
+
+    An alert that becomes worse is a new one there, because routes choose by the label `severity`; the milder one ends.
+    If the monitor stops, an alert ends in Alertmanager a day later.
     """
 
     node_type = AlertmanagerNode
-    known_as = ("prometheus",)
+    groups = False
+    refresh_every = 60.0
 
     def send(self, messages: Sequence[AlertMessage]) -> None:
-        alerts = [self._describe(one) for message in messages for one in _list_states(message)]
-        self.post("/api/v2/alerts", alerts)
+        alerts = [alert for one in messages for alert in self._list_alerts(one)]
+        self.post(write_json(alerts), "/api/v2/alerts")
 
-    def _describe(self, message: AlertMessage) -> dict[str, Any]:
-        labels = {"alertname": message.name, "monitor": message.monitor, "severity": message.severity,
-                  "metric": message.metric, "system": message.system, **message.labels, **self.node.labels}  # fmt: skip
-        ended = message.began + _FOREVER if message.ended is None else message.ended
+    def refresh(self, messages: Sequence[AlertMessage]) -> None:
+        self.send(messages)
+
+    def _list_alerts(self, message: AlertMessage) -> Iterator[dict[str, Any]]:
+        """The alert, and the end of those that its milder severities were."""
+        now = max(time.time(), message.began)
+        ended = message.ended if message.state == "resolved" else None
+        yield self._describe(message, message.severity, now + KEPT_FOR if ended is None else max(ended, message.began))
+        for ladder in _LADDERS:
+            for milder in ladder if message.severity in ladder else ():
+                if RANKS[milder] < RANKS[message.severity]:
+                    yield self._describe(message, milder, now)
+
+    def _describe(self, message: AlertMessage, severity: AlertSeverity, ends: float) -> dict[str, Any]:
+        known = {"metric": message.metric, "system": message.system, "window": message.window, **message.labels}
+        labels = {**known, **self.node.labels, "alertname": message.name, "monitor": message.monitor}
+        annotations = {
+            "summary": message.summary,
+            "description": "\n".join(f"{label}: {text}" for label, text in list_facts(message)),
+            "value": None if message.value is None else format_number(message.value),
+            "interval": format_interval(message.interval),
+            "key": message.key,
+        }
+        page = find_link(message.page)
         return {
-            "labels": {name: value for name, value in labels.items() if value},
-            "annotations": {"summary": message.summary, **dict(list_facts(message))},
-            "startsAt": write_time(message.began),
-            "endsAt": write_time(ended),
-            **({} if message.page is None else {"generatorURL": message.page}),
+            "labels": _clean({**labels, "severity": severity}),
+            "annotations": _clean(annotations),
+            "startsAt": write_moment(message.began),
+            "endsAt": write_moment(ends),
+            **({"generatorURL": page} if page else {}),
         }
 
 
-def _list_states(message: AlertMessage) -> Iterator[AlertMessage]:
-    """The alert, and the end of what Alertmanager may know of it under another severity, which is a label."""
-    yield message
-    family = next(some for some in _FAMILIES if message.severity in some)
-    ended = message.began + 1 if message.ended is None else message.ended
-    for severity in family:
-        if severity != message.severity:
-            yield replace(message, severity=severity, state="resolved", ended=ended)
+def _clean(texts: Mapping[str, str | None]) -> dict[str, str]:
+    """Labels or annotations with names that Alertmanager takes; those without a text are left out."""
+    return {re.sub(r"^(?=\d)|[^A-Za-z0-9_]", "_", name): text for name, text in texts.items() if name and text}
 
 
 PLUGIN = Alertmanager

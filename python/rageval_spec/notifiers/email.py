@@ -1,79 +1,148 @@
-"""`email`: sends alerts by SMTP."""
+"""`email`: mails by an SMTP server."""
 
 from __future__ import annotations
 
 import smtplib
+import ssl
 from collections.abc import Sequence
+from contextlib import suppress
+from email.headerregistry import Address
 from email.message import EmailMessage
 from email.utils import formatdate
-from html import escape
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, model_validator
 
-from rageval_spec.data.alerts import AlertMessage
-from rageval_spec.drawing.alert_text import name_alerts, render_alerts
+from rageval_spec.data.alerts import AlertMessage, identify_group
+from rageval_spec.diagnostics import make_visible
+from rageval_spec.drawing.alert_text import write_html, write_text, write_title
 from rageval_spec.errors import RagevalError
-from rageval_spec.plugin import Notifier, NotifierNode
-from rageval_spec.plugin.secrets import Secret
+from rageval_spec.notifiers.shared.posting import TIMEOUT
+from rageval_spec.plugin import Context, Notifier, NotifierNode
+from rageval_spec.plugin.secrets import Redactor, Secret
 
-_DOMAIN = "rageval-spec.invalid"
-_TIMEOUT = 20.0
+_LONGEST_SUBJECT = 200
+_LOCAL = ("localhost", "127.0.0.1", "::1")
+_PORTS = {"starttls": 587, "ssl": 465, "none": 25}
+
+
+def _check_address(text: str) -> str:
+    try:
+        domain = Address(addr_spec=text).domain
+    except (ValueError, IndexError):
+        domain = ""
+    if not domain or not text.isprintable() or not text.isascii():
+        raise ValueError("must be an address such as alerts@example.com")
+    return text
+
+
+MailAddress = Annotated[str, AfterValidator(_check_address)]
 
 
 class EmailNode(NotifierNode):
-    """Sends alerts by SMTP."""
+    """Mails by an SMTP server."""
 
-    host: str = Field(min_length=1, description="The mail server.")
+    host: str = Field(min_length=1, description="The SMTP server: `smtp.example.com`.")
     port: int | None = Field(
-        default=None, ge=1, le=65_535, description="Its port. Default: 587; 465 with `security: tls`, 25 with `none`."
+        default=None, ge=1, le=65535, description="Its port. Default: 587, with `ssl` 465, with `none` 25."
     )
-    security: Literal["starttls", "tls", "none"] = Field(
-        default="starttls", description="starttls: encrypt after the greeting; tls: from the start; none: not at all."
+    security: Literal["starttls", "ssl", "none"] = Field(
+        default="starttls",
+        description="How the connection is encrypted. `none`: not at all, for a server on this host.",
     )
-    user: str | None = Field(default=None, description="The name to log in with. Default: none.")
-    password: Secret | None = Field(default=None, description="The password, as `${secret:SMTP_PASSWORD}`.")
-    sender: str = Field(alias="from", min_length=3, description="The sender: `monitor@example.org`.")
-    to: tuple[str, ...] = Field(min_length=1, description="Who gets the mail.")
+    user: Secret | None = Field(default=None, description="The user, if the server asks for one.")
+    password: Secret | None = Field(default=None, description="The password of the user, as `${secret:SMTP_PASSWORD}`.")
+    from_: MailAddress = Field(alias="from", description="The sender: `alerts@example.com`.")
+    to: tuple[MailAddress, ...] = Field(min_length=1, description="Who gets the mails: `[ada@example.com]`.")
+
+    @model_validator(mode="after")
+    def _check_password(self) -> EmailNode:
+        if self.security == "none" and self.password is not None and self.host not in _LOCAL:
+            raise ValueError("with 'security: none' the password could be read on its way; write starttls or ssl")
+        return self
 
 
 class Email(Notifier[EmailNode]):
-    """Sends one mail for a group of alerts, as text and as HTML. The mail that ends an alert answers the one before."""
+    """Sends one mail, as plain text and HTML, for all alerts that began at the same look.
+
+    Mail programs show an alert and its end as one conversation. A mail that is sent again has the same Message-ID.
+    """
 
     node_type = EmailNode
     known_as = ("smtp", "mail")
+    patience = 120.0
+
+    def __init__(self, node: EmailNode, context: Context) -> None:
+        """Connect to nothing yet."""
+        super().__init__(node, context)
+        self._taken: dict[str, set[str]] = {}  # who has a mail that others are still to get
 
     def send(self, messages: Sequence[AlertMessage]) -> None:
+        mail, name = self._write(messages), identify_group(messages)
+        missing = [one for one in self.node.to if one not in self._taken.get(name, ())]
         try:
-            with self._connect() as server:
-                if self.node.security == "starttls":
-                    server.starttls()
+            server = self._connect()
+            try:
                 if self.node.user is not None:
-                    server.login(self.node.user, self.node.password.reveal() if self.node.password else "")
-                server.send_message(self._write(messages))
-        except (smtplib.SMTPException, OSError) as error:
-            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            raise RagevalError(f"notify.{self.name}: {self.node.host} did not take the mail: {reason}") from None
+                    server.login(self.node.user.reveal(), self.node.password.reveal() if self.node.password else "")
+                refused = server.send_message(mail, self.node.from_, missing)
+            finally:
+                with suppress(OSError, smtplib.SMTPException):
+                    server.quit()
+        except (OSError, smtplib.SMTPException, ValueError) as error:
+            raise self._fail(describe_failure(error)) from None
+        if refused:
+            self._taken.setdefault(name, set()).update(set(missing) - set(refused))
+            raise self._fail(f"took the mail, but not for {', '.join(refused)}")
+        self._taken.pop(name, None)
 
     def _connect(self) -> smtplib.SMTP:
-        usual = {"starttls": 587, "tls": 465, "none": 25}
-        port = self.node.port or usual[self.node.security]
-        kind = smtplib.SMTP_SSL if self.node.security == "tls" else smtplib.SMTP
-        return kind(self.node.host, port, timeout=_TIMEOUT)
+        """A server that is ready for mails, or to log in."""
+        node = self.node
+        port = node.port or _PORTS[node.security]
+        trusted = None if node.security == "none" else ssl.create_default_context()
+        if node.security == "ssl":
+            return smtplib.SMTP_SSL(node.host, port, timeout=TIMEOUT, context=trusted)
+        server = smtplib.SMTP(node.host, port, timeout=TIMEOUT)
+        if node.security == "starttls":
+            try:
+                server.starttls(context=trusted)
+            except BaseException:
+                server.close()
+                raise
+        return server
 
     def _write(self, messages: Sequence[AlertMessage]) -> EmailMessage:
-        first, text = messages[0], render_alerts(messages)
+        domain = self.node.from_.rpartition("@")[2]
         mail = EmailMessage()
-        mail["Subject"] = name_alerts(messages)
-        mail["From"] = self.node.sender
-        mail["To"] = ", ".join(self.node.to)
-        mail["Date"] = formatdate()
-        mail["Message-ID"] = f"<{first.key}.{first.state}.{first.severity}@{_DOMAIN}>"
-        if first.state == "resolved":
-            mail["In-Reply-To"] = mail["References"] = f"<{first.key}.firing.{first.severity}@{_DOMAIN}>"
-        mail.set_content(text)
-        mail.add_alternative(f"<pre>{escape(text)}</pre>", subtype="html")
+        title = write_title(messages)
+        mail["Subject"] = title if len(title) <= _LONGEST_SUBJECT else f"{title[:_LONGEST_SUBJECT]}…"
+        mail["From"], mail["To"], mail["Date"] = self.node.from_, ", ".join(self.node.to), formatdate()
+        mail["Message-ID"] = f"<{identify_group(messages)}@{domain}>"
+        # No mail has this id: all mails of an alert are answers to the alert itself, as GitHub's are to an issue.
+        alerts = [f"<{one.key}@{domain}>" for one in messages]
+        mail["In-Reply-To"], mail["References"] = alerts[0], " ".join(alerts)
+        mail["Auto-Submitted"] = "auto-generated"
+        mail.set_content(write_text(messages))
+        mail.add_alternative(write_html(messages), subtype="html")
         return mail
+
+    def _fail(self, told: str) -> RagevalError:
+        secrets = [one.reveal() for one in (self.node.user, self.node.password) if one is not None]
+        return RagevalError(f"{self.where}: {self.node.host} {make_visible(Redactor(secrets).redact(told))}")
+
+
+def describe_failure(error: Exception) -> str:
+    """What a server said, or why it could not be reached: the rest of a sentence that begins with its name."""
+    if isinstance(error, smtplib.SMTPResponseException):
+        said = error.smtp_error
+        text = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+        return f"answered {error.smtp_code} {' '.join(text.split())[:200]}"
+    if isinstance(error, smtplib.SMTPRecipientsRefused):
+        return f"took the mail for nobody: {', '.join(error.recipients)} refused"
+    if isinstance(error, smtplib.SMTPNotSupportedError) and "STARTTLS" in str(error):
+        return "offers no STARTTLS; write 'security: ssl', or 'security: none' for a server on this host"
+    return f"could not be used: {' '.join(str(error).split())[:200] or type(error).__name__}"
 
 
 PLUGIN = Email

@@ -16,6 +16,7 @@ from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import Front
 from rageval_spec.commands.monitor import files
+from rageval_spec.commands.monitor.alerting import show_alerts, silence_alerts, try_notifiers
 from rageval_spec.errors import PASSED, UsageError
 from rageval_spec.wording import count_noun, read_duration
 
@@ -53,6 +54,10 @@ def _read_age(since: str | None, metric: str | None) -> float | None:
     if not age:
         raise UsageError(f"--since {since}: write an age such as 30d or 12h")
     return age
+
+
+for _command in (show_alerts, silence_alerts, try_notifiers):
+    monitor.add_command(_command)
 
 
 @monitor.command("run")
@@ -172,84 +177,6 @@ def prune_texts(spec: Path, overrides: Iterable[str], trace: str | None, user: s
         ledger.connection.compact()
     console.show(f"removed the texts of {count_noun(removed, 'trace')}\n")
     return PASSED
-
-
-@monitor.command("alerts")
-@shared.spec_argument
-def list_alerts(spec: Path, overrides: Iterable[str]) -> int:
-    """Show the alerts: what fires and since when, and what could not be delivered to whom, and why."""
-    from rageval_spec.drawing.alert_text import format_time
-    from rageval_spec.monitoring.alerts import AlertBook, load_message
-    from rageval_spec.monitoring.assembly import open_ledger
-
-    loaded = _load(spec, overrides)
-    with open_ledger(loaded) as ledger:
-        book = AlertBook(ledger.connection, loaded.name)
-        rows, waiting = book.read(), book.list_undelivered()
-    for row in rows:
-        if row.message is None:
-            continue
-        message = load_message(row.message)
-        since = "" if row.began is None else f" since {format_time(row.began)}"
-        until = "" if row.ended is None else f" until {format_time(row.ended)}"
-        console.show(f"{row.state} ({row.severity}): {message.summary or message.name}{since}{until}\n")
-    if not rows:
-        console.show("no alert has fired yet\n")
-    for name, title, reason in waiting:
-        console.show(f"not delivered to {name}: {title}: {reason or 'not tried yet'}\n")
-    return PASSED
-
-
-@monitor.command("silence")
-@shared.spec_argument
-@click.argument("pattern")
-@click.option("--for", "length", default="1h", show_default=True, metavar="TIME", help="For how long: 30m, 2h, 7d.")
-@click.option("--reason", help="Why, for those who look.")
-def silence(spec: Path, overrides: Iterable[str], pattern: str, length: str, reason: str | None) -> int:
-    """Tell nobody of the alerts whose names match PATTERN, such as 'latency*', for some time.
-
-    \b
-    rageval-spec monitor silence spec.yaml 'faithfulness*' --for 2h --reason "new index"
-    """
-    from rageval_spec.monitoring.alerts import AlertBook
-    from rageval_spec.monitoring.assembly import open_ledger
-
-    if not (seconds := read_duration(length)):
-        raise UsageError(f"--for {length}: write a time such as 30m or 2h")
-    loaded = _load(spec, overrides)
-    with open_ledger(loaded) as ledger:
-        AlertBook(ledger.connection, loaded.name).silence(pattern, time.time() + seconds, reason)
-    console.show(f"silent for {length}: {pattern}\n")
-    return PASSED
-
-
-@monitor.command("test-notify")
-@shared.spec_argument
-def try_notifiers(spec: Path, overrides: Iterable[str]) -> int:
-    """Send a test alert to each notifier, and its end, and show what came of it."""
-    from rageval_spec.data.alerts import AlertMessage
-    from rageval_spec.errors import BROKEN, RagevalError
-    from rageval_spec.monitoring.assembly import require_monitor
-    from rageval_spec.pipeline.planning.spec_plugins import build_parts
-
-    loaded = _load(spec, overrides)
-    require_monitor(loaded)
-    notifiers, now, failed = build_parts(loaded).notifiers, time.time(), False
-    if not notifiers:
-        raise UsageError(f"{spec}: 'monitor:' has no notifier; add one: notify: [{{use: command, run: [./page.sh]}}]")
-    message = AlertMessage(f"test-{now:.0f}", loaded.name, "test of the notifiers", "firing", "warning",
-                           "This is a test. It is over at once.", now)  # fmt: skip
-    for one in notifiers:
-        try:
-            one.send([message])
-            one.send([replace(message, state="resolved", ended=now + 1)])
-            console.show(f"{one.name}: taken\n")
-        except RagevalError as error:
-            failed = True
-            console.show(f"{one.name}: {error}\n")
-        finally:
-            one.close()
-    return BROKEN if failed else PASSED
 
 
 monitor.add_command(files.write_page)

@@ -1,1 +1,1 @@
-"""Base classes of notifiers."""
+"""What notifiers share."""

@@ -15,6 +15,7 @@ from rageval_spec.spec.blocks.plugin_blocks import PluginBlocks, SpecBlock
 from rageval_spec.spec.text.places import Places, list_hint, quote
 from rageval_spec.wording import DURATION, read_duration
 
+_HERE = ("monitor",)
 COVERAGE: Literal["coverage"] = "coverage"
 _SHARE = re.compile(r"(\d{1,2}(?:\.\d+)?|100(?:\.0+)?) ?%")
 _STEP = re.compile(r"(\d{1,9}(?:\.\d+)?) ?(%|pp)?")
@@ -313,7 +314,8 @@ def check_monitor(
     """What is wrong with the references of a monitor. A name that a wrong block could have is not reported."""
     metrics = [] if "metrics" in blocks.incomplete else _check_metrics(node, blocks.metrics)
     baseline = [] if "datasets" in blocks.incomplete else _check_baseline(node, blocks.names)
-    faults = [*metrics, *_check_windows(node), *baseline, *_check_notifiers(node, blocks)]
+    notifiers = [] if "notifiers" in blocks.incomplete else _check_notifiers(node, blocks)
+    faults = [*metrics, *_check_windows(node), *baseline, *notifiers]
     return [places.diagnose(("monitor", *path), message, "monitor", hint) for path, message, hint in faults]
 
 
@@ -348,18 +350,16 @@ def _check_windows(node: MonitorNode) -> Iterator[AlertFault]:
 
 
 def _check_notifiers(node: MonitorNode, blocks: PluginBlocks) -> Iterator[AlertFault]:
-    """Notifiers with the same name, and alerts that name one that is not there."""
-    names: list[str] = []
-    for block in blocks.of("notifiers"):
-        name = block.node.name or block.node.use
-        if name in names:
+    found = [(block.path[len(_HERE) :], block.node) for block in blocks.of("notifiers")]
+    names = [one.name or one.use for _, one in found]
+    for place, ((path, one), name) in enumerate(zip(found, names, strict=True)):
+        if name in names[:place]:
             told = f"there is a notifier {quote(name)} before"
-            yield AlertFault((*block.path[1:],), told, "give each a name of its own: add 'name: ...'")
-        names.append(name)
+            yield AlertFault((*path, "name" if one.name else "use"), told, f"add a name: {{use: {one.use}, name: ...}}")
     for index, alert in enumerate(node.alerts):
         for place, name in enumerate(() if isinstance(alert, str) else alert.notify or ()):
-            if name not in names and "notifiers" not in blocks.incomplete:
-                hint = suggest(name, names) or (list_hint(names) if names else "add it under 'notify:'")
+            if name not in names:
+                hint = suggest(name, names) or (list_hint(names) if names else "add one under 'notify:' of 'monitor:'")
                 yield AlertFault(("alerts", index, "notify", place), f"there is no notifier {quote(name)}", hint)
 
 
