@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -103,7 +103,7 @@ def open_monitor(spec: Spec, clock: Callable[[], float] = time.time, *, is_plan:
             notifiers = {one.name: one for one in parts.notifiers}
             baseline, explainer = choose_baseline(spec, parts, node.baseline), make_explainer(spec, ledger, parts)
             watch = Watch(node, ledger, reader, judge.series, every, baseline, explainer)
-            teller = Teller(watch, open_book(spec, ledger), notifiers)
+            teller = Teller(watch, open_book(spec, ledger), notifiers, Redaction(spec.redact))
             filler = Filler(ledger, judge, parts, 0.0)
             keep = seconds_of(node.keep)
 
@@ -146,19 +146,22 @@ class Teller:
     """Looks at the numbers, writes down what alerts came to, and tells the notifiers.
 
     Attributes:
+        redaction: what messages leave out.
         complaints: why notifiers took nothing last, by `monitor.notify.` and their name.
     """
 
     watch: Watch
     book: AlertBook
     notifiers: Mapping[str, Notifier[Any]]
+    redaction: Redaction = field(default_factory=Redaction)
     complaints: dict[str, str] = field(default_factory=dict)
     _refreshed: dict[str, float] = field(default_factory=dict)
 
     def look(self, now: float) -> None:
         """Look once. An alert that is no longer in the spec is over."""
         firing = {row.alert for row in self.book.read() if row.state == "firing"}
-        looks = self.watch.look(now, firing)
+        found = self.watch.look(now, firing)
+        looks = [replace(one, evidence=self.redaction.hide_evidence(one.evidence)) for one in found]
         self.book.record([*looks, *self.book.list_removed(looks)], list(self.notifiers), now)
 
     def tell(self, now: float) -> None:

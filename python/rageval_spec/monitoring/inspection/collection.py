@@ -271,7 +271,9 @@ def collect_into(path: Path, collector: Collector, since: float, most: int, now:
     if "question" in collector.spec.redact:
         raise UsageError(f"{collector.spec.path}: a test set needs questions; remove 'question' from 'redact:'")
     if not collector.ledger.lead("collect", now, _LEASE):
-        raise UsageError("another process is collecting at the moment; try again when it is done")
+        raise UsageError(
+            "another process is collecting at the moment; try again when it is done, or in 10 minutes if it was killed"
+        )
     try:
         known = TestSet.read(path)
         made = collector.collect(known, since, most)

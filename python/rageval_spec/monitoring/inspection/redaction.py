@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rageval_spec.data.tables import SAMPLE_COLUMNS
@@ -50,6 +50,24 @@ class Redaction:
     def hide_reason(self, reason: str | None) -> str | None:
         """The reason of a judged value, unless it can quote what is left out."""
         return reason if _READ.isdisjoint(self.columns) else None
+
+    def hide_evidence(self, evidence: Mapping[str, Any]) -> dict[str, Any]:
+        """What a look at the numbers found, as messages of alerts may tell it: worst answers and what moved.
+
+        Where a trace failed, its error stands for the answer, so both words hide it.
+        """
+        hides_answer = not {"answer", "error"}.isdisjoint(self.columns)
+        worst = tuple(
+            replace(
+                one,
+                question="" if "question" in self.columns else one.question,
+                answer="" if hides_answer else one.answer,
+                reason=self.hide_reason(one.reason),
+            )
+            for one in evidence.get("worst", ())
+        )
+        moved = {part: self.hide_quotes(told) for part, told in evidence.get("moved", {}).items()}
+        return {**evidence, **({"worst": worst} if worst else {}), **({"moved": moved} if moved else {})}
 
     def hide_quotes(self, text: str) -> str:
         """What an alert says of what moved, without what it quotes if that can be left out."""
