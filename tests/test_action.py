@@ -159,7 +159,7 @@ def test_from_the_baseline_to_the_comment(job: Job) -> None:
     assert job.outputs["comment"] == {"url": "https://code.example/7#100"}
     assert len(job.server.comments) == 1
     assert "| ❌ `rr` · `good` drop from main" in job.server.comments[0]["body"]
-    assert "**Not ready:**" in (job.folder / "summary.md").read_text()
+    assert "**Not ready**: " in (job.folder / "summary.md").read_text()
     assert re.search(r"(?m)^::error file=\S*spec\.yaml,line=\d+,title=rr ", job.log)
     assert TOKEN not in job.log
 
@@ -181,7 +181,7 @@ def test_a_fork_gets_a_summary_and_no_comment(job: Job) -> None:
     job.fork = True
     assert job.run(spec="evals/spec.yaml", arguments="--set=gates=[]") == 0
     assert job.outputs["comment"] == {"url": ""}
-    assert "**Complete:**" in (job.folder / "summary.md").read_text()
+    assert "**Complete**: " in (job.folder / "summary.md").read_text()
     assert job.server.asked == []
 
 

@@ -53,7 +53,7 @@ COMMANDS = (
     Later("run", "rageval_spec.commands.run:run", "Run an evaluation and check its gates."),
     Later("schema", "rageval_spec.commands.spec_checks:print_schema", "Print the JSON Schema of a spec."),
     Later("score", "rageval_spec.commands.score:score", "Score one run as trec_eval does, in trec_eval's layout."),
-    Later("serve", "rageval_spec.commands.serve:serve", "Check answers over HTTP before users see them."),
+    Later("serve", "rageval_spec.commands.serve:serve", "Check answers over HTTP before users see them, until Ctrl-C."),
     Later("show", "rageval_spec.commands.show:show_questions",
           "Show the questions behind the numbers, worst first, or one question in full."),
     Later("store", "rageval_spec.commands.store:store",

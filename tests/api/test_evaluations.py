@@ -367,7 +367,9 @@ def test_a_wrong_row_is_named_by_its_number() -> None:
     twice = [{**ROWS[0], "id": "x"}, {**ROWS[1], "id": "x"}]
     with pytest.raises(SpecError, match=r"^rows: rows\[1\]: the query 'x' is listed twice, first at rows\[0\]"):
         judge(twice)
-    with pytest.raises(SpecError, match=r"^rows: no column 'query', 'question'.*; name the texts 'question' and"):
+    with pytest.raises(
+        SpecError, match=r"^rows: there are no questions under a known name.*; name the texts 'question' and"
+    ):
         judge([{"answer": "a", "contexts": ["x"]}])
     with pytest.raises(DataError, match=r"^rows\[1\]: the query '2' has no text"):
         judge([ROWS[0], {**ROWS[1], "question": None}])

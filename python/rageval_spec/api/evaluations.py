@@ -318,8 +318,9 @@ def _rename(diagnostics: Iterable[Diagnostic], rename: Callable[[str], str]) -> 
 
 def _address_rows(diagnostic: Diagnostic) -> Diagnostic:
     hint = diagnostic.hint
-    hint = "name the texts 'question' and 'answer'" if hint and hint.startswith("write columns") else hint
-    return replace(diagnostic, path="rows", message=diagnostic.message.removeprefix("rows: "), hint=hint)
+    hint = "name the texts 'question' and 'answer'" if hint and "write columns" in hint else hint
+    message = diagnostic.message.removeprefix("rows: ").replace("rows has no questions", "there are no questions")
+    return replace(diagnostic, path="rows", message=message, hint=hint)
 
 
 def _require_answers(failures: Iterable[SystemFailure], rename: Callable[[str], str]) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from rageval_spec.data.findings import Ability, Assessment, Criterion, Estimate, Failed, Finding
-from rageval_spec.data.judge_calibration import StepBounds
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.samples import Sample
 from rageval_spec.judges.shared.composed_judge import ComposedJudge
@@ -19,6 +18,9 @@ from rageval_spec.judging.grade_scores import scale_score, unscale_score
 from rageval_spec.plugin import Judge, JudgeName, JudgeNode
 from rageval_spec.plugin.judge_identity import digest_criterion
 from rageval_spec.wording import count_noun, format_percent
+
+if TYPE_CHECKING:
+    from rageval_spec.data.judge_calibration import StepBounds
 
 Band = tuple[float, float]
 """Low and high: a judge is unsure about samples with a score between them."""

@@ -12,7 +12,7 @@ from pydantic import Field, field_validator
 from onnx_from_checkpoints import NEEDS_REPLIES, find_code, is_quantized, parse_template, writes_text
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import RagevalError, UsageError
-from rageval_spec.inference import hub, model_files, verifiers
+from rageval_spec.inference import hub, model_files
 from rageval_spec.plugin import (
     Embeddings,
     InputFile,
@@ -317,6 +317,11 @@ class OnnxModel(hub.LocalModel[OnnxNode], TokenModel[OnnxNode]):
 
     def _find_reading(self, found: Configuration) -> dict[str, Any]:
         """What the spec and the table of known models say of how pairs are read, where the files do not say it."""
+        reads_pairs = found.task == "classification" or writes_text(found.encoder.get("architectures"))
+        if not reads_pairs and self.node.pair_template is None:
+            return {}  # most models are not verifiers, and validate need not import their table
+        from rageval_spec.inference import verifiers
+
         return verifiers.choose_reading(found, lambda: self.published_name, self.node.pair_template, self.node.replies)
 
     @cached_property
@@ -374,7 +379,10 @@ class OnnxModel(hub.LocalModel[OnnxNode], TokenModel[OnnxNode]):
             raise UsageError(
                 f"max_length: {length} is more than the {positions} tokens that {self.node.model} can read"
             )
-        verifiers.check_pair_keys(self.node.model, self.node.replies, self.node.pair_template, configuration)
+        if self.node.replies is not None or self.node.pair_template is not None:
+            from rageval_spec.inference.verifiers import check_pair_keys
+
+            check_pair_keys(self.node.model, self.node.replies, self.node.pair_template, configuration)
         if not configuration.pools_prompt and (self._prefix("query") or self._prefix("document")):
             raise UsageError(
                 f"{self.node.model} leaves the prompt's tokens out of its vectors, which is not supported: "

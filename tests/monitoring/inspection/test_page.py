@@ -54,9 +54,9 @@ def spec(tmp_path: Path) -> Spec:
 def test_it_shows_windows_the_ledger_and_the_worst_answers(spec: Spec) -> None:
     text = read(draw(spec))
     assert "No alert is firing 3 traces seen. Made 2025-11-25 14:00:00 UTC" in text
-    window = r"faithfulness hour 0\.519 \[[\d., ]+\] 2 100% 2 judged, 1 filtered 2025-11-25 12:00 to 13:00 UTC"
+    window = r"faithfulness hour 0\.519 \[[\d., ]+\] 2 100% 2 judged, 1 filtered 2025-11-25 12:00:00 to 13:00:00 UTC"
     assert re.search(window, text)
-    assert "faithfulness day no data 0 no traces 2025-11-24 00:00 to 2025-11-25 00:00:00 UTC" in text
+    assert "faithfulness day no data 0 no traces 2025-11-24 00:00:00 to 2025-11-25 00:00:00 UTC" in text
     assert "The numbers add up: each series accounts for all 3 traces that were seen." in text
     assert "faithfulness 2 0 1 0 0 0 0 3 " in text
     worst = text[text.index("Worst answers") :]
@@ -107,18 +107,23 @@ def test_alerts_have_a_state_a_time_and_a_mark_in_the_trend(spec: Spec) -> None:
     assert "1 alert firing" in page and page.count('class="mark"') == 1
     text = read(page)
     assert (
-        "firing faithfulness below 0.8 critical, since 2025-11-25 12:30:00 UTC it fell traffic: another language" in text
+        "firing faithfulness below 0.8 critical, since 2025-11-25 12:30:00 UTC it fell traffic: another language"
+        in text
     )
     assert "▼ Alert 2025-11-25 12:30: faithfulness below 0.8" in text
     record(spec, LATER, "clear")
     ended = read(draw(spec, LATER + 600))
-    assert "resolved faithfulness below 0.8 critical, since 2025-11-25 12:30:00 UTC until 2025-11-25 14:00:00 UTC" in ended
+    assert (
+        "resolved faithfulness below 0.8 critical, since 2025-11-25 12:30:00 UTC until 2025-11-25 14:00:00 UTC" in ended
+    )
     assert "No alert is firing" in ended and "▼ Alert 2025-11-25 12:30" in ended
 
 
 def test_an_alert_that_does_not_hold_long_enough_is_pending(spec: Spec) -> None:
     record(spec, NOON, for_seconds=600)
-    assert "pending faithfulness below 0.8 critical, since 2025-11-25 12:00:00 UTC The condition holds, but" in read(draw(spec))
+    assert "pending faithfulness below 0.8 critical, since 2025-11-25 12:00:00 UTC The condition holds, but" in read(
+        draw(spec)
+    )
 
 
 def test_a_trend_breaks_where_a_new_series_began_and_where_there_was_no_data(spec: Spec) -> None:

@@ -35,6 +35,10 @@ def monitor() -> None:
     """Judge production as it runs: account for every trace, watch windows of values, send alerts.
 
     The spec has a block `monitor:`. `plan` shows what judging would take, `run` does it, until Ctrl-C or once.
+
+    \b
+    rageval-spec monitor plan spec.yaml
+    rageval-spec monitor run spec.yaml
     """
 
 
@@ -149,7 +153,11 @@ def plan_monitor(spec: Path, overrides: Iterable[str], since: str | None, metric
 @monitor.command("retry")
 @shared.spec_argument
 def retry_failed(spec: Path, overrides: Iterable[str]) -> int:
-    """Try all judgements again that failed for good; the running monitor does it, or the next one."""
+    """Try all judgements again that failed for good; the running monitor does it, or the next one.
+
+    \b
+    rageval-spec monitor retry spec.yaml
+    """
     from rageval_spec.monitoring.assembly import open_ledger
 
     with open_ledger(_load(spec, overrides)) as ledger:
@@ -163,7 +171,12 @@ def retry_failed(spec: Path, overrides: Iterable[str]) -> int:
 @click.option("--trace", metavar="ID", help="Remove the texts of this trace, whatever its age.")
 @click.option("--user", metavar="ID", help="Remove the texts of all traces of this user, whatever their age.")
 def prune_texts(spec: Path, overrides: Iterable[str], trace: str | None, user: str | None) -> int:
-    """Remove the texts of traces that are older than `keep:` says, or those of one trace or user. Numbers stay."""
+    """Remove the texts of traces that are older than `keep:` says, or those of one trace or user. Numbers stay.
+
+    \b
+    rageval-spec monitor prune spec.yaml
+    rageval-spec monitor prune spec.yaml --user u-4711
+    """
     from rageval_spec.monitoring.assembly import open_ledger, require_monitor, seconds_of
 
     if trace is not None and user is not None:

@@ -1,15 +1,18 @@
 """Base class of judges that ask other judges."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from rageval_spec.data.findings import Ability, Criterion, Estimate, Failed, Questions
-from rageval_spec.data.judge_calibration import JudgeCalibration
-from rageval_spec.judging.calibrated_judge import find_entries
 from rageval_spec.plugin import Judge, JudgeNode
 from rageval_spec.plugin.block_names import names_in
+
+if TYPE_CHECKING:
+    from rageval_spec.data.judge_calibration import JudgeCalibration
 
 WritingAbility = Literal["claims", "questions", "entities"]
 KINDS: frozenset[Ability] = frozenset({"support", "usefulness", "grade"})
@@ -66,6 +69,8 @@ class ComposedJudge(Judge[N]):
     @cached_property
     def calibrations(self) -> Mapping[str, JudgeCalibration]:
         """What the calibration that the node names holds for this judge, by the criterion's digest."""
+        from rageval_spec.judging.calibrated_judge import find_entries
+
         return find_entries(self)
 
     def expect(self, criteria: Sequence[Criterion]) -> None:
