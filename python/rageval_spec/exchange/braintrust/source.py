@@ -238,6 +238,7 @@ def make_trace(
         steps=tuple(map(_make_step, steps)),
         feedback=tuple(_list_scores(root)),
         metadata={**about, **({"tags": values.clean(tags)} if tags else {})},
+        is_open="end" not in _open(root, "metrics"),
     )
 
 

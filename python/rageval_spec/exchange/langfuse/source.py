@@ -415,6 +415,7 @@ def make_trace(rows: Sequence[Row], places: RecordedPaths) -> Trace | None:
         steps=tuple(_make_step(row, retrieved) for row in observations if row is not root or len(observations) == 1),
         feedback=tuple(_list_feedback(scores, observations, root)),
         metadata=metadata,
+        is_open=root.get("endtime") is None and root.get("type") != "EVENT",
     )
 
 

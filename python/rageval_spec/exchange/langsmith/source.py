@@ -296,6 +296,7 @@ def make_trace(rows: Sequence[Row], places: RecordedPaths, project: str | None) 
         steps=tuple(_make_step(row) for row in runs if row is not root or len(runs) == 1),
         feedback=tuple(_read_feedback(row) for row in rows if is_feedback(row)),
         metadata=_gather_metadata(root),
+        is_open=root.get("end_time") is None,
     )
 
 

@@ -17,6 +17,7 @@ from rageval_spec.exchange.shared.contracts import TraceSource, WindowNode
 from rageval_spec.exchange.shared.spans.span_files import MOST_SPANS, SpanFiles, SpanStore, list_files
 from rageval_spec.exchange.shared.spans.span_traces import SpanReader
 from rageval_spec.exchange.shared.spans.spans import SECOND
+from rageval_spec.plugin.secrets import Secret
 from rageval_spec.signals import stopping
 from rageval_spec.store.disk import InputFile
 from rageval_spec.wording import count_noun
@@ -33,12 +34,34 @@ _SHOWN_EVERY = 2000
 
 
 class OtelFilesNode(WindowNode):
-    path: str = Field(
+    path: str | None = Field(
+        default=None,
         description=(
             "A file of spans, or a folder of such files: OTLP as protobuf or JSON, or spans as console exporters write "
             "them; plain or gzip."
         ),
     )
+    listen: str | None = Field(
+        default=None,
+        description="For `monitor`, in place of `path`: receive spans by OTLP/HTTP at this address: `127.0.0.1:4318`.",
+    )
+    token: Secret | None = Field(
+        default=None,
+        description="With `listen`: take only requests with `authorization: Bearer TOKEN`: `${secret:VAR}`.",
+    )
+    follow: bool = Field(
+        default=False, description="For `monitor`: read the file, or the folder of files, as it grows and is rotated."
+    )
+
+    @model_validator(mode="after")
+    def _check_place(self) -> OtelFilesNode:
+        if (self.path is None) == (self.listen is None):
+            raise ValueError("needs either 'path' or 'listen'")
+        if self.listen is None and self.token is not None:
+            raise ValueError("'token' belongs to 'listen'")
+        if self.listen is not None:
+            split_address(self.listen)
+        return self
 
 
 class OtelSourceNode(WindowNode):
@@ -127,12 +150,16 @@ class OtelFiles(SpanFileSource[OtelFilesNode]):
     known_as = ("opentelemetry", "openinference", "otlp")
 
     def inputs(self) -> Sequence[InputFile]:
+        if self.node.path is None or self.node.follow:
+            return ()
         path = self.context.resolve(self.node.path)
         if not path.is_dir():
             return (InputFile(path, ("path",)),)
         return tuple(InputFile(file, ("path",)) for file in list_files(path))
 
     def read(self) -> Iterator[Trace]:
+        if self.node.path is None:
+            raise UsageError(f"{self.context.name}: only 'monitor' receives spans; name a 'path' here")
         yield from self._read_files(list_files(self.context.resolve(self.node.path)), self.node.path)
 
 
