@@ -13,7 +13,8 @@ from typing import Any
 from rageval_spec.errors import UsageError
 from rageval_spec.history.database import locate, open_history
 from rageval_spec.monitoring.alerts import AlertBook
-from rageval_spec.monitoring.feeds import Feed, FileFeed
+from rageval_spec.monitoring.feeds.contract import Feed
+from rageval_spec.monitoring.feeds.opening import open_feed
 from rageval_spec.monitoring.ledger import Ledger
 from rageval_spec.monitoring.looking import Watch
 from rageval_spec.monitoring.sampling import Sampler
@@ -25,7 +26,6 @@ from rageval_spec.plugin import Notifier
 from rageval_spec.spec.blocks.monitor import MonitorNode, read_share
 from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.store.store import open_store
-from rageval_spec.systems.file import FileNode
 from rageval_spec.wording import read_duration
 
 STORE = Path(".rageval") / "store"
@@ -71,7 +71,10 @@ def open_monitor(spec: Spec, clock: Callable[[], float] = time.time) -> Iterator
             sample = node.sample
             kept = ledger.count_kept(clock() - _KEPT_FOR)
             sampler = Sampler(read_share(sample.rate), sample.at_least, sample.by, sample.always, kept)
-            feeds = [open_feed(spec, name, system, seconds_of(node.settle)) for name, system in parts.systems.items()]
+            settle = seconds_of(node.settle)
+            feeds: list[Feed] = [
+                open_feed(str(spec.path), name, system, settle, ledger) for name, system in parts.systems.items()
+            ]
             every = seconds_of(node.every)
             reader = WindowReader(ledger, seconds_of(node.settle), spec.statistics)
             notifiers = {one.name: one for one in parts.notifiers}
@@ -97,14 +100,3 @@ class Teller:
         """Look once."""
         self.book.record(self.watch.look(now), list(self.notifiers), now)
         self.book.deliver(self.notifiers, now, self.complain)
-
-
-def open_feed(spec: Spec, name: str, system: Any, settle: float) -> Feed:
-    """The feed of a system. Raises `UsageError` for a system whose traces nobody records."""
-    node = system.node
-    if isinstance(node, FileNode) and isinstance(node.path, str) and node.follow:
-        return FileFeed(name, settle, system.context.resolve(node.path))
-    raise UsageError(
-        f"{spec.path}: systems.{name}: 'use: {node.use}' has no traces to watch; "
-        "write {use: file, path: traces.jsonl, follow: true}, or the tool that records them"
-    )

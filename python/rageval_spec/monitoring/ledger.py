@@ -32,6 +32,8 @@ COUNTED: tuple[State, ...] = tuple(state for state in STATES if state != "waitin
 """The states that are counted by minute; how many wait is counted where they wait."""
 PANE = 60
 """The seconds of a pane."""
+MOST_FAILURES = 3
+"""How many polls of a feed may fail in a row before that is an alert."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,20 @@ class Judgement(NamedTuple):
     retry_at: float | None = None
 
 
+class FeedState(NamedTuple):
+    """How reading a feed went last: how many polls in a row failed, since when, and why."""
+
+    feed: str
+    failures: int
+    since: float
+    message: str
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether it could not be read for so long that people must know."""
+        return self.failures > MOST_FAILURES
+
+
 class Pane(NamedTuple):
     """The sums of a minute of one series; `weighted` and the like are over its judged values.
 
@@ -131,6 +147,25 @@ DETECTORS: Sequence[str] = (
     "CREATE INDEX rageval_judgements_made ON rageval_judgements (series, made, trace_id)",
 )
 """The tables of detectors."""
+
+FEEDS: Sequence[str] = (
+    """CREATE TABLE rageval_feeds (
+        monitor TEXT NOT NULL, feed TEXT NOT NULL, failures INTEGER NOT NULL, since DOUBLE PRECISION NOT NULL,
+        message TEXT NOT NULL, PRIMARY KEY (monitor, feed)
+    )""",
+    """CREATE TABLE rageval_spans (
+        monitor TEXT NOT NULL, feed TEXT NOT NULL, trace_id TEXT NOT NULL, part TEXT NOT NULL, content BYTES NOT NULL,
+        PRIMARY KEY (monitor, feed, trace_id, part)
+    )""",
+    """CREATE TABLE rageval_span_traces (
+        monitor TEXT NOT NULL, feed TEXT NOT NULL, trace_id TEXT NOT NULL, began DOUBLE PRECISION NOT NULL,
+        due DOUBLE PRECISION, is_whole INTEGER NOT NULL, given INTEGER NOT NULL, kept_until DOUBLE PRECISION,
+        PRIMARY KEY (monitor, feed, trace_id)
+    )""",
+    "CREATE INDEX rageval_span_traces_due ON rageval_span_traces (monitor, feed, due) WHERE due IS NOT NULL",
+    "CREATE INDEX rageval_span_traces_kept ON rageval_span_traces (monitor, feed, kept_until) WHERE due IS NULL",
+)
+"""The tables of feeds: which cannot be read, and the spans of traces that are not complete yet."""
 
 MIGRATIONS: Sequence[Sequence[str]] = (
     (
@@ -175,6 +210,7 @@ MIGRATIONS: Sequence[Sequence[str]] = (
     ),
     alerts.MIGRATION,
     DETECTORS,
+    FEEDS,
 )
 """As those of the history: entries are only ever added at the end."""
 
@@ -202,6 +238,37 @@ class Ledger:
         )
         return json.loads(found[0][0]) if found else None
 
+    def note_feed(self, feed: str, failures: int, since: float, message: str) -> None:
+        """Write down how often a feed could not be read in a row, since when and why; no failures if it was read."""
+        self.connection.execute(
+            f"{insert('rageval_feeds', ('monitor', 'feed', 'failures', 'since', 'message'))} ON CONFLICT "
+            "(monitor, feed) DO UPDATE SET failures = excluded.failures, since = excluded.since, "
+            "message = excluded.message",
+            (self.monitor, feed, failures, since, message),
+        )
+
+    def read_feeds(self) -> list[FeedState]:
+        """How reading each feed went last."""
+        return [
+            FeedState(*row)
+            for row in self.connection.execute(
+                "SELECT feed, failures, since, message FROM rageval_feeds WHERE monitor = ? ORDER BY feed",
+                (self.monitor,),
+            )
+        ]
+
+    def find_questions(self, trace_ids: Sequence[str]) -> dict[str, str]:
+        """The digest of the question of each trace that is known, of some ids; see `digest_question`."""
+        found: dict[str, str] = {}
+        for some in _split(list(dict.fromkeys(trace_ids))):
+            rows = self.connection.execute(
+                "SELECT trace_id, digest FROM rageval_traces WHERE monitor = ? "
+                f"AND trace_id IN ({', '.join('?' * len(some))})",
+                (self.monitor, *some),
+            )
+            found |= {trace_id: digest[:_QUESTION_DIGITS] for trace_id, digest in rows}
+        return found
+
     def see(self, traces: Iterable[SeenTrace], feed: str, cursor: Any) -> None:
         """Write down what a feed gave, and where it goes on, in one transaction.
 
@@ -219,7 +286,7 @@ class Ledger:
 
     def _pack(self, seen: SeenTrace) -> tuple[Any, ...]:
         content = json.dumps(seen.trace.to_row(), ensure_ascii=False, sort_keys=True).encode("utf-8", "replace")
-        digest = f"{zlib.crc32(content):08x}{len(content):x}"
+        digest = f"{digest_question(seen.trace.question)}{zlib.crc32(content):08x}{len(content):x}"
         trace, packed = seen.trace, zlib.compress(content, 1)
         return (self.monitor, trace.id, seen.started, seen.due, "waiting", int(seen.is_whole), 0, digest, trace.user,
                 packed, None, None)  # fmt: skip
@@ -459,6 +526,14 @@ _ADD_KEPT = (
 )
 _MOST_NAMED = 500
 """How many ids one statement names at the most."""
+
+
+_QUESTION_DIGITS = 8
+
+
+def digest_question(question: str) -> str:
+    """What tells two questions under one id apart: eight hexadecimal digits."""
+    return f"{zlib.crc32(question.strip().encode('utf-8', 'replace')):0{_QUESTION_DIGITS}x}"
 
 
 def hour_of(time: float) -> int:

@@ -3,8 +3,8 @@
 - A **level** alert holds if the window's number is worse than its bound beyond doubt: the whole interval is, at a
   confidence from which the allowed false alarms follow. It is clear once the number itself meets the bound again.
 - A **change** alert holds from when its detector is certain that the mean has moved until it has come back.
-- **Coverage** holds if traces were to be judged, and a metric judged none; or if traces wait far longer than they
-  should.
+- **Coverage** holds if traces were to be judged, and a metric judged none; if traces wait far longer than they should;
+  or if a feed could not be read for longer than three polls.
 
 Too few judged traces decide nothing.
 """
@@ -15,6 +15,7 @@ import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from rageval_spec.data.alerts import AlertSeverity, WorstAnswer
@@ -23,6 +24,7 @@ from rageval_spec.monitoring.detectors import LEAST_BASELINE, ChangeRule, Detect
 from rageval_spec.monitoring.ledger import Ledger
 from rageval_spec.monitoring.trace_judging import Series
 from rageval_spec.monitoring.windows import Span, WindowNumbers, WindowReader, choose_window
+from rageval_spec.recorded.values import write_time
 from rageval_spec.spec.blocks.monitor import COVERAGE, AlertNode, BaselineNode, MonitorNode, read_rate
 from rageval_spec.statistics.change_detection import Change, share_false_alarms
 from rageval_spec.wording import count_noun, format_interval, format_number, read_duration
@@ -143,6 +145,16 @@ class Watch:
             verdict: Any = "clear" if counts["judged"] else "holds" if expected else "undecided"
             yield Look(f"coverage:{one.name}", name, verdict, "critical", told if verdict == "holds" else "", known)
         yield self._look_at_waiting(now)
+        yield from self._look_at_feeds()
+
+    def _look_at_feeds(self) -> Iterator[Look]:
+        """A look for each feed: whether it could be read lately."""
+        for one in self.ledger.read_feeds():
+            since = write_time(datetime.fromtimestamp(one.since, UTC).replace(microsecond=0))
+            told = f"{one.feed} could not be read since {since}: {one.message}" if one.is_stuck else ""
+            known = {"samples": one.failures, "labels": {"feed": one.feed, "rule": COVERAGE}}
+            verdict: Any = "holds" if one.is_stuck else "clear"
+            yield Look(f"coverage:feed:{one.feed}", f"feed {one.feed}", verdict, "critical", told, known)
 
     def _look_at_waiting(self, now: float) -> Look:
         late = self.ledger.count_overdue(now - _LATE_LOOKS * max(self.every, 10.0))

@@ -41,6 +41,7 @@ def run_monitor(spec: Path, overrides: Iterable[str], once: bool, quiet: bool) -
 
     stop = Event()
     with open_monitor(load(spec, overrides=list(overrides))) as loop, stopping(stop.set):
+        loop.tell = lambda told: console.tell(f"{console.PROGRAM}: {told}")
         if once:
             loop.run_once()
         else:
@@ -55,8 +56,13 @@ def _report(loop: MonitorLoop) -> None:
     progress = loop.progress
     for name, told in progress.complaints.items():
         console.tell(f"{console.PROGRAM}: {name}: {told}")
+    for feed in loop.feeds:
+        for told in feed.remarks():
+            console.tell(f"{console.PROGRAM}: {feed.name}: {told}")
     if progress.unread:
-        console.tell(f"{console.PROGRAM}: warning: {count_noun(progress.unread, 'row')} could not be read")
+        reasons = [why for feed in loop.feeds if (why := feed.explain_unread()) is not None]
+        last = f"; the last: {'; '.join(reasons)}" if reasons else ""
+        console.tell(f"{console.PROGRAM}: warning: {count_noun(progress.unread, 'row')} could not be read{last}")
     for one in loop.judge.series.values():
         counts = loop.ledger.count(one.id)
         told = ", ".join(f"{count:,} {state.replace('_', ' ')}" for state, count in counts.items() if count)
