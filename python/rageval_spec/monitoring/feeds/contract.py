@@ -59,15 +59,21 @@ class Feed(ABC):
         """Release what was opened."""
 
     def see(self, trace: Trace, now: float, *, is_whole: bool = True, due: float | None = None) -> SeenTrace:
-        """A trace that came just now. NUL, which PostgreSQL cannot store, is replaced in its id and its user."""
-        if "\0" in trace.id or "\0" in (trace.user or ""):
-            user = None if trace.user is None else trace.user.replace("\0", "\ufffd")
-            trace = replace(trace, query_id=trace.id.replace("\0", "\ufffd"), user=user)
+        """A trace that came just now."""
+        trace = replace_nul(trace)
         moment = read_time(trace.started)
         started = now if moment is None else moment.timestamp()
         if due is None:
             due = now + (self.settle if is_whole else max(self.settle, PATIENCE))
         return SeenTrace(trace, started, due, is_whole)
+
+
+def replace_nul(trace: Trace) -> Trace:
+    """The trace without NUL in its id and its user, which PostgreSQL cannot store in its texts."""
+    if "\0" not in trace.id and "\0" not in (trace.user or ""):
+        return trace
+    user = None if trace.user is None else trace.user.replace("\0", "\ufffd")
+    return replace(trace, query_id=trace.id.replace("\0", "\ufffd"), user=user)
 
 
 def name_questions(traces: Iterator[Trace]) -> Iterator[Trace]:

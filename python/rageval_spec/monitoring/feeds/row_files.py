@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.exchange.shared.contracts import load, words
 from rageval_spec.exchange.shared.row_files import RowFileSource, RowsNode, translate_known
-from rageval_spec.monitoring.feeds.contract import Batch, Feed
+from rageval_spec.monitoring.feeds.contract import Batch, Feed, replace_nul
 from rageval_spec.monitoring.feeds.growing_files import LARGEST, GrowingFiles, Record, take_lines
 from rageval_spec.monitoring.ledger import SeenTrace, digest_question
 from rageval_spec.recorded.answers_and_steps import UnusableReplyError
@@ -74,7 +75,7 @@ class FileFeed(Feed):
                 if one.content is None:
                     raise DataError(f"{place}: a line of {one.length:,} bytes; at most {LARGEST:,} are read")
                 if line := one.content.strip(b"\0 \t\r\n"):
-                    traces.append(self._reader.read(line, place))
+                    traces.append(replace_nul(self._reader.read(line, place)))
             except RagevalError as error:
                 self._unread = make_visible(str(error))
                 unread += 1
@@ -133,8 +134,7 @@ class RowReader:
     def _source_of(self, row: Mapping[str, Any]) -> RowFileSource:
         word = self._layout
         if word == "auto":
-            layout = find_layout(row.keys(), keeps_lists=True)
-            word = "none" if layout is None else layout.word
+            word = _find_word(tuple(row))
         if word not in self._sources:
             kind: Any = load(word).source if word in words() else None
             reader: Any = kind if isinstance(kind, type) and issubclass(kind, RowFileSource) else _KnownRows
@@ -145,10 +145,19 @@ class RowReader:
 _PARTS = {"query_id": "id"}
 
 
+@lru_cache(maxsize=256)
+def _find_word(names: tuple[str, ...]) -> str:
+    layout = find_layout(names, keeps_lists=True)
+    return "none" if layout is None else layout.word
+
+
 class _KnownRows(RowFileSource):
-    """Rows with the usual names of columns."""
+    """Rows with the usual names of columns. `answer` is the system's: production has no gold answers by that name."""
 
     tool = "file"
 
     def translate(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
-        return translate_known(row)
+        found = translate_known(row)
+        if "answer" in row and found["answer"] is None:
+            found |= {"answer": row["answer"], "reference": None}
+        return found
