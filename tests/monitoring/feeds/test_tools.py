@@ -105,6 +105,18 @@ def test_a_trace_that_began_early_and_ended_late_is_not_skipped(
     assert judged[tool.id_of(1)] == "late"
 
 
+def test_most_questions_reach_back_only_a_little(tool: Tool, feed: ToolFeed, ledger: Ledger) -> None:
+    """Asking for two hours each minute would read every trace 120 times."""
+    tool.write(1, BEGAN - HOUR, 1.0, "old")
+    tool.write(2, BEGAN, 1.0, "new")
+    given = []
+    for minute in range(34):
+        now = BEGAN + minute * MINUTE
+        given.append([one.trace.id for batch in feed.poll(ledger.read_cursor("live"), now) for one in batch.traces])
+        poll(feed, ledger, now)
+    assert [tool.id_of(1) in ids for ids in given] == [minute in (0, 33) for minute in range(34)]
+
+
 def test_the_longer_a_trace_took_the_later_it_is_found(tool: Tool, feed: ToolFeed, ledger: Ledger) -> None:
     """At most a quarter of an hour for one of 40 minutes; asking for two hours every minute would cost too much."""
     now = BEGAN

@@ -78,7 +78,7 @@ class ToolFeed(Feed):
                 return
             since, asked = before.find_since(now)
         else:
-            begin = self._source.node.window[0]
+            begin = self._source.node.model_copy().window[0]  # the copy keeps its window; further ones must not
             since = now - REACHES[-1] if begin is None else begin.timestamp()
             asked = dict.fromkeys(map(str, REACHES), now)
         self._halves, bad = 0, len(self._bad)
