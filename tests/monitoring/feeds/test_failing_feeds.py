@@ -64,7 +64,7 @@ def test_a_feed_that_fails_four_times_is_told_and_told_again_once_it_works(tmp_p
     clock, told = Clock(), list[str]()
     with open_monitor(load(write_spec(tmp_path)), clock) as loop:
         feed = BrokenFeed("live", 1)
-        loop.feeds, loop.tell = [feed], told.append  # type: ignore[misc]
+        loop.feeds, loop.tell = [feed], told.append
         for second in range(8):
             clock.now = BEGAN + second
             loop.poll()
@@ -84,7 +84,7 @@ def test_a_feed_that_fails_is_an_alert_until_it_works(tmp_path: Path) -> None:
     clock = Clock()
     with open_monitor(load(write_spec(tmp_path)), clock) as loop:
         feed = BrokenFeed("live", 1)
-        loop.feeds = [feed]  # type: ignore[misc]
+        loop.feeds = [feed]
         fired = []
         for _ in range(5):
             loop.poll()
@@ -104,7 +104,7 @@ def test_a_feed_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
     clock = Clock()
     write_rows(tmp_path / "app.jsonl", "a", "b")
     with open_monitor(load(write_spec(tmp_path)), clock) as loop:
-        loop.feeds = [BrokenFeed("broken", 1), *loop.feeds]  # type: ignore[misc]
+        loop.feeds = [BrokenFeed("broken", 1), *loop.feeds]
         loop.poll()
         assert loop.ledger.count_traces() == 2
 
@@ -113,7 +113,7 @@ def test_a_monitor_that_cron_starts_counts_on(tmp_path: Path) -> None:
     clock, told = Clock(), list[str]()
     for _ in range(4):
         with open_monitor(load(write_spec(tmp_path)), clock) as loop:
-            loop.tell = told.append  # type: ignore[misc]
+            loop.tell = told.append
             loop.run_once()
             clock.now += 300
             fired = coverage(loop)
@@ -150,7 +150,7 @@ def test_a_system_that_nobody_records_is_refused(tmp_path: Path, system: str, to
     ("system", "told"),
     [
         ("{use: otel}", "needs either 'path' or 'listen'"),
-        ("{use: otel, path: x, listen: 4318}", "needs either 'path' or 'listen'"),
+        ("{use: otel, path: x, listen: '4318'}", "needs either 'path' or 'listen'"),
         ("{use: otel, path: x, token: y}", "'token' belongs to 'listen'"),
         ("{use: otel, listen: nowhere/}", "'nowhere/' is not an address; write a host and a port: 127.0.0.1:4318"),
     ],

@@ -49,8 +49,8 @@ def span(trace: int, number: int, parent: int | None = None, began: float = BEGA
         {"question": "input.value", "answer": "output.value"}[name]: text for name, text in texts.items()
     }
     start = int(began * 1e9)
-    above = None if parent is None else f"{parent:016x}"
-    return Span(f"{trace:032x}", f"{number:016x}", above, "ask", start, start + 10**9, attributes)
+    above = None if parent is None else f"{trace:08x}{parent:08x}"
+    return Span(f"{trace:032x}", f"{trace:08x}{number:08x}", above, "ask", start, start + 10**9, attributes)
 
 
 def root(trace: int, answer: str = "Ada.", **others: Any) -> Span:
@@ -171,7 +171,7 @@ def test_several_questions_of_one_trace_keep_their_ids(ledger: Ledger, receiver:
     send(receiver, asked[1])
     poll(receiver, ledger, BEGAN + SETTLE)
     poll(receiver, ledger, BEGAN + 2 * SETTLE)
-    assert judge_due(ledger, BEGAN + 2 * SETTLE) == {name(1): "Answer 2.", f"{name(1)}:{3:016x}": "Answer 3."}
+    assert judge_due(ledger, BEGAN + 2 * SETTLE) == {name(1): "Answer 2.", f"{name(1)}:{1:08x}{3:08x}": "Answer 3."}
     assert ledger.count_traces() == 2
 
 
