@@ -32,8 +32,7 @@ def serve(spec: Path, overrides: Iterable[str], listen: str, token_env: str | No
     """
     from rageval_spec.exchange.otel.source import split_address
     from rageval_spec.pipeline.planning.spec_plugins import build_parts
-    from rageval_spec.serving.answer_check import AnswerCheck
-    from rageval_spec.serving.check_app import make_check_app
+    from rageval_spec.serving.answer_check import AnswerCheck, make_check_app
     from rageval_spec.serving.server import Server
     from rageval_spec.signals import stopping
     from rageval_spec.spec import load

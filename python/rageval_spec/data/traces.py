@@ -173,6 +173,7 @@ class Trace:
         messages: the conversation, as chat messages; () if there is only the question.
         steps: what the system did, in order of time.
         metadata: everything else that the tool knows, as JSON types.
+        is_open: whether it had not ended when it was read, so that more may come. Not a part of its row.
     """
 
     link: TraceLink
@@ -202,6 +203,7 @@ class Trace:
     steps: tuple[Step, ...] = ()
     feedback: tuple[Feedback, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    is_open: bool = field(default=False, compare=False)
 
     @property
     def id(self) -> str:

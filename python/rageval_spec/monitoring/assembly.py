@@ -13,11 +13,15 @@ from typing import Any
 
 from rageval_spec import registry
 from rageval_spec.errors import RagevalError, UsageError
-from rageval_spec.exchange.otel.source import find_token, split_address
-from rageval_spec.exchange.shared.contracts import TraceSource, open_part
+from rageval_spec.exchange.otel.source import SPOOL_FOLDER, OtelFilesNode, split_address
+from rageval_spec.exchange.shared.contracts import WindowNode, open_part
 from rageval_spec.history.database import locate, open_history
 from rageval_spec.monitoring.alerts import AlertBook
 from rageval_spec.monitoring.exposition import render_metrics
+from rageval_spec.monitoring.feeds.contract import Feed
+from rageval_spec.monitoring.feeds.row_files import FileFeed, RowReader
+from rageval_spec.monitoring.feeds.spans import ReceiverFeed, SpanFileFeed
+from rageval_spec.monitoring.feeds.tools import ToolFeed
 from rageval_spec.monitoring.inspection.collection import Collector
 from rageval_spec.monitoring.inspection.page import PageWriter
 from rageval_spec.monitoring.inspection.redaction import Redaction
@@ -28,12 +32,8 @@ from rageval_spec.monitoring.looks.looking import Watch
 from rageval_spec.monitoring.looks.what_changed import ChangeExplainer
 from rageval_spec.monitoring.looks.windows import WindowReader
 from rageval_spec.monitoring.service import MonitorLoop, name_owner
-from rageval_spec.monitoring.traces.feeds import Feed, FileFeed
 from rageval_spec.monitoring.traces.filling import Filler
-from rageval_spec.monitoring.traces.sampling import Sampler
-from rageval_spec.monitoring.traces.span_feed import SpanFeed
-from rageval_spec.monitoring.traces.spending import Spending
-from rageval_spec.monitoring.traces.tool_feed import ToolFeed
+from rageval_spec.monitoring.traces.sampling import Sampler, Spending
 from rageval_spec.monitoring.traces.trace_judging import TraceJudge
 from rageval_spec.pipeline.execution.anchor_judging import JudgeDrift, ask_again
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins, build_parts
@@ -47,7 +47,6 @@ from rageval_spec.systems.shared.trace_system import TraceSystem
 from rageval_spec.wording import read_duration
 
 STORE = Path(".rageval") / "store"
-RECEIVED = Path(".rageval") / "received"
 _KEPT_FOR = timedelta(days=2).total_seconds()
 
 
@@ -94,8 +93,9 @@ def open_monitor(spec: Spec, clock: Callable[[], float] = time.time, *, is_plan:
             sample = node.sample
             kept = ledger.count_kept(clock() - _KEPT_FOR)
             sampler = Sampler(read_share(sample.rate), sample.at_least, sample.by, sample.always, kept)
-            feeds = [
-                open_feed(spec, name, system, seconds_of(node.settle), ledger) for name, system in parts.systems.items()
+            settle = seconds_of(node.settle)
+            feeds: list[Feed] = [
+                open_feed(str(spec.path), name, system, settle, ledger) for name, system in parts.systems.items()
             ]
             every = seconds_of(node.every)
             corrector = LabelCorrector(ledger, parts.labels)
@@ -228,19 +228,40 @@ def open_collector(spec: Spec) -> Iterator[Collector]:
             store.close()
 
 
-def open_feed(spec: Spec, name: str, system: Any, settle: float, ledger: Ledger) -> Feed:
-    """The feed of a system. Raises `UsageError` for a system whose traces nobody records."""
+_UNUSABLE = ("until", "limit", "dataset", "path", "table")
+"""Keys of tools that name something else than all traces from some time on."""
+
+
+def open_feed(where: str, name: str, system: Any, settle: float, ledger: Ledger) -> Feed:
+    """The feed of a system; `where` is the spec.
+
+    Raises:
+        UsageError: nobody records the traces of this system, or its block names something that does not grow.
+    """
     node = system.node
+    place = f"{where}: systems.{name}"
     if isinstance(node, FileNode) and isinstance(node.path, str) and node.follow:
-        return FileFeed(name, settle, system.context.resolve(node.path))
-    if isinstance(system, TraceSystem):
-        if getattr(node, "listen", None) is not None:
-            folder = spec.folder / RECEIVED / f"{spec.name}-{name}"
-            token = find_token(node.token_env)
-            return SpanFeed(name, settle, ledger, folder, split_address(node.listen), token, system.context.tell)
-        if isinstance(source := open_part(system.source_type, system), TraceSource) and hasattr(source.node, "window"):
-            return ToolFeed(name, settle, system.source_type, source)
+        named = {part: value for part, value in node.columns.model_dump().items() if value is not None}
+        reader = RowReader(node.layout, named)
+        return FileFeed(name, settle, system.context.resolve(node.path), reader, ledger.find_questions)
+    if isinstance(node, OtelFilesNode):
+        return _open_spans(place, name, system, settle, ledger)
+    if isinstance(system, TraceSystem) and issubclass(system.source_type.node_type, WindowNode):
+        if given := [key for key in _UNUSABLE if getattr(node, key, None) is not None]:
+            raise UsageError(f"{place}: a monitor reads all traces as they come; remove {', '.join(map(repr, given))}")
+        return ToolFeed(name, settle, open_part(system.source_type, system))
     raise UsageError(
-        f"{spec.path}: systems.{name}: 'use: {node.use}' has no traces to watch; "
-        "write {use: file, path: traces.jsonl, follow: true}, or the tool that records them"
+        f"{place}: 'use: {node.use}' has no traces to watch; write {{use: file, path: traces.jsonl, follow: true}}, "
+        "{use: otel, listen: 127.0.0.1:4318}, or the tool that records them, such as {use: phoenix, project: NAME}"
     )
+
+
+def _open_spans(place: str, name: str, system: Any, settle: float, ledger: Ledger) -> Feed:
+    node, context = system.node, system.context
+    if node.listen is not None:
+        token = None if node.token is None else node.token.reveal()
+        folder = context.resolve(SPOOL_FOLDER / "monitor")
+        return ReceiverFeed(name, settle, ledger, split_address(node.listen), folder, token)
+    if not node.follow:
+        raise UsageError(f"{place}: a monitor reads files that grow; add 'follow: true'")
+    return SpanFileFeed(name, settle, ledger, context.resolve(node.path))

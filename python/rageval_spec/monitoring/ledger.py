@@ -24,7 +24,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 from rageval_spec.data.traces import Trace
 from rageval_spec.history.database import Connection, insert, migrate
 from rageval_spec.libraries import np
-from rageval_spec.monitoring.tables import MIGRATIONS
+from rageval_spec.monitoring.tables import MIGRATIONS, FeedState, Pane
 from rageval_spec.statistics.window_summaries import find_buckets
 
 State: TypeAlias = Literal["judged", "sampled_out", "filtered", "waiting", "failed", "over_budget"]
@@ -93,30 +93,6 @@ class Judgement(NamedTuple):
     retry_at: float | None = None
 
 
-class Pane(NamedTuple):
-    """The sums of a minute of one series; `weighted` and the like are over its judged values.
-
-    `weights` is the sum of the weights, `weighted` of weight times value, `squares` of weight times the squared value,
-    `squared_weights` of the squared weights, `squared_weighted` and `squared_squares` of those times the value and the
-    squared value.
-    """
-
-    series: int
-    pane: int
-    judged: int = 0
-    sampled_out: int = 0
-    filtered: int = 0
-    failed: int = 0
-    over_budget: int = 0
-    weights: float = 0.0
-    weighted: float = 0.0
-    squares: float = 0.0
-    squared_weights: float = 0.0
-    squared_weighted: float = 0.0
-    squared_squares: float = 0.0
-    cost: float = 0.0
-
-
 _SUMS = Pane._fields[2:]
 _ADD_PANE = f"{insert('rageval_panes', Pane._fields)} ON CONFLICT (series, pane) DO UPDATE SET " + ", ".join(
     f"{name} = rageval_panes.{name} + excluded.{name}" for name in _SUMS
@@ -162,6 +138,37 @@ class Ledger:
         )
         return json.loads(found[0][0]) if found else None
 
+    def note_feed(self, feed: str, failures: int, since: float, message: str) -> None:
+        """Write down how often a feed could not be read in a row, since when and why; no failures if it was read."""
+        self.connection.execute(
+            f"{insert('rageval_feeds', ('monitor', 'feed', 'failures', 'since', 'message'))} ON CONFLICT "
+            "(monitor, feed) DO UPDATE SET failures = excluded.failures, since = excluded.since, "
+            "message = excluded.message",
+            (self.monitor, feed, failures, since, message),
+        )
+
+    def read_feeds(self) -> list[FeedState]:
+        """How reading each feed went last."""
+        return [
+            FeedState(*row)
+            for row in self.connection.execute(
+                "SELECT feed, failures, since, message FROM rageval_feeds WHERE monitor = ? ORDER BY feed",
+                (self.monitor,),
+            )
+        ]
+
+    def find_questions(self, trace_ids: Sequence[str]) -> dict[str, str]:
+        """The digest of the question of each trace that is known, of some ids; see `digest_question`."""
+        found: dict[str, str] = {}
+        for some in _split(list(dict.fromkeys(trace_ids))):
+            rows = self.connection.execute(
+                "SELECT trace_id, digest FROM rageval_traces WHERE monitor = ? "
+                f"AND trace_id IN ({', '.join('?' * len(some))})",
+                (self.monitor, *some),
+            )
+            found |= {trace_id: digest[:_QUESTION_DIGITS] for trace_id, digest in rows}
+        return found
+
     def see(self, traces: Iterable[SeenTrace], feed: str, cursor: Any) -> None:
         """Write down what a feed gave, and where it goes on, in one transaction.
 
@@ -179,38 +186,10 @@ class Ledger:
 
     def _pack(self, seen: SeenTrace) -> tuple[Any, ...]:
         content = json.dumps(seen.trace.to_row(), ensure_ascii=False, sort_keys=True).encode("utf-8", "replace")
-        digest = f"{zlib.crc32(content):08x}{len(content):x}"
+        digest = f"{digest_question(seen.trace.question)}{zlib.crc32(content):08x}{len(content):x}"
         trace, packed = seen.trace, zlib.compress(content, 1)
         return (self.monitor, trace.id, seen.started, seen.due, "waiting", int(seen.is_whole), 0, digest, trace.user,
                 packed, None, None)  # fmt: skip
-
-    def keep_spans(self, spans: Iterable[tuple[str, str, bytes]], now: float) -> dict[str, list[bytes]]:
-        """Keep spans, each with the ids of its trace and its own; all spans that are kept of these traces.
-
-        Of two spans with one id, the later one counts. Writing them again after a kill changes nothing.
-        """
-        rows = [(self.monitor, *one, now) for one in spans]
-        if not rows:
-            return {}
-        with self.connection.write():
-            self.connection.execute_many(_KEEP_SPAN, rows)
-        found: dict[str, list[bytes]] = {}
-        for some in _split(list(dict.fromkeys(row[1] for row in rows))):
-            for trace_id, body in self.connection.execute(
-                "SELECT trace_id, body FROM rageval_spans WHERE monitor = ? AND trace_id IN "
-                f"({', '.join('?' * len(some))}) ORDER BY trace_id, span_id",
-                (self.monitor, *some),
-            ):
-                found.setdefault(trace_id, []).append(bytes(body))
-        return found
-
-    def prune_spans(self, now: float) -> None:
-        """Remove the spans of traces of which nothing has come for longer than a trace may take."""
-        self.connection.execute(
-            "DELETE FROM rageval_spans WHERE monitor = ? AND came < ? AND trace_id NOT IN "
-            "(SELECT trace_id FROM rageval_spans WHERE monitor = ? AND came >= ?)",
-            (self.monitor, now - SPANS_KEPT, self.monitor, now - SPANS_KEPT),
-        )
 
     def claim(self, now: float, most: int, lease: float) -> list[ClaimedTrace]:
         """Hold at most so many traces that are due, the oldest first, for `lease` seconds."""
@@ -610,15 +589,16 @@ _ADD_KEPT = (
     f"{insert('rageval_strata', _KEPT)} ON CONFLICT (monitor, stratum, hour) DO UPDATE "
     "SET kept = rageval_strata.kept + excluded.kept"
 )
-_SPAN = ("monitor", "trace_id", "span_id", "body", "came")
-_KEEP_SPAN = (
-    f"{insert('rageval_spans', _SPAN)} ON CONFLICT (monitor, trace_id, span_id) DO UPDATE "
-    "SET body = excluded.body, came = excluded.came"
-)
-SPANS_KEPT = 3 * 3600.0
-"""Seconds that spans are kept after the last of their trace came."""
 _MOST_NAMED = 500
 """How many ids one statement names at the most."""
+
+
+_QUESTION_DIGITS = 8
+
+
+def digest_question(question: str) -> str:
+    """What tells two questions under one id apart: eight hexadecimal digits."""
+    return f"{zlib.crc32(question.strip().encode('utf-8', 'replace')):0{_QUESTION_DIGITS}x}"
 
 
 def hour_of(time: float) -> int:

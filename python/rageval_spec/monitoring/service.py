@@ -12,17 +12,22 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from threading import Event
-from typing import Any
+from typing import Any, NamedTuple
 
 from rageval_spec.errors import RagevalError
+from rageval_spec.monitoring.feeds.contract import Feed
 from rageval_spec.monitoring.ledger import ClaimedTrace, Judgement, Ledger
-from rageval_spec.monitoring.traces.feeds import Feed
+from rageval_spec.monitoring.tables import MOST_FAILURES
 from rageval_spec.monitoring.traces.filling import Filler
 from rageval_spec.monitoring.traces.sampling import Sampler
 from rageval_spec.monitoring.traces.trace_judging import TraceJudge
 
 CLAIM = 1000
 """The most traces that are judged at once."""
+LONGEST_WAIT = 60.0
+"""The most seconds between two polls of a feed that cannot be read; the first wait is `IDLE`."""
+NOTED_EVERY = 60.0
+"""Seconds after which it is written down again how reading a feed goes."""
 LEASE = 300.0
 """Seconds for which a process holds traces, in its own time."""
 IDLE = 1.0
@@ -53,6 +58,22 @@ class Progress:
     """When the loop last went round."""
     complaints: dict[str, str] = field(default_factory=dict)
     """The last error of each feed that cannot be read at the moment."""
+    failures: dict[str, FeedFailure] = field(default_factory=dict)
+    """The feeds that cannot be read at the moment."""
+
+
+class FeedFailure(NamedTuple):
+    """A feed that cannot be read: how many polls in a row failed, since when, why, and when it is asked again."""
+
+    polls: int
+    since: float
+    message: str
+    again_at: float
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether it could not be read for so long that people must know."""
+        return self.polls > MOST_FAILURES
 
 
 @dataclass
@@ -66,6 +87,7 @@ class MonitorLoop:
         chores: what each process does whenever it polls: it sends the messages that are due.
         clock: the time in seconds since 1970.
         publish: makes the text of `/metrics`, which `published` then holds: the database belongs to this thread.
+        tell: says what people must know at once, such as that a feed cannot be read.
     """
 
     ledger: Ledger
@@ -80,23 +102,56 @@ class MonitorLoop:
     progress: Progress = field(default_factory=Progress)
     publish: Callable[[float], bytes] | None = None
     published: bytes = b""
+    tell: Callable[[str], None] = lambda _: None
+    _noted: dict[str, float] = field(default_factory=dict)
 
     def complain(self, message: str) -> None:
         """Keep the last error of what is not a feed."""
         self.progress.complaints[""] = message
 
     def poll(self) -> None:
-        """Write down what came. A feed that fails is asked again next time, and does not stop the others."""
+        """Write down what came. A feed that fails is asked again after a while, and does not stop the others."""
         for feed in self.feeds:
+            failure = self.progress.failures.get(feed.name)
+            if failure is not None and self.clock() < failure.again_at:
+                continue
             try:
                 for batch in feed.poll(self.ledger.read_cursor(feed.name), self.clock()):
                     self.ledger.see(batch.traces, feed.name, batch.cursor)
                     self.progress.seen += len(batch.traces)
                     self.progress.unread += batch.unread
-                self.progress.complaints.pop(feed.name, None)
+                self._note_success(feed.name)
                 self.progress.polled[feed.name] = self.clock()
             except RagevalError as error:
-                self.progress.complaints[feed.name] = str(error)
+                self._note_failure(feed.name, str(error))
+
+    def list_stuck(self) -> list[str]:
+        """What `/healthz` says of feeds that could not be read for longer than three polls; none if all is well."""
+        failures = self.progress.failures.items()
+        return [f"{name}: {one.message}" for name, one in sorted(failures) if one.is_stuck]
+
+    def _note_success(self, name: str) -> None:
+        self.progress.complaints.pop(name, None)
+        before = self.progress.failures.pop(name, None)
+        if before is not None and before.is_stuck:
+            self.tell(f"{name} can be read again")
+        if before is not None or self.clock() >= self._noted.get(name, 0.0) + NOTED_EVERY:
+            self._noted[name] = self.clock()
+            self.ledger.note_feed(name, 0, self.clock(), "")
+
+    def _note_failure(self, name: str, message: str) -> None:
+        """Keep why a feed could not be read. Without a database to write it to, that is on the terminal only."""
+        now, before = self.clock(), self.progress.failures.get(name)
+        polls, since = (1, now) if before is None else (before.polls + 1, before.since)
+        if before is None:  # a monitor that cron starts goes on counting
+            known = [one for one in self.ledger.read_feeds() if one.feed == name and one.failures]
+            polls, since = (known[0].failures + 1, known[0].since) if known else (1, now)
+        wait = min(IDLE * 2 ** min(polls - 1, 10), LONGEST_WAIT)
+        self.progress.failures[name] = FeedFailure(polls, since, message, now + wait)
+        self.progress.complaints[name] = message
+        if polls == MOST_FAILURES + 1:
+            self.tell(f"{name} could not be read {polls} times in a row: {message}")
+        self.ledger.note_feed(name, polls, since, message)
 
     def judge_due(self) -> int:
         """Judge at most one batch of what is due; how many traces it was."""
@@ -148,7 +203,7 @@ class MonitorLoop:
             self.look()
             self.do_chores()
         finally:
-            self.ledger.release()
+            self._close()
 
     def run(self, stop: Event, wait: Callable[[float], Any] | None = None) -> None:
         """Go on until `stop` is set; then give back what is held. `wait` waits some seconds or until then."""
@@ -173,9 +228,12 @@ class MonitorLoop:
                 if not busy:
                     wait(min(IDLE, self.every))
         finally:
-            self.ledger.release()
-            for feed in self.feeds:
-                feed.close()
+            self._close()
+
+    def _close(self) -> None:
+        self.ledger.release()
+        for feed in self.feeds:
+            feed.close()
 
     def _retry_due(self) -> int:
         due = self.ledger.claim_retries(self.clock(), CLAIM, LEASE)

@@ -1,8 +1,51 @@
-"""The tables of monitors in the database of the history."""
+"""The tables of monitors in the database of the history, and some of their rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
+
+MOST_FAILURES = 3
+"""How many polls of a feed may fail in a row before that is an alert."""
+
+
+class FeedState(NamedTuple):
+    """How reading a feed went last: how many polls in a row failed, since when, and why."""
+
+    feed: str
+    failures: int
+    since: float
+    message: str
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether it could not be read for so long that people must know."""
+        return self.failures > MOST_FAILURES
+
+
+class Pane(NamedTuple):
+    """The sums of a minute of one series; `weighted` and the like are over its judged values.
+
+    `weights` is the sum of the weights, `weighted` of weight times value, `squares` of weight times the squared value,
+    `squared_weights` of the squared weights, `squared_weighted` and `squared_squares` of those times the value and the
+    squared value.
+    """
+
+    series: int
+    pane: int
+    judged: int = 0
+    sampled_out: int = 0
+    filtered: int = 0
+    failed: int = 0
+    over_budget: int = 0
+    weights: float = 0.0
+    weighted: float = 0.0
+    squares: float = 0.0
+    squared_weights: float = 0.0
+    squared_weighted: float = 0.0
+    squared_squares: float = 0.0
+    cost: float = 0.0
+
 
 _LEDGER: Sequence[str] = (
     """CREATE TABLE rageval_traces (
@@ -41,11 +84,6 @@ _LEDGER: Sequence[str] = (
         monitor TEXT NOT NULL, stratum TEXT NOT NULL, hour BIGINT NOT NULL, kept INTEGER NOT NULL,
         PRIMARY KEY (monitor, stratum, hour)
     )""",
-    """CREATE TABLE rageval_spans (
-        monitor TEXT NOT NULL, trace_id TEXT NOT NULL, span_id TEXT NOT NULL, body BYTES NOT NULL,
-        came DOUBLE PRECISION NOT NULL, PRIMARY KEY (monitor, trace_id, span_id)
-    )""",
-    "CREATE INDEX rageval_spans_came ON rageval_spans (monitor, came)",
     """CREATE TABLE rageval_cursors (
         monitor TEXT NOT NULL, feed TEXT NOT NULL, position TEXT NOT NULL, PRIMARY KEY (monitor, feed)
     )""",
@@ -84,5 +122,22 @@ _SPENDING: Sequence[str] = (
         traces BIGINT NOT NULL, PRIMARY KEY (monitor, minute)
     )""",
 )
-MIGRATIONS: Sequence[Sequence[str]] = ((*_LEDGER, *_ALERTS, *_DETECTORS, *_SPENDING),)
+_FEEDS: Sequence[str] = (
+    """CREATE TABLE rageval_feeds (
+        monitor TEXT NOT NULL, feed TEXT NOT NULL, failures INTEGER NOT NULL, since DOUBLE PRECISION NOT NULL,
+        message TEXT NOT NULL, PRIMARY KEY (monitor, feed)
+    )""",
+    """CREATE TABLE rageval_spans (
+        monitor TEXT NOT NULL, feed TEXT NOT NULL, trace_id TEXT NOT NULL, part TEXT NOT NULL, content BYTES NOT NULL,
+        PRIMARY KEY (monitor, feed, trace_id, part)
+    )""",
+    """CREATE TABLE rageval_span_traces (
+        monitor TEXT NOT NULL, feed TEXT NOT NULL, trace_id TEXT NOT NULL, began DOUBLE PRECISION NOT NULL,
+        due DOUBLE PRECISION, is_whole INTEGER NOT NULL, given INTEGER NOT NULL, kept_until DOUBLE PRECISION,
+        PRIMARY KEY (monitor, feed, trace_id)
+    )""",
+    "CREATE INDEX rageval_span_traces_due ON rageval_span_traces (monitor, feed, due) WHERE due IS NOT NULL",
+    "CREATE INDEX rageval_span_traces_kept ON rageval_span_traces (monitor, feed, kept_until) WHERE due IS NULL",
+)
+MIGRATIONS: Sequence[Sequence[str]] = ((*_LEDGER, *_ALERTS, *_DETECTORS, *_SPENDING, *_FEEDS),)
 """As those of the history: entries are only ever added at the end."""

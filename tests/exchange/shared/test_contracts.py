@@ -238,9 +238,13 @@ def test_a_dataset_has_no_answers(word: str) -> None:
     assert [error["loc"] for error in caught.value.errors()] == [("dataset",)]
 
 
-def test_a_spec_reads_spans_from_files_only() -> None:
-    assert "listen" not in registry.load("systems", "otel").node_type.model_fields
-    assert "listen" in contracts.load("otel").source.node_type.model_fields  # type: ignore[union-attr]
+def test_an_evaluation_reads_spans_from_files_only(tmp_path: Path) -> None:
+    """Only a monitor receives them; it opens the address itself."""
+    node_type = registry.load("systems", "otel").node_type
+    plugin = registry.load("systems", "otel")(node_type(use="otel", listen="4318"), Context("live", tmp_path))
+    assert plugin.inputs() == ()
+    with pytest.raises(UsageError, match="live: only 'monitor' receives spans; name a 'path' here"):
+        contracts.read_traces(contracts.open_part(plugin.source_type, plugin), "systems.live")
 
 
 def test_other_names_of_a_tool_are_known() -> None:

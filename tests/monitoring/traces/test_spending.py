@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rageval_spec.data.chat import LimitError
-from rageval_spec.monitoring.traces.spending import Spending
+from rageval_spec.monitoring.traces.sampling import Spending
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.spec.blocks.monitor import HourlyBudgetNode
 from tests.monitoring.seen_traces import open_ledger

@@ -86,6 +86,7 @@ def run_monitor(
     loaded = _load(spec, overrides)
     address = None if loaded.monitor is None else loaded.monitor.serve
     with open_monitor(loaded) as loop, stopping(stop.set):
+        loop.tell = lambda told: console.tell(f"{console.PROGRAM}: {told}")
         if age is not None and metric is not None:
             filled = replace(loop.filler, since=time.time() - age).fill(metric, time.time)
             console.tell(f"{metric}: {count_noun(filled, 'earlier trace')} judged")
@@ -201,8 +202,13 @@ def _report(loop: MonitorLoop) -> None:
     progress = loop.progress
     for name, told in progress.complaints.items():
         console.tell(f"{console.PROGRAM}: {name}: {told}")
+    for feed in loop.feeds:
+        for told in feed.remarks():
+            console.tell(f"{console.PROGRAM}: {feed.name}: {told}")
     if progress.unread:
-        console.tell(f"{console.PROGRAM}: warning: {count_noun(progress.unread, 'row')} could not be read")
+        reasons = [why for feed in loop.feeds if (why := feed.explain_unread()) is not None]
+        last = f"; the last: {'; '.join(reasons)}" if reasons else ""
+        console.tell(f"{console.PROGRAM}: warning: {count_noun(progress.unread, 'row')} could not be read{last}")
     for one in loop.judge.series.values():
         counts = loop.ledger.count(one.id)
         told = ", ".join(f"{count:,} {state.replace('_', ' ')}" for state, count in counts.items() if count)

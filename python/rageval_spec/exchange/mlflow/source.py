@@ -333,7 +333,8 @@ def read_trace(info: Mapping[str, Any], spans: Any, reader: SpanReader, experime
     for trace in reader.read(found):
         is_only = trace.query_id != ""
         link = TraceLink(TOOL, trace_id, None if is_only else trace.link.span_id, experiment)
-        yield _complete(replace(trace, link=link, query_id=trace_id if is_only else ""), info)
+        is_open = info.get("state") == "IN_PROGRESS"
+        yield _complete(replace(trace, link=link, query_id=trace_id if is_only else "", is_open=is_open), info)
 
 
 def _read_spans(spans: Any, place: str) -> Iterator[Span]:

@@ -17,6 +17,7 @@ from rageval_spec.exchange.shared.contracts import TraceSource, WindowNode
 from rageval_spec.exchange.shared.spans.span_files import MOST_SPANS, SpanFiles, SpanStore, list_files
 from rageval_spec.exchange.shared.spans.span_traces import SpanReader
 from rageval_spec.exchange.shared.spans.spans import SECOND
+from rageval_spec.plugin.secrets import Secret
 from rageval_spec.signals import stopping
 from rageval_spec.store.disk import InputFile
 from rageval_spec.wording import count_noun
@@ -42,17 +43,18 @@ class OtelFilesNode(WindowNode):
     )
     listen: str | None = Field(
         default=None,
-        description="For `monitor`: receive spans at this address over OTLP/HTTP: `127.0.0.1:4318`, or only a port.",
+        description="For `monitor`, in place of `path`: receive spans by OTLP/HTTP at this address: `127.0.0.1:4318`.",
     )
-    token_env: str | None = Field(
+    token: Secret | None = Field(
         default=None,
-        description=(
-            "With `listen`: the environment variable with a token. Only requests with the header `authorization: "
-            "Bearer TOKEN` are taken."
-        ),
+        description="With `listen`: take only requests with `authorization: Bearer TOKEN`: `${secret:VAR}`.",
     )
+    follow: bool = Field(
+        default=False, description="For `monitor`: read the file, or the folder of files, as it grows and is rotated."
+    )
+
     one_of = ("path", "listen")
-    needs = (("token_env", "listen"),)
+    needs = (("token", "listen"),)
 
     @field_validator("listen")
     @classmethod
@@ -148,7 +150,7 @@ class OtelFiles(SpanFileSource[OtelFilesNode]):
     known_as = ("opentelemetry", "openinference", "otlp")
 
     def inputs(self) -> Sequence[InputFile]:
-        if self.node.path is None:
+        if self.node.path is None or self.node.follow:
             return ()
         path = self.context.resolve(self.node.path)
         if not path.is_dir():
@@ -157,7 +159,7 @@ class OtelFiles(SpanFileSource[OtelFilesNode]):
 
     def read(self) -> Iterator[Trace]:
         if self.node.path is None:
-            raise DataError("nothing is listening: spans that are sent are read by rageval-spec monitor run")
+            raise UsageError(f"{self.context.name}: only 'monitor' receives spans; name a 'path' here")
         yield from self._read_files(list_files(self.context.resolve(self.node.path)), self.node.path)
 
 

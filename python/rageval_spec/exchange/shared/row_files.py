@@ -68,16 +68,33 @@ class RowFileSource(TraceSource[RowsNode]):
         """A trace for each of `rows`."""
         is_table = row_format_of(self._path) == "csv"
         for number, (place, row) in enumerate(self.rows(), 1):
-            spelled = find_spellings(row, ())
-            named = {spelled.get(name, name): value for name, value in row.items()}
-            filled = _fill(place, named) if is_table else named
-            try:
-                yield build_trace(self.tool, place, str(number), self.translate(ask_last_turn(dict(filled))))
-            except NoQuestionError as error:
-                called = " or ".join(map(repr, self.questions))
-                raise DataError(f"{place}: {error} ({called}); it has {list_keys(list(row))}") from error
-            except answers_and_steps.UnusableReplyError as error:
-                raise DataError(f"{place}: {error}") from error
+            yield self.read_row(place, str(number), row, is_table=is_table)
+
+    def read_row(
+        self,
+        place: str,
+        number: str,
+        row: Mapping[str, Any],
+        named: Mapping[str, Any] | None = None,
+        *,
+        is_table: bool = False,
+    ) -> Trace:
+        """The trace of a row; `number` is its id if it has none, and `named` are parts that are known already.
+
+        Raises:
+            DataError: the row has no question, or a value that cannot be what its name says.
+        """
+        spelled = find_spellings(row, ())
+        known = {spelled.get(name, name): value for name, value in row.items()}
+        filled = _fill(place, known) if is_table else known
+        try:
+            translated = {**self.translate(ask_last_turn(filled)), **(named or {})}
+            return build_trace(self.tool, place, number, translated)
+        except NoQuestionError as error:
+            called = " or ".join(map(repr, self.questions))
+            raise DataError(f"{place}: {error} ({called}); it has {list_keys(list(row))}") from error
+        except answers_and_steps.UnusableReplyError as error:
+            raise DataError(f"{place}: {error}") from error
 
     @property
     def _path(self) -> Path:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from rageval_spec.data.alerts import AlertSeverity, WorstAnswer
@@ -28,6 +29,7 @@ from rageval_spec.monitoring.looks.levels import WindowComparison, compare_windo
 from rageval_spec.monitoring.looks.what_changed import ChangeExplainer, Explanation
 from rageval_spec.monitoring.looks.windows import Span, WindowNumbers, WindowReader, WindowValues, choose_window
 from rageval_spec.monitoring.traces.trace_judging import FEEDBACK, Series
+from rageval_spec.recorded.values import write_time
 from rageval_spec.spec.blocks.monitor import COVERAGE, AlertNode, MonitorNode, read_rate, read_share
 from rageval_spec.statistics.change_detection import Change, share_false_alarms
 from rageval_spec.statistics.window_summaries import MANY, WindowSummary
@@ -216,6 +218,16 @@ class Watch:
             verdict: Any = "clear" if counts["judged"] else "holds" if expected else "undecided"
             yield Look(f"coverage:{one.name}", name, verdict, "critical", told if verdict == "holds" else "", known)
         yield self._look_at_waiting(now)
+        yield from self._look_at_feeds()
+
+    def _look_at_feeds(self) -> Iterator[Look]:
+        """A look for each feed: whether it could be read lately."""
+        for one in self.ledger.read_feeds():
+            since = write_time(datetime.fromtimestamp(one.since, UTC).replace(microsecond=0))
+            told = f"{one.feed} could not be read since {since}: {one.message}" if one.is_stuck else ""
+            known = {"samples": one.failures, "labels": {"feed": one.feed, "rule": COVERAGE}}
+            verdict: Any = "holds" if one.is_stuck else "clear"
+            yield Look(f"coverage:feed:{one.feed}", f"feed {one.feed}", verdict, "critical", told, known)
 
     def _look_at_waiting(self, now: float) -> Look:
         late = self.ledger.count_overdue(now - _LATE_LOOKS * max(self.every, 10.0))

@@ -14,7 +14,7 @@ from typing import Any
 
 from rageval_spec.data.samples import Sample
 from rageval_spec.monitoring.ledger import ClaimedTrace, Judgement, Ledger, SampledTrace, State
-from rageval_spec.monitoring.traces.spending import Spending
+from rageval_spec.monitoring.traces.sampling import Spending
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
 from rageval_spec.pipeline.values.answer_values import compute, list_usable
 from rageval_spec.plugin import AnswerMetric

@@ -10,6 +10,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, cast
 
 from rageval_spec.data.traces import NO_ANSWER, Document, Feedback, Step, StepKind, Trace, TraceLink
@@ -71,12 +72,13 @@ class SpanReader:
         """
         tree = SpanTree(spans)
         questions = tree.questions()
+        is_open = not any(span.parent_id is None and span.end > 0 for span in spans)
         for entry, parts in questions:
             trace = self.read_question(entry, parts, is_only=len(questions) == 1)
             if trace is None:
                 self.without_question += 1
             else:
-                yield trace
+                yield replace(trace, is_open=True) if is_open else trace
 
     def remarks(self) -> list[str]:
         said = []
@@ -143,6 +145,7 @@ class SpanReader:
             or _lone_step(entry, found),
             feedback=tuple(dict.fromkeys(said for span in timed for said in feedback_of(span))),
             metadata=metadata,
+            is_open=entry.parent_id is None and not entry.end,
         )
 
     def _find_ends(

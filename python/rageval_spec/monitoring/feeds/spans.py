@@ -1,0 +1,235 @@
+"""The feeds of OpenTelemetry spans: a receiver of our own, and the growing files of a collector."""
+
+from __future__ import annotations
+
+import json
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from rageval_spec.diagnostics import make_visible
+from rageval_spec.errors import DataError, RagevalError
+from rageval_spec.exchange.shared.spans import json_spans
+from rageval_spec.exchange.shared.spans.protobuf import decode_spans
+from rageval_spec.exchange.shared.spans.span_files import SUFFIXES
+from rageval_spec.exchange.shared.spans.span_traces import SpanReader
+from rageval_spec.exchange.shared.spans.spans import Span
+from rageval_spec.monitoring.feeds.contract import Batch, Feed, name_questions
+from rageval_spec.monitoring.feeds.gathered_spans import GatheredSpans, GatheredTrace
+from rageval_spec.monitoring.feeds.growing_files import LARGEST, GrowingFiles, Record, take_requests
+from rageval_spec.monitoring.ledger import Ledger, SeenTrace
+from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    from rageval_spec.exchange.otel.receiver import Receiver, RequestSpool
+
+
+class SpanFeed(Feed):
+    """Gathers spans, and gives traces once they are complete."""
+
+    def __init__(self, name: str, settle: float, ledger: Ledger) -> None:
+        super().__init__(name, settle)
+        self._spans = GatheredSpans(ledger, name, settle)
+        self._reader = SpanReader("otel")
+        self._unread: str | None = None
+        self._passed_over = 0
+
+    @abstractmethod
+    def receive(self, places: Any, now: float) -> Iterator[tuple[Any, int]]:
+        """Gather what has come: the places after it, and how many requests could not be read, some at a time."""
+
+    def poll(self, cursor: Any, now: float) -> Iterator[Batch]:
+        before = cursor or {}
+        places = before.get("places", {})
+        self._spans.mark_given(before.get("given", ()), now)  # again, in case of a kill just after they were given
+        fault = None
+        try:
+            for places, unread in self.receive(before.get("places", {}), now):
+                yield Batch([], {"places": places}, unread)
+        except RagevalError as error:
+            fault = error
+        for some in self._spans.take_due(now):
+            ids = [one.trace_id for one in some]
+            traces, without = self._assemble(some, now)
+            yield Batch(traces, {"places": places, "given": ids}, without)
+            self._spans.mark_given(ids, now)
+        self._spans.prune(now)
+        if fault is not None:
+            raise fault
+
+    def explain_unread(self) -> str | None:
+        return self._unread
+
+    def remarks(self) -> Sequence[str]:
+        said = []
+        if waiting := self._spans.count():
+            said.append(f"{count_noun(waiting, 'trace is', 'traces are')} not complete yet")
+        if late := self._spans.late:
+            said.append(f"{count_noun(late, 'trace')} got spans too late to be judged once more")
+        if cut := self._spans.cut:
+            said.append(f"{count_noun(cut, 'trace has', 'traces have')} more spans than are read")
+        if self._passed_over:
+            said.append(f"{count_noun(self._passed_over, 'request')} of logs or metrics passed over")
+        return said
+
+    def gather(self, records: Sequence[Record], where: str, now: float) -> int:
+        """Keep the spans of requests; how many requests could not be read."""
+        spans: list[Span] = []
+        unread = 0
+        for one in records:
+            try:
+                if one.content is None:
+                    raise DataError(f"{one.length:,} bytes; at most {LARGEST:,} are read")
+                spans += self._read_line(one.content) if one.is_line else decode_spans(one.content)
+            except (DataError, ValueError, RecursionError) as error:
+                self._unread = make_visible(f"{where}: byte {one.start:,}: not a request of spans: {error}")
+                unread += 1
+        self._spans.add(spans, now)
+        return unread
+
+    def _read_line(self, line: bytes) -> Iterator[Span]:
+        found = json.loads(text) if (text := line.strip(b"\0 \t\r\n")) else {}
+        if not text:
+            return
+        if json_spans.is_otlp(found):
+            yield from json_spans.decode_json(found)
+        elif json_spans.is_span(found):
+            yield json_spans.read_span(found)
+        elif isinstance(found, dict) and any(key.casefold() in _OTHER_SIGNALS for key in found):
+            self._passed_over += 1
+        else:
+            raise DataError("the JSON is neither an OTLP request nor a span")
+
+    def _assemble(self, due: Sequence[GatheredTrace], now: float) -> tuple[list[SeenTrace], int]:
+        traces, without = [], 0
+        for one in due:
+            found = list(name_questions(self._reader.read(one.spans)))
+            traces += [self.see(trace, now, is_whole=one.is_whole, due=now) for trace in found]
+            if not found:
+                without += 1
+                self._unread = f"trace {one.trace_id}: no span has an input that could be the question"
+        return traces, without
+
+
+_OTHER_SIGNALS = ("resourcelogs", "resource_logs", "resourcemetrics", "resource_metrics")
+
+
+class SpanFileFeed(SpanFeed):
+    """Follows the files that a collector's file exporter writes, those that it rotated included."""
+
+    def __init__(self, name: str, settle: float, ledger: Ledger, path: Path) -> None:
+        super().__init__(name, settle, ledger)
+        self._files = GrowingFiles(path, SUFFIXES, take_requests)
+
+    def receive(self, places: Any, now: float) -> Iterator[tuple[Any, int]]:
+        places = {**places}
+        for piece in self._files.read(places):
+            yield {**places}, self.gather(piece.records, str(piece.path), now)
+
+
+class ReceiverFeed(SpanFeed):
+    """Receives spans over OTLP/HTTP. A request is acknowledged once it is on the disk, and kept until it was read."""
+
+    def __init__(
+        self, name: str, settle: float, ledger: Ledger, address: tuple[str, int], folder: Path, token: str | None
+    ) -> None:
+        """Listen from the first poll on. The folder keeps the requests that were not read yet."""
+        super().__init__(name, settle, ledger)
+        host, port = address
+        self._address, self._token = address, token
+        self._spool = SegmentedSpool(folder, f"{host.replace(':', '-')}-{port}")
+        self._receiver: Receiver | None = None
+        self._told: list[str] = []
+
+    @property
+    def url(self) -> str | None:
+        """Where spans are to be sent; None before the first poll."""
+        return None if self._receiver is None else self._receiver.url
+
+    def receive(self, places: Any, now: float) -> Iterator[tuple[Any, int]]:
+        self._listen()
+        for path in self._spool.list_segments():
+            yield places, sum(self.gather(records, path.name, now) for records in _read_segment(path))
+            path.unlink()
+        if self._told:
+            told, self._told[:] = self._told[-1], []
+            raise RagevalError(told)
+
+    def remarks(self) -> Sequence[str]:
+        if self._receiver is None:
+            return super().remarks()
+        rejected = self._receiver.rejected
+        said = f"receives spans at {self._receiver.url}: {count_noun(self._receiver.spans, 'span')}"
+        return (f"{said}, {rejected:,} rejected" if rejected else said, *super().remarks())
+
+    def close(self) -> None:
+        """Stop receiving. What was acknowledged and not read stays on the disk for the next start."""
+        if self._receiver is not None:
+            self._spool.close()
+            self._receiver.close()
+            self._receiver = None
+
+    def _listen(self) -> None:
+        if self._receiver is None:
+            from rageval_spec.exchange.otel.receiver import Receiver
+
+            spool: Any = self._spool
+            self._receiver = Receiver(*self._address, spool, self._told.append, self._token)
+
+
+class SegmentedSpool:
+    """Keeps requests in files of which each is read once and then deleted; safe to use from several threads."""
+
+    def __init__(self, folder: Path, name: str, clock: Callable[[], int] = time.time_ns) -> None:
+        self.path = folder
+        self._name = name
+        self._clock = clock
+        self._lock = Lock()
+        self._segment: RequestSpool | None = None
+        self._is_closed = False
+
+    def add(self, request: bytes) -> bool:
+        """Append a request. Returns True once it is on the disk; False if the spool is closed.
+
+        Raises:
+            OSError: the file cannot be written, for example because the disk is full.
+        """
+        from rageval_spec.exchange.otel.receiver import RequestSpool
+
+        with self._lock:
+            if self._is_closed:
+                return False
+            if self._segment is None:
+                try:
+                    self._segment = RequestSpool(self.path / f"{self._name}-{self._clock():020d}.otlp")
+                except RagevalError as error:
+                    raise OSError(str(error)) from error
+            return self._segment.add(request)
+
+    def list_segments(self) -> list[Path]:
+        """The files that are complete, the oldest first, those from before a kill included."""
+        with self._lock:
+            self._end_segment()
+            return sorted(self.path.glob(f"{self._name}-*.otlp"))
+
+    def close(self) -> None:
+        with self._lock:
+            self._is_closed = True
+            self._end_segment()
+
+    def _end_segment(self) -> None:
+        if self._segment is not None:
+            self._segment.close()
+            self._segment = None
+
+
+def _read_segment(path: Path) -> Iterator[list[Record]]:
+    """The requests of a segment. What a kill left of one at its end was never acknowledged."""
+    with path.open("rb") as stream:
+        offset = 0
+        while records := take_requests(stream, offset, b"\0", has_ended=True):
+            offset = records[-1].start + records[-1].length
+            yield records
