@@ -23,7 +23,7 @@ def test_four_lines_run_a_golden_set(tmp_path: Path, form: str) -> None:
     (tmp_path / "spec.yaml").write_text(SPEC.replace("NAME", path.name))
     result = invoke("run", tmp_path / "spec.yaml", "--output", tmp_path / "out")
     assert result.exit_code == 0, result.stderr
-    assert "exact_match  1.000 [0.158, 1.000]  2/2" in result.stdout
+    assert "exact_match  1.000 [0.158, 1.000]     2/2" in result.stdout
 
 
 def test_columns_of_different_lengths_are_a_diagnostic(tmp_path: Path) -> None:

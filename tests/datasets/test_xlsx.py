@@ -23,7 +23,7 @@ def test_four_lines_run_a_golden_set(tmp_path: Path) -> None:
     (tmp_path / "spec.yaml").write_text(SPEC)
     result = invoke("run", tmp_path / "spec.yaml", "--output", tmp_path / "out")
     assert result.exit_code == 0, result.stderr
-    assert "exact_match  1.000 [0.158, 1.000]  2/2" in result.stdout
+    assert "exact_match  1.000 [0.158, 1.000]     2/2" in result.stdout
 
 
 def test_a_sheet_can_be_named(tmp_path: Path) -> None:
@@ -77,4 +77,4 @@ def test_columns_that_do_not_fit_are_listed_with_the_mapping_to_write(tmp_path: 
     )
     (tmp_path / "spec.yaml").write_text(spec)
     result = invoke("run", tmp_path / "spec.yaml", "--output", tmp_path / "out")
-    assert "exact_match  1.000 [0.158, 1.000]  2/2" in result.stdout
+    assert "exact_match  1.000 [0.158, 1.000]     2/2" in result.stdout

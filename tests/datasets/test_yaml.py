@@ -46,14 +46,14 @@ def run(folder: Path, spec: str) -> str:
 
 def test_four_lines_run_a_yaml_list(tmp_path: Path) -> None:
     write_rows(tmp_path, "yaml")
-    assert "exact_match  1.000 [0.158, 1.000]  2/2" in run(tmp_path, SPEC)
+    assert "exact_match  1.000 [0.158, 1.000]     2/2" in run(tmp_path, SPEC)
 
 
 def test_four_lines_run_the_tests_of_promptfoo(tmp_path: Path) -> None:
     (tmp_path / "golden.yaml").write_text(PROMPTFOO)
     (tmp_path / "answers.yaml").write_text("- {question: How long do refunds take?, answer: five days}\n")
     spec = SPEC.replace("golden.yaml, columns: {answer: ground_truth}", "answers.yaml")
-    assert "exact_match  1.000  1/2" in run(tmp_path, spec.replace("golden.yaml, columns", "golden.yaml}"))
+    assert "exact_match  1.000     1/2" in run(tmp_path, spec.replace("golden.yaml, columns", "golden.yaml}"))
 
 
 def test_the_tests_of_promptfoo_are_questions_with_what_they_assert(tmp_path: Path) -> None:

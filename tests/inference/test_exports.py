@@ -15,7 +15,7 @@ import onnx
 import pytest
 from safetensors.numpy import save_file
 
-from onnx_from_checkpoints import model_graph
+import onnx_from_checkpoints
 from onnx_from_checkpoints.architectures import bert
 from onnx_from_checkpoints.configuration import read_configuration
 from onnx_from_checkpoints.weights import read_weights
@@ -63,13 +63,13 @@ def vectors_of(path: Path) -> np.ndarray[Any, np.dtype[np.float32]]:
 def builds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """A list that gets one entry for each graph that is built."""
     built: list[int] = []
-    build: Callable[..., onnx.ModelProto] = model_graph.build_graph
+    build: Callable[..., onnx.ModelProto] = onnx_from_checkpoints.build_graph
 
     def count(*arguments: Any, **keys: Any) -> onnx.ModelProto:
         built.append(1)
         return build(*arguments, **keys)
 
-    monkeypatch.setattr(model_graph, "build_graph", count)
+    monkeypatch.setattr(onnx_from_checkpoints, "build_graph", count)
     return built
 
 

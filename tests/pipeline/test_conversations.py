@@ -65,7 +65,7 @@ def test_cards_show_them_and_not_what_came_after_the_question(tmp_path: Path) ->
     assert "messages" not in card.columns
     for form, told in (
         ("text", ("user: Where is Rome?", "assistant: In Italy.", "1 retrieval search(Paris) → 1 document: d1")),
-        ("markdown", ("**History:** user: Where is Rome?", "- 1 retrieval search(Paris) → 1 document: d1")),
+        ("markdown", ("**History:** user: Where is Rome?", "**Steps:** 1 retrieval search(Paris) → 1 document: d1")),
     ):
         text = show(["q1"], Filter(), form, results=str(tmp_path / "out")).decode()  # type: ignore[arg-type]
         assert all(line in text for line in told), text

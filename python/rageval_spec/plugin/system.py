@@ -123,6 +123,10 @@ class System(Plugin[N]):
         """
         return self.can_answer
 
+    def is_outdated(self, collection: Collection) -> bool:  # noqa: ARG002 - for systems whose results have changed
+        """Whether a stored run of the first format, under the same key, is no longer what `retrieve` gives."""
+        return False
+
     @property
     def can_be_asked(self) -> bool:
         """Whether the system can answer queries that `find_answers` does not know; a file cannot."""

@@ -211,6 +211,14 @@ class Bm25(System[Bm25Node]):
             del content["node"]["tokenizer"]
         return content
 
+    def is_outdated(self, collection: Collection) -> bool:
+        queries = collection.queries
+        return (
+            self.node.tokenizer == "auto"
+            and queries is not None
+            and self._choose(queries["text"]).tokenizer == "unicode"
+        )
+
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> Retrieval:  # noqa: ARG002
         reader = f"systems.{self.context.name}: bm25"
         queries = collection.require("queries", reader)

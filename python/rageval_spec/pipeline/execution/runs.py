@@ -81,7 +81,7 @@ class Work:
 
 
 _FORMAT = 2
-"""The format of the records beside stored runs. A run with another record is retrieved again."""
+"""The format of the records beside stored runs. Records of the first format do not name it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,10 +254,16 @@ class RunTables:
             shares = {name: RunShare(*share) for name, share in record["shares"].items()}
         except (KeyError, TypeError, ValueError, AttributeError):
             notes = None
-        if notes is None or record.get("format") != _FORMAT:
+        if notes is None or ("format" not in record and self._is_outdated(str(step.system))):
             self._store.forget(step.key)  # a run without its notes is incomplete
             return None
         return TimedRun(run, self._place(notes, step), timing, shares)
+
+    def _is_outdated(self, system: str) -> bool:
+        """Whether a run of the first format is outdated, because of its system or of one whose run that reads."""
+        if self._parts.system(system).is_outdated(self._collection):
+            return True
+        return any(self._is_outdated(source) for source in self._sources(system))
 
     def _read_notes(self, step: PlanStep) -> tuple[Note, ...] | None:
         """The notes that are stored beside a run, read without its rows; None if there are none."""
