@@ -401,3 +401,12 @@ def test_a_dict_has_no_origin(tmp_path: Path) -> None:
         "version": 1, "datasets": {"fruit": {"use": "beir", "path": "data"}},
         "systems": {"good": {"use": "file", "path": "data/good.run"}}, "metrics": ["rr"],
     }, folder=tmp_path)) is None  # fmt: skip
+
+
+def test_empty_datasets_are_told_beside_other_faults(installation: None) -> None:
+    text = SMALL.replace("{support: {use: folder, path: data}}", "{}") + "gates: [{metric: nope, min: 1}]\n"
+    with pytest.raises(SpecError) as found:
+        loads(text, check_files=False)
+    told = [str(one) for one in found.value.diagnostics]
+    assert any("'datasets' is empty" in one for one in told)
+    assert any("the spec has no metric 'nope'" in one for one in told)

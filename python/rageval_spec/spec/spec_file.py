@@ -151,7 +151,7 @@ def _load_tree(
         diagnostics += gate_blocks.check_stopping(checked.spec.stopping, checked, by_index, places)
         if checked.spec.monitor is not None:
             diagnostics += check_monitor(checked.spec.monitor, checked, places)
-        elif not checked.spec.datasets and not (diagnostics and "datasets" in tree.entries):
+        elif not checked.spec.datasets and "datasets" not in checked.incomplete:
             diagnostics.append(_explain_no_datasets(tree))
         datasets = checked.names.get("datasets") if "datasets" in tree.entries else None
         diagnostics += check_weight_keys(checked.spec, datasets, places, folder, check_files=check_files)
