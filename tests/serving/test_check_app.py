@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from rageval_spec.endpoints.http_server import Server
 from rageval_spec.serving.answer_check import LARGEST, describe_api, make_check_app
-from rageval_spec.serving.server import Server
 from tests.serving.test_answer_check import CONTEXTS, GATES, RIGHT, make_check
 
 

@@ -6,8 +6,9 @@ import urllib.request
 
 import pytest
 
+from rageval_spec.endpoints.http_server import Server
 from rageval_spec.errors import RagevalError
-from rageval_spec.serving.server import Page, Server, make_app
+from rageval_spec.serving.server import Page, make_app
 
 
 def test_pages_are_made_when_they_are_asked_for() -> None:

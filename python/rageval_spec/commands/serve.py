@@ -30,10 +30,10 @@ def serve(spec: Path, overrides: Iterable[str], listen: str, token_env: str | No
     rageval-spec serve spec.yaml
     curl -d '{"question": "...", "contexts": ["..."], "answer": "..."}' http://127.0.0.1:8008/check
     """
+    from rageval_spec.endpoints.http_server import Server
     from rageval_spec.exchange.otel.source import split_address
     from rageval_spec.pipeline.planning.spec_plugins import build_parts
     from rageval_spec.serving.answer_check import AnswerCheck, make_check_app
-    from rageval_spec.serving.server import Server
     from rageval_spec.signals import stopping
     from rageval_spec.spec import load
 

@@ -1,26 +1,19 @@
-"""An HTTP server in a thread of its own, for a few small pages and for checks."""
+"""The application of a server for a few small pages and for checks."""
 
 from __future__ import annotations
 
 import hmac
 import json
-import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rageval_spec.errors import RagevalError, UsageError
+from rageval_spec.errors import UsageError
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.routing import BaseRoute
-
-MOST_CONNECTIONS = 256
-"""The most connections at a time; a request on a further one is answered with 503."""
-_GRACE = 3
-_IDLE = 5
 
 
 class Page(NamedTuple):
@@ -79,37 +72,3 @@ def make_app(
 
 
 _OPEN = ("/healthz", "/ready")
-
-
-class Server:
-    """Listens in a thread of its own until it is closed. `url` is where."""
-
-    def __init__(self, app: Starlette, host: str, port: int) -> None:
-        """Listen at once; port 0 is any free one.
-
-        Raises:
-            RagevalError: the address cannot be used.
-        """
-        import uvicorn
-
-        config = uvicorn.Config(
-            app, ws="none", lifespan="off", log_config=None, access_log=False, server_header=False,
-            proxy_headers=False, limit_concurrency=MOST_CONNECTIONS, timeout_keep_alive=_IDLE,
-            timeout_graceful_shutdown=_GRACE,
-        )  # fmt: skip
-        self._server = uvicorn.Server(config)
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        try:
-            self._socket = socket.create_server((host, port), family=family, backlog=128)
-        except (OSError, OverflowError) as error:
-            raise RagevalError(f"{host}:{port}: cannot listen: {getattr(error, 'strerror', None) or error}") from error
-        name, number = self._socket.getsockname()[:2]
-        self.url = f"http://{f'[{name}]' if ':' in name else name}:{number}"
-        self._thread = Thread(target=self._server.run, args=([self._socket],), name="http server", daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        """Answer what is under way, then stop listening."""
-        self._server.should_exit = True
-        self._thread.join()
-        self._socket.close()

@@ -106,8 +106,9 @@ def _serve(loop: MonitorLoop, address: str | None) -> Iterator[None]:
     if address is None:
         yield
         return
+    from rageval_spec.endpoints.http_server import Server
     from rageval_spec.exchange.otel.source import split_address
-    from rageval_spec.serving.server import Page, Server, make_app
+    from rageval_spec.serving.server import Page, make_app
 
     def explain(trouble: str | None) -> Page:
         return Page(b"ok\n") if trouble is None else Page(f"{trouble}\n".encode(), status=503)

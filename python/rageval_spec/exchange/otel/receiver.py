@@ -15,19 +15,18 @@ import asyncio
 import hmac
 import json
 import os
-import socket
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Lock
 from typing import IO, TYPE_CHECKING, NamedTuple
 
+from rageval_spec.endpoints.http_server import MOST_CONNECTIONS, Server
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.exchange.shared.spans import protobuf
 from rageval_spec.exchange.shared.spans.json_spans import JsonSpanError, decode_json
 
 if TYPE_CHECKING:
-    import uvicorn
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import Response
@@ -39,14 +38,10 @@ LARGEST = 20 * 1024 * 1024
 _PROTOBUF, _JSON = "application/x-protobuf", "application/json"
 MOST_HELD = 256 * 1024 * 1024
 """The most bytes of all requests that are being read."""
-MOST_CONNECTIONS = 256
-"""The most connections at a time; a request on a further one is answered with 503."""
 PATIENCE = 30.0
 """Seconds for a whole request, from its first byte to its last one."""
 _GRACE = 3
-"""Seconds that a request has for its answer once its time is over, or once the receiver stops."""
-_IDLE = 5
-"""Seconds after which a connection without a request is closed."""
+"""Seconds that a request has for its answer once its time is over."""
 _LONGEST_NUMBER = 18
 _RETRY_AFTER = "5"
 
@@ -84,18 +79,14 @@ class Receiver:
         self.token = token
         self._lock = Lock()
         self.spans = self.requests = self.rejected = 0
-        self._server = _prepare(self)
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
-            self._socket = socket.create_server((host, port), family=family, backlog=128)
-        except (OSError, OverflowError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise RagevalError(f"{host}:{port}: cannot listen: {reason}") from error
-        name, number = self._socket.getsockname()[:2]
-        self.url = f"http://{f'[{name}]' if ':' in name else name}:{number}{PATH}"
+            app, protocol = _make_app(self), _make_protocol()
+            self._server = Server(app, host, port, MOST_CONNECTIONS, http=protocol, loop="asyncio", interface="asgi3")
+        except ImportError as error:
+            message = "to receive spans, install uvicorn and Starlette: pip install 'rageval-spec[serve]'"
+            raise UsageError(message) from error
+        self.url = f"{self._server.url}{PATH}"
         """Where spans are to be sent."""
-        self._thread = Thread(target=self._server.run, args=([self._socket],), name="otlp receiver", daemon=True)
-        self._thread.start()
 
     def take(self, content: bytes, *, is_json: bool) -> Taken:
         """Keep the spans of a request.
@@ -119,35 +110,7 @@ class Receiver:
 
     def close(self) -> None:
         """Stop listening. Requests under way are answered with 503 once the spool is closed."""
-        self._server.should_exit = True
-        self._thread.join()
-        self._socket.close()
-
-
-def _prepare(receiver: Receiver) -> uvicorn.Server:
-    try:
-        import uvicorn
-
-        app, protocol = _make_app(receiver), _make_protocol()
-    except ImportError as error:
-        message = "to receive spans, install uvicorn and Starlette: pip install 'rageval-spec[serve]'"
-        raise UsageError(message) from error
-    config = uvicorn.Config(
-        app,
-        http=protocol,
-        ws="none",
-        loop="asyncio",
-        lifespan="off",
-        interface="asgi3",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        limit_concurrency=MOST_CONNECTIONS,
-        timeout_keep_alive=_IDLE,
-        timeout_graceful_shutdown=_GRACE,
-    )
-    return uvicorn.Server(config)
+        self._server.close()
 
 
 def _read(content: bytes, *, is_json: bool) -> tuple[Taken, bytes]:
