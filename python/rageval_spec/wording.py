@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from decimal import ROUND_HALF_UP, Decimal
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from rageval_spec.diagnostics import make_visible
 
@@ -207,6 +207,11 @@ def list_choices(words: Sequence[str]) -> str:
 def list_names(words: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`; "" without words."""
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
+def list_counts(counts: Mapping[Any, int]) -> str:
+    """`3 judged, 1 sampled out`: what there is any of, by words in which `_` stands for a space; "" for nothing."""
+    return ", ".join(f"{count:,} {word.replace('_', ' ')}" for word, count in counts.items() if count)
 
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}

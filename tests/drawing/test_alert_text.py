@@ -3,7 +3,8 @@
 import pytest
 
 from rageval_spec.data.alerts import WorstAnswer
-from rageval_spec.drawing.alert_text import find_link, list_facts, shorten, write_html, write_text, write_title
+from rageval_spec.drawing.alert_text import find_link, list_facts, write_html, write_text, write_title
+from rageval_spec.drawing.card_view import shorten
 from tests.notifiers.alert_messages import HOSTILE, make_end, make_message
 
 

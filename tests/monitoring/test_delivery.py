@@ -117,6 +117,14 @@ def test_waits_grow_up_to_a_quarter_of_an_hour(book: AlertBook) -> None:
     assert {later - earlier for earlier, later in itertools.pairwise(tries[7:])} == {900}
 
 
+def test_a_receiver_that_takes_nothing_for_months_is_still_tried(book: AlertBook) -> None:
+    record(book, 0, a="holds")
+    book.connection.execute("UPDATE rageval_messages SET tries = 5000")
+    assert deliver(book, Recording(refuse("a")), 1) == 0
+    assert deliver(book, Recording(), 1 + 899) == 0
+    assert deliver(book, Recording(), 1 + 901) == 1
+
+
 def test_a_fault_of_a_plugin_ends_nothing_and_shows_no_secret(book: AlertBook) -> None:
     def fail(_: object) -> None:
         raise ConnectionError("https://hooks.example/s3cr3t")

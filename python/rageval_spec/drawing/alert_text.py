@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from rageval_spec.data.alerts import RANKS, AlertMessage
 from rageval_spec.diagnostics import make_visible
+from rageval_spec.drawing.card_view import shorten
 from rageval_spec.drawing.html_shell import show_text
 from rageval_spec.progress import name_seconds
 from rageval_spec.wording import count_noun, format_interval, format_number, format_percent
@@ -92,12 +93,6 @@ def find_link(address: str | None) -> str | None:
     except ValueError:
         return None
     return address if parts.scheme in ("http", "https") and parts.hostname else None
-
-
-def shorten(text: str, longest: int = LONGEST_ANSWER) -> str:
-    """A text on one line, visible, and cut after so many characters."""
-    line = " ".join(text[: 4 * longest].split())
-    return make_visible(line if len(line) <= longest else f"{line[:longest].rstrip()}…")
 
 
 def write_text(messages: Sequence[AlertMessage]) -> str:

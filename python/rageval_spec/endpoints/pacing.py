@@ -52,9 +52,14 @@ class Clock:
         return self._stopped.is_set()
 
 
+def double_wait(tries: int, shortest: float, longest: float) -> float:
+    """Seconds to wait after `tries` tries: the shortest wait after the first one, then twice as long each time."""
+    return min(longest, shortest * 2.0 ** min(tries - 1, 32))
+
+
 def draw_wait(tries: int, shortest: float = SHORTEST, longest: float = LONGEST) -> float:
-    """Seconds to wait after `tries` tries: doubling, with the second half random so that threads spread out."""
-    return min(longest, shortest * 2.0 ** min(tries - 1, 32)) * random.uniform(0.5, 1.0)
+    """As `double_wait`, with the second half random so that threads spread out."""
+    return double_wait(tries, shortest, longest) * random.uniform(0.5, 1.0)
 
 
 class Slots:

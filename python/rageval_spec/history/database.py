@@ -521,6 +521,18 @@ def insert(table: str, columns: Sequence[str]) -> str:
     return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
 
 
+def insert_or_set(table: str, keys: Sequence[str], columns: Sequence[str]) -> str:
+    """Inserts a row, or sets the columns of the row that has these keys."""
+    changes = ", ".join(f"{name} = excluded.{name}" for name in columns)
+    return f"{insert(table, (*keys, *columns))} ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {changes}"
+
+
+def insert_or_add(table: str, keys: Sequence[str], columns: Sequence[str]) -> str:
+    """Inserts a row, or adds the columns to those of the row that has these keys."""
+    changes = ", ".join(f"{name} = {table}.{name} + excluded.{name}" for name in columns)
+    return f"{insert(table, (*keys, *columns))} ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {changes}"
+
+
 def _restrict(chosen: RecordFilter, prefix: str = "") -> tuple[str, list[Any]]:
     since = None if chosen.since is None else write_time(chosen.since)
     conditions = {

@@ -20,8 +20,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from rageval_spec.data.alerts import RANKS, AlertMessage, AlertSeverity, AlertState, WorstAnswer
 from rageval_spec.data.outcomes import Interval
+from rageval_spec.endpoints.pacing import double_wait
 from rageval_spec.errors import RagevalError
-from rageval_spec.history.database import Connection, insert
+from rageval_spec.history.database import Connection, insert, insert_or_set
 from rageval_spec.plugin import Notifier
 
 Verdict: TypeAlias = Literal["holds", "clear", "undecided"]
@@ -97,10 +98,7 @@ class TellingRow(NamedTuple):
     message: str
 
 
-_COLUMNS = ("monitor", *AlertRow._fields)
-_PUT = f"{insert('rageval_alerts', _COLUMNS)} ON CONFLICT (monitor, alert) DO UPDATE SET " + ", ".join(
-    f"{name} = excluded.{name}" for name in AlertRow._fields[1:]
-)
+_PUT = insert_or_set("rageval_alerts", ("monitor", "alert"), AlertRow._fields[1:])
 _ADD_MESSAGE = (
     insert(
         "rageval_messages",
@@ -205,8 +203,7 @@ class AlertBook:
     def silence(self, pattern: str, until: float, reason: str | None = None) -> None:
         """Tell nobody of alerts whose names match a pattern such as `latency*`, until some time."""
         self.connection.execute(
-            f"{insert('rageval_silences', ('monitor', 'pattern', 'until', 'reason'))} "
-            "ON CONFLICT (monitor, pattern) DO UPDATE SET until = excluded.until, reason = excluded.reason",
+            insert_or_set("rageval_silences", ("monitor", "pattern"), ("until", "reason")),
             (self.monitor, pattern, until, reason),
         )
 
@@ -286,7 +283,7 @@ class AlertBook:
         return None
 
     def _settle(self, name: str, rows: Sequence[_Due], reason: str | None, now: float) -> None:
-        wait = min(FIRST_WAIT * 2 ** min(row.tries for row in rows), LONGEST_WAIT)
+        wait = double_wait(1 + min(row.tries for row in rows), FIRST_WAIT, LONGEST_WAIT)
         self.connection.execute_many(
             "UPDATE rageval_messages SET sent = ?, retry_at = ?, reason = ? WHERE monitor = ? "
             "AND notifier = ? AND message_key = ? AND state = ? AND severity = ?",

@@ -39,22 +39,14 @@ from rageval_spec.pipeline.execution.anchor_judging import JudgeDrift, ask_again
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins, build_parts
 from rageval_spec.plugin import Context, EmbeddingModel, Notifier
 from rageval_spec.plugin.budget import Budget
-from rageval_spec.spec.blocks.monitor import MonitorNode, read_rate, read_share
+from rageval_spec.spec.blocks.monitor import MonitorNode, read_rate, read_share, seconds_of
 from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.store.store import open_store
 from rageval_spec.systems.file import FileNode
 from rageval_spec.systems.shared.trace_system import TraceSystem
-from rageval_spec.wording import read_duration
 
 STORE = Path(".rageval") / "store"
 _KEPT_FOR = timedelta(days=2).total_seconds()
-
-
-def seconds_of(duration: str) -> float:
-    """The seconds of a duration that was checked."""
-    found = read_duration(duration)
-    assert found is not None, "durations are checked when a spec is read"
-    return found
 
 
 def require_monitor(spec: Spec) -> MonitorNode:
@@ -99,7 +91,7 @@ def open_monitor(spec: Spec, clock: Callable[[], float] = time.time, *, is_plan:
             ]
             every = seconds_of(node.every)
             corrector = LabelCorrector(ledger, parts.labels)
-            reader = WindowReader(ledger, seconds_of(node.settle), spec.statistics, corrector.correct)
+            reader = WindowReader(ledger, settle, spec.statistics, corrector.correct)
             notifiers = {one.name: one for one in parts.notifiers}
             baseline, explainer = choose_baseline(spec, parts, node.baseline), make_explainer(spec, ledger, parts)
             watch = Watch(node, ledger, reader, judge.series, every, baseline, explainer)
@@ -126,10 +118,14 @@ def open_monitor(spec: Spec, clock: Callable[[], float] = time.time, *, is_plan:
             store.close()
 
 
+def find_embedding(parts: SpecPlugins) -> EmbeddingModel[Any] | None:
+    """The first embedding model of a spec; None without one."""
+    return next((one for one in parts.models.values() if isinstance(one, EmbeddingModel)), None)
+
+
 def make_explainer(spec: Spec, ledger: Ledger, parts: SpecPlugins) -> ChangeExplainer:
     """Finds what moved, with the spec's embedding model and its anchors, where there are any."""
-    node = require_monitor(spec)
-    embedding = next((one for one in parts.models.values() if isinstance(one, EmbeddingModel)), None)
+    node, embedding = require_monitor(spec), find_embedding(parts)
     if node.anchors is None:
         return ChangeExplainer(ledger, embedding)
     path, budget = spec.folder / node.anchors, node.budget
@@ -220,10 +216,9 @@ def open_collector(spec: Spec) -> Iterator[Collector]:
         store = open_store(spec.folder / STORE)
         try:
             parts = build_parts(spec, answers=store.answers, fingerprint=store.fingerprint)
-            embedding = next((one for one in parts.models.values() if isinstance(one, EmbeddingModel)), None)
             said = [one for labels in parts.labels.values() for one in labels.read()]
             labelled = {one.query_id: one.annotator or "a person" for one in said}
-            yield Collector(spec, ledger, parts.answer_metrics, labelled, embedding)
+            yield Collector(spec, ledger, parts.answer_metrics, labelled, find_embedding(parts))
         finally:
             store.close()
 

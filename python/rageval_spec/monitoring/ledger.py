@@ -17,12 +17,12 @@ from __future__ import annotations
 import json
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from rageval_spec.data.traces import Trace
-from rageval_spec.history.database import Connection, insert, migrate
+from rageval_spec.history.database import Connection, insert, insert_or_add, insert_or_set, migrate
 from rageval_spec.libraries import np
 from rageval_spec.monitoring.tables import MIGRATIONS, FeedState, Pane
 from rageval_spec.statistics.window_summaries import find_buckets
@@ -94,9 +94,7 @@ class Judgement(NamedTuple):
 
 
 _SUMS = Pane._fields[2:]
-_ADD_PANE = f"{insert('rageval_panes', Pane._fields)} ON CONFLICT (series, pane) DO UPDATE SET " + ", ".join(
-    f"{name} = rageval_panes.{name} + excluded.{name}" for name in _SUMS
-)
+_ADD_PANE = insert_or_add("rageval_panes", ("series", "pane"), _SUMS)
 _JUDGEMENT = ("series", "trace_id", "state", "value", "weight", "reason", "details", "cost", "tries", "retry_at",
               "started", "made", "counted", "arm")  # fmt: skip
 _FIRST = ("counted", "arm")
@@ -106,11 +104,7 @@ _PUT_JUDGEMENT = (
     + ", ".join(f"{name} = excluded.{name}" for name in _JUDGEMENT[2:] if name not in _FIRST)
     + "".join(f", {name} = COALESCE(rageval_judgements.{name}, excluded.{name})" for name in _FIRST)
 )
-_BUCKET = ("series", "pane", "bucket", "units")
-_ADD_BUCKET = (
-    f"{insert('rageval_buckets', _BUCKET)} ON CONFLICT (series, pane, bucket) DO UPDATE "
-    "SET units = rageval_buckets.units + excluded.units"
-)
+_ADD_BUCKET = insert_or_add("rageval_buckets", ("series", "pane", "bucket"), ("units",))
 
 
 @dataclass
@@ -138,13 +132,10 @@ class Ledger:
         )
         return json.loads(found[0][0]) if found else None
 
-    def note_feed(self, feed: str, failures: int, since: float, message: str) -> None:
-        """Write down how often a feed could not be read in a row, since when and why; no failures if it was read."""
+    def note_feed(self, state: FeedState) -> None:
+        """Write down how reading a feed goes; no failures if it was read."""
         self.connection.execute(
-            f"{insert('rageval_feeds', ('monitor', 'feed', 'failures', 'since', 'message'))} ON CONFLICT "
-            "(monitor, feed) DO UPDATE SET failures = excluded.failures, since = excluded.since, "
-            "message = excluded.message",
-            (self.monitor, feed, failures, since, message),
+            insert_or_set("rageval_feeds", ("monitor", "feed"), FeedState._fields[1:]), (self.monitor, *state)
         )
 
     def read_feeds(self) -> list[FeedState]:
@@ -159,15 +150,9 @@ class Ledger:
 
     def find_questions(self, trace_ids: Sequence[str]) -> dict[str, str]:
         """The digest of the question of each trace that is known, of some ids; see `digest_question`."""
-        found: dict[str, str] = {}
-        for some in _split(list(dict.fromkeys(trace_ids))):
-            rows = self.connection.execute(
-                "SELECT trace_id, digest FROM rageval_traces WHERE monitor = ? "
-                f"AND trace_id IN ({', '.join('?' * len(some))})",
-                (self.monitor, *some),
-            )
-            found |= {trace_id: digest[:_QUESTION_DIGITS] for trace_id, digest in rows}
-        return found
+        known = "SELECT trace_id, digest FROM rageval_traces WHERE monitor = ? AND trace_id"
+        rows = self._query_some(known, (self.monitor,), list(dict.fromkeys(trace_ids)))
+        return {trace_id: digest[:_QUESTION_DIGITS] for trace_id, digest in rows}
 
     def see(self, traces: Iterable[SeenTrace], feed: str, cursor: Any) -> None:
         """Write down what a feed gave, and where it goes on, in one transaction.
@@ -179,8 +164,7 @@ class Ledger:
         with self.connection.write():
             self.connection.execute_many(_SEE, rows)
             self.connection.execute(
-                f"{insert('rageval_cursors', ('monitor', 'feed', 'position'))} "
-                "ON CONFLICT (monitor, feed) DO UPDATE SET position = excluded.position",
+                insert_or_set("rageval_cursors", ("monitor", "feed"), ("position",)),
                 (self.monitor, feed, json.dumps(cursor)),
             )
 
@@ -204,7 +188,7 @@ class Ledger:
                 "(SELECT trace_id FROM due) RETURNING trace_id, started, weight, content",
                 (self.monitor, now, now, most, self.owner, now + lease, self.monitor),
             )
-        return [ClaimedTrace(row[0], row[1], row[2], unpack(row[3])) for row in rows]
+        return [*map(_read_trace, rows)]
 
     def claim_retries(self, now: float, most: int, lease: float) -> list[tuple[int, int, ClaimedTrace]]:
         """The judgements whose time to be tried again has come: the series, the tries so far, and the trace.
@@ -230,16 +214,22 @@ class Ledger:
         ]
 
     def _read_traces(self, trace_ids: Sequence[str]) -> dict[str, ClaimedTrace]:
-        found = {}
-        for some in _split(list(dict.fromkeys(trace_ids))):
+        rows = self._query_some(
+            "SELECT trace_id, started, weight, content FROM rageval_traces "
+            "WHERE monitor = ? AND content IS NOT NULL AND trace_id",
+            (self.monitor,),
+            list(dict.fromkeys(trace_ids)),
+        )
+        return {row[0]: _read_trace(row) for row in rows}
+
+    def _query_some(self, statement: str, parameters: Sequence[Any], ids: Sequence[str]) -> list[tuple[Any, ...]]:
+        """The rows of a statement that ends before `IN`, for any number of ids."""
+        rows: list[tuple[Any, ...]] = []
+        for start in range(0, len(ids), _MOST_NAMED):
+            some = ids[start : start + _MOST_NAMED]
             marks = ", ".join("?" * len(some))
-            for row in self.connection.execute(
-                "SELECT trace_id, started, weight, content FROM rageval_traces "
-                f"WHERE monitor = ? AND content IS NOT NULL AND trace_id IN ({marks})",
-                (self.monitor, *some),
-            ):
-                found[row[0]] = ClaimedTrace(row[0], row[1], row[2], unpack(row[3]))
-        return found
+            rows += self.connection.execute(f"{statement} IN ({marks})", (*parameters, *some))
+        return rows
 
     def read_answers(self, trace_ids: Sequence[str]) -> dict[str, str | None]:
         """The answers of those traces whose texts are kept, by id."""
@@ -258,7 +248,7 @@ class Ledger:
             mine = [one for one in sampled if one.claimed.trace_id in own]
             sums, kept = _Sums(), Counter[tuple[str, int]]()
             self._subtract_earlier([one.claimed for one in mine if one.claimed.weight is not None], sums)
-            series = self.series_ids()
+            series = self.newest_series().values()
             rows, states = [], []
             for (trace_id, started, earlier, trace), weight, stratum in mine:
                 is_kept = weight is not None
@@ -302,10 +292,9 @@ class Ledger:
 
     def _find_arm(self, trace: Trace) -> str | None:
         """`variant=b`; None for a trace that does not have the column."""
-        if self.arms_by is None:
+        if self.arms_by is None or (found := name_group(trace, self.arms_by)) is None:
             return None
-        found = next((value for name, value in trace.list_columns() if name == self.arms_by), None)
-        return None if found is None else f"{self.arms_by}={str(found)[:100]}"
+        return f"{self.arms_by}={found}"
 
     def read_unfilled(self, series: int, since: float, most: int, after: str = "") -> list[ClaimedTrace]:
         """Traces of the sample that began since a time and have no judgement of a series, in the order of their ids.
@@ -319,7 +308,7 @@ class Ledger:
             "ORDER BY trace_id LIMIT ?",
             (self.monitor, since, after, series, most),
         )
-        return [ClaimedTrace(row[0], row[1], row[2], unpack(row[3])) for row in rows]
+        return [*map(_read_trace, rows)]
 
     def fill(self, filled: Sequence[tuple[Judgement, float]], series: int, now: float) -> None:
         """Write judgements of traces that were settled before a series began, each with when its trace began.
@@ -328,15 +317,8 @@ class Ledger:
         """
         with self.connection.write():
             self.connection.lock()
-            known = {
-                trace_id
-                for some in _split([one.trace_id for one, _ in filled])
-                for (trace_id,) in self.connection.execute(
-                    "SELECT trace_id FROM rageval_judgements WHERE series = ? AND trace_id IN "
-                    f"({', '.join('?' * len(some))})",
-                    (series, *some),
-                )
-            }
+            of_series = "SELECT trace_id FROM rageval_judgements WHERE series = ? AND trace_id"
+            known = {row[0] for row in self._query_some(of_series, (series,), [one.trace_id for one, _ in filled])}
             sums, new = _Sums(), [(one, started) for one, started in filled if one.trace_id not in known]
             for one, started in new:
                 sums.add(one, started)
@@ -385,7 +367,7 @@ class Ledger:
             rows = self.connection.execute(
                 f"SELECT trace_id, state, started, reopened FROM rageval_traces WHERE {chosen}", (self.monitor, value)
             )
-            sums, series = _Sums(), self.series_ids()
+            sums, series = _Sums(), self.newest_series().values()
             for _, state, started, reopened in rows:
                 if state == "waiting" and not reopened:
                     sums.add_whole("filtered", series, started)
@@ -404,40 +386,34 @@ class Ledger:
             (self.monitor, *parameters),
         )
         ids = [trace_id for (trace_id,) in rows]
-        for some in _split(ids):
-            self.connection.execute(
-                "UPDATE rageval_judgements SET reason = NULL, details = NULL, retry_at = NULL, "
-                "state = CASE WHEN retry_at IS NULL THEN state ELSE 'failed' END "
-                "WHERE series IN (SELECT id FROM rageval_series WHERE monitor = ?) "
-                f"AND trace_id IN ({', '.join('?' * len(some))})",
-                (self.monitor, *some),
-            )
+        self._query_some(
+            "UPDATE rageval_judgements SET reason = NULL, details = NULL, retry_at = NULL, "
+            "state = CASE WHEN retry_at IS NULL THEN state ELSE 'failed' END "
+            "WHERE series IN (SELECT id FROM rageval_series WHERE monitor = ?) AND trace_id",
+            (self.monitor,),
+            ids,
+        )
         return len(ids)
 
     def _find_own(self, claimed: Sequence[ClaimedTrace]) -> set[str]:
-        own: set[str] = set()
-        for some in _split([one.trace_id for one in claimed]):
-            marks = ", ".join("?" * len(some))
-            rows = self.connection.execute(
-                "SELECT trace_id FROM rageval_traces WHERE monitor = ? AND state = 'waiting' AND owner = ? "
-                f"AND trace_id IN ({marks})",
-                (self.monitor, self.owner, *some),
-            )
-            own.update(trace_id for (trace_id,) in rows)
-        return own
+        rows = self._query_some(
+            "SELECT trace_id FROM rageval_traces WHERE monitor = ? AND state = 'waiting' AND owner = ? AND trace_id",
+            (self.monitor, self.owner),
+            [one.trace_id for one in claimed],
+        )
+        return {trace_id for (trace_id,) in rows}
 
     def _subtract_earlier(self, reopened: Sequence[ClaimedTrace], sums: _Sums) -> None:
         started = {one.trace_id: one.started for one in reopened}
         columns = ", ".join(f"j.{name}" for name in Judgement._fields)
-        for some in _split(list(started)):
-            marks = ", ".join("?" * len(some))
-            rows = self.connection.execute(
-                f"SELECT {columns}, j.started FROM rageval_judgements j JOIN rageval_series s ON s.id = j.series "
-                f"WHERE s.monitor = ? AND j.trace_id IN ({marks})",
-                (self.monitor, *some),
-            )
-            for *parts, began in rows:
-                sums.add(Judgement(*parts), began, sign=-1)
+        rows = self._query_some(
+            f"SELECT {columns}, j.started FROM rageval_judgements j JOIN rageval_series s ON s.id = j.series "
+            "WHERE s.monitor = ? AND j.trace_id",
+            (self.monitor,),
+            list(started),
+        )
+        for *parts, began in rows:
+            sums.add(Judgement(*parts), began, sign=-1)
 
     def find_series(
         self, metric: str, identity: str, description: Mapping[str, Any], now: float, *, begin: bool = True
@@ -467,12 +443,14 @@ class Ledger:
             found = self.connection.execute(of_key, key)
         return int(found[0][0])
 
-    def series_ids(self) -> list[int]:
-        """The newest series of each metric: those that traces are judged for."""
-        rows = self.connection.execute(
-            "SELECT MAX(id) FROM rageval_series WHERE monitor = ? GROUP BY metric", (self.monitor,)
+    def newest_series(self) -> dict[str, int]:
+        """The newest series of each metric, by its name: those that traces are judged for."""
+        return dict(
+            self.connection.execute(
+                "SELECT metric, MAX(id) FROM rageval_series WHERE monitor = ? GROUP BY metric ORDER BY metric",
+                (self.monitor,),
+            )
         )
-        return sorted(row[0] for row in rows)
 
     def count(self, series: int) -> dict[State, int]:
         """How many traces have each state for a series, over all time."""
@@ -584,11 +562,7 @@ _SETTLE = (
     "UPDATE rageval_traces SET state = ?, owner = NULL, lease = NULL, weight = ?, "
     "content = CASE WHEN ? = 1 THEN content END WHERE monitor = ? AND trace_id = ?"
 )
-_KEPT = ("monitor", "stratum", "hour", "kept")
-_ADD_KEPT = (
-    f"{insert('rageval_strata', _KEPT)} ON CONFLICT (monitor, stratum, hour) DO UPDATE "
-    "SET kept = rageval_strata.kept + excluded.kept"
-)
+_ADD_KEPT = insert_or_add("rageval_strata", ("monitor", "stratum", "hour"), ("kept",))
 _MOST_NAMED = 500
 """How many ids one statement names at the most."""
 
@@ -606,14 +580,19 @@ def hour_of(time: float) -> int:
     return int(time // 3600) * 3600
 
 
-def _split(ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    for start in range(0, len(ids), _MOST_NAMED):
-        yield ids[start : start + _MOST_NAMED]
+def name_group(trace: Trace, column: str) -> str | None:
+    """The value of a column by which traces are told apart, at most 100 characters of it; None without one."""
+    found = next((value for name, value in trace.list_columns() if name == column), None)
+    return None if found is None else str(found)[:100]
 
 
 def unpack(content: bytes) -> Trace:
     """The trace that the ledger holds."""
     return Trace.from_row(json.loads(zlib.decompress(bytes(content))))
+
+
+def _read_trace(row: Sequence[Any]) -> ClaimedTrace:
+    return ClaimedTrace(row[0], row[1], row[2], unpack(row[3]))
 
 
 class _Sums:

@@ -12,12 +12,13 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from threading import Event
-from typing import Any, NamedTuple
+from typing import Any
 
+from rageval_spec.endpoints.pacing import double_wait
 from rageval_spec.errors import RagevalError
 from rageval_spec.monitoring.feeds.contract import Feed
 from rageval_spec.monitoring.ledger import ClaimedTrace, Judgement, Ledger
-from rageval_spec.monitoring.tables import MOST_FAILURES
+from rageval_spec.monitoring.tables import MOST_FAILURES, FeedState
 from rageval_spec.monitoring.traces.filling import Filler
 from rageval_spec.monitoring.traces.sampling import Sampler
 from rageval_spec.monitoring.traces.trace_judging import TraceJudge
@@ -58,22 +59,8 @@ class Progress:
     """When the loop last went round."""
     complaints: dict[str, str] = field(default_factory=dict)
     """The last error of each feed that cannot be read at the moment."""
-    failures: dict[str, FeedFailure] = field(default_factory=dict)
+    failures: dict[str, FeedState] = field(default_factory=dict)
     """The feeds that cannot be read at the moment."""
-
-
-class FeedFailure(NamedTuple):
-    """A feed that cannot be read: how many polls in a row failed, since when, why, and when it is asked again."""
-
-    polls: int
-    since: float
-    message: str
-    again_at: float
-
-    @property
-    def is_stuck(self) -> bool:
-        """Whether it could not be read for so long that people must know."""
-        return self.polls > MOST_FAILURES
 
 
 @dataclass
@@ -104,6 +91,7 @@ class MonitorLoop:
     published: bytes = b""
     tell: Callable[[str], None] = lambda _: None
     _noted: dict[str, float] = field(default_factory=dict)
+    _again_at: dict[str, float] = field(default_factory=dict)
 
     def complain(self, message: str) -> None:
         """Keep the last error of what is not a feed."""
@@ -112,8 +100,7 @@ class MonitorLoop:
     def poll(self) -> None:
         """Write down what came. A feed that fails is asked again after a while, and does not stop the others."""
         for feed in self.feeds:
-            failure = self.progress.failures.get(feed.name)
-            if failure is not None and self.clock() < failure.again_at:
+            if self.clock() < self._again_at.get(feed.name, 0.0):
                 continue
             try:
                 for batch in feed.poll(self.ledger.read_cursor(feed.name), self.clock()):
@@ -125,33 +112,28 @@ class MonitorLoop:
             except RagevalError as error:
                 self._note_failure(feed.name, str(error))
 
-    def list_stuck(self) -> list[str]:
-        """What `/healthz` says of feeds that could not be read for longer than three polls; none if all is well."""
-        failures = self.progress.failures.items()
-        return [f"{name}: {one.message}" for name, one in sorted(failures) if one.is_stuck]
-
     def _note_success(self, name: str) -> None:
         self.progress.complaints.pop(name, None)
+        self._again_at.pop(name, None)
         before = self.progress.failures.pop(name, None)
         if before is not None and before.is_stuck:
             self.tell(f"{name} can be read again")
         if before is not None or self.clock() >= self._noted.get(name, 0.0) + NOTED_EVERY:
             self._noted[name] = self.clock()
-            self.ledger.note_feed(name, 0, self.clock(), "")
+            self.ledger.note_feed(FeedState(name, 0, self.clock(), ""))
 
     def _note_failure(self, name: str, message: str) -> None:
         """Keep why a feed could not be read. Without a database to write it to, that is on the terminal only."""
         now, before = self.clock(), self.progress.failures.get(name)
-        polls, since = (1, now) if before is None else (before.polls + 1, before.since)
         if before is None:  # a monitor that cron starts goes on counting
-            known = [one for one in self.ledger.read_feeds() if one.feed == name and one.failures]
-            polls, since = (known[0].failures + 1, known[0].since) if known else (1, now)
-        wait = min(IDLE * 2 ** min(polls - 1, 10), LONGEST_WAIT)
-        self.progress.failures[name] = FeedFailure(polls, since, message, now + wait)
+            before = next((one for one in self.ledger.read_feeds() if one.feed == name and one.failures), None)
+        polls, since = (1, now) if before is None else (before.failures + 1, before.since)
+        state = self.progress.failures[name] = FeedState(name, polls, since, message)
+        self._again_at[name] = now + double_wait(polls, IDLE, LONGEST_WAIT)
         self.progress.complaints[name] = message
         if polls == MOST_FAILURES + 1:
             self.tell(f"{name} could not be read {polls} times in a row: {message}")
-        self.ledger.note_feed(name, polls, since, message)
+        self.ledger.note_feed(state)
 
     def judge_due(self) -> int:
         """Judge at most one batch of what is due; how many traces it was."""

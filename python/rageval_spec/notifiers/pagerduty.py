@@ -8,7 +8,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from rageval_spec.data.alerts import AlertMessage, AlertSeverity, write_moment
-from rageval_spec.drawing.alert_text import find_link, list_facts, list_worst, shorten
+from rageval_spec.drawing.alert_text import find_link, list_facts, list_worst
+from rageval_spec.drawing.card_view import shorten
 from rageval_spec.notifiers.shared.posting import PostingNode, PostingNotifier, write_json
 from rageval_spec.plugin.secrets import Secret
 

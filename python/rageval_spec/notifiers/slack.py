@@ -14,9 +14,9 @@ from rageval_spec.drawing.alert_text import (
     list_facts,
     list_worst,
     name_state,
-    shorten,
     write_title,
 )
+from rageval_spec.drawing.card_view import shorten
 from rageval_spec.notifiers.shared.posting import PostingNode, PostingNotifier, write_json
 from rageval_spec.plugin.secrets import Secret
 from rageval_spec.wording import count_noun

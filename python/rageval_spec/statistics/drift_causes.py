@@ -16,9 +16,9 @@ What was not measured excludes nothing, and the reasons say so.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
-Part: TypeAlias = Literal["app", "judge", "traffic", "model"]
+from rageval_spec.data.alerts import Moved
 
 
 class Evidence(NamedTuple):
@@ -48,7 +48,7 @@ class Cause(NamedTuple):
         reasons: one sentence for each thing that was measured and matters, and for each that is missing.
     """
 
-    moved: tuple[Part, ...]
+    moved: tuple[Moved, ...]
     reasons: tuple[str, ...]
 
 
@@ -64,7 +64,7 @@ def attribute_change(seen: Evidence) -> Cause:
     return Cause(tuple(moved), tuple(reason for _, reason in found))
 
 
-_Row: TypeAlias = tuple[Part | None, str]
+_Row: TypeAlias = tuple[Moved | None, str]
 
 
 def _judge(seen: Evidence) -> Iterator[_Row]:
@@ -94,7 +94,7 @@ def _model(seen: Evidence) -> Iterator[_Row]:
         yield None, "Neither the model's version nor the length of answers is known, so that the model may have moved."
 
 
-def _app(seen: Evidence, others: set[Part]) -> Iterator[_Row]:
+def _app(seen: Evidence, others: set[Moved]) -> Iterator[_Row]:
     if seen.comparable is False:
         return
     explained = others & {"judge", "model"}

@@ -18,7 +18,7 @@ from rageval_spec.commands.console import Front
 from rageval_spec.commands.monitor import files
 from rageval_spec.commands.monitor.alerting import show_alerts, silence_alerts, try_notifiers
 from rageval_spec.errors import PASSED, UsageError
-from rageval_spec.wording import count_noun, read_duration
+from rageval_spec.wording import count_noun, list_counts, read_duration
 
 if TYPE_CHECKING:
     from rageval_spec.monitoring.service import MonitorLoop
@@ -179,7 +179,8 @@ def prune_texts(spec: Path, overrides: Iterable[str], trace: str | None, user: s
     rageval-spec monitor prune spec.yaml
     rageval-spec monitor prune spec.yaml --user u-4711
     """
-    from rageval_spec.monitoring.assembly import open_ledger, require_monitor, seconds_of
+    from rageval_spec.monitoring.assembly import open_ledger, require_monitor
+    from rageval_spec.spec.blocks.monitor import seconds_of
 
     if trace is not None and user is not None:
         raise UsageError("--trace and --user do not go together; leave one of them out")
@@ -212,7 +213,7 @@ def _report(loop: MonitorLoop) -> None:
         console.tell(f"{console.PROGRAM}: warning: {count_noun(progress.unread, 'row')} could not be read{last}")
     for one in loop.judge.series.values():
         counts = loop.ledger.count(one.id)
-        told = ", ".join(f"{count:,} {state.replace('_', ' ')}" for state, count in counts.items() if count)
+        told = list_counts(counts)
         before = loop.ledger.count_before(one.id)
         earlier = f"; {count_noun(before, 'trace')} came before this series began" if before else ""
         console.show(f"{one.name}: {told or 'no traces'}{earlier}\n")

@@ -12,7 +12,7 @@ import click
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
 from rageval_spec.errors import PASSED, UsageError
-from rageval_spec.wording import count_noun, read_duration
+from rageval_spec.wording import count_noun, list_counts, read_duration
 
 if TYPE_CHECKING:
     from rageval_spec.monitoring.inspection.collection import Collected, TestSet
@@ -84,8 +84,7 @@ def collect_answers(spec: Path, overrides: Iterable[str], output: Path, since: s
 
 def _describe(output: Path, known: TestSet, made: Collected) -> Iterator[str]:
     """What was collected, and how to go on."""
-    whys = ", ".join(f"{count:,} {word.replace('_', ' ')}" for word, count in made.found.items()) or "none"
-    yield f"traces to look at: {whys}"
+    yield f"traces to look at: {list_counts(made.found) or 'none'}"
     left_out = {"already in the file or asked twice": made.repeated, "without texts any more": made.removed}
     if told := [f"{count:,} {why}" for why, count in left_out.items() if count]:
         yield f"left out: {', '.join(told)}"

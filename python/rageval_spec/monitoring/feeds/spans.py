@@ -91,9 +91,9 @@ class SpanFeed(Feed):
         return unread
 
     def _read_line(self, line: bytes) -> Iterator[Span]:
-        found = json.loads(text) if (text := line.strip(b"\0 \t\r\n")) else {}
-        if not text:
+        if not (text := line.strip(b"\0 \t\r\n")):
             return
+        found = json.loads(text)
         if json_spans.is_otlp(found):
             yield from json_spans.decode_json(found)
         elif json_spans.is_span(found):

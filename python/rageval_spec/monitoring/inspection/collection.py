@@ -141,9 +141,7 @@ class Collector:
 
     def _list_reasons(self, since: float, known: TestSet, made: Collected) -> Iterator[list[Reason]]:
         """The traces of each reason, the worst first."""
-        ids = {name: number for number, name in self._query(
-            "SELECT MAX(id), metric FROM rageval_series WHERE monitor = ? GROUP BY metric", self.ledger.monitor
-        )}  # fmt: skip
+        ids = self.ledger.newest_series()
         most = _MOST + known.rows
         yield [one for name in ids for one in self._find_failing(name, ids[name], since, most)]
         yield [one for pair in self._list_pairs(ids, since) for one in self._find_apart(pair, ids, since, most)]

@@ -30,9 +30,8 @@ from rageval_spec.monitoring.looks.windows import Span, WindowNumbers, WindowRea
 from rageval_spec.monitoring.traces.trace_judging import FEEDBACK, Series
 from rageval_spec.plugin import AnswerMetric
 from rageval_spec.spec.blocks.monitor import MonitorNode
-from rageval_spec.statistics.percentiles import read_percentile
 from rageval_spec.store.disk import write_or_explain
-from rageval_spec.wording import count_noun, format_interval, format_number, format_percent
+from rageval_spec.wording import count_noun, format_interval, format_number, format_percent, list_counts
 
 HOUR, DAY = 3600, 86_400
 UNITS = (("hour", HOUR, 2 * DAY), ("day", DAY, 30 * DAY))
@@ -179,7 +178,7 @@ class PageWriter:
 
     def _describe_worst(self, series: Series, now: float) -> list[dict[str, Any]]:
         length = max((one.seconds or 0.0 for one in self.node.windows), default=0.0) or float(DAY)
-        highest = series.metric is not None and series.metric.higher_is_better is False
+        highest = series.lower_is_better
         rows = self.reader.ledger.read_worst(series.id, (now - length, now), _WORST, highest=highest)
         best = self._find_best(series) if series.metric is None else _list_bounds(series)[0 if highest else 1]
         return [
@@ -235,7 +234,7 @@ class PageWriter:
         )
         found = {row[1]: _estimate(_list_bounds(series), *row) for row in rows}
         points = [found[start] for start in sorted(found)]
-        if series.metric is None or read_percentile(series.metric.statistic) is None:
+        if series.percent is None:
             return points, False
         if sum(one.judged for one in points) > _MANY:
             return points, True
@@ -310,7 +309,6 @@ def _describe_point(point: results.TrendPoint) -> str:
 
 
 def _describe_window(one: WindowNumbers) -> dict[str, Any]:
-    counts = [f"{count:,} {_name(state)}" for state, count in one.counts.items() if count]
     return {
         "metric": make_visible(one.metric),
         "window": make_visible(one.window),
@@ -318,7 +316,7 @@ def _describe_window(one: WindowNumbers) -> dict[str, Any]:
         "value": "no data" if one.value is None else format_number(one.value),
         "interval": "" if one.interval is None else format_interval(one.interval),
         "samples": f"{one.samples:,}",
-        "counts": ", ".join(counts) or "no traces",
+        "counts": list_counts(one.counts) or "no traces",
         "coverage": "" if one.coverage is None else format_percent(one.coverage),
         "cost": f"{one.cost:,.2f} USD" if one.cost else "",
     }

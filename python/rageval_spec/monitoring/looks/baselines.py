@@ -20,8 +20,8 @@ from rageval_spec.history.metric_definitions import list_changes, read_definitio
 from rageval_spec.libraries import np, pl
 from rageval_spec.monitoring.looks.detectors import LEAST_BASELINE, FixedBaseline
 from rageval_spec.pipeline.results import provenance
-from rageval_spec.spec.blocks.monitor import BaselineNode
-from rageval_spec.wording import count_noun, read_duration
+from rageval_spec.spec.blocks.monitor import BaselineNode, seconds_of
+from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
@@ -63,7 +63,7 @@ def choose_baseline(spec: Spec, parts: SpecPlugins, chosen: str | BaselineNode) 
         DataError: there is no record of this name.
     """
     if isinstance(chosen, BaselineNode) and chosen.window is not None:
-        return BaselineChoice((read_duration(chosen.window) or 0.0) / _DAY)
+        return BaselineChoice(seconds_of(chosen.window) / _DAY)
     if isinstance(chosen, str):
         name, dataset, found = chosen, None, find_record(chosen, SearchPlaces.of(spec)).evaluation
     else:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec.data.outcomes import DropSeverity
-from rageval_spec.history.database import Connection, insert
+from rageval_spec.history.database import Connection, insert_or_set
 from rageval_spec.libraries import Floats, np
 from rageval_spec.monitoring.looks.windows import Span, WindowReader, WindowValues
 from rageval_spec.monitoring.traces.trace_judging import Series
@@ -272,10 +272,7 @@ class _Row(NamedTuple):
     trace_id: str
 
 
-_COLUMNS = ("alert", "series", "settings", "baseline", "state", "made", "trace_id")
-_PUT = f"{insert('rageval_detectors', _COLUMNS)} ON CONFLICT (alert, series) DO UPDATE SET " + ", ".join(
-    f"{name} = excluded.{name}" for name in _COLUMNS[2:]
-)
+_PUT = insert_or_set("rageval_detectors", ("alert", "series"), ("settings", "baseline", "state", "made", "trace_id"))
 
 
 def _describe(rule: ChangeRule) -> list[Any]:

@@ -30,10 +30,10 @@ from rageval_spec.monitoring.looks.what_changed import ChangeExplainer, Explanat
 from rageval_spec.monitoring.looks.windows import Span, WindowNumbers, WindowReader, WindowValues, choose_window
 from rageval_spec.monitoring.traces.trace_judging import FEEDBACK, Series
 from rageval_spec.recorded.values import write_time
-from rageval_spec.spec.blocks.monitor import COVERAGE, AlertNode, MonitorNode, read_rate, read_share
+from rageval_spec.spec.blocks.monitor import COVERAGE, AlertNode, MonitorNode, read_rate, read_share, seconds_of
 from rageval_spec.statistics.change_detection import Change, share_false_alarms
 from rageval_spec.statistics.window_summaries import MANY, WindowSummary
-from rageval_spec.wording import count_noun, format_interval, format_number, read_duration
+from rageval_spec.wording import count_noun, format_interval, format_number, list_counts
 
 _DAY = 86_400
 _WORST = 3
@@ -212,9 +212,7 @@ class Watch:
             expected = sum(counts[state] for state in ("judged", "failed", "over_budget", "filtered"))
             name = f"coverage of {one.name}"
             known = {"metric": one.name, "samples": expected, "labels": {"metric": one.name, "rule": COVERAGE}}
-            told = f"{one.name} judged none of {count_noun(expected, 'trace')} of the last hour: " + ", ".join(
-                f"{count:,} {state.replace('_', ' ')}" for state, count in counts.items() if count
-            )
+            told = f"{one.name} judged none of {count_noun(expected, 'trace')} of the last hour: {list_counts(counts)}"
             verdict: Any = "clear" if counts["judged"] else "holds" if expected else "undecided"
             yield Look(f"coverage:{one.name}", name, verdict, "critical", told if verdict == "holds" else "", known)
         yield self._look_at_waiting(now)
@@ -266,7 +264,7 @@ def _undecided(alert: AlertNode, name: str, told: str = "") -> Look:
 def _make_look(
     alert: AlertNode, name: str, verdict: Any, severity: Any, summary: str, known: Mapping[str, Any]
 ) -> Look:
-    seconds, cooldown = ((read_duration(one) or 0.0) if one else 0.0 for one in (alert.for_, alert.cooldown))
+    seconds, cooldown = (seconds_of(one) if one else 0.0 for one in (alert.for_, alert.cooldown))
     return Look(_name_entry(alert), name, verdict, severity, summary, known, seconds, cooldown, alert.notify)
 
 

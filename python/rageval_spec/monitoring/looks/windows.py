@@ -9,7 +9,7 @@ again.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
@@ -252,8 +252,3 @@ def choose_window(name: str | None, windows: Sequence[WindowNode]) -> WindowNode
         assert read_duration(name), "names of windows are checked when a spec is read"
         return WindowNode(name=name, length=name)
     return found
-
-
-def count_by_state(numbers: WindowNumbers) -> Iterator[tuple[State, int]]:
-    """The states that any trace of a window has, with their counts."""
-    yield from ((state, count) for state, count in numbers.counts.items() if count)

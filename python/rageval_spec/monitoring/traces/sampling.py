@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from rageval_spec.data.traces import Trace
-from rageval_spec.history.database import Connection, insert
-from rageval_spec.monitoring.ledger import ClaimedTrace, SampledTrace, hour_of
+from rageval_spec.history.database import Connection, insert_or_add
+from rageval_spec.monitoring.ledger import ClaimedTrace, SampledTrace, hour_of, name_group
 from rageval_spec.plugin.budget import Budget, CallLimits
 from rageval_spec.spec.blocks.monitor import HourlyBudgetNode, Rate, read_rate
 
@@ -86,8 +86,8 @@ class Sampler:
     def _find_stratum(self, claimed: ClaimedTrace) -> str:
         if self._by is None:
             return ""
-        found = next((value for name, value in claimed.trace.list_columns() if name == self._by), None)
-        stratum = OTHER if found is None else str(found)[:100]
+        found = name_group(claimed.trace, self._by)
+        stratum = OTHER if found is None else found
         hour = hour_of(claimed.started)
         if (stratum, hour) in self._kept or sum(known == hour for _, known in self._kept) < _MOST_STRATA:
             return stratum
@@ -110,10 +110,7 @@ _DISLIKES = frozenset({"thumbs_down", "thumbs-down", "down", "dislike", "negativ
 _RULES = {"errors": _has_error, "thumbs_down": is_disliked}
 
 
-_COLUMNS = ("monitor", "minute", "calls", "cost", "traces")
-_ADD = f"{insert('rageval_spending', _COLUMNS)} ON CONFLICT (monitor, minute) DO UPDATE SET " + ", ".join(
-    f"{name} = rageval_spending.{name} + excluded.{name}" for name in _COLUMNS[2:]
-)
+_ADD = insert_or_add("rageval_spending", ("monitor", "minute"), ("calls", "cost", "traces"))
 _MINUTE = 60
 _ROUNDING = 1e-9
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rageval_spec.data.samples import Sample
+from rageval_spec.endpoints.pacing import double_wait
 from rageval_spec.monitoring.ledger import ClaimedTrace, Judgement, Ledger, SampledTrace, State
 from rageval_spec.monitoring.traces.sampling import Spending
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
@@ -169,7 +170,7 @@ class TraceJudge:
             return "filtered", None
         if self._spending is not None and self._spending.budget.stopped is not None:
             return "over_budget", None
-        wait = min(FIRST_WAIT * 2 ** (tries - 1), LONGEST_WAIT)
+        wait = double_wait(tries, FIRST_WAIT, LONGEST_WAIT)
         if now + wait > claimed.started + self._retry_for:
             return "failed", None
         return "waiting", now + wait

@@ -29,6 +29,13 @@ def _check_duration(text: str) -> str:
     return text
 
 
+def seconds_of(duration: str) -> float:
+    """The seconds of a duration that was checked."""
+    found = read_duration(duration)
+    assert found is not None, "durations are checked when a spec is read"
+    return found
+
+
 def _check_share(value: float | str) -> float | str:
     if not 0 < read_share(value) <= 1:
         raise ValueError("must be a share such as 5%, or a number above 0 and up to 1")
@@ -140,7 +147,7 @@ class WindowNode(SpecBlock):
     @property
     def seconds(self) -> float | None:
         """Its length; None for a number of queries."""
-        return None if self.length is None else read_duration(self.length)
+        return None if self.length is None else seconds_of(self.length)
 
 
 class BaselineNode(SpecBlock):
