@@ -79,3 +79,12 @@ def test_a_sender_that_stops_is_cut_off_and_holds_nobody_up(begun: bytes) -> Non
                 pass
     finally:
         server.close()
+
+
+def test_replies_do_not_wait_for_the_clients_to_acknowledge_their_heads() -> None:
+    """The system gives connections the setting of the socket that listens."""
+    server = Server(make_app({}), "127.0.0.1", 0)
+    try:
+        assert server._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+    finally:
+        server.close()

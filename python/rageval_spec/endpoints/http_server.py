@@ -99,6 +99,8 @@ class Server:
             self._socket = socket.create_server((host, port), family=family, backlog=128)
         except (OSError, OverflowError) as error:
             raise RagevalError(f"{host}:{port}: cannot listen: {getattr(error, 'strerror', None) or error}") from error
+        # Otherwise the body of a reply waits for the client's kernel to acknowledge its head, which takes 40 ms.
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         name, number = self._socket.getsockname()[:2]
         self.url = f"http://{f'[{name}]' if ':' in name else name}:{number}"
         self._thread = Thread(target=self._server.run, args=([self._socket],), name="http server", daemon=True)
