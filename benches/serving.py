@@ -3,10 +3,11 @@
 The program `rageval-spec serve` runs as its users start it, in a process of its own, with a token. Clients keep their
 connections and ask again at once. The judge's own time is measured in this process on the same answers, with the same
 number of threads, between the rounds of requests, so that load from other programs affects both. Each request is
-compared with the judge's time on the same answer in the same round.
+compared with the judge's time on the same answer in the same round. Eight at a time without a pause keep the server's
+process busy all the time, so that each waits for seven others; with `--pause` each client waits between its requests.
 
     python benches/serving.py                          # overlap, embedding (MiniLM, embedded) and waterfall
-    python benches/serving.py --judge overlap --rounds 30
+    python benches/serving.py --judge overlap --rounds 30 --pause 0.02
 """
 
 from __future__ import annotations
@@ -71,12 +72,14 @@ def find_end(reply: bytes) -> int:
     return len(head) + 4 + int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
 
 
-def time_round(works: Sequence[Work], count: int) -> np.ndarray[Any, Any]:
-    """The seconds of each answer; the works share the answers, each taking the next of its own."""
+def time_round(works: Sequence[Work], count: int, pause: float) -> np.ndarray[Any, Any]:
+    """The seconds of each answer; the works share the answers, and each waits before the next, `pause` on average."""
+    waits = np.random.default_rng(7).exponential(pause, count)
     times = np.zeros(count)
 
     def do(number: int) -> None:
         for place in range(number, count, len(works)):
+            time.sleep(waits[place])
             times[place] = works[number](place)
 
     with ThreadPoolExecutor(len(works)) as pool:
@@ -91,7 +94,9 @@ class Found(NamedTuple):
     request: np.ndarray[Any, Any]
 
 
-def measure(spec: Path, rows: Sequence[dict[str, Any]], port: int, concurrency: int, rounds: int) -> Found:
+def measure(
+    spec: Path, rows: Sequence[dict[str, Any]], port: int, concurrency: int, rounds: int, pause: float
+) -> Found:
     loaded = load(spec)
     metric = next(iter(build_parts(loaded).answer_metrics.values()))
     metric.prepare()
@@ -105,9 +110,9 @@ def measure(spec: Path, rows: Sequence[dict[str, Any]], port: int, concurrency: 
 
     pairs = []
     for number in range(rounds + 2):
-        alone = time_round([assess] * concurrency, len(rows))
+        alone = time_round([assess] * concurrency, len(rows), pause)
         clients = [Client(port, [json.dumps(row).encode() for row in rows]) for _ in range(concurrency)]
-        pair = alone, time_round([one.ask for one in clients], len(rows))
+        pair = alone, time_round([one.ask for one in clients], len(rows), pause)
         pairs += [pair] if number >= 2 else []  # the first warm up
     return Found(*map(np.concatenate, zip(*pairs, strict=True)))
 
@@ -143,6 +148,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--judge", choices=JUDGES, action="append")
     parser.add_argument("--rounds", type=int, default=25)
+    parser.add_argument("--answers", type=int, default=40)
+    parser.add_argument("--pause", type=float, default=0.0, help="mean seconds between a reply and the next request")
     asked = parser.parse_args()
     rows = [json.loads(line) for line in DATA.read_text(encoding="utf-8").splitlines()]
     rows = [
@@ -150,9 +157,13 @@ def main() -> None:
         for row in rows
         if row.get("answer")
     ]
-    print(f"{name_processor()}, {os.cpu_count()} cores; {len(rows)} answers, {asked.rounds} rounds; load {os.getloadavg()[0]:.1f}\n")
-    print("| judge | at a time | judge p50 | p95 | p99 | request p50 | p95 | p99 | more p50 | p95 | p99 | p95 of requests less p95 of the judge | at most 5 ms |")
-    print("|---|---|---|---|---|---|---|---|---|---|---|---|---|")
+    rows = rows[: asked.answers]
+    size = f"{len(rows)} answers, {asked.rounds} rounds, a pause of {asked.pause:g} s"
+    print(f"{name_processor()}, {os.cpu_count()} cores; {size}; load {os.getloadavg()[0]:.1f}\n")
+    three = ("p50", "p95", "p99")
+    names = [f"{what} {one}" for what in ("judge", "request", "more") for one in three]
+    print(f"| judge | at a time | {' | '.join(names)} | p95 less the judge's | at most 5 ms |")
+    print("|---|" + "---:|" * 11 + "---|")
     for judge in asked.judge or JUDGES:
         with tempfile.TemporaryDirectory() as folder:
             spec = Path(folder) / "spec.yaml"
@@ -160,7 +171,7 @@ def main() -> None:
             server, port = start(spec)
             try:
                 for concurrency in (1, 8):
-                    show(judge, concurrency, measure(spec, rows, port, concurrency, asked.rounds))
+                    show(judge, concurrency, measure(spec, rows, port, concurrency, asked.rounds, asked.pause))
             finally:
                 server.terminate()
                 server.wait()
