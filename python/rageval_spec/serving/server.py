@@ -185,25 +185,32 @@ class _Queue:
 async def _read_body(request: Request, patience: float) -> bytes:
     from starlette.requests import ClientDisconnect
 
-    told = Refusal(413, f"a request has at most {LARGEST:,} bytes; send fewer or shorter contexts")
     length = request.headers.get("content-length", "0")
-    if len(length) > _LONGEST_NUMBER or int(length) > LARGEST:
-        raise told
-    parts, size = [], 0
+    is_too_large = len(length) > _LONGEST_NUMBER or int(length) > LARGEST
+    parts, size, stream = [], 0, request.stream()
     try:
-        async with asyncio.timeout(patience):
-            async for part in request.stream():
+        async with asyncio.timeout(_LINGER if is_too_large else patience):
+            async for part in stream:
                 size += len(part)
                 if size > LARGEST:
-                    raise told
+                    is_too_large = True
+                    break
                 parts.append(part)
+        async with asyncio.timeout(_LINGER):
+            async for _ in stream:  # many clients read no reply before they have sent everything
+                pass
     except ClientDisconnect:
         raise Refusal(400, "the request broke off") from None
     except TimeoutError:
-        raise Refusal(408, f"the request did not come within {patience:g} s") from None
+        if not is_too_large:
+            raise Refusal(408, f"the request did not come within {patience:g} s") from None
+    if is_too_large:
+        raise Refusal(413, f"a request has at most {LARGEST:,} bytes; send fewer or shorter contexts")
     return b"".join(parts)
 
 
+_LINGER = 1.0
+"""Seconds in which the rest of a request that is too large is read, and thrown away."""
 _LONGEST_NUMBER = 18
 """Digits; HTTP allows any number of them in the length of a request."""
 
