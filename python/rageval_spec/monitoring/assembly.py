@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from rageval_spec import registry
+from rageval_spec.endpoints.http_server import split_address
 from rageval_spec.errors import RagevalError, UsageError
-from rageval_spec.exchange.otel.source import SPOOL_FOLDER, OtelFilesNode, split_address
+from rageval_spec.exchange.otel.source import SPOOL_FOLDER, USUAL_PORT, OtelFilesNode
 from rageval_spec.exchange.shared.contracts import WindowNode, open_part
 from rageval_spec.history.database import locate, open_history
 from rageval_spec.monitoring.alerts import AlertBook
@@ -256,7 +257,7 @@ def _open_spans(place: str, name: str, system: Any, settle: float, ledger: Ledge
     if node.listen is not None:
         token = None if node.token is None else node.token.reveal()
         folder = context.resolve(SPOOL_FOLDER / "monitor")
-        return ReceiverFeed(name, settle, ledger, split_address(node.listen), folder, token)
+        return ReceiverFeed(name, settle, ledger, split_address(node.listen, USUAL_PORT), folder, token)
     if not node.follow:
         raise UsageError(f"{place}: a monitor reads files that grow; add 'follow: true'")
     return SpanFileFeed(name, settle, ledger, context.resolve(node.path))

@@ -1,4 +1,4 @@
-"""Names of notifiers in `monitor:`: each has its own, and alerts name those that are there."""
+"""Names of notifiers and the address in `monitor:`, and what is told of wrong ones."""
 
 from __future__ import annotations
 
@@ -52,3 +52,18 @@ def test_two_notifiers_of_one_name_are_reported() -> None:
 def test_a_name_that_a_wrong_notifier_could_have_is_not_reported() -> None:
     assert [one.partition(": ")[2][:20] for one in faults("[team]", "[{use: webhook, naem: team, url: 'http://a'}]")]
     assert not any("no notifier" in one for one in faults("[team]", "[{use: webhook, naem: team, url: 'http://a'}]"))
+
+
+@pytest.mark.parametrize("address", ["localhost:http", "127.0.0.1:99999", "http://127.0.0.1:9464", "::1"])
+def test_an_address_that_is_none_is_reported_at_its_line(address: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        loads(TEXT % ("[]", f"[]\n  serve: '{address}'"), check_files=False)
+    assert [(one.position.line, one.message) for one in caught.value.diagnostics] == [
+        (7, f"'serve': '{address}' is not an address; write a host and a port: 127.0.0.1:9464")
+    ]
+
+
+def test_an_address_can_be_a_host_alone() -> None:
+    spec = loads(TEXT % ("[]", "[]\n  serve: 0.0.0.0"), check_files=False)
+    assert spec.monitor is not None
+    assert spec.monitor.serve == "0.0.0.0"

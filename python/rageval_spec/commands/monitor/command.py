@@ -106,9 +106,9 @@ def _serve(loop: MonitorLoop, address: str | None) -> Iterator[None]:
     if address is None:
         yield
         return
-    from rageval_spec.endpoints.http_server import Server
-    from rageval_spec.exchange.otel.source import split_address
+    from rageval_spec.endpoints.http_server import Server, split_address
     from rageval_spec.serving.server import Page, make_app
+    from rageval_spec.spec.blocks.monitor import USUAL_PORT
 
     def explain(trouble: str | None) -> Page:
         return Page(b"ok\n") if trouble is None else Page(f"{trouble}\n".encode(), status=503)
@@ -118,7 +118,7 @@ def _serve(loop: MonitorLoop, address: str | None) -> Iterator[None]:
         "/healthz": lambda: explain(loop.find_trouble()),
         "/ready": lambda: explain(loop.find_trouble(is_start=True)),
     }
-    server = Server(make_app(pages), *split_address(address))
+    server = Server(make_app(pages), *split_address(address, USUAL_PORT))
     console.tell(f"numbers at {server.url}/metrics, health at /healthz and /ready")
     try:
         yield

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from rageval_spec.data.outcomes import SEVERITIES, DropSeverity
 from rageval_spec.diagnostics import Diagnostic, suggest
+from rageval_spec.endpoints.http_server import split_address
 from rageval_spec.plugin import AnswerMetric, Metric
 from rageval_spec.spec.blocks.plugin_blocks import PluginBlocks, SpecBlock
 from rageval_spec.spec.text.places import Places, list_hint, quote
@@ -110,6 +111,15 @@ StepSize: TypeAlias = Annotated[
 EventRate: TypeAlias = Annotated[
     str, AfterValidator(_check_rate), Field(json_schema_extra={"pattern": f"^{_EVENTS.pattern}$"})
 ]
+
+
+USUAL_PORT = 9464
+"""Where numbers and health are if `serve` names no port: the one of OpenTelemetry's exporter for Prometheus."""
+
+
+def _check_address(text: str) -> str:
+    split_address(text, USUAL_PORT)
+    return text
 
 
 class SampleNode(SpecBlock):
@@ -288,7 +298,7 @@ class MonitorNode(SpecBlock):
     retry_for: Duration = Field(
         default="24h", description="How long a judgement that failed is tried again before it counts as failed."
     )
-    serve: str | None = Field(
+    serve: Annotated[str, AfterValidator(_check_address)] | None = Field(
         default=None,
         description="The address for `/metrics` (OpenMetrics), `/healthz` and `/ready`: `127.0.0.1:9464`. Needs the "
         "extra `serve`. Default: none.",
