@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rageval_spec import registry
+from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.exchange.otel.source import SPOOL_FOLDER, OtelFilesNode, split_address
 from rageval_spec.exchange.shared.contracts import open_part
@@ -25,8 +26,7 @@ from rageval_spec.monitoring.feeds.tools import ToolFeed
 from rageval_spec.monitoring.inspection.collection import Collector
 from rageval_spec.monitoring.inspection.page import PageWriter
 from rageval_spec.monitoring.inspection.redaction import Redaction
-from rageval_spec.monitoring.inspection.remarks import list_remarks
-from rageval_spec.monitoring.ledger import Ledger
+from rageval_spec.monitoring.ledger import Ledger, name_group
 from rageval_spec.monitoring.looks.baselines import choose_baseline
 from rageval_spec.monitoring.looks.label_corrections import LabelCorrector
 from rageval_spec.monitoring.looks.looking import Watch
@@ -35,15 +35,17 @@ from rageval_spec.monitoring.looks.windows import WindowReader
 from rageval_spec.monitoring.service import MonitorLoop, name_owner
 from rageval_spec.monitoring.traces.filling import Filler
 from rageval_spec.monitoring.traces.sampling import Sampler, Spending
-from rageval_spec.monitoring.traces.trace_judging import TraceJudge
+from rageval_spec.monitoring.traces.trace_judging import Series, TraceJudge
 from rageval_spec.pipeline.execution.anchor_judging import JudgeDrift, ask_again
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins, build_parts
 from rageval_spec.plugin import Context, EmbeddingModel, Notifier
 from rageval_spec.plugin.budget import Budget
+from rageval_spec.recorded.json_path import list_keys
 from rageval_spec.spec.blocks.monitor import MonitorNode, read_rate, read_share, seconds_of
 from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.store.store import open_store
 from rageval_spec.systems.file import FileNode
+from rageval_spec.wording import count_noun
 
 STORE = Path(".rageval") / "store"
 _KEPT_FOR = timedelta(days=2).total_seconds()
@@ -249,3 +251,26 @@ def _open_spans(name: str, system: Any, settle: float, ledger: Ledger) -> Feed:
         folder = context.resolve(SPOOL_FOLDER / "monitor")
         return ReceiverFeed(name, settle, ledger, split_address(node.listen), folder, token)
     return SpanFileFeed(name, settle, ledger, context.resolve(node.path))
+
+
+_RECENT = 200
+"""How many of the last traces show which columns traces have."""
+
+
+def list_remarks(node: MonitorNode, ledger: Ledger, series: Mapping[str, Series]) -> Iterator[tuple[str, str]]:
+    """A remark for each part of the spec that comes to nothing, with a key by which it is told once."""
+    columns = {"sample.by": node.sample.by, "ab.by": None if node.ab is None else node.ab.by}
+    wanted = {place: column for place, column in columns.items() if column is not None}
+    traces = ledger.read_recent(_RECENT) if wanted else []
+    for place, column in wanted.items():
+        if traces and all(name_group(one, column) is None for one in traces):
+            names = dict.fromkeys(name for one in traces for name, _ in one.list_columns())
+            has = make_visible(list_keys([*names])) if names else "none"
+            recent = count_noun(len(traces), "trace")
+            yield place, f"{place}: no column '{make_visible(column)}' in the last {recent}; the columns are {has}"
+    for one in series.values():
+        counts = ledger.count(one.id)
+        if counts["filtered"] and not counts["judged"]:
+            why = make_visible(ledger.read_reason(one.id) or "no reason is known")
+            traces_left = count_noun(counts["filtered"], "trace")
+            yield one.name, f"{one.name} has no value for any of {traces_left}: {why}"

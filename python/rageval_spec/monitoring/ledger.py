@@ -517,7 +517,8 @@ class Ledger:
     def read_recent(self, most: int) -> list[Trace]:
         """The traces that began last, whose texts are still kept."""
         rows = self.connection.execute(
-            "SELECT content FROM rageval_traces WHERE monitor = ? AND content IS NOT NULL ORDER BY started DESC LIMIT ?",
+            "SELECT content FROM rageval_traces WHERE monitor = ? AND content IS NOT NULL "
+            "ORDER BY started DESC LIMIT ?",
             (self.monitor, most),
         )
         return [unpack(content) for (content,) in rows]

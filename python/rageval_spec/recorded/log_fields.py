@@ -1,8 +1,8 @@
 """What lines of an application's own log say beside question and answer: when, how long, who, in which conversation.
 
-Names are compared in snake case, so `userId` is `user_id`. A unit at the end of a name counts: `latency_ms`. A moment is
-ISO 8601 text, in UTC if it names no zone, or a number since 1970 whose unit its size shows; a length without a unit is
-in seconds.
+Names are compared in snake case, so `userId` is `user_id`. A unit at the end of a name counts: `latency_ms`. A moment
+is ISO 8601 text, in UTC if it names no zone, or a number since 1970 whose unit its size shows; a length without a unit
+is in seconds.
 """
 
 from __future__ import annotations

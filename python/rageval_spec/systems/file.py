@@ -147,7 +147,9 @@ class File(System[FileNode]):
         path = Path(self.node.path)
         if path.suffix.lower() in COMPRESSED or _ROWS.get(self._format(path)) is not None:
             hint = "write an object with a question and an answer a line, to a file such as traces.jsonl"
-            return FileFault(("path",), f"a monitor reads JSON Lines as they are written, not {path.suffix} files", hint)
+            return FileFault(
+                ("path",), f"a monitor reads JSON Lines as they are written, not {path.suffix} files", hint
+            )
         return None
 
     def check_files(self) -> Iterator[FileFault]:

@@ -80,10 +80,16 @@ def tell(monitor: str, systems: str = "{use: file, path: traces.jsonl, follow: t
     [
         ("every: 5", "5:10: 'every': 5 has no unit; write 5s, 5m or 5h"),
         ("every: 0s", "5:10: 'every': '0s' is too short; write a duration longer than 0, such as 60s or 30d"),
-        ("keep: forever", "5:9: 'keep': 'forever' is not a duration; write a number and s, m, h, d or w, such as 60s or 30d"),
+        (
+            "keep: forever",
+            "5:9: 'keep': 'forever' is not a duration; write a number and s, m, h, d or w, such as 60s or 30d",
+        ),
         ("false_alarms: 1", "5:17: 'false_alarms': 1 is not a rate; write in how long: 1 per 1h, or 1 per 90d"),
         ("budget: {calls: 600}", "5:19: 'calls': 600 is not a rate; write in how long: 600 per 1h, or 600 per 90d"),
-        ("budget: {calls: many}", "5:19: 'calls': 'many' is not a rate; write a number and a duration: 1 per 90d, 600 per 1h"),
+        (
+            "budget: {calls: many}",
+            "5:19: 'calls': 'many' is not a rate; write a number and a duration: 1 per 90d, 600 per 1h",
+        ),
         ("sample: {rate: 5}", "5:18: 'rate': 5 is more than all; for 5% write 5%"),
         ("sample: {rate: 150%}", "5:18: 'rate': '150%' is more than all; write a share of at most 100%"),
         ("sample: {rate: 0%}", "5:18: 'rate': '0%' is not a share; write a share above 0, such as 5%"),
@@ -106,7 +112,8 @@ def tell(monitor: str, systems: str = "{use: file, path: traces.jsonl, follow: t
         ),
         (
             "alerts: [{metric: faithfulness, warning: 0.7, critical: 0.8}]",
-            "5:59: a lower faithfulness is worse, so 'critical' must be below 'warning' (0.7); exchange the two numbers",
+            "5:59: a lower faithfulness is worse, so 'critical' must be below 'warning' (0.7); "
+            "exchange the two numbers",
         ),
         (
             "alerts: [{metric: latency@p95, warning: 10, critical: 5}]",
@@ -141,7 +148,10 @@ def test_steps_of_two_units_are_not_compared() -> None:
     [
         ("{use: file, path: a.jsonl}", "a monitor reads files that grow; add 'follow: true'"),
         ("{use: file, path: a.csv, follow: true}", "a monitor reads JSON Lines as they are written, not .csv files"),
-        ("{use: file, path: a.jsonl.gz, follow: true}", "a monitor reads JSON Lines as they are written, not .gz files"),
+        (
+            "{use: file, path: a.jsonl.gz, follow: true}",
+            "a monitor reads JSON Lines as they are written, not .gz files",
+        ),
         ("{use: file, path: {a: b.jsonl}, follow: true}", "a monitor reads one file, or one folder of files"),
         ("{use: otel, path: spans}", "a monitor reads files that grow; add 'follow: true'"),
         ("{use: phoenix, project: a, limit: 5}", "a monitor reads all traces as they come; remove 'limit'"),

@@ -204,7 +204,9 @@ def prune_texts(spec: Path, overrides: Iterable[str], trace: str | None, user: s
 
 def _explain_unknown(trace: str | None, user: str | None) -> str:
     if trace is not None:
-        return f"nothing removed: the monitor has no trace '{make_visible(trace)}'; copy its id from the page or your tool"
+        return (
+            f"nothing removed: the monitor has no trace '{make_visible(trace)}'; copy its id from the page or your tool"
+        )
     return (
         f"nothing removed: no kept text belongs to the user '{make_visible(user or '')}'; traces name their user in "
         "'user', 'user_id' or 'userId', exactly as you write it here, or in the 'user' of your tracing tool"

@@ -213,7 +213,8 @@ def _explain_one(block: CheckedBlock, finding: _Finding) -> Diagnostic:
     if block.model is SpecNode and finding.path == ("version",):
         message = f"this release reads only version {VERSION} of the spec, not {cut(_written(finding.node))}"
         return finding.place.diagnose(message, "bounds")
-    subject = quote(str(finding.path[-1])) if finding.path and isinstance(finding.path[-1], str) else "this block"
+    is_block = not finding.path or (finding.kind == "value_error" and isinstance(finding.path[-1], int))
+    subject = "this block" if is_block else quote(str(finding.path[-1]))
     if finding.kind in ("too_short", "too_long"):
         size = _length(finding.node) or "none"
         message = f"{subject} must {_BOUNDS[finding.kind](finding.context)}, but has {size}"

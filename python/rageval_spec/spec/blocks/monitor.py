@@ -120,7 +120,10 @@ def _refuse_plain_number(value: Any) -> Any:
 
 
 Duration: TypeAlias = Annotated[
-    str, BeforeValidator(_refuse_number), AfterValidator(_check_duration), Field(json_schema_extra={"pattern": f"^\\s*{DURATION}\\s*$"})
+    str,
+    BeforeValidator(_refuse_number),
+    AfterValidator(_check_duration),
+    Field(json_schema_extra={"pattern": f"^\\s*{DURATION}\\s*$"}),
 ]
 Share: TypeAlias = Annotated[
     float | str, AfterValidator(_check_share), Field(json_schema_extra={"pattern": f"^{_SHARE.pattern}$"})
@@ -353,10 +356,10 @@ def check_monitor(
     notifiers = [] if "notifiers" in blocks.incomplete else _check_notifiers(node, blocks)
     faults = [*metrics, *_check_windows(node), *baseline, *notifiers]
     found = [places.diagnose(("monitor", *path), message, "monitor", hint) for path, message, hint in faults]
-    for block in blocks.of("systems"):
-        if isinstance(block.plugin, System) and (fault := block.plugin.find_watch_fault()) is not None:
-            found.append(places.diagnose((*block.path, *fault.key), fault.message, "monitor", fault.hint))
-    return found
+    systems = [(block.path, block.plugin) for block in blocks.of("systems") if isinstance(block.plugin, System)]
+    unwatched = ((path, fault) for path, plugin in systems if (fault := plugin.find_watch_fault()) is not None)
+    told = (places.diagnose((*path, *fault.key), fault.message, "monitor", fault.hint) for path, fault in unwatched)
+    return [*found, *told]
 
 
 def _check_metrics(node: MonitorNode, metrics: Mapping[str, Metric[Any]]) -> Iterator[AlertFault]:
