@@ -100,7 +100,7 @@ class WindowReader:
     """Reads windows from a ledger.
 
     Attributes:
-        settle: how long traces wait before they are judged.
+        settle: the seconds from the end of a trace until it is judged; with a tool, it is asked for it first.
         statistics: how intervals are computed.
         corrector: corrects means by labels; None where no metric has any.
     """
@@ -198,6 +198,16 @@ class WindowReader:
     def read_counts(self, series: Series, span: Span) -> dict[State, int]:
         """The traces that began in a stretch of time, by state, to the minute."""
         return self._sum(series, span)[0]
+
+    def count_filtered(self, series: Series, reason: str, span: Span) -> int:
+        """The filtered traces among them that have a reason."""
+        ends = span.start // PANE * PANE, math.ceil(span.end / PANE) * PANE
+        rows = self.ledger.connection.execute(
+            "SELECT COUNT(*) FROM rageval_judgements WHERE series = ? AND started >= ? AND started < ? "
+            "AND state = 'filtered' AND reason = ?",
+            (series.id, *ends, reason),
+        )
+        return int(rows[0][0])
 
     def _sum(self, series: Series, span: Span) -> tuple[dict[State, int], float]:
         sums = ", ".join(f"COALESCE(SUM({name}), 0)" for name in (*COUNTED, "cost"))

@@ -65,17 +65,21 @@ class Sampler:
         self._kept = dict(kept or {})
 
     def choose(self, claimed: ClaimedTrace) -> SampledTrace:
-        """Whether a trace is in the sample, and how many traces it stands for. One that was chosen before stays."""
+        """Whether a trace is in the sample, and how many traces it stands for. One that was chosen before stays.
+
+        A trace in which nothing was asked takes no place of the others: only the rate decides.
+        """
         stratum = self._find_stratum(claimed)
         if claimed.weight is not None:
             return SampledTrace(claimed, claimed.weight, stratum)
-        if any(_RULES[rule](claimed.trace) for rule in self._always):
+        is_asked = bool(claimed.trace.question)
+        if is_asked and any(_RULES[rule](claimed.trace) for rule in self._always):
             return SampledTrace(claimed, 1.0, stratum)
         place = stratum, hour_of(claimed.started)
-        chance = 1.0 if self._kept.get(place, 0) < self._at_least else self._rate
+        chance = 1.0 if is_asked and self._kept.get(place, 0) < self._at_least else self._rate
         if draw(claimed.trace_id) >= chance:
             return SampledTrace(claimed, None, stratum)
-        self._kept[place] = self._kept.get(place, 0) + 1
+        self._kept[place] = self._kept.get(place, 0) + is_asked
         return SampledTrace(claimed, 1 / chance, stratum)
 
     def forget(self, before: float) -> None:

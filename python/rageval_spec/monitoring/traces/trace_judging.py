@@ -26,6 +26,7 @@ from rageval_spec.systems.shared.trace_system import read_answer
 
 FEEDBACK = "feedback."
 """How the series of what users said begin: `feedback.thumbs`."""
+NO_QUESTION = "no span has an input that could be the question"
 FIRST_WAIT = 60.0
 LONGEST_WAIT = 3600.0
 """Seconds before the first further try of a judgement that failed, and the most between two."""
@@ -117,6 +118,10 @@ class TraceJudge:
         tries: int,
     ) -> Iterator[Judgement]:
         assert series.metric is not None
+        for claimed, weight in kept:
+            if not claimed.trace.question:
+                yield Judgement(series.id, claimed.trace_id, "filtered", None, weight, NO_QUESTION, tries=tries)
+        kept = [one for one in kept if one[0].trace.question]
         chosen, chance = self._choose(series.metric, samples, kept, now, is_again=tries > 1)
         left_out = [(claimed, weight) for claimed, weight in kept if claimed.trace_id not in chosen]
         yield from (self._leave_out(series, claimed, weight, tries) for claimed, weight in left_out)
