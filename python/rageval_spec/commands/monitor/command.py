@@ -179,7 +179,7 @@ def prune_texts(spec: Path, overrides: Iterable[str], trace: str | None, user: s
     rageval-spec monitor prune spec.yaml
     rageval-spec monitor prune spec.yaml --user u-4711
     """
-    from rageval_spec.monitoring.assembly import open_ledger, require_monitor
+    from rageval_spec.monitoring.assembly import forget, open_ledger, require_monitor
     from rageval_spec.spec.blocks.monitor import seconds_of
 
     if trace is not None and user is not None:
@@ -189,7 +189,7 @@ def prune_texts(spec: Path, overrides: Iterable[str], trace: str | None, user: s
         if trace is None and user is None:
             removed = ledger.prune_texts(time.time() - seconds_of(require_monitor(loaded).keep))
         else:
-            removed = ledger.forget(trace_id=trace, user=user)
+            removed = forget(loaded, ledger, trace=trace, user=user)
         ledger.connection.compact()
     console.show(f"removed the texts of {count_noun(removed, 'trace')}\n")
     return PASSED
