@@ -106,7 +106,9 @@ class TraceJudge:
                 told = "the metric, its judge or its model changed before the judgement succeeded"
                 made.append(Judgement(series, claimed.trace_id, "failed", None, kept[0][1], told, tries=tries))
             else:
-                made += self._judge_metric(found, kept, {claimed.trace_id: make_sample(claimed)}, now, tries + 1)
+                made += self._judge_metric(
+                    found, kept, {claimed.trace_id: make_sample(claimed)}, now, tries + 1, is_again=True
+                )
         return made
 
     def _judge_metric(
@@ -116,13 +118,17 @@ class TraceJudge:
         samples: Mapping[str, Sample],
         now: float,
         tries: int,
+        *,
+        is_again: bool = False,
     ) -> Iterator[Judgement]:
         assert series.metric is not None
+        if self._spending is not None:
+            self._spending.budget.begin_batch(retry_failed=is_again)
         for claimed, weight in kept:
             if not claimed.trace.question:
                 yield Judgement(series.id, claimed.trace_id, "filtered", None, weight, NO_QUESTION, tries=tries)
         kept = [one for one in kept if one[0].trace.question]
-        chosen, chance = self._choose(series.metric, samples, kept, now, is_again=tries > 1)
+        chosen, chance = self._choose(series.metric, samples, kept, now, is_again=is_again)
         left_out = [(claimed, weight) for claimed, weight in kept if claimed.trace_id not in chosen]
         yield from (self._leave_out(series, claimed, weight, tries) for claimed, weight in left_out)
         kept = [(claimed, weight / chance) for claimed, weight in kept if claimed.trace_id in chosen]
