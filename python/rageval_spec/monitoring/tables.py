@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 MOST_FAILURES = 3
-"""How many polls of a feed, or rows of it, may fail in a row before that is an alert."""
+"""How many polls of a feed, rows of it, or tries to judge a trace may fail in a row before that is an alert."""
 
 
 class FeedState(NamedTuple):

@@ -28,6 +28,7 @@ from rageval_spec.monitoring.looks.experiments import Experiment, read_experimen
 from rageval_spec.monitoring.looks.levels import WindowComparison, compare_window, is_surely_beyond
 from rageval_spec.monitoring.looks.what_changed import ChangeExplainer, Explanation
 from rageval_spec.monitoring.looks.windows import Span, WindowNumbers, WindowReader, WindowValues, choose_window
+from rageval_spec.monitoring.tables import MOST_FAILURES
 from rageval_spec.monitoring.traces.trace_judging import FEEDBACK, NO_QUESTION, Series
 from rageval_spec.recorded.values import write_time
 from rageval_spec.spec.blocks.monitor import COVERAGE, AlertNode, MonitorNode, read_rate, read_share, seconds_of
@@ -212,7 +213,8 @@ class Watch:
             if one.metric is None:
                 continue
             counts = self.reader.read_counts(one, span)
-            expected = sum(counts[state] for state in ("judged", "failed", "over_budget", "filtered"))
+            counts["waiting"] = self.reader.count_retried(one, span, MOST_FAILURES)
+            expected = sum(counts.values()) - counts["sampled_out"]
             name = f"coverage of {one.name}"
             known = {"metric": one.name, "samples": expected, "labels": {"metric": one.name, "rule": COVERAGE}}
             told = None if counts["judged"] else self._explain_nothing(one, counts, expected, span)
@@ -227,7 +229,7 @@ class Watch:
         Traces in which nothing was asked, such as those of health checks, are none, once the series has judged any.
         """
         told = f"{series.name} judged none of {count_noun(expected, 'trace')} of the last hour: {list_counts(counts)}"
-        unasked = self.reader.count_filtered(series, NO_QUESTION, span)
+        unasked = self.reader.count_filtered(series, span, NO_QUESTION)
         if expected > unasked:
             return told
         if unasked and not self.ledger.count(series.id)["judged"]:

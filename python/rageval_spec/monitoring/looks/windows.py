@@ -199,14 +199,18 @@ class WindowReader:
         """The traces that began in a stretch of time, by state, to the minute."""
         return self._sum(series, span)[0]
 
-    def count_filtered(self, series: Series, reason: str, span: Span) -> int:
+    def count_filtered(self, series: Series, span: Span, reason: str) -> int:
         """The filtered traces among them that have a reason."""
+        return self._count(series, span, "state = 'filtered' AND reason = ?", reason)
+
+    def count_retried(self, series: Series, span: Span, tries: int) -> int:
+        """Those besides that failed more often than that and are to be tried again."""
+        return self._count(series, span, "state = 'waiting' AND tries > ?", tries)
+
+    def _count(self, series: Series, span: Span, condition: str, parameter: object) -> int:
         ends = span.start // PANE * PANE, math.ceil(span.end / PANE) * PANE
-        rows = self.ledger.connection.execute(
-            "SELECT COUNT(*) FROM rageval_judgements WHERE series = ? AND started >= ? AND started < ? "
-            "AND state = 'filtered' AND reason = ?",
-            (series.id, *ends, reason),
-        )
+        among = "SELECT COUNT(*) FROM rageval_judgements WHERE series = ? AND started >= ? AND started < ? AND"
+        rows = self.ledger.connection.execute(f"{among} {condition}", (series.id, *ends, parameter))
         return int(rows[0][0])
 
     def _sum(self, series: Series, span: Span) -> tuple[dict[State, int], float]:
