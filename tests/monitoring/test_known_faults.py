@@ -260,9 +260,11 @@ def test_a_quiet_fortnight_wakes_nobody(watched: Watched) -> None:
     chance, told = random.Random(3), list[str]()
     with watched.open() as loop:
         for _ in range(14 * 4):
-            watched.serve(*(GOOD if chance.random() < 0.9 else BAD for _ in range(10)))
-            watched.go_on(loop, 6 * HOUR, step=3 * HOUR)
+            watched.serve(*(GOOD if chance.random() < 0.9 else BAD for _ in range(20)))
+            watched.go_on(loop, 1.5 * HOUR, step=1.5 * HOUR)
             told += firing(loop)
+            watched.clock.now += 4.5 * HOUR
+        assert count(loop) == {"judged": 14 * 4 * 20}
     assert told == []
 
 

@@ -245,7 +245,7 @@ def forget(spec: Spec, ledger: Ledger, *, trace: str | None, user: str | None) -
 
 def find_delay(feeds: Sequence[Feed]) -> float:
     """The seconds after its end in which a trace of any feed becomes due."""
-    return max(feed.delay for feed in feeds)
+    return max((feed.delay for feed in feeds), default=0.0)
 
 
 def open_feed(where: str, name: str, system: Any, settle: float, ledger: Ledger) -> Feed:
