@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
@@ -67,11 +67,14 @@ class ClaimedTrace(NamedTuple):
 
 
 class SampledTrace(NamedTuple):
-    """What the sample makes of a claimed trace: its weight, None if it is not in the sample; and its stratum."""
+    """What the sample makes of a claimed trace.
+
+    `weight` is None if it is not in the sample, and `stratum` if it does not count for the least number of one.
+    """
 
     claimed: ClaimedTrace
     weight: float | None
-    stratum: str = ""
+    stratum: str | None = ""
 
 
 class Judgement(NamedTuple):
@@ -260,7 +263,7 @@ class Ledger:
                     rows += [_pack_judgement(one, started, now, arm) for one in by_trace.get(trace_id, ())]
                 else:
                     sums.add_whole("sampled_out", series, started)
-                if is_kept and earlier is None and trace.question:
+                if is_kept and earlier is None and stratum is not None:
                     kept[stratum, hour_of(started)] += 1
             for row in rows:
                 sums.add(Judgement(*row[: len(Judgement._fields)]), row[len(Judgement._fields)])
@@ -358,7 +361,7 @@ class Ledger:
         """Remove the texts of traces that were settled and began before a time; how many. Numbers stay."""
         return self._remove_texts("started < ?", (before,))
 
-    def forget(self, *, trace_id: str | None = None, user: str | None = None, gathered: Collection[str] = ()) -> int:
+    def forget(self, *, trace_id: str | None = None, user: str | None = None, gathered: Iterable[str] = ()) -> int:
         """Remove the texts of one trace, or of all of a user, also where they wait; how many traces.
 
         Their values stay, without the reasons that may quote them. A trace that waited counts as filtered. `gathered`
@@ -383,7 +386,7 @@ class Ledger:
             self._remove_spans({*gathered, *(name_spans(name) for name, *_ in rows)})
             return self._remove_texts(f"{column} = ?", (value,))
 
-    def _remove_spans(self, trace_ids: Collection[str]) -> None:
+    def _remove_spans(self, trace_ids: Iterable[str]) -> None:
         """Remove spans. Those that still come of these traces are not kept."""
         for statement in (
             "DELETE FROM rageval_spans WHERE monitor = ? AND trace_id",

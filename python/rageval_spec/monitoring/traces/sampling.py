@@ -65,21 +65,19 @@ class Sampler:
         self._kept = dict(kept or {})
 
     def choose(self, claimed: ClaimedTrace) -> SampledTrace:
-        """Whether a trace is in the sample, and how many traces it stands for. One that was chosen before stays.
-
-        A trace in which nothing was asked takes no place of the others: only the rate decides.
-        """
+        """Whether a trace is in the sample, and how many traces it stands for. One that was chosen before stays."""
         stratum = self._find_stratum(claimed)
         if claimed.weight is not None:
             return SampledTrace(claimed, claimed.weight, stratum)
-        is_asked = bool(claimed.trace.question)
-        if is_asked and any(_RULES[rule](claimed.trace) for rule in self._always):
+        if any(_RULES[rule](claimed.trace) for rule in self._always):
             return SampledTrace(claimed, 1.0, stratum)
         place = stratum, hour_of(claimed.started)
-        chance = 1.0 if is_asked and self._kept.get(place, 0) < self._at_least else self._rate
+        if not claimed.trace.question:  # it takes no place of those that can be judged
+            return SampledTrace(claimed, 1 / self._rate if draw(claimed.trace_id) < self._rate else None, None)
+        chance = 1.0 if self._kept.get(place, 0) < self._at_least else self._rate
         if draw(claimed.trace_id) >= chance:
             return SampledTrace(claimed, None, stratum)
-        self._kept[place] = self._kept.get(place, 0) + is_asked
+        self._kept[place] = self._kept.get(place, 0) + 1
         return SampledTrace(claimed, 1 / chance, stratum)
 
     def forget(self, before: float) -> None:
@@ -99,7 +97,7 @@ class Sampler:
 
 
 def _has_error(trace: Trace) -> bool:
-    return trace.answer is None
+    return trace.answer is None and trace.question != ""
 
 
 def is_disliked(trace: Trace) -> bool:

@@ -84,6 +84,8 @@ class TraceJudge:
         """What becomes of the traces in the sample, for each series."""
         kept = [(one.claimed, float(one.weight)) for one in sampled if one.weight is not None]
         judgements = list(self._judge_feedback(kept, now))
+        if self._spending is not None:
+            self._spending.budget.begin_batch(retry_failed=False)
         samples = {claimed.trace_id: make_sample(claimed) for claimed, _ in kept}
         for one in list(self.series.values()):
             if one.metric is not None and kept:
@@ -98,6 +100,8 @@ class TraceJudge:
 
     def judge_again(self, series: int, retried: Sequence[tuple[int, ClaimedTrace]], now: float) -> list[Judgement]:
         """What becomes of traces that failed in a series before, each with its tries so far."""
+        if self._spending is not None:
+            self._spending.budget.begin_batch(retry_failed=True)
         found = next((one for one in self.series.values() if one.id == series and one.metric is not None), None)
         made = []
         for tries, claimed in retried:
@@ -106,9 +110,7 @@ class TraceJudge:
                 told = "the metric, its judge or its model changed before the judgement succeeded"
                 made.append(Judgement(series, claimed.trace_id, "failed", None, kept[0][1], told, tries=tries))
             else:
-                made += self._judge_metric(
-                    found, kept, {claimed.trace_id: make_sample(claimed)}, now, tries + 1, is_again=True
-                )
+                made += self._judge_metric(found, kept, {claimed.trace_id: make_sample(claimed)}, now, tries + 1)
         return made
 
     def _judge_metric(
@@ -118,17 +120,9 @@ class TraceJudge:
         samples: Mapping[str, Sample],
         now: float,
         tries: int,
-        *,
-        is_again: bool = False,
     ) -> Iterator[Judgement]:
         assert series.metric is not None
-        if self._spending is not None:
-            self._spending.budget.begin_batch(retry_failed=is_again)
-        for claimed, weight in kept:
-            if not claimed.trace.question:
-                yield Judgement(series.id, claimed.trace_id, "filtered", None, weight, NO_QUESTION, tries=tries)
-        kept = [one for one in kept if one[0].trace.question]
-        chosen, chance = self._choose(series.metric, samples, kept, now, is_again=is_again)
+        chosen, chance = self._choose(series.metric, samples, kept, now, is_again=tries > 1)
         left_out = [(claimed, weight) for claimed, weight in kept if claimed.trace_id not in chosen]
         yield from (self._leave_out(series, claimed, weight, tries) for claimed, weight in left_out)
         kept = [(claimed, weight / chance) for claimed, weight in kept if claimed.trace_id in chosen]
@@ -137,6 +131,7 @@ class TraceJudge:
         found = {
             row[0]: row[1:] for row in table.select("query_id", "value", "status", "reason", "details").iter_rows()
         }
+        found |= {one.trace_id: (None, "unscorable", NO_QUESTION, None) for one, _ in kept if not one.trace.question}
         for claimed, weight in kept:
             value, status, reason, details = found[claimed.trace_id]
             state, retry_at = self._decide(series.metric, samples[claimed.trace_id], status, claimed, now, tries)
