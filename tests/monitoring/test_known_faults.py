@@ -184,7 +184,7 @@ def test_evaluators_that_silently_never_ran_are_an_alert(watched: Watched, model
 )
 def test_a_retry_tries_again_and_its_value_counts(watched: Watched, model: ChatServer, fault: Answer) -> None:
     """langfuse#16491, mlflow#24404: retries were recorded, and no judge was asked, or its value was lost."""
-    watched.write_spec(CHAT, url=model.url, others="  retry_for: 3m")
+    watched.write_spec(CHAT, url=model.url, others="  retry_for: 2m")
     model.chat = lambda number, body: fault
     with watched.open() as loop:
         watched.serve(GOOD)
@@ -192,11 +192,12 @@ def test_a_retry_tries_again_and_its_value_counts(watched: Watched, model: ChatS
         first = len(model.calls)
         assert count(loop) == {"waiting": 1}
         watched.go_on(loop, HOUR)
-        assert (count(loop), len(model.calls)) == ({"failed": 1}, 2 * first)
+        asked = len(model.calls)
+        assert (count(loop), asked >= 2 * first) == ({"failed": 1}, True)
         model.chat = say_yes
         assert loop.ledger.retry_failed(watched.clock.now) == 1
         watched.go_on(loop, 60)
-        assert (count(loop), len(model.calls)) == ({"judged": 1}, 2 * first + 1)
+        assert (count(loop), len(model.calls)) == ({"judged": 1}, asked + 1)
         sums = loop.ledger.connection.execute("SELECT SUM(judged), SUM(failed), SUM(weighted) FROM rageval_panes")
         assert sums == [(1, 0, 1.0)]
 
