@@ -330,3 +330,14 @@ def test_windows_wait_until_the_traces_of_their_end_were_asked_for(tool: Tool, f
     poll(feed, ledger, BEGAN + 30)
     assert BEGAN + 0.5 + feed.delay < BEGAN + 30 + SETTLE + 1
     assert judge_due(ledger, BEGAN + feed.delay) == {tool.id_of(1): "x"}
+
+
+def test_a_trace_in_which_nothing_was_asked_is_in_the_ledger(tool: Tool, feed: ToolFeed, ledger: Ledger) -> None:
+    if tool.word == "langfuse":
+        pytest.skip("what Langfuse gives of such a trace is left out and told in the remarks")
+    tool.write(1, BEGAN, 1.0, "x")
+    for span in tool.server.spans if tool.word == "phoenix" else tool.server.traces[0]["spans"]:
+        span["attributes"] = {}
+    poll(feed, ledger, BEGAN + 2)
+    assert list_questions(ledger) == {tool.id_of(1): ""}
+    assert feed.remarks() == ()
