@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -17,17 +17,19 @@ from rageval_spec.endpoints.http_server import split_address
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.exchange.otel.source import SPOOL_FOLDER, USUAL_PORT, OtelFilesNode
 from rageval_spec.exchange.shared.contracts import open_part
+from rageval_spec.exchange.shared.spans.spans import text_of
 from rageval_spec.history.database import locate, open_history
 from rageval_spec.monitoring.alerts import AlertBook
 from rageval_spec.monitoring.exposition import render_metrics
 from rageval_spec.monitoring.feeds.contract import Feed
+from rageval_spec.monitoring.feeds.gathered_spans import find_traces_of
 from rageval_spec.monitoring.feeds.row_files import FileFeed, RowReader
-from rageval_spec.monitoring.feeds.spans import ReceiverFeed, SpanFileFeed
+from rageval_spec.monitoring.feeds.spans import ReceiverFeed, SpanFileFeed, forget_requests
 from rageval_spec.monitoring.feeds.tools import ToolFeed
 from rageval_spec.monitoring.inspection.collection import Collector
 from rageval_spec.monitoring.inspection.page import PageWriter
 from rageval_spec.monitoring.inspection.redaction import Redaction
-from rageval_spec.monitoring.ledger import Ledger, name_group
+from rageval_spec.monitoring.ledger import Ledger, name_group, name_spans
 from rageval_spec.monitoring.looks.baselines import choose_baseline
 from rageval_spec.monitoring.looks.label_corrections import LabelCorrector
 from rageval_spec.monitoring.looks.looking import Watch
@@ -88,13 +90,10 @@ def open_monitor(spec: Spec, clock: Callable[[], float] = time.time, *, is_plan:
             sample = node.sample
             kept = ledger.count_kept(clock() - _KEPT_FOR)
             sampler = Sampler(read_share(sample.rate), sample.at_least, sample.by, sample.always, kept)
-            settle = seconds_of(node.settle)
-            feeds: list[Feed] = [
-                open_feed(str(spec.path), name, system, settle, ledger) for name, system in parts.systems.items()
-            ]
+            feeds = open_feeds(spec, ledger, parts)
             every = seconds_of(node.every)
             corrector = LabelCorrector(ledger, parts.labels)
-            reader = WindowReader(ledger, settle, spec.statistics, corrector.correct)
+            reader = WindowReader(ledger, find_delay(feeds), spec.statistics, corrector.correct)
             notifiers = {one.name: one for one in parts.notifiers}
             baseline, explainer = choose_baseline(spec, parts, node.baseline), make_explainer(spec, ledger, parts)
             watch = Watch(node, ledger, reader, judge.series, every, baseline, explainer)
@@ -200,7 +199,7 @@ def open_book(spec: Spec, ledger: Ledger) -> AlertBook:
 def make_page(spec: Spec, ledger: Ledger, parts: SpecPlugins, path: Path) -> PageWriter:
     """What writes the page of a spec's monitor to a file."""
     node = require_monitor(spec)
-    reader = WindowReader(ledger, seconds_of(node.settle), spec.statistics)
+    reader = WindowReader(ledger, find_delay(open_feeds(spec, ledger, parts)), spec.statistics)
     return PageWriter(node, reader, parts.answer_metrics, open_book(spec, ledger), Redaction(spec.redact), path)
 
 
@@ -225,6 +224,28 @@ def open_collector(spec: Spec) -> Iterator[Collector]:
             yield Collector(spec, ledger, parts.answer_metrics, labelled, find_embedding(parts))
         finally:
             store.close()
+
+
+def open_feeds(spec: Spec, ledger: Ledger, parts: SpecPlugins) -> list[Feed]:
+    """The feeds of a spec's systems."""
+    settle = seconds_of(require_monitor(spec).settle)
+    feeds = [open_feed(str(spec.path), name, system, settle, ledger) for name, system in parts.systems.items()]
+    for feed in feeds[1:]:
+        feed.prefix = f"{feed.name}/"
+    return feeds
+
+
+def forget(spec: Spec, ledger: Ledger, *, trace: str | None, user: str | None) -> int:
+    """Remove the texts of one trace, or of all of a user, wherever they are; how many traces had any."""
+    gathered = {name_spans(trace or "")} if user is None else find_traces_of(ledger, user)
+    folder = spec.folder / SPOOL_FOLDER / "monitor"
+    spooled = forget_requests(folder, gathered, lambda span: user is not None and text_of(span, "user") == user)
+    return ledger.forget(trace_id=trace, user=user, gathered=gathered | spooled) or len(spooled)
+
+
+def find_delay(feeds: Sequence[Feed]) -> float:
+    """The seconds after its end in which a trace of any feed becomes due."""
+    return max((feed.delay for feed in feeds), default=0.0)
 
 
 def open_feed(where: str, name: str, system: Any, settle: float, ledger: Ledger) -> Feed:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
@@ -34,6 +34,8 @@ COUNTED: tuple[State, ...] = tuple(state for state in STATES if state != "waitin
 """The states that are counted by minute; how many wait is counted where they wait."""
 PANE = 60
 """The seconds of a pane."""
+LEASE = 300.0
+"""Seconds for which a process holds traces, in its own time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +67,14 @@ class ClaimedTrace(NamedTuple):
 
 
 class SampledTrace(NamedTuple):
-    """What the sample makes of a claimed trace: its weight, None if it is not in the sample; and its stratum."""
+    """What the sample makes of a claimed trace.
+
+    `weight` is None if it is not in the sample, and `stratum` if it does not count for the least number of one.
+    """
 
     claimed: ClaimedTrace
     weight: float | None
-    stratum: str = ""
+    stratum: str | None = ""
 
 
 class Judgement(NamedTuple):
@@ -258,7 +263,7 @@ class Ledger:
                     rows += [_pack_judgement(one, started, now, arm) for one in by_trace.get(trace_id, ())]
                 else:
                     sums.add_whole("sampled_out", series, started)
-                if is_kept and earlier is None:
+                if is_kept and earlier is None and stratum is not None:
                     kept[stratum, hour_of(started)] += 1
             for row in rows:
                 sums.add(Judgement(*row[: len(Judgement._fields)]), row[len(Judgement._fields)])
@@ -356,10 +361,11 @@ class Ledger:
         """Remove the texts of traces that were settled and began before a time; how many. Numbers stay."""
         return self._remove_texts("started < ?", (before,))
 
-    def forget(self, *, trace_id: str | None = None, user: str | None = None) -> int:
-        """Remove the texts of one trace, or of all of a user, also where they wait; how many traces.
+    def forget(self, *, trace_id: str | None = None, user: str | None = None, gathered: Iterable[str] = ()) -> int:
+        """Remove the texts of one trace, or of all of a user, also where they wait; how many traces had any.
 
-        Their values stay, without the reasons that may quote them. A trace that waited counts as filtered.
+        Their values stay, without the reasons that may quote them. A trace that waited counts as filtered. `gathered`
+        are further traces of which spans are kept.
         """
         column, value = ("trace_id", trace_id) if trace_id is not None else ("user_id", user)
         with self.connection.write():
@@ -377,7 +383,21 @@ class Ledger:
                 f"WHEN state = 'waiting' THEN 'judged' ELSE state END WHERE {chosen}",
                 (self.monitor, value),
             )
-            return self._remove_texts(f"{column} = ?", (value,))
+            named = {name_spans(name) for name, *_ in rows}
+            only_spans = self._remove_spans({*gathered, *named}) - named
+            return self._remove_texts(f"{column} = ?", (value,)) + len(only_spans)
+
+    def _remove_spans(self, trace_ids: Collection[str]) -> set[str]:
+        """Remove spans; the traces that had any. Those that still come of these traces are not kept."""
+        known = "SELECT DISTINCT trace_id FROM rageval_spans WHERE monitor = ? AND trace_id"
+        found = {trace_id for (trace_id,) in self._query_some(known, (self.monitor,), [*trace_ids])}
+        for statement in (
+            "DELETE FROM rageval_spans WHERE monitor = ? AND trace_id",
+            f"UPDATE rageval_span_traces SET due = NULL, given = {MOST_GIVEN}, kept_until = began + {_REMEMBERED} "
+            "WHERE monitor = ? AND trace_id",
+        ):
+            self._query_some(statement, (self.monitor,), [*trace_ids])
+        return found
 
     def _remove_texts(self, condition: str, parameters: Sequence[Any]) -> int:
         rows = self.connection.execute(
@@ -581,6 +601,8 @@ _SETTLE = (
     "content = CASE WHEN ? = 1 THEN content END WHERE monitor = ? AND trace_id = ?"
 )
 _ADD_KEPT = insert_or_add("rageval_strata", ("monitor", "stratum", "hour"), ("kept",))
+_REMEMBERED = 7200
+"""Seconds after its first span for which it is known that a trace was forgotten before it was complete."""
 _MOST_NAMED = 500
 """How many ids one statement names at the most."""
 
@@ -588,9 +610,18 @@ _MOST_NAMED = 500
 _QUESTION_DIGITS = 8
 
 
+MOST_GIVEN = 2
+"""How often a trace of spans is judged: once, and once more if spans come late."""
+
+
 def digest_question(question: str) -> str:
     """What tells two questions under one id apart: eight hexadecimal digits."""
     return f"{zlib.crc32(question.strip().encode('utf-8', 'replace')):0{_QUESTION_DIGITS}x}"
+
+
+def name_spans(trace_id: str) -> str:
+    """The id that the spans of a trace have: without the name of the feed, and the span at which it was asked."""
+    return trace_id.rpartition("/")[2].partition(":")[0]
 
 
 def hour_of(time: float) -> int:

@@ -17,7 +17,7 @@ from typing import Any
 from rageval_spec.endpoints.pacing import double_wait
 from rageval_spec.errors import RagevalError
 from rageval_spec.monitoring.feeds.contract import Feed
-from rageval_spec.monitoring.ledger import ClaimedTrace, Judgement, Ledger
+from rageval_spec.monitoring.ledger import LEASE, ClaimedTrace, Judgement, Ledger
 from rageval_spec.monitoring.tables import MOST_FAILURES, FeedState
 from rageval_spec.monitoring.traces.filling import Filler
 from rageval_spec.monitoring.traces.sampling import Sampler
@@ -29,8 +29,6 @@ LONGEST_WAIT = 60.0
 """The most seconds between two polls of a feed that cannot be read; the first wait is `IDLE`."""
 NOTED_EVERY = 60.0
 """Seconds after which it is written down again how reading a feed goes."""
-LEASE = 300.0
-"""Seconds for which a process holds traces, in its own time."""
 IDLE = 1.0
 """Seconds between looks where nothing is due."""
 _PUBLISH = 15.0
@@ -106,6 +104,7 @@ class MonitorLoop:
         for feed in self.feeds:
             if self.clock() < self._again_at.get(feed.name, 0.0):
                 continue
+            seen, unread = self.progress.seen, self.progress.unread
             try:
                 for batch in feed.poll(self.ledger.read_cursor(feed.name), self.clock()):
                     self.ledger.see(batch.traces, feed.name, batch.cursor)
@@ -114,7 +113,13 @@ class MonitorLoop:
                 self._note_success(feed.name)
                 self.progress.polled[feed.name] = self.clock()
             except RagevalError as error:
-                self._note_failure(feed.name, str(error))
+                state = self._note_failure(feed.name, str(error))
+                self._again_at[feed.name] = self.clock() + double_wait(state.failures, IDLE, LONGEST_WAIT)
+                self.progress.complaints[feed.name] = str(error)
+            if self.progress.seen > seen:
+                self._note_success(_name_rows(feed))
+            elif count := self.progress.unread - unread:
+                self._note_failure(_name_rows(feed), feed.explain_unread() or "", count)
 
     def _note_success(self, name: str) -> None:
         self.progress.complaints.pop(name, None)
@@ -126,18 +131,17 @@ class MonitorLoop:
             self._noted[name] = self.clock()
             self.ledger.note_feed(FeedState(name, 0, self.clock(), ""))
 
-    def _note_failure(self, name: str, message: str) -> None:
-        """Keep why a feed could not be read. Without a database to write it to, that is on the terminal only."""
+    def _note_failure(self, name: str, message: str, count: int = 1) -> FeedState:
+        """Keep why a feed, or so many rows of it in a row, could not be read."""
         now, before = self.clock(), self.progress.failures.get(name)
         if before is None:  # a monitor that cron starts goes on counting
             before = next((one for one in self.ledger.read_feeds() if one.feed == name and one.failures), None)
-        polls, since = (1, now) if before is None else (before.failures + 1, before.since)
-        state = self.progress.failures[name] = FeedState(name, polls, since, message)
-        self._again_at[name] = now + double_wait(polls, IDLE, LONGEST_WAIT)
-        self.progress.complaints[name] = message
-        if polls == MOST_FAILURES + 1:
-            self.tell(f"{name} could not be read {polls} times in a row: {message}")
+        earlier, since = (0, now) if before is None else (before.failures, before.since)
+        state = self.progress.failures[name] = FeedState(name, earlier + count, since, message)
+        if earlier <= MOST_FAILURES and state.is_stuck:
+            self.tell(f"{name} could not be read {state.failures:,} times in a row: {message}")
         self.ledger.note_feed(state)
+        return state
 
     def judge_due(self) -> int:
         """Judge at most one batch of what is due; how many traces it was."""
@@ -169,7 +173,8 @@ class MonitorLoop:
     def find_trouble(self, *, is_start: bool = False) -> str | None:
         """Why the monitor does not do its work at the moment; None if it does.
 
-        At the start, also what it has not done yet: a feed that was not read to its end.
+        At the start, also what it has not done yet: a feed that was not read to its end, or whose rows have all been
+        unreadable lately.
         """
         now, patience = self.clock(), max(_PATIENCE, 3 * self.every)
         if now - self.progress.beat > patience:
@@ -180,6 +185,9 @@ class MonitorLoop:
                 return (
                     f"{feed.name} has not been read yet: {self.progress.complaints.get(feed.name, 'it takes a moment')}"
                 )
+            rows = self.progress.failures.get(_name_rows(feed))
+            if is_start and rows is not None and rows.is_stuck:
+                return f"{rows.feed} cannot be read: {rows.message}"
             if polled is not None and now - polled > patience:
                 return f"{feed.name} cannot be read: {self.progress.complaints.get(feed.name, 'no poll has ended')}"
         return None
@@ -238,3 +246,8 @@ class MonitorLoop:
             self.ledger.retry([(one, started[one.trace_id]) for one in made], self.clock())
             self.progress.retried += len(due)
         return len(due)
+
+
+def _name_rows(feed: Feed) -> str:
+    """What stands for the rows of a feed where feeds are named: it can be read, and none of its rows can."""
+    return f"rows of {feed.name}"

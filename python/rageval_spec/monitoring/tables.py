@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 MOST_FAILURES = 3
-"""How many polls of a feed may fail in a row before that is an alert."""
+"""How many polls of a feed, rows of it, or tries to judge a trace may fail in a row before that is an alert."""
 
 
 class FeedState(NamedTuple):
-    """How reading a feed went last: how many polls in a row failed, since when, and why."""
+    """How reading a feed, or its rows, went last: how many polls or rows in a row failed, since when, and why."""
 
     feed: str
     failures: int

@@ -180,7 +180,7 @@ def prune_texts(spec: Path, overrides: Iterable[str], trace: str | None, user: s
     rageval-spec monitor prune spec.yaml
     rageval-spec monitor prune spec.yaml --user u-4711
     """
-    from rageval_spec.monitoring.assembly import open_ledger, require_monitor
+    from rageval_spec.monitoring.assembly import forget, open_ledger, require_monitor
     from rageval_spec.spec.blocks.monitor import seconds_of
 
     if trace is not None and user is not None:
@@ -190,7 +190,7 @@ def prune_texts(spec: Path, overrides: Iterable[str], trace: str | None, user: s
         if trace is None and user is None:
             removed = ledger.prune_texts(time.time() - seconds_of(require_monitor(loaded).keep))
         else:
-            removed = ledger.forget(trace_id=trace, user=user)
+            removed = forget(loaded, ledger, trace=trace, user=user)
             if not removed and trace is not None and ledger.find_questions([trace]):
                 console.show(f"the texts of trace {make_visible(trace)} were removed before\n")
                 return PASSED

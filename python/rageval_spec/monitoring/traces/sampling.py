@@ -72,6 +72,8 @@ class Sampler:
         if any(_RULES[rule](claimed.trace) for rule in self._always):
             return SampledTrace(claimed, 1.0, stratum)
         place = stratum, hour_of(claimed.started)
+        if not claimed.trace.question:  # it takes no place of those that can be judged
+            return SampledTrace(claimed, 1 / self._rate if draw(claimed.trace_id) < self._rate else None, None)
         chance = 1.0 if self._kept.get(place, 0) < self._at_least else self._rate
         if draw(claimed.trace_id) >= chance:
             return SampledTrace(claimed, None, stratum)
@@ -95,7 +97,7 @@ class Sampler:
 
 
 def _has_error(trace: Trace) -> bool:
-    return trace.answer is None
+    return trace.answer is None and trace.question != ""
 
 
 def is_disliked(trace: Trace) -> bool:

@@ -26,6 +26,7 @@ from rageval_spec.systems.shared.trace_system import read_answer
 
 FEEDBACK = "feedback."
 """How the series of what users said begin: `feedback.thumbs`."""
+NO_QUESTION = "no span has an input that could be the question"
 FIRST_WAIT = 60.0
 LONGEST_WAIT = 3600.0
 """Seconds before the first further try of a judgement that failed, and the most between two."""
@@ -83,6 +84,8 @@ class TraceJudge:
         """What becomes of the traces in the sample, for each series."""
         kept = [(one.claimed, float(one.weight)) for one in sampled if one.weight is not None]
         judgements = list(self._judge_feedback(kept, now))
+        if self._spending is not None:
+            self._spending.budget.begin_batch(retry_failed=False)
         samples = {claimed.trace_id: make_sample(claimed) for claimed, _ in kept}
         for one in list(self.series.values()):
             if one.metric is not None and kept:
@@ -97,6 +100,8 @@ class TraceJudge:
 
     def judge_again(self, series: int, retried: Sequence[tuple[int, ClaimedTrace]], now: float) -> list[Judgement]:
         """What becomes of traces that failed in a series before, each with its tries so far."""
+        if self._spending is not None:
+            self._spending.budget.begin_batch(retry_failed=True)
         found = next((one for one in self.series.values() if one.id == series and one.metric is not None), None)
         made = []
         for tries, claimed in retried:
@@ -126,6 +131,7 @@ class TraceJudge:
         found = {
             row[0]: row[1:] for row in table.select("query_id", "value", "status", "reason", "details").iter_rows()
         }
+        found |= {one.trace_id: (None, "unscorable", NO_QUESTION, None) for one, _ in kept if not one.trace.question}
         for claimed, weight in kept:
             value, status, reason, details = found[claimed.trace_id]
             state, retry_at = self._decide(series.metric, samples[claimed.trace_id], status, claimed, now, tries)
