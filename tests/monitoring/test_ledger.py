@@ -176,3 +176,32 @@ def test_two_monitors_share_what_is_due(open_one: Callable[[str], Ledger]) -> No
     mine = {one.trace_id for one in first.claim(LATER, 3, 300)}
     assert mine.isdisjoint(judge_all(second, series, LATER))
     assert second.count(series)["judged"] == 3
+
+
+def test_a_trace_that_is_opened_again_keeps_its_value_in_an_older_series(ledger: Ledger) -> None:
+    old = ledger.find_series("faithfulness", "x", {}, BEGAN)
+    ledger.see([seen("t1"), seen("t2")], "live", 1)
+    judge_all(ledger, old, LATER, value=0.2)
+    new = ledger.find_series("faithfulness", "y", {}, LATER)
+    ledger.see([seen("t1", answer="More of it.")], "live", 2)
+    assert judge_all(ledger, new, LATER, value=0.9) == ["t1"]
+    for series, before in ((old, 0), (new, 1)):
+        assert ledger.count_before(series) == before
+        assert add_up(ledger, series) + before == ledger.count_traces() == 2
+    assert ledger.connection.execute("SELECT SUM(judged), SUM(weighted) FROM rageval_panes WHERE series = ?", (old,)) == [
+        (2, 0.4)
+    ]
+
+
+def test_what_a_monitor_with_an_older_spec_judges_is_left_to_fill(open_one: Callable[[str], Ledger]) -> None:
+    older, newer = open_one("older"), open_one("newer")
+    first = older.find_series("faithfulness", "x", {}, BEGAN)
+    second = newer.find_series("relevance", "x", {}, BEGAN)
+    older.see([seen("t1"), seen("t2")], "live", 1)
+    judge_all(older, first, LATER)
+    assert add_up(newer, second) + newer.count_before(second) == newer.count_traces() == 2
+    assert [one.trace_id for one in newer.read_unfilled(second, BEGAN, 10)] == ["t1", "t2"]
+    newer.fill([(Judgement(second, "t1", "judged", 0.5, 1.0), BEGAN)], second, LATER)
+    newer.see([seen("t2", answer="More of it.")], "live", 2)
+    judge_all(newer, second, LATER)
+    assert (newer.count(second)["judged"], newer.count_before(second)) == (2, 0)

@@ -17,8 +17,9 @@ from __future__ import annotations
 import json
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from rageval_spec.data.traces import Trace
@@ -65,11 +66,14 @@ class ClaimedTrace(NamedTuple):
 
 
 class SampledTrace(NamedTuple):
-    """What the sample makes of a claimed trace: its weight, None if it is not in the sample; and its stratum."""
+    """What the sample makes of a claimed trace.
+
+    `weight` is None if it is not in the sample, and `stratum` if it does not count for the least number of one.
+    """
 
     claimed: ClaimedTrace
     weight: float | None
-    stratum: str = ""
+    stratum: str | None = ""
 
 
 class Judgement(NamedTuple):
@@ -93,6 +97,8 @@ class Judgement(NamedTuple):
     retry_at: float | None = None
 
 
+_Place: TypeAlias = tuple[int, str]
+"""The series and the id of a judgement."""
 _SUMS = Pane._fields[2:]
 _ADD_PANE = insert_or_add("rageval_panes", ("series", "pane"), _SUMS)
 _JUDGEMENT = ("series", "trace_id", "state", "value", "weight", "reason", "details", "cost", "tries", "retry_at",
@@ -160,7 +166,7 @@ class Ledger:
         What was seen before changes nothing, so a feed may give a trace again. A trace with more in it than before is
         due later; if it was judged already, it is judged again, once.
         """
-        rows = [self._pack(one) for one in traces]
+        rows = sorted((self._pack(one) for one in traces), key=itemgetter(1))
         with self.connection.write():
             self.connection.execute_many(_SEE, rows)
             self.connection.execute(
@@ -222,13 +228,15 @@ class Ledger:
         )
         return {row[0]: _read_trace(row) for row in rows}
 
-    def _query_some(self, statement: str, parameters: Sequence[Any], ids: Sequence[str]) -> list[tuple[Any, ...]]:
-        """The rows of a statement that ends before `IN`, for any number of ids."""
+    def _query_some(
+        self, statement: str, parameters: Sequence[Any], ids: Sequence[str], rest: str = ""
+    ) -> list[tuple[Any, ...]]:
+        """The rows of a statement that ends before `IN`, for any number of ids; `rest` comes after these."""
         rows: list[tuple[Any, ...]] = []
         for start in range(0, len(ids), _MOST_NAMED):
             some = ids[start : start + _MOST_NAMED]
             marks = ", ".join("?" * len(some))
-            rows += self.connection.execute(f"{statement} IN ({marks})", (*parameters, *some))
+            rows += self.connection.execute(f"{statement} IN ({marks}){rest}", (*parameters, *some))
         return rows
 
     def read_answers(self, trace_ids: Sequence[str]) -> dict[str, str | None]:
@@ -247,7 +255,6 @@ class Ledger:
             own = self._find_own([one.claimed for one in sampled])
             mine = [one for one in sampled if one.claimed.trace_id in own]
             sums, kept = _Sums(), Counter[tuple[str, int]]()
-            self._subtract_earlier([one.claimed for one in mine if one.claimed.weight is not None], sums)
             series = self.newest_series().values()
             rows, states = [], []
             for (trace_id, started, earlier, trace), weight, stratum in mine:
@@ -258,10 +265,13 @@ class Ledger:
                     rows += [_pack_judgement(one, started, now, arm) for one in by_trace.get(trace_id, ())]
                 else:
                     sums.add_whole("sampled_out", series, started)
-                if is_kept and earlier is None:
+                if is_kept and earlier is None and stratum is not None:
                     kept[stratum, hour_of(started)] += 1
             for row in rows:
                 sums.add(Judgement(*row[: len(Judgement._fields)]), row[len(Judgement._fields)])
+            made = {(row[0], row[1]) for row in rows}
+            had = self._subtract_earlier([one.claimed for one in mine if one.claimed.weight is not None], made, sums)
+            self._note_lacking([one for one in mine if one.weight is not None], series, made, had)
             self.connection.execute_many(_PUT_JUDGEMENT, rows)
             self._add(sums)
             self.connection.execute_many(_ADD_KEPT, [(self.monitor, *key, count) for key, count in kept.items()])
@@ -326,9 +336,7 @@ class Ledger:
                 _PUT_JUDGEMENT, [_pack_judgement(one, started, now, None) for one, started in new]
             )
             self._add(sums)
-            self.connection.execute(
-                "UPDATE rageval_series SET settled_before = settled_before - ? WHERE id = ?", (len(new), series)
-            )
+            self._move_before(series, -len(new))
 
     def retry_failed(self, now: float) -> int:
         """Let every judgement that failed for good be tried again at once; how many those are.
@@ -396,24 +404,51 @@ class Ledger:
         return len(ids)
 
     def _find_own(self, claimed: Sequence[ClaimedTrace]) -> set[str]:
+        """Which of these traces this process still holds. In one order, as `see`, so that no two wait for each other."""
         rows = self._query_some(
             "SELECT trace_id FROM rageval_traces WHERE monitor = ? AND state = 'waiting' AND owner = ? AND trace_id",
             (self.monitor, self.owner),
-            [one.trace_id for one in claimed],
+            sorted(one.trace_id for one in claimed),
+            self._locking and " ORDER BY trace_id FOR UPDATE",
         )
         return {trace_id for (trace_id,) in rows}
 
-    def _subtract_earlier(self, reopened: Sequence[ClaimedTrace], sums: _Sums) -> None:
-        started = {one.trace_id: one.started for one in reopened}
+    def _subtract_earlier(
+        self, reopened: Sequence[ClaimedTrace], made: Container[_Place], sums: _Sums
+    ) -> set[_Place]:
+        """Take back the judgements that new ones replace; the series and ids of all that there are."""
         columns = ", ".join(f"j.{name}" for name in Judgement._fields)
         rows = self._query_some(
             f"SELECT {columns}, j.started FROM rageval_judgements j JOIN rageval_series s ON s.id = j.series "
             "WHERE s.monitor = ? AND j.trace_id",
             (self.monitor,),
-            list(started),
+            [one.trace_id for one in reopened],
         )
         for *parts, began in rows:
-            sums.add(Judgement(*parts), began, sign=-1)
+            if (parts[0], parts[1]) in made:
+                sums.add(Judgement(*parts), began, sign=-1)
+        return {(series, trace_id) for series, trace_id, *_ in rows}
+
+    def _note_lacking(
+        self, kept: Sequence[SampledTrace], series: Iterable[int], made: Container[_Place], had: Container[_Place]
+    ) -> None:
+        """Count the traces for which a series gets no judgement with those that came before it.
+
+        Such are traces that a monitor judges whose spec has the series no more, or not yet. A trace that was opened
+        again is one of them already; it leaves them if it is judged now.
+        """
+        for one in sorted(series):
+            lacking = 0
+            for claimed, *_ in kept:
+                place, is_first = (one, claimed.trace_id), claimed.weight is None
+                if place not in had:
+                    lacking += (place not in made) if is_first else -(place in made)
+            if lacking:
+                self._move_before(one, lacking)
+
+    def _move_before(self, series: int, count: int) -> None:
+        change = "UPDATE rageval_series SET settled_before = settled_before + ? WHERE id = ?"
+        self.connection.execute(change, (count, series))
 
     def find_series(
         self, metric: str, identity: str, description: Mapping[str, Any], now: float, *, begin: bool = True
@@ -630,8 +665,10 @@ class _Sums:
         found["failed"] = found.get("failed", 0) - 1
 
     def rows(self) -> list[tuple[Any, ...]]:
+        """What is added, in one order, so that two monitors do not wait for each other's rows."""
         return [
-            (series, pane, *(found.get(name, 0) for name in _SUMS)) for (series, pane), found in self._panes.items()
+            (series, pane, *(found.get(name, 0) for name in _SUMS))
+            for (series, pane), found in sorted(self._panes.items(), key=lambda item: item[0])
         ]
 
     def bucket_rows(self) -> list[tuple[int, int, int, int]]:
@@ -645,7 +682,7 @@ class _Sums:
         columns = (one.tolist() for one in (series, panes, buckets, units * signs))
         for one, pane, bucket, weight in zip(*columns, strict=True):
             found[one, pane, bucket] += weight
-        return [(*place, weight) for place, weight in found.items() if weight]
+        return [(*place, weight) for place, weight in sorted(found.items()) if weight]
 
     def _of(self, series: int, started: float) -> dict[str, float]:
         return self._panes.setdefault((series, int(started // PANE) * PANE), {})

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Any
@@ -52,6 +52,7 @@ class Progress:
     seen: int = 0
     settled: int = 0
     retried: int = 0
+    filled: int = 0
     unread: int = 0
     polled: dict[str, float] = field(default_factory=dict)
     """When each feed was last read to its end."""
@@ -70,6 +71,7 @@ class MonitorLoop:
     Attributes:
         every: the seconds between two polls of the feeds and looks at the windows.
         filler: fills series with what came before they began.
+        filling: judges earlier traces whenever nothing else is due, some each time; see `Filler.fill`.
         ticks: what is done after each poll by the process that leads: windows, alerts, pages.
         chores: what each process does whenever it polls: it sends the messages that are due.
         clock: the time in seconds since 1970.
@@ -90,6 +92,7 @@ class MonitorLoop:
     publish: Callable[[float], bytes] | None = None
     published: bytes = b""
     tell: Callable[[str], None] = lambda _: None
+    filling: Iterator[int] = field(default_factory=lambda: iter(()))
     _noted: dict[str, float] = field(default_factory=dict)
     _again_at: dict[str, float] = field(default_factory=dict)
 
@@ -180,7 +183,7 @@ class MonitorLoop:
         """One poll, all that is due, one look: for cron."""
         try:
             self.poll()
-            while self.judge_due():
+            while self.judge_due() or self._fill_some():
                 pass
             self.look()
             self.do_chores()
@@ -197,7 +200,7 @@ class MonitorLoop:
                 if now >= poll_at:
                     self.poll()
                     poll_at = now + min(self.every, IDLE)
-                busy = self.judge_due()
+                busy = self.judge_due() or self._fill_some()
                 if self.clock() >= look_at:
                     self.look()
                     look_at = self.clock() + self.every
@@ -216,6 +219,11 @@ class MonitorLoop:
         self.ledger.release()
         for feed in self.feeds:
             feed.close()
+
+    def _fill_some(self) -> int:
+        filled = next(self.filling, 0)
+        self.progress.filled += filled
+        return filled
 
     def _retry_due(self) -> int:
         due = self.ledger.claim_retries(self.clock(), CLAIM, LEASE)
