@@ -1,11 +1,12 @@
 """The ledger adds up: whatever is seen twice, killed in between, opened again or judged by two at once."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from rageval_spec.monitoring.ledger import STATES, Judgement, Ledger, SampledTrace
-from tests.monitoring.seen_traces import BEGAN, judge_all, seen
+from tests.monitoring.seen_traces import BEGAN, fill, judge_all, open_ledger, seen
 
 LATER = BEGAN + 1000
 
@@ -205,3 +206,19 @@ def test_what_a_monitor_with_an_older_spec_judges_is_left_to_fill(open_one: Call
     newer.see([seen("t2", answer="More of it.")], "live", 2)
     judge_all(newer, second, LATER)
     assert (newer.count(second)["judged"], newer.count_before(second)) == (2, 0)
+
+
+def test_looking_for_what_is_due_does_not_take_longer_in_a_large_ledger(tmp_path: Path) -> None:
+    ledger = open_ledger(tmp_path)
+    series, steps, counts = ledger.find_series("faithfulness", "x", {}, BEGAN), [0], []
+    ledger.connection._connection.set_progress_handler(lambda: steps.append(steps.pop() + 1), 100)
+    for prefix in "abc":
+        fill(ledger, series, [0.5] * 1000, prefix=prefix)
+        ledger.prune_texts(LATER + 10**6)
+        steps[:] = [0]
+        ledger.claim_retries(LATER, 1000, 300)
+        ledger.claim(LATER, 1000, 300)
+        ledger.count_overdue(LATER)
+        ledger.prune_texts(LATER)
+        counts.append(steps[0])
+    assert counts[2] <= counts[0] + 2

@@ -205,13 +205,13 @@ class Ledger:
         """
         with self.connection.write():
             rows = self.connection.execute(
-                "WITH due AS MATERIALIZED (SELECT j.series, j.trace_id FROM rageval_judgements j JOIN rageval_series s "
+                "SELECT j.series, j.trace_id, j.tries, j.weight FROM rageval_judgements j JOIN rageval_series s "
                 "ON s.id = j.series WHERE s.monitor = ? AND j.retry_at <= ? ORDER BY j.retry_at LIMIT ?"
-                f"{self._locking and ' FOR UPDATE OF j SKIP LOCKED'}) UPDATE rageval_judgements SET retry_at = ? "
-                "WHERE (series, trace_id) IN (SELECT series, trace_id FROM due) "
-                "RETURNING series, trace_id, tries, weight",
-                (self.monitor, now, most, now + lease),
+                f"{self._locking and ' FOR UPDATE OF j SKIP LOCKED'}",
+                (self.monitor, now, most),
             )
+            put_off = "UPDATE rageval_judgements SET retry_at = ? WHERE series = ? AND trace_id = ?"
+            self.connection.execute_many(put_off, [(now + lease, series, name) for series, name, *_ in rows])
         found = self._read_traces([trace_id for _, trace_id, *_ in rows])
         return [
             (series, tries, found[trace_id]._replace(weight=weight))

@@ -24,7 +24,9 @@ from rageval_spec.monitoring.traces.sampling import Sampler
 from rageval_spec.monitoring.traces.trace_judging import TraceJudge
 
 CLAIM = 1000
-"""The most traces that are judged at once."""
+"""The most traces that are judged at once; fewer where judges take so long that the lease would end before them."""
+FIRST_CLAIM = 100
+"""The most of the first time, when it is not known how long judges take."""
 LONGEST_WAIT = 60.0
 """The most seconds between two polls of a feed that cannot be read; the first wait is `IDLE`."""
 NOTED_EVERY = 60.0
@@ -93,6 +95,7 @@ class MonitorLoop:
     published: bytes = b""
     tell: Callable[[str], None] = lambda _: None
     filling: Iterator[int] = field(default_factory=lambda: iter(()))
+    _most: int = FIRST_CLAIM
     _noted: dict[str, float] = field(default_factory=dict)
     _again_at: dict[str, float] = field(default_factory=dict)
 
@@ -141,11 +144,14 @@ class MonitorLoop:
     def judge_due(self) -> int:
         """Judge at most one batch of what is due; how many traces it was."""
         self.progress.beat = self.clock()
-        claimed = self.ledger.claim(self.clock(), CLAIM, LEASE)
+        began = self.clock()
+        claimed = self.ledger.claim(began, self._most, LEASE)
         if claimed:
             sampled = [self.sampler.choose(one) for one in claimed]
             self.ledger.settle(sampled, self.judge.judge(sampled, self.clock()), self.clock())
             self.progress.settled += len(claimed)
+            each = (self.clock() - began) / len(claimed)
+            self._most = max(1, min(CLAIM, 2 * self._most, int(LEASE / 4 / each))) if each > 0 else CLAIM
         return len(claimed) + self._retry_due()
 
     def look(self) -> None:

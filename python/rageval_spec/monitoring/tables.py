@@ -55,7 +55,7 @@ _LEDGER: Sequence[str] = (
         lease DOUBLE PRECISION, PRIMARY KEY (monitor, trace_id)
     )""",
     "CREATE INDEX rageval_traces_due ON rageval_traces (monitor, due) WHERE state = 'waiting'",
-    "CREATE INDEX rageval_traces_started ON rageval_traces (monitor, started)",
+    "CREATE INDEX rageval_traces_kept ON rageval_traces (monitor, started) WHERE content IS NOT NULL",
     """CREATE TABLE rageval_series (
         id INTEGER PRIMARY KEY, monitor TEXT NOT NULL, metric TEXT NOT NULL, identity TEXT NOT NULL,
         description TEXT NOT NULL, began DOUBLE PRECISION NOT NULL, settled_before BIGINT NOT NULL,
@@ -68,7 +68,7 @@ _LEDGER: Sequence[str] = (
         counted DOUBLE PRECISION, arm TEXT, PRIMARY KEY (series, trace_id)
     )""",
     "CREATE INDEX rageval_judgements_started ON rageval_judgements (series, started)",
-    "CREATE INDEX rageval_judgements_retry ON rageval_judgements (retry_at) WHERE retry_at IS NOT NULL",
+    "CREATE INDEX rageval_judgements_retry ON rageval_judgements (series, retry_at) WHERE retry_at IS NOT NULL",
     """CREATE TABLE rageval_panes (
         series INTEGER NOT NULL, pane BIGINT NOT NULL, judged INTEGER NOT NULL, sampled_out INTEGER NOT NULL,
         filtered INTEGER NOT NULL, failed INTEGER NOT NULL, over_budget INTEGER NOT NULL,
