@@ -189,9 +189,9 @@ def test_a_trace_that_is_opened_again_keeps_its_value_in_an_older_series(ledger:
     for series, before in ((old, 0), (new, 1)):
         assert ledger.count_before(series) == before
         assert add_up(ledger, series) + before == ledger.count_traces() == 2
-    assert ledger.connection.execute("SELECT SUM(judged), SUM(weighted) FROM rageval_panes WHERE series = ?", (old,)) == [
-        (2, 0.4)
-    ]
+    assert ledger.connection.execute(
+        "SELECT SUM(judged), SUM(weighted) FROM rageval_panes WHERE series = ?", (old,)
+    ) == [(2, 0.4)]
 
 
 def test_what_a_monitor_with_an_older_spec_judges_is_left_to_fill(open_one: Callable[[str], Ledger]) -> None:

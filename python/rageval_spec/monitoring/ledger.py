@@ -413,9 +413,7 @@ class Ledger:
         )
         return {trace_id for (trace_id,) in rows}
 
-    def _subtract_earlier(
-        self, reopened: Sequence[ClaimedTrace], made: Container[_Place], sums: _Sums
-    ) -> set[_Place]:
+    def _subtract_earlier(self, reopened: Sequence[ClaimedTrace], made: Container[_Place], sums: _Sums) -> set[_Place]:
         """Take back the judgements that new ones replace; the series and ids of all that there are."""
         columns = ", ".join(f"j.{name}" for name in Judgement._fields)
         rows = self._query_some(

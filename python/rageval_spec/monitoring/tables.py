@@ -119,7 +119,7 @@ _DETECTORS: Sequence[str] = (
 _SPENDING: Sequence[str] = (
     """CREATE TABLE rageval_spending (
         monitor TEXT NOT NULL, minute BIGINT NOT NULL, calls BIGINT NOT NULL, cost DOUBLE PRECISION NOT NULL,
-        needed BIGINT NOT NULL, PRIMARY KEY (monitor, minute)
+        needed DOUBLE PRECISION NOT NULL, PRIMARY KEY (monitor, minute)
     )""",
 )
 _FEEDS: Sequence[str] = (

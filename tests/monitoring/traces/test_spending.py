@@ -36,13 +36,13 @@ def test_no_call_begins_beyond_the_limit_also_after_a_restart(tmp_path: Path) ->
     spending = open_spending(tmp_path, calls="5 per 1h")
     spending.limit(HOUR)
     call(spending.budget, 3)
-    spending.record(3, HOUR + 60)
+    spending.record(HOUR + 60)
     restarted = open_spending(tmp_path, calls="5 per 1h")
     restarted.limit(HOUR + 120)
     call(restarted.budget, 2)
     with pytest.raises(LimitError):
         restarted.budget.try_call()
-    restarted.record(2, HOUR + 120)
+    restarted.record(HOUR + 120)
     restarted.limit(HOUR + 3600)
     call(restarted.budget, 5)
 
@@ -58,11 +58,17 @@ def test_dollars_are_limited_too(tmp_path: Path) -> None:
 def test_the_rest_of_an_hour_is_shared_by_the_calls_that_are_expected(tmp_path: Path) -> None:
     spending = open_spending(tmp_path, calls="100 per 1h")
     call(spending.budget, 50)
-    for before in (3600, 1800):
-        spending.record(200, HOUR - before)  # the hour before needed 400 calls, and 50 were made
+    spending.record(HOUR - 3600)
+    spending.note_needed(400, [HOUR - 3600, HOUR - 1800])  # the hour before needed 400 calls, and 50 were made
     assert spending.find_chance(10, HOUR) == pytest.approx(100 / 410)
     assert spending.find_chance(10, HOUR + 1800) == pytest.approx(100 / 110)
     assert spending.find_room(HOUR) == 0
+
+
+def test_old_traces_that_are_due_at_last_do_not_tell_how_many_are_to_come(tmp_path: Path) -> None:
+    spending = open_spending(tmp_path, calls="100 per 1h")
+    spending.note_needed(5000, [HOUR - 3600 * one for one in range(2, 102)])
+    assert spending.find_chance(50, HOUR) == 1.0
 
 
 def test_what_is_due_at_once_shares_the_budget_too(tmp_path: Path) -> None:
@@ -74,13 +80,14 @@ def test_dollars_are_shared_by_what_a_call_costs(tmp_path: Path) -> None:
     spending = open_spending(tmp_path, cost="1.00 per 1h")
     assert spending.find_chance(500, HOUR) == 1.0  # what a call costs is not known yet; the ceiling holds
     call(spending.budget, 50, cost=0.01)
-    spending.record(200, HOUR - 3600)
+    spending.record(HOUR - 3600)
+    spending.note_needed(200, [HOUR - 3600])
     assert spending.find_chance(200, HOUR) == pytest.approx(1.00 / (0.01 * 400))
 
 
 def test_a_filling_gets_what_new_traces_leave_over(tmp_path: Path) -> None:
     spending = open_spending(tmp_path, calls="100 per 1h")
-    spending.record(60, HOUR - 3600)
+    spending.note_needed(60, [HOUR - 3600])
     assert spending.find_room(HOUR) == pytest.approx(40)
     (limit,) = spending.list_allowances(HOUR)
     assert (limit.left, limit.usual, limit.spare) == pytest.approx((100, 60, 40))
@@ -92,6 +99,7 @@ def test_means_are_unbiased_and_covered_when_the_budget_is_short(tmp_path: Path,
     chance_of = random.Random(3)
     errors, covered, calls, refused = [], [], [], 0
     spending = open_spending(tmp_path, calls="60 per 1h")
+    spending.connection.execute("PRAGMA synchronous = OFF")  # the test is slow otherwise
     for hour in range(80):
         values, weights, truth, made = [], [], [], 0
         for minute in range(0, 60, 5):
@@ -100,7 +108,7 @@ def test_means_are_unbiased_and_covered_when_the_budget_is_short(tmp_path: Path,
             traces = [(f"{hour}-{minute}-{i}", chance_of.random() < 0.4) for i in range(count)]
             needed = sum(not is_sure for _, is_sure in traces)
             chance = spending.find_chance(needed, now)
-            spending.record(needed, now)
+            spending.note_needed(needed, [now])
             spending.limit(now)
             for name, is_sure in traces:
                 level = 0.9 if is_sure else 0.75 - minute / 120
@@ -115,7 +123,7 @@ def test_means_are_unbiased_and_covered_when_the_budget_is_short(tmp_path: Path,
                 made += not is_sure
                 values.append(float(chance_of.random() < level))
                 weights.append(1.0 if is_sure else 1 / chance)
-            spending.record(0, now)
+            spending.record(now)
         mean = estimate_mean(values, weights, value_range=(0.0, 1.0))
         assert mean is not None
         errors.append(mean.mean - float(np.mean(truth)))

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, sqrt
 from typing import Literal, NamedTuple, TypeAlias
@@ -119,7 +119,7 @@ _RULES = {"errors": _has_error, "thumbs_down": is_disliked}
 _ADD = insert_or_add("rageval_spending", ("monitor", "minute"), ("calls", "cost", "needed"))
 _MINUTE = 60
 _SHORTEST = 600.0
-"""The least seconds that tell how many calls traces need: the first ones can be a backlog."""
+"""The least seconds that tell how many calls traces need."""
 
 
 class Allowance(NamedTuple):
@@ -200,26 +200,32 @@ class Spending:
             else:
                 self.budget.max_calls = CallLimits(models=self.budget.calls + self.budget.retries + int(one.left))
 
-    def record(self, needed: int, now: float) -> tuple[int, float]:
-        """Write down what was spent since the last time, and the calls that were needed; the calls and the dollars."""
+    def record(self, now: float) -> tuple[int, float]:
+        """Write down what was spent since the last time; the calls and the dollars."""
         made, cost = self.budget.calls + self.budget.retries, self.budget.cost
         new = made - self._counted[0], cost - self._counted[1]
         self._counted = made, cost
-        if self.is_limited and (needed or new[0]):
-            self.connection.execute(_ADD, (self.monitor, int(now // _MINUTE) * _MINUTE, *new, needed))
+        if self.is_limited and new[0]:
+            self.connection.execute(_ADD, (self.monitor, int(now // _MINUTE) * _MINUTE, *new, 0.0))
         return new
 
+    def note_needed(self, calls: float, started: Sequence[float]) -> None:
+        """Write down how many calls traces need together that began at these times, whether they get them or not."""
+        minutes = sorted(Counter(int(one // _MINUTE) * _MINUTE for one in started).items())
+        rows = [(self.monitor, minute, 0, 0.0, calls * count / len(started)) for minute, count in minutes]
+        self.connection.execute_many(_ADD, rows)
+
     def _find_first(self, now: float) -> float:
-        """When the first call was needed; now, if none was yet."""
+        """When the first trace began that needed a call; now, if none did yet."""
         ((first,),) = self.connection.execute(
             "SELECT MIN(minute) FROM rageval_spending WHERE monitor = ?", (self.monitor,)
         )
         return now if first is None else float(first)
 
-    def _sum(self, since: float, until: float) -> tuple[int, float, int]:
+    def _sum(self, since: float, until: float) -> tuple[int, float, float]:
         ((calls, cost, needed),) = self.connection.execute(
             "SELECT COALESCE(SUM(calls), 0), COALESCE(SUM(cost), 0), COALESCE(SUM(needed), 0) FROM rageval_spending "
             "WHERE monitor = ? AND minute >= ? AND minute < ?",
             (self.monitor, int(since // _MINUTE) * _MINUTE, until),
         )
-        return int(calls), float(cost), int(needed)
+        return int(calls), float(cost), float(needed)

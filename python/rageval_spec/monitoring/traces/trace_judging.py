@@ -89,7 +89,7 @@ class TraceJudge:
         kept = [(one.claimed, float(one.weight)) for one in sampled if one.weight is not None]
         judgements = list(self._judge_feedback(kept, now))
         samples = {claimed.trace_id: make_sample(claimed) for claimed, _ in kept}
-        chance = self._find_chance([*samples.values()], len(sampled), now)
+        chance = self._find_chance(kept, [*samples.values()], len(sampled), now)
         for one in list(self.series.values()):
             if one.metric is not None and kept:
                 judgements += self._judge_metric(one, kept, samples, now, chance=chance)
@@ -115,9 +115,7 @@ class TraceJudge:
         by_tries: dict[int, list[ClaimedTrace]] = {}
         for tries, one in retried:
             by_tries.setdefault(tries, []).append(one)
-        return [
-            one for tries, some in by_tries.items() for one in self.judge_for(found, some, now, tries=tries + 1)
-        ]
+        return [one for tries, some in by_tries.items() for one in self.judge_for(found, some, now, tries=tries + 1)]
 
     def _judge_metric(
         self,
@@ -136,7 +134,7 @@ class TraceJudge:
         told = LEFT_OUT if chance else SPENT
         yield from (Judgement(series.id, one.trace_id, "over_budget", None, weight, told) for one, weight in left_out)
         table = compute(series.name, series.metric, [samples[claimed.trace_id] for claimed, _ in kept]).values
-        calls, cost = (0, 0.0) if self._spending is None else self._spending.record(0, now)
+        calls, cost = (0, 0.0) if self._spending is None else self._spending.record(now)
         found = {
             row[0]: row[1:] for row in table.select("query_id", "value", "status", "reason", "details").iter_rows()
         }
@@ -149,14 +147,16 @@ class TraceJudge:
                 cost=cost / len(kept) if calls else None, tries=tries, retry_at=retry_at,
             )  # fmt: skip
 
-    def _find_chance(self, samples: Sequence[Sample], claimed: int, now: float) -> float:
+    def _find_chance(self, kept: Sequence[Kept], samples: Sequence[Sample], claimed: int, now: float) -> float:
         """The chance that the budget leaves to each trace that needs a call, of a batch of so many claimed ones."""
         if self._spending is None or not self._spending.is_limited or not samples:
             return 1.0
         calls = sum(self.count_calls(one.metric, samples) for one in self.series.values() if one.metric is not None)
+        if not calls:
+            return 1.0
         due = max(1.0, self._ledger.count_overdue(now) / claimed)
-        chance = self._spending.find_chance(calls * due, now) if calls else 1.0
-        self._spending.record(calls, now)
+        chance = self._spending.find_chance(calls * due, now)
+        self._spending.note_needed(calls, [one.started for one, _ in kept])
         return chance
 
     def list_allowances(self, now: float) -> list[Allowance]:
