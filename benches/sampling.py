@@ -22,8 +22,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from judges import READERS, Floats, read_task
 
+from judges import READERS, Floats, read_task
 from rageval_spec import registry
 from rageval_spec.data.findings import Finding
 from rageval_spec.judges.cascade import BANDS

@@ -1,4 +1,4 @@
-"""What judging takes: calls of a real program to a chat endpoint, with kills, budgets and two monitors on one database."""
+"""What judging takes: calls of a real program to a chat endpoint, with kills, budgets and two monitors."""
 
 import json
 import os
@@ -176,6 +176,15 @@ def test_a_short_budget_judges_what_the_cheap_judge_is_sure_of_and_a_part_of_the
     told = invoke("monitor", "plan", str(spec)).output
     assert f"budget: {30 - len(endpoint.calls)} calls left of 30 calls" in told
     assert "of the traces that need a call, which count for those that are left out" in told
+
+
+def test_a_limit_on_cost_needs_a_price(tmp_path: Path, endpoint: Endpoint) -> None:
+    spec = write_spec(tmp_path, JUDGED, endpoint, budget={"cost": "1 per 1h"})
+    spec.write_text(spec.read_text().replace('"price"', '"headers"').replace('{"input": 50, "output": 50}', "{}"))
+    write_traces(tmp_path, 1)
+    told = invoke("monitor", "run", str(spec), "--once")
+    assert told.exit_code == 2
+    assert "a limit on cost needs the price of 'tiny'" in told.output
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -404,7 +404,7 @@ class Ledger:
         return len(ids)
 
     def _find_own(self, claimed: Sequence[ClaimedTrace]) -> set[str]:
-        """Which of these traces this process still holds. In one order, as `see`, so that no two wait for each other."""
+        """Which of these traces this process still holds; in order, as in `see`, so that no two wait for each other."""
         rows = self._query_some(
             "SELECT trace_id FROM rageval_traces WHERE monitor = ? AND state = 'waiting' AND owner = ? AND trace_id",
             (self.monitor, self.owner),
