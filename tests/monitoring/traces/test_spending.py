@@ -125,7 +125,7 @@ def test_means_are_unbiased_and_covered_when_the_budget_is_short(tmp_path: Path,
                 weights.append(1.0 if is_sure else 1 / chance)
             spending.record(now)
         mean = estimate_mean(values, weights, value_range=(0.0, 1.0))
-        assert mean is not None
+        assert mean is not None and mean.interval is not None
         errors.append(mean.mean - float(np.mean(truth)))
         covered.append(mean.interval.low <= float(np.mean(truth)) <= mean.interval.high)
         calls.append(made)
