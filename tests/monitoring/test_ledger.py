@@ -222,3 +222,31 @@ def test_looking_for_what_is_due_does_not_take_longer_in_a_large_ledger(tmp_path
         ledger.prune_texts(LATER)
         counts.append(steps[0])
     assert counts[2] <= counts[0] + 2
+
+
+def wait_for_a_retry(ledger: Ledger, series: int) -> Judgement:
+    ledger.see([seen("t1", user="eve")], "live", 1)
+    claimed = ledger.claim(LATER, 10, 300)
+    failed = Judgement(series, "t1", "waiting", None, 1.0, "429", retry_at=LATER + 60)
+    ledger.settle([SampledTrace(claimed[0], 1.0)], [failed], LATER)
+    return failed
+
+
+def test_a_retry_that_another_monitor_made_meanwhile_counts_once(open_one: Callable[[str], Ledger]) -> None:
+    slow, quick = open_one("slow"), open_one("quick")
+    series = slow.find_series("faithfulness", "x", {}, BEGAN)
+    judged = wait_for_a_retry(slow, series)._replace(state="judged", value=0.5, retry_at=None)
+    assert len(slow.claim_retries(LATER + 60, 10, 300)) == 1
+    ((_, _, again),) = quick.claim_retries(LATER + 361, 10, 300)
+    quick.retry([(judged, again.started)], LATER + 362)
+    slow.retry([(judged._replace(value=0.1), again.started)], LATER + 363)
+    assert quick.count(series) == dict.fromkeys(STATES, 0) | {"judged": 1}
+    assert quick.connection.execute("SELECT value FROM rageval_judgements") == [(0.5,)]
+
+
+def test_what_waits_for_a_retry_fails_when_its_text_goes(ledger: Ledger) -> None:
+    series = ledger.find_series("faithfulness", "x", {}, BEGAN)
+    wait_for_a_retry(ledger, series)
+    assert ledger.forget(user="eve") == 1
+    assert ledger.count(series) == dict.fromkeys(STATES, 0) | {"failed": 1}
+    assert ledger.retry_failed(LATER) == 0

@@ -286,15 +286,34 @@ class Ledger:
         return {(stratum, hour): kept for stratum, hour, kept in rows}
 
     def retry(self, again: Sequence[tuple[Judgement, float]], now: float) -> None:
-        """Write what a new try of waiting judgements came to, each with when its trace began."""
-        sums = _Sums()
-        for one, started in again:
-            sums.add(one, started)
+        """Write what a new try of waiting judgements came to, each with when its trace began.
+
+        What another monitor wrote meanwhile stays.
+        """
+        of_series: dict[int, list[str]] = {}
+        for one, _ in again:
+            of_series.setdefault(one.series, []).append(one.trace_id)
+        waiting = (
+            "SELECT series, trace_id FROM rageval_judgements WHERE retry_at IS NOT NULL AND series = ? AND trace_id"
+        )
         with self.connection.write():
-            self.connection.execute_many(
-                _PUT_JUDGEMENT, [_pack_judgement(one, started, now, None) for one, started in again]
-            )
-            self._add(sums)
+            places = {
+                place
+                for series, ids in sorted(of_series.items())
+                for place in self._query_some(waiting, (series,), sorted(ids), self._locking and " FOR UPDATE")
+            }
+            mine = [(one, started) for one, started in again if (one.series, one.trace_id) in places]
+            self._put(mine, now)
+
+    def _put(self, judgements: Sequence[tuple[Judgement, float]], now: float) -> None:
+        """Write and count judgements, each with when its trace began."""
+        sums = _Sums()
+        for one, started in judgements:
+            sums.add(one, started)
+        self.connection.execute_many(
+            _PUT_JUDGEMENT, [_pack_judgement(one, started, now, None) for one, started in judgements]
+        )
+        self._add(sums)
 
     def _add(self, sums: _Sums) -> None:
         self.connection.execute_many(_ADD_PANE, sums.rows())
@@ -329,13 +348,8 @@ class Ledger:
             self.connection.lock()
             of_series = "SELECT trace_id FROM rageval_judgements WHERE series = ? AND trace_id"
             known = {row[0] for row in self._query_some(of_series, (series,), [one.trace_id for one, _ in filled])}
-            sums, new = _Sums(), [(one, started) for one, started in filled if one.trace_id not in known]
-            for one, started in new:
-                sums.add(one, started)
-            self.connection.execute_many(
-                _PUT_JUDGEMENT, [_pack_judgement(one, started, now, None) for one, started in new]
-            )
-            self._add(sums)
+            new = [(one, started) for one, started in filled if one.trace_id not in known]
+            self._put(new, now)
             self._move_before(series, -len(new))
 
     def retry_failed(self, now: float) -> int:
@@ -356,13 +370,14 @@ class Ledger:
             )
             sums = _Sums()
             for series, started in rows:
-                sums.subtract_failed(series, started)
+                sums.add_whole("failed", [series], started, sign=-1)
             self._add(sums)
         return len(rows)
 
     def prune_texts(self, before: float) -> int:
         """Remove the texts of traces that were settled and began before a time; how many. Numbers stay."""
-        return self._remove_texts("started < ?", (before,))
+        with self.connection.write():
+            return self._remove_texts("started < ?", (before,))
 
     def forget(self, *, trace_id: str | None = None, user: str | None = None) -> int:
         """Remove the texts of one trace, or of all of a user, also where they wait; how many traces.
@@ -394,10 +409,15 @@ class Ledger:
             (self.monitor, *parameters),
         )
         ids = [trace_id for (trace_id,) in rows]
+        own = "series IN (SELECT id FROM rageval_series WHERE monitor = ?)"
+        sums = _Sums()
+        waiting = f"SELECT series, started FROM rageval_judgements WHERE retry_at IS NOT NULL AND {own} AND trace_id"
+        for series, started in self._query_some(waiting, (self.monitor,), ids):
+            sums.add_whole("failed", [series], started)
+        self._add(sums)
         self._query_some(
             "UPDATE rageval_judgements SET reason = NULL, details = NULL, retry_at = NULL, "
-            "state = CASE WHEN retry_at IS NULL THEN state ELSE 'failed' END "
-            "WHERE series IN (SELECT id FROM rageval_series WHERE monitor = ?) AND trace_id",
+            f"state = CASE WHEN retry_at IS NULL THEN state ELSE 'failed' END WHERE {own} AND trace_id",
             (self.monitor,),
             ids,
         )
@@ -652,15 +672,11 @@ class _Sums:
         for name, term in terms.items():
             found[name] = found.get(name, 0.0) + sign * term
 
-    def add_whole(self, state: State, series: Iterable[int], started: float) -> None:
-        """Count a trace that has one state for all series."""
+    def add_whole(self, state: State, series: Iterable[int], started: float, sign: int = 1) -> None:
+        """Count a trace that has one state for all of these series; with the sign -1, take it back."""
         for one in series:
             found = self._of(one, started)
-            found[state] = found.get(state, 0) + 1
-
-    def subtract_failed(self, series: int, started: float) -> None:
-        found = self._of(series, started)
-        found["failed"] = found.get("failed", 0) - 1
+            found[state] = found.get(state, 0) + sign
 
     def rows(self) -> list[tuple[Any, ...]]:
         """What is added, in one order, so that two monitors do not wait for each other's rows."""
