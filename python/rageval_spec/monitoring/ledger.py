@@ -24,17 +24,13 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from rageval_spec.data.traces import Trace
 from rageval_spec.history.database import Connection, insert, insert_or_add, insert_or_set, migrate
-from rageval_spec.libraries import np
-from rageval_spec.monitoring.tables import MIGRATIONS, FeedState, Pane
-from rageval_spec.statistics.window_summaries import find_buckets
+from rageval_spec.monitoring.tables import MIGRATIONS, FeedState, Pane, PaneSums
 
 State: TypeAlias = Literal["judged", "sampled_out", "filtered", "waiting", "failed", "over_budget"]
 STATES: tuple[State, ...] = get_args(State)
 """What can become of a trace for one series."""
 COUNTED: tuple[State, ...] = tuple(state for state in STATES if state != "waiting")
 """The states that are counted by minute; how many wait is counted where they wait."""
-PANE = 60
-"""The seconds of a pane."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +95,7 @@ class Judgement(NamedTuple):
 
 _Place: TypeAlias = tuple[int, str]
 """The series and the id of a judgement."""
-_SUMS = Pane._fields[2:]
-_ADD_PANE = insert_or_add("rageval_panes", ("series", "pane"), _SUMS)
+_ADD_PANE = insert_or_add("rageval_panes", ("series", "pane"), Pane._fields[2:])
 _JUDGEMENT = ("series", "trace_id", "state", "value", "weight", "reason", "details", "cost", "tries", "retry_at",
               "started", "made", "counted", "arm")  # fmt: skip
 _FIRST = ("counted", "arm")
@@ -254,7 +249,7 @@ class Ledger:
         with self.connection.write():
             own = self._find_own([one.claimed for one in sampled])
             mine = [one for one in sampled if one.claimed.trace_id in own]
-            sums, kept = _Sums(), Counter[tuple[str, int]]()
+            sums, kept = PaneSums(), Counter[tuple[str, int]]()
             series = self.newest_series().values()
             rows, states = [], []
             for (trace_id, started, earlier, trace), weight, stratum in mine:
@@ -264,11 +259,12 @@ class Ledger:
                     arm = self._find_arm(trace)
                     rows += [_pack_judgement(one, started, now, arm) for one in by_trace.get(trace_id, ())]
                 else:
-                    sums.add_whole("sampled_out", series, started)
+                    for number in series:
+                        sums.add(number, "sampled_out", started)
                 if is_kept and earlier is None and stratum is not None:
                     kept[stratum, hour_of(started)] += 1
             for row in rows:
-                sums.add(Judgement(*row[: len(Judgement._fields)]), row[len(Judgement._fields)])
+                _count(sums, Judgement(*row[: len(Judgement._fields)]), row[len(Judgement._fields)])
             made = {(row[0], row[1]) for row in rows}
             had = self._subtract_earlier([one.claimed for one in mine if one.claimed.weight is not None], made, sums)
             self._note_lacking([one for one in mine if one.weight is not None], series, made, had)
@@ -303,19 +299,19 @@ class Ledger:
                 for place in self._query_some(waiting, (series,), sorted(ids), self._locking and " FOR UPDATE")
             }
             mine = [(one, started) for one, started in again if (one.series, one.trace_id) in places]
-            self._put(mine, now)
+            self._write(mine, now)
 
-    def _put(self, judgements: Sequence[tuple[Judgement, float]], now: float) -> None:
+    def _write(self, judgements: Sequence[tuple[Judgement, float]], now: float) -> None:
         """Write and count judgements, each with when its trace began."""
-        sums = _Sums()
+        sums = PaneSums()
         for one, started in judgements:
-            sums.add(one, started)
+            _count(sums, one, started)
         self.connection.execute_many(
             _PUT_JUDGEMENT, [_pack_judgement(one, started, now, None) for one, started in judgements]
         )
         self._add(sums)
 
-    def _add(self, sums: _Sums) -> None:
+    def _add(self, sums: PaneSums) -> None:
         self.connection.execute_many(_ADD_PANE, sums.rows())
         self.connection.execute_many(_ADD_BUCKET, sums.bucket_rows())
 
@@ -349,7 +345,7 @@ class Ledger:
             of_series = "SELECT trace_id FROM rageval_judgements WHERE series = ? AND trace_id"
             known = {row[0] for row in self._query_some(of_series, (series,), [one.trace_id for one, _ in filled])}
             new = [(one, started) for one, started in filled if one.trace_id not in known]
-            self._put(new, now)
+            self._write(new, now)
             self._move_before(series, -len(new))
 
     def retry_failed(self, now: float) -> int:
@@ -368,9 +364,9 @@ class Ledger:
                 "RETURNING series, started",
                 (now, self.monitor, self.monitor),
             )
-            sums = _Sums()
+            sums = PaneSums()
             for series, started in rows:
-                sums.add_whole("failed", [series], started, sign=-1)
+                sums.add(series, "failed", started, sign=-1)
             self._add(sums)
         return len(rows)
 
@@ -390,10 +386,11 @@ class Ledger:
             rows = self.connection.execute(
                 f"SELECT trace_id, state, started, reopened FROM rageval_traces WHERE {chosen}", (self.monitor, value)
             )
-            sums, series = _Sums(), self.newest_series().values()
+            sums, series = PaneSums(), self.newest_series().values()
             for _, state, started, reopened in rows:
                 if state == "waiting" and not reopened:
-                    sums.add_whole("filtered", series, started)
+                    for number in series:
+                        sums.add(number, "filtered", started)
             self._add(sums)
             self.connection.execute(
                 f"UPDATE rageval_traces SET state = CASE WHEN state = 'waiting' AND reopened = 0 THEN 'filtered' "
@@ -410,10 +407,10 @@ class Ledger:
         )
         ids = [trace_id for (trace_id,) in rows]
         own = "series IN (SELECT id FROM rageval_series WHERE monitor = ?)"
-        sums = _Sums()
+        sums = PaneSums()
         waiting = f"SELECT series, started FROM rageval_judgements WHERE retry_at IS NOT NULL AND {own} AND trace_id"
         for series, started in self._query_some(waiting, (self.monitor,), ids):
-            sums.add_whole("failed", [series], started)
+            sums.add(series, "failed", started)
         self._add(sums)
         self._query_some(
             "UPDATE rageval_judgements SET reason = NULL, details = NULL, retry_at = NULL, "
@@ -433,7 +430,9 @@ class Ledger:
         )
         return {trace_id for (trace_id,) in rows}
 
-    def _subtract_earlier(self, reopened: Sequence[ClaimedTrace], made: Container[_Place], sums: _Sums) -> set[_Place]:
+    def _subtract_earlier(
+        self, reopened: Sequence[ClaimedTrace], made: Container[_Place], sums: PaneSums
+    ) -> set[_Place]:
         """Take back the judgements that new ones replace; the series and ids of all that there are."""
         columns = ", ".join(f"j.{name}" for name in Judgement._fields)
         rows = self._query_some(
@@ -444,7 +443,7 @@ class Ledger:
         )
         for *parts, began in rows:
             if (parts[0], parts[1]) in made:
-                sums.add(Judgement(*parts), began, sign=-1)
+                _count(sums, Judgement(*parts), began, sign=-1)
         return {(series, trace_id) for series, trace_id, *_ in rows}
 
     def _note_lacking(
@@ -596,6 +595,13 @@ class Ledger:
             )
 
 
+def _count(sums: PaneSums, one: Judgement, started: float, sign: int = 1) -> None:
+    """Count a judgement, unless it is tried again later: then it still waits."""
+    if one.retry_at is None:
+        value = one.value if one.state == "judged" else None
+        sums.add(one.series, one.state, started, value, one.weight, one.cost, sign)
+
+
 def _pack_judgement(one: Judgement, started: float, now: float, arm: str | None) -> tuple[Any, ...]:
     counted = now if one.state == "judged" and one.value is not None else None
     return (*one, started, now, counted, arm)
@@ -646,57 +652,3 @@ def unpack(content: bytes) -> Trace:
 
 def _read_trace(row: Sequence[Any]) -> ClaimedTrace:
     return ClaimedTrace(row[0], row[1], row[2], unpack(row[3]))
-
-
-class _Sums:
-    """What a transaction adds to the panes."""
-
-    def __init__(self) -> None:
-        self._panes: dict[tuple[int, int], dict[str, float]] = {}
-        self._judged: list[tuple[int, float, float, float, int]] = []
-
-    def add(self, one: Judgement, started: float, sign: int = 1) -> None:
-        """Count a judgement; with the sign -1, take it back. One that is tried again later still waits."""
-        if one.retry_at is not None:
-            return
-        found = self._of(one.series, started)
-        found[one.state] = found.get(one.state, 0) + sign
-        found["cost"] = found.get("cost", 0.0) + sign * (one.cost or 0.0)
-        if one.state != "judged" or one.value is None:
-            return
-        weight, value = one.weight, one.value
-        terms = {"weights": weight, "weighted": weight * value, "squares": weight * value**2,
-                 "squared_weights": weight**2, "squared_weighted": weight**2 * value,
-                 "squared_squares": weight**2 * value**2}  # fmt: skip
-        self._judged.append((one.series, started, value, weight, sign))
-        for name, term in terms.items():
-            found[name] = found.get(name, 0.0) + sign * term
-
-    def add_whole(self, state: State, series: Iterable[int], started: float, sign: int = 1) -> None:
-        """Count a trace that has one state for all of these series; with the sign -1, take it back."""
-        for one in series:
-            found = self._of(one, started)
-            found[state] = found.get(state, 0) + sign
-
-    def rows(self) -> list[tuple[Any, ...]]:
-        """What is added, in one order, so that two monitors do not wait for each other's rows."""
-        return [
-            (series, pane, *(found.get(name, 0) for name in _SUMS))
-            for (series, pane), found in sorted(self._panes.items(), key=lambda item: item[0])
-        ]
-
-    def bucket_rows(self) -> list[tuple[int, int, int, int]]:
-        """What is added to the sketches: whole numbers, so that their sums are the same in any order."""
-        if not self._judged:
-            return []
-        series, started, values, weights, signs = (np.array(column) for column in zip(*self._judged, strict=True))
-        buckets, units = find_buckets(values, weights)
-        found: Counter[tuple[int, int, int]] = Counter()
-        panes = (started // PANE * PANE).astype(np.int64)
-        columns = (one.tolist() for one in (series, panes, buckets, units * signs))
-        for one, pane, bucket, weight in zip(*columns, strict=True):
-            found[one, pane, bucket] += weight
-        return [(*place, weight) for place, weight in sorted(found.items()) if weight]
-
-    def _of(self, series: int, started: float) -> dict[str, float]:
-        return self._panes.setdefault((series, int(started // PANE) * PANE), {})
