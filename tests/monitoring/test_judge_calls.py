@@ -18,7 +18,7 @@ from rageval_spec.monitoring.assembly import open_monitor
 from rageval_spec.spec import load
 from tests.command_line import invoke
 from tests.history.servers import run_server
-from tests.models.chat_endpoint import ChatServer, completion
+from tests.models.chat_endpoint import ChatServer, completion, refusal
 from tests.models.endpoint import Answer
 
 MONITOR = """
@@ -176,6 +176,18 @@ def test_a_short_budget_judges_what_the_cheap_judge_is_sure_of_and_a_part_of_the
     told = invoke("monitor", "plan", str(spec)).output
     assert f"budget: {30 - len(endpoint.calls)} calls left of 30 calls" in told
     assert "of the traces that need a call, which count for those that are left out" in told
+
+
+def test_an_old_trace_has_as_long_as_a_new_one_until_its_judgement_fails(tmp_path: Path, endpoint: Endpoint) -> None:
+    write_traces(tmp_path, 2)
+    endpoint.chat = lambda number, body: refusal("no such model")
+    spec = write_spec(tmp_path, JUDGED, endpoint, retry_for="90m")
+    judge_all(spec)  # the older one began a day ago
+    assert "faithfulness: 2 waiting" in invoke("monitor", "plan", str(spec)).output
+    endpoint.chat = endpoint.reply
+    with open_monitor(load(spec), clock=lambda: time.time() + 100) as loop:
+        loop.run_once()
+    assert "faithfulness: 2 judged" in invoke("monitor", "plan", str(spec)).output
 
 
 def test_a_limit_on_cost_needs_a_price(tmp_path: Path, endpoint: Endpoint) -> None:

@@ -89,7 +89,7 @@ class TraceJudge:
         kept = [(one.claimed, float(one.weight)) for one in sampled if one.weight is not None]
         judgements = list(self._judge_feedback(kept, now))
         samples = {claimed.trace_id: make_sample(claimed) for claimed, _ in kept}
-        chance = self._find_chance(kept, [*samples.values()], len(sampled), now)
+        chance = self._find_chance(samples, [one.started for one, _ in kept], len(sampled), now)
         for one in list(self.series.values()):
             if one.metric is not None and kept:
                 judgements += self._judge_metric(one, kept, samples, now, chance=chance)
@@ -147,31 +147,28 @@ class TraceJudge:
                 cost=cost / len(kept) if calls else None, tries=tries, retry_at=retry_at,
             )  # fmt: skip
 
-    def _find_chance(self, kept: Sequence[Kept], samples: Sequence[Sample], claimed: int, now: float) -> float:
+    def _find_chance(self, samples: Mapping[str, Sample], started: Sequence[float], claimed: int, now: float) -> float:
         """The chance that the budget leaves to each trace that needs a call, of a batch of so many claimed ones."""
         if self._spending is None or not self._spending.is_limited or not samples:
             return 1.0
-        calls = sum(self.count_calls(one.metric, samples) for one in self.series.values() if one.metric is not None)
+        metrics = [one.metric for one in self.series.values() if one.metric is not None]
+        calls = sum(_count_calls(one, [*samples.values()]) for one in metrics)
         if not calls:
             return 1.0
         due = max(1.0, self._ledger.count_overdue(now) / claimed)
         chance = self._spending.find_chance(calls * due, now)
-        self._spending.note_needed(calls, [one.started for one, _ in kept])
+        self._spending.note_needed(calls, started)
         return chance
 
     def list_allowances(self, now: float) -> list[Allowance]:
         """What each limit of the budget allows."""
         return [] if self._spending is None else self._spending.list_allowances(now)
 
-    def count_calls(self, metric: AnswerMetric[Any], samples: Sequence[Sample]) -> int:
-        """The calls that a metric would make for samples."""
-        return sum(map(len, metric.estimate(list_usable(metric, samples)).calls.values()))
-
     def count_affordable(self, metric: AnswerMetric[Any], claimed: Sequence[ClaimedTrace], now: float) -> int:
         """How many of some traces can be judged without taking the budget from those that are still to come."""
         if self._spending is None or not self._spending.is_limited:
             return len(claimed)
-        calls, room = self.count_calls(metric, [*map(make_sample, claimed)]), self._spending.find_room(now)
+        calls, room = _count_calls(metric, [*map(make_sample, claimed)]), self._spending.find_room(now)
         return len(claimed) if calls <= room else int(len(claimed) * room / calls)
 
     def _thin(
@@ -182,7 +179,7 @@ class TraceJudge:
             return [*kept], []
         judged, left_out = list[Kept](), list[Kept]()
         for claimed, weight in kept:
-            if not self.count_calls(metric, [samples[claimed.trace_id]]):
+            if not _count_calls(metric, [samples[claimed.trace_id]]):
                 judged.append((claimed, weight))
             elif draw(f"budget {claimed.trace_id}") < chance:
                 judged.append((claimed, weight / chance))
@@ -221,6 +218,11 @@ class TraceJudge:
             name: self._parts.models[name].content() for name in metric.asked_models() if name in self._parts.models
         }
         return {"metric": metric.content(), "judges": judges, "models": models}
+
+
+def _count_calls(metric: AnswerMetric[Any], samples: Sequence[Sample]) -> int:
+    """The calls that a metric would make for samples; a cascade is asked what its steps without calls decide."""
+    return sum(map(len, metric.estimate(list_usable(metric, samples)).calls.values()))
 
 
 def make_sample(claimed: ClaimedTrace) -> Sample:
