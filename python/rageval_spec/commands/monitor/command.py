@@ -98,7 +98,9 @@ def run_monitor(
             with _serve(loop, address):
                 loop.run(stop)
         if metric is not None:
-            rest = "; the budget has no room for the others now: run this again" if filler.has_more(metric) else ""
+            rest = (
+                "; run this again for the others, when the budget has room for them" if filler.has_more(metric) else ""
+            )
             console.tell(f"{metric}: {count_noun(loop.progress.filled, 'earlier trace')} judged{rest}")
         if not quiet:
             _report(loop)
