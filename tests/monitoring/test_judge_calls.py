@@ -194,9 +194,10 @@ def test_a_limit_on_cost_needs_a_price(tmp_path: Path, endpoint: Endpoint) -> No
     spec = write_spec(tmp_path, JUDGED, endpoint, budget={"cost": "1 per 1h"})
     spec.write_text(spec.read_text().replace('"price"', '"headers"').replace('{"input": 50, "output": 50}', "{}"))
     write_traces(tmp_path, 1)
-    told = invoke("monitor", "run", str(spec), "--once")
-    assert told.exit_code == 2
-    assert "a limit on cost needs the price of 'tiny'" in told.output
+    for command in (("validate", str(spec)), ("monitor", "run", str(spec), "--once")):
+        told = invoke(*command)
+        assert told.exit_code == 2
+        assert "a limit on cost needs the price of 'tiny'" in told.output
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
