@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rageval_spec import registry
-from rageval_spec.diagnostics import make_visible
+from rageval_spec.diagnostics import SpecError, make_visible
 from rageval_spec.endpoints.http_server import split_address
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.exchange.otel.source import SPOOL_FOLDER, USUAL_PORT, OtelFilesNode
@@ -81,8 +81,9 @@ def open_monitor(spec: Spec, clock: Callable[[], float] = time.time, *, is_plan:
     with open_ledger(spec) as ledger:
         store = open_store(spec.folder / STORE)
         try:
-            budget = Budget()
+            budget = Budget(max_cost=node.budget.most_cost)
             parts = build_parts(spec, answers=store.answers, fingerprint=store.fingerprint, budget=budget)
+            check_judges(spec, parts)
             spending = Spending(ledger.connection, spec.name, node.budget, budget)
             judge = TraceJudge(parts, ledger, seconds_of(node.retry_for), clock(), spending, begin=not is_plan)
             if not is_plan:
@@ -121,6 +122,17 @@ def open_monitor(spec: Spec, clock: Callable[[], float] = time.time, *, is_plan:
             store.close()
 
 
+def check_judges(spec: Spec, parts: SpecPlugins) -> None:
+    """Let models and judges say what keeps them from work, such as a limit on cost without a price.
+
+    Raises `SpecError` with each fault at its place.
+    """
+    blocks = [*((("models", name), one) for name, one in parts.models.items()),
+              *((("judges", name), one) for name, one in parts.judges.items())]  # fmt: skip
+    if faults := [spec.diagnose(path, fault, "wiring") for path, one in blocks if (fault := one.check()) is not None]:
+        raise SpecError(faults)
+
+
 def find_embedding(parts: SpecPlugins) -> EmbeddingModel[Any] | None:
     """The first embedding model of a spec; None without one."""
     return next((one for one in parts.models.values() if isinstance(one, EmbeddingModel)), None)
@@ -132,10 +144,10 @@ def make_explainer(spec: Spec, ledger: Ledger, parts: SpecPlugins) -> ChangeExpl
     if node.anchors is None:
         return ChangeExplainer(ledger, embedding)
     path, budget = spec.folder / node.anchors, node.budget
-    calls, cost = (None if rate is None else read_rate(rate).events for rate in (budget.calls, budget.cost))
+    calls = None if budget.calls is None else int(read_rate(budget.calls).events)
 
     def ask(metric: str) -> JudgeDrift | None:
-        return ask_again(spec, path, metric, Budget(None if calls is None else int(calls), cost))
+        return ask_again(spec, path, metric, Budget(calls, budget.most_cost))
 
     return ChangeExplainer(ledger, embedding, ask)
 

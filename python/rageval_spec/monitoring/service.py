@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Any
@@ -24,7 +24,9 @@ from rageval_spec.monitoring.traces.sampling import Sampler
 from rageval_spec.monitoring.traces.trace_judging import TraceJudge
 
 CLAIM = 1000
-"""The most traces that are judged at once."""
+"""The most traces that are judged at once; fewer where judges take so long that the lease would end before them."""
+FIRST_CLAIM = 100
+"""The most of the first time, when it is not known how long judges take."""
 LONGEST_WAIT = 60.0
 """The most seconds between two polls of a feed that cannot be read; the first wait is `IDLE`."""
 NOTED_EVERY = 60.0
@@ -50,6 +52,7 @@ class Progress:
     seen: int = 0
     settled: int = 0
     retried: int = 0
+    filled: int = 0
     unread: int = 0
     polled: dict[str, float] = field(default_factory=dict)
     """When each feed was last read to its end."""
@@ -68,6 +71,7 @@ class MonitorLoop:
     Attributes:
         every: the seconds between two polls of the feeds and looks at the windows.
         filler: fills series with what came before they began.
+        filling: judges earlier traces whenever nothing else is due, some each time; see `Filler.fill`.
         ticks: what is done after each poll by the process that leads: windows, alerts, pages.
         chores: what each process does whenever it polls: it sends the messages that are due.
         clock: the time in seconds since 1970.
@@ -92,6 +96,8 @@ class MonitorLoop:
     tell: Callable[[str], None] = lambda _: None
     find_remarks: Callable[[], Mapping[str, str]] = dict
     told: set[str] = field(default_factory=set)
+    filling: Iterator[int] = field(default_factory=lambda: iter(()))
+    _most: int = FIRST_CLAIM
     _noted: dict[str, float] = field(default_factory=dict)
     _again_at: dict[str, float] = field(default_factory=dict)
 
@@ -146,11 +152,14 @@ class MonitorLoop:
     def judge_due(self) -> int:
         """Judge at most one batch of what is due; how many traces it was."""
         self.progress.beat = self.clock()
-        claimed = self.ledger.claim(self.clock(), CLAIM, LEASE)
+        began = self.clock()
+        claimed = self.ledger.claim(began, self._most, LEASE)
         if claimed:
             sampled = [self.sampler.choose(one) for one in claimed]
             self.ledger.settle(sampled, self.judge.judge(sampled, self.clock()), self.clock())
             self.progress.settled += len(claimed)
+            each = (self.clock() - began) / len(claimed)
+            self._most = max(1, min(CLAIM, 2 * self._most, int(LEASE / 4 / each))) if each > 0 else CLAIM
         return len(claimed) + self._retry_due()
 
     def look(self) -> None:
@@ -196,7 +205,7 @@ class MonitorLoop:
         """One poll, all that is due, one look: for cron."""
         try:
             self.poll()
-            while self.judge_due():
+            while self.judge_due() or self._fill_some():
                 pass
             self.look()
             self.do_chores()
@@ -213,7 +222,7 @@ class MonitorLoop:
                 if now >= poll_at:
                     self.poll()
                     poll_at = now + min(self.every, IDLE)
-                busy = self.judge_due()
+                busy = self.judge_due() or self._fill_some()
                 if self.clock() >= look_at:
                     self.look()
                     look_at = self.clock() + self.every
@@ -232,6 +241,11 @@ class MonitorLoop:
         self.ledger.release()
         for feed in self.feeds:
             feed.close()
+
+    def _fill_some(self) -> int:
+        filled = next(self.filling, 0)
+        self.progress.filled += filled
+        return filled
 
     def _retry_due(self) -> int:
         due = self.ledger.claim_retries(self.clock(), CLAIM, LEASE)

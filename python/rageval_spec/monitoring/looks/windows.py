@@ -17,7 +17,8 @@ from typing import NamedTuple, TypeAlias
 
 from rageval_spec.data.outcomes import Correction, Interval
 from rageval_spec.libraries import Floats, np
-from rageval_spec.monitoring.ledger import COUNTED, PANE, Ledger, State
+from rageval_spec.monitoring.ledger import COUNTED, Ledger, State
+from rageval_spec.monitoring.tables import PANE
 from rageval_spec.monitoring.traces.trace_judging import Series
 from rageval_spec.spec.blocks.monitor import WindowNode
 from rageval_spec.statistics.intervals import ResamplingSettings
