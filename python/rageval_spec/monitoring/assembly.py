@@ -249,10 +249,11 @@ def open_feeds(spec: Spec, ledger: Ledger, parts: SpecPlugins) -> list[Feed]:
 
 def forget(spec: Spec, ledger: Ledger, *, trace: str | None, user: str | None) -> int:
     """Remove the texts of one trace, or of all of a user, wherever they are; how many traces had any."""
-    gathered = {name_spans(trace or "")} if user is None else find_traces_of(ledger, user)
+    gathered = set() if user is None else find_traces_of(ledger, user)
+    named = gathered if trace is None else {name_spans(trace)}
     folder = spec.folder / SPOOL_FOLDER / "monitor"
-    spooled = forget_requests(folder, gathered, lambda span: user is not None and text_of(span, "user") == user)
-    return ledger.forget(trace_id=trace, user=user, gathered=gathered | spooled) or len(spooled)
+    spooled = forget_requests(folder, named, lambda span: user is not None and text_of(span, "user") == user)
+    return ledger.forget(trace_id=trace, user=user, gathered=gathered | spooled)
 
 
 def find_delay(feeds: Sequence[Feed]) -> float:

@@ -401,8 +401,9 @@ class Ledger:
                 (self.monitor, value),
             )
             named = {name_spans(name) for name, *_ in rows}
-            only_spans = self._remove_spans({*gathered, *named}) - named
-            return self._remove_texts(f"{column} = ?", (value,)) + len(only_spans)
+            own = set() if trace_id is None else {name_spans(trace_id)}
+            had_spans = self._remove_spans({*gathered, *named, *own})
+            return self._remove_texts(f"{column} = ?", (value,)) + len({*gathered, *had_spans} - named)
 
     def _remove_spans(self, trace_ids: Collection[str]) -> set[str]:
         """Remove spans; the traces that had any. Those that still come of these traces are not kept."""

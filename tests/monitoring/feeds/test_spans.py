@@ -389,7 +389,7 @@ def test_all_that_waits_of_a_user_is_forgotten(tmp_path: Path, capsys: pytest.Ca
         send(receiver, step(4))
         loop.feeds[0].close()
     assert prune_texts.main([str(path), "--user", "eve"], standalone_mode=False) == 0
-    assert "removed the texts of 1 trace" in capsys.readouterr().out
+    assert "removed the texts of 3 traces" in capsys.readouterr().out
     with open_monitor(load(path), clock) as loop:
         assert list(list_questions(loop.ledger)) == [name(2)]
         kept = "SELECT DISTINCT trace_id FROM rageval_spans"
