@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
@@ -114,12 +114,14 @@ class Ledger:
     Attributes:
         owner: names this process in leases.
         arms_by: the column of a trace by which two systems are compared; None if none are.
+        on_judged: gets what was written, the series and the trace of each judgement, in the transaction that wrote it.
     """
 
     connection: Connection
     monitor: str
     owner: str
     arms_by: str | None = None
+    on_judged: Callable[[Sequence[tuple[int, str]], float], None] | None = None
 
     def __post_init__(self) -> None:
         migrate(self.connection, "rageval_monitor_schema", MIGRATIONS)
@@ -262,7 +264,7 @@ class Ledger:
                     kept[stratum, hour_of(started)] += 1
             for row in rows:
                 sums.add(Judgement(*row[: len(Judgement._fields)]), row[len(Judgement._fields)])
-            self.connection.execute_many(_PUT_JUDGEMENT, rows)
+            self._put(rows, now)
             self._add(sums)
             self.connection.execute_many(_ADD_KEPT, [(self.monitor, *key, count) for key, count in kept.items()])
             self.connection.execute_many(_SETTLE, [(*one[:2], int(one[2]), *one[3:]) for one in states])
@@ -281,10 +283,13 @@ class Ledger:
         for one, started in again:
             sums.add(one, started)
         with self.connection.write():
-            self.connection.execute_many(
-                _PUT_JUDGEMENT, [_pack_judgement(one, started, now, None) for one, started in again]
-            )
+            self._put([_pack_judgement(one, started, now, None) for one, started in again], now)
             self._add(sums)
+
+    def _put(self, rows: Sequence[tuple[Any, ...]], now: float) -> None:
+        self.connection.execute_many(_PUT_JUDGEMENT, rows)
+        if self.on_judged is not None:
+            self.on_judged([(row[0], row[1]) for row in rows], now)
 
     def _add(self, sums: _Sums) -> None:
         self.connection.execute_many(_ADD_PANE, sums.rows())
@@ -322,9 +327,7 @@ class Ledger:
             sums, new = _Sums(), [(one, started) for one, started in filled if one.trace_id not in known]
             for one, started in new:
                 sums.add(one, started)
-            self.connection.execute_many(
-                _PUT_JUDGEMENT, [_pack_judgement(one, started, now, None) for one, started in new]
-            )
+            self._put([_pack_judgement(one, started, now, None) for one, started in new], now)
             self._add(sums)
             self.connection.execute(
                 "UPDATE rageval_series SET settled_before = settled_before - ? WHERE id = ?", (len(new), series)

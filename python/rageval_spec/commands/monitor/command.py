@@ -17,6 +17,7 @@ from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import Front
 from rageval_spec.commands.monitor import files
 from rageval_spec.commands.monitor.alerting import show_alerts, silence_alerts, try_notifiers
+from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import PASSED, UsageError
 from rageval_spec.wording import count_noun, list_counts, read_duration
 
@@ -106,6 +107,7 @@ def _serve(loop: MonitorLoop, address: str | None) -> Iterator[None]:
     if address is None:
         yield
         return
+    from rageval_spec.drawing.openmetrics import render_families
     from rageval_spec.endpoints.http_server import Server
     from rageval_spec.exchange.otel.source import split_address
     from rageval_spec.serving.server import Page, make_app
@@ -114,7 +116,9 @@ def _serve(loop: MonitorLoop, address: str | None) -> Iterator[None]:
         return Page(b"ok\n") if trouble is None else Page(f"{trouble}\n".encode(), status=503)
 
     pages = {
-        "/metrics": lambda: Page(loop.published, "application/openmetrics-text; version=1.0.0; charset=utf-8"),
+        "/metrics": lambda: Page(
+            render_families(loop.published), "application/openmetrics-text; version=1.0.0; charset=utf-8"
+        ),
         "/healthz": lambda: explain(loop.find_trouble()),
         "/ready": lambda: explain(loop.find_trouble(is_start=True)),
     }
@@ -196,6 +200,7 @@ def prune_texts(spec: Path, overrides: Iterable[str], trace: str | None, user: s
 
 
 monitor.add_command(files.write_page)
+monitor.add_command(files.write_rules)
 monitor.add_command(files.collect_answers)
 
 
@@ -217,3 +222,5 @@ def _report(loop: MonitorLoop) -> None:
         before = loop.ledger.count_before(one.id)
         earlier = f"; {count_noun(before, 'trace')} came before this series began" if before else ""
         console.show(f"{one.name}: {told or 'no traces'}{earlier}\n")
+    for line in () if loop.outbox is None else loop.outbox.describe():
+        console.show(f"{make_visible(line)}\n")

@@ -17,7 +17,7 @@ import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from rageval_spec.data.alerts import AlertSeverity, WorstAnswer
 from rageval_spec.monitoring.alerts import Look
@@ -28,7 +28,9 @@ from rageval_spec.monitoring.looks.experiments import Experiment, read_experimen
 from rageval_spec.monitoring.looks.levels import WindowComparison, compare_window, is_surely_beyond
 from rageval_spec.monitoring.looks.what_changed import ChangeExplainer, Explanation
 from rageval_spec.monitoring.looks.windows import Span, WindowNumbers, WindowReader, WindowValues, choose_window
+from rageval_spec.monitoring.outputs.outbox import Outbox
 from rageval_spec.monitoring.traces.trace_judging import FEEDBACK, Series
+from rageval_spec.plugin import AnswerMetric
 from rageval_spec.recorded.values import write_time
 from rageval_spec.spec.blocks.monitor import COVERAGE, AlertNode, MonitorNode, read_rate, read_share, seconds_of
 from rageval_spec.statistics.change_detection import Change, share_false_alarms
@@ -58,6 +60,7 @@ class Watch:
         series: the series of each metric at present.
         baseline: what changes are measured from.
         explainer: finds what moved; None if nobody asks.
+        destinations: the names of the tools that values and numbers are sent to.
     """
 
     node: MonitorNode
@@ -67,6 +70,7 @@ class Watch:
     every: float
     baseline: BaselineChoice = field(default_factory=lambda: BaselineChoice(_BASELINE_DAYS))
     explainer: ChangeExplainer | None = None
+    destinations: Collection[str] = ()
     _explained: dict[str, Explanation] = field(default_factory=dict)
     _began: dict[str, tuple[Series, float]] = field(default_factory=dict)
 
@@ -117,7 +121,7 @@ class Watch:
         series, window = self.series[alert.metric], choose_window(alert.window, self.node.windows)
         span, found = self.reader.find(series, window, now)
         numbers = self.reader.describe(series, window.name, span, found)
-        name = alert.name or f"{alert.metric} {_name_bound(alert, series)}"
+        name = _name_alert(alert, series)
         known = {"metric": alert.metric, "window": window.name, "value": numbers.value, "interval": numbers.interval,
                  "samples": numbers.samples, "labels": {"metric": alert.metric}}  # fmt: skip
         if numbers.samples < alert.min_samples or numbers.value is None:
@@ -153,7 +157,8 @@ class Watch:
 
     def _look_at_change(self, alert: AlertNode, now: float) -> Look:
         assert alert.drift is not None
-        series, name = self.series[alert.metric], alert.name or f"{alert.metric} changed"
+        series = self.series[alert.metric]
+        name = _name_alert(alert, series)
         baseline = self._find_baseline(series)
         if isinstance(baseline, str):
             return _undecided(alert, name, baseline)
@@ -217,6 +222,16 @@ class Watch:
             yield Look(f"coverage:{one.name}", name, verdict, "critical", told if verdict == "holds" else "", known)
         yield self._look_at_waiting(now)
         yield from self._look_at_feeds()
+        yield from self._look_at_destinations()
+
+    def _look_at_destinations(self) -> Iterator[Look]:
+        """A look for each tool: whether it has taken something lately."""
+        for name, one in Outbox(self.ledger.connection, self.ledger.monitor).count().items():
+            if name in self.destinations:
+                known = {"samples": one.failures, "labels": {"destination": name, "rule": COVERAGE}}
+                told = f"{name}: {one.explain_failure()}" if one.is_stuck else ""
+                verdict: Any = "holds" if one.is_stuck else "clear"
+                yield Look(f"coverage:send:{name}", f"send to {name}", verdict, "warning", told, known)
 
     def _look_at_feeds(self) -> Iterator[Look]:
         """A look for each feed: whether it could be read lately."""
@@ -278,9 +293,42 @@ def _is_worse(value: float, bound: float, series: Series) -> bool:
     return value > bound if series.lower_is_better else value < bound
 
 
-def _name_bound(alert: AlertNode, series: Series) -> str:
+def _name_alert(alert: AlertNode, series: Series) -> str:
+    """What people know an alert as: `faithfulness below 0.8`."""
+    if alert.name is not None or alert.drift is not None:
+        return alert.name or f"{alert.metric} changed"
     side = "above" if series.lower_is_better else "below"
-    return f"{side} {format_number(_list_bounds(alert)[0][1])}"
+    return f"{alert.metric} {side} {format_number(_list_bounds(alert)[0][1])}"
+
+
+class NamedAlert(NamedTuple):
+    """An alert of a spec; `told` says of each severity when it holds.
+
+    `key` is what the alert is called in the database, and `name` what people know it as.
+    """
+
+    key: str
+    name: str
+    alert: AlertNode
+    told: Mapping[str, str]
+
+
+def list_alerts(node: MonitorNode, metrics: Mapping[str, AnswerMetric[Any]]) -> list[NamedAlert]:
+    """The alerts on metrics, in the order of the spec."""
+    found = []
+    for one in node.alerts:
+        if isinstance(one, str):
+            continue
+        series = Series(0, one.metric, metrics.get(one.metric))
+        if one.drift is None:
+            side = "above" if series.lower_is_better else "below"
+            told = {str(severity): f"{one.metric} is surely {side} {format_number(bound)}."
+                    for severity, bound in _list_bounds(one)}  # fmt: skip
+        else:
+            written = one.drift.model_dump(exclude_none=True)
+            told = {name: f"{one.metric} has surely moved by {size} or more." for name, size in written.items()}
+        found.append(NamedAlert(_name_entry(one), _name_alert(one, series), one, told))
+    return found
 
 
 def _show(numbers: WindowNumbers) -> str:
