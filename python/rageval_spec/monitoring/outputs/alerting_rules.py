@@ -120,7 +120,7 @@ def _watch_monitor(monitor: str, node: MonitorNode) -> Iterator[AlertingRule]:
                            select("rageval_destination_failures", **tool), late, tool, MOST_FAILURES + 1)  # fmt: skip
 
 
-def select(name: str, **labels: str) -> str:
+def select(name: str, /, **labels: str) -> str:
     """A selector of PromQL, with any text as a label's value."""
     chosen = ",".join(f'{label}="{escape_label(text)}"' for label, text in labels.items())
     return f"{name}{{{chosen}}}"

@@ -63,7 +63,7 @@ def render_dashboard(monitor: str, node: MonitorNode, metrics: Mapping[str, Answ
 
 
 def _list_panels(monitor: str, node: MonitorNode, metrics: Mapping[str, AnswerMetric[Any]]) -> Iterator[Panel]:
-    def ask(name: str, *by: str, **labels: str) -> str:
+    def ask(name: str, /, *by: str, **labels: str) -> str:
         return f"max by ({', '.join(by)}) ({select(f'rageval_{name}', monitor=monitor, **labels)})"
 
     cell, legend = ("metric", "window"), "{{metric}} {{window}}"

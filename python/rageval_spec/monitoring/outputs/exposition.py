@@ -139,7 +139,7 @@ def _list_experiment(found: Experiment, own: dict[str, str]) -> Iterator[MetricF
     yield MetricFamily("rageval_ab_mean", "The mean of an arm.", means)
     if found.test is None:
         return
-    labels |= {"first": found.names[0], "second": found.names[1]}
+    labels = {**labels, "first": found.names[0], "second": found.names[1]}
     ends = {"": found.test.difference, "_low": found.test.interval.low, "_high": found.test.interval.high}
     for side, number in ends.items():
         told = "The mean of the second arm less that of the first; its interval holds at any time."

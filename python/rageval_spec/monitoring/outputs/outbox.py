@@ -140,8 +140,11 @@ class Outbox:
         if failure is not None:
             self.connection.execute(_FAIL, (*key, 0, 0, None, 1, now, failure))
             return
-        done = "UPDATE rageval_deliveries SET failures = 0 WHERE monitor = ? AND destination = ? AND failures > 0"
-        self.connection.execute(done, key)
+        self.connection.execute(
+            "UPDATE rageval_deliveries SET failures = 0, since = NULL, failure = NULL "
+            "WHERE monitor = ? AND destination = ? AND failures > 0",
+            key,
+        )
 
     def count(self) -> dict[str, Delivery]:
         """What became of the values, by destination; also of destinations that the spec no longer has."""
