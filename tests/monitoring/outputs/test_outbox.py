@@ -7,7 +7,7 @@ import pytest
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.drawing.openmetrics import MetricFamily
 from rageval_spec.endpoints.service import ServiceError
-from rageval_spec.exchange.shared.contracts import Parcel, PartlyRefusedError, Target, TargetNode
+from rageval_spec.exchange.shared.contracts import Parcel, Target, TargetNode
 from rageval_spec.exchange.shared.scores import EvaluationScores
 from rageval_spec.exchange.shared.spans.protobuf import Gauge
 from rageval_spec.monitoring.inspection.redaction import Redaction
@@ -119,15 +119,6 @@ def test_only_what_is_refused_is_left_out(ledger: Ledger, sender: ToolSender, ta
     target.refused = {"production/01234567/t4/faithfulness"}
     deliver(sender, ledger, 101)
     assert count(ledger) == Delivery(0, 9, 1, "refused")
-
-
-def test_what_a_collector_rejects_is_counted_and_not_sent_again(
-    ledger: Ledger, sender: ToolSender, target: Recording
-) -> None:
-    target.error = PartlyRefusedError("rejected 1 of what was sent", 1)
-    deliver(sender, ledger, 101)
-    assert count(ledger) == Delivery(0, 6, 4, "rejected 1 of what was sent")
-    assert target.calls == 4
 
 
 def test_a_trace_whose_text_was_removed_has_no_place(ledger: Ledger, sender: ToolSender) -> None:

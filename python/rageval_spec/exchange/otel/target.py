@@ -26,7 +26,7 @@ from rageval_spec.data.traces import Document, Trace, TraceLink
 from rageval_spec.endpoints.service import LIMITS, Service, ServiceError
 from rageval_spec.errors import RagevalError
 from rageval_spec.exchange.shared.connections import check_url, choose_url, describe_url
-from rageval_spec.exchange.shared.contracts import Moment, Parcel, PartlyRefusedError, Target, TargetNode, parse_moment
+from rageval_spec.exchange.shared.contracts import PARTLY, Moment, Parcel, Target, TargetNode, parse_moment
 from rageval_spec.exchange.shared.scores import EvaluationScores, Judgements, Score, drop_unknown
 from rageval_spec.exchange.shared.spans.protobuf import (
     Gauge,
@@ -189,7 +189,7 @@ class OtelTarget(Target[OtelTargetNode]):
         except WireError as error:
             raise RagevalError(f"{where}: answered with something that is not OTLP: {error}") from None
         if rejected:
-            raise PartlyRefusedError(f"{where}: rejected {rejected:,} of what was sent: {message}", rejected)
+            raise ServiceError(f"{where}: rejected {rejected:,} of what was sent: {message}", PARTLY)
 
 
 def find_time(moment: str | None) -> int:

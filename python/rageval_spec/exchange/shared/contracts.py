@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, Na
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, field_validator, model_validator
 
 from rageval_spec.diagnostics import suggest
-from rageval_spec.errors import DataError, RagevalError, UsageError
+from rageval_spec.errors import DataError, UsageError
 from rageval_spec.recorded.questions_and_answers import RecordedPaths
 from rageval_spec.recorded.values import is_dump
 from rageval_spec.wording import format_percent, read_duration
@@ -147,13 +147,8 @@ class Exporter(ToolPart[T]):
     node_type: ClassVar[type[TargetNode]] = TargetNode
 
 
-class PartlyRefusedError(RagevalError):
-    """A tool took some of what was sent, and will never take the others: how many."""
-
-    def __init__(self, message: str, refused: int) -> None:
-        """`refused` is how many parcels were not taken."""
-        super().__init__(message)
-        self.refused = refused
+PARTLY = 207
+"""The status of an error that says that a tool took only some of what was sent."""
 
 
 class Target(Exporter[T]):

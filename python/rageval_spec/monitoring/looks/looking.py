@@ -17,7 +17,7 @@ import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from rageval_spec.data.alerts import AlertSeverity, WorstAnswer
 from rageval_spec.monitoring.alerts import Look
@@ -301,34 +301,10 @@ def _name_alert(alert: AlertNode, series: Series) -> str:
     return f"{alert.metric} {side} {format_number(_list_bounds(alert)[0][1])}"
 
 
-class NamedAlert(NamedTuple):
-    """An alert of a spec; `told` says of each severity when it holds.
-
-    `key` is what the alert is called in the database, and `name` what people know it as.
-    """
-
-    key: str
-    name: str
-    alert: AlertNode
-    told: Mapping[str, str]
-
-
-def list_alerts(node: MonitorNode, metrics: Mapping[str, AnswerMetric[Any]]) -> list[NamedAlert]:
-    """The alerts on metrics, in the order of the spec."""
-    found = []
-    for one in node.alerts:
-        if isinstance(one, str):
-            continue
-        series = Series(0, one.metric, metrics.get(one.metric))
-        if one.drift is None:
-            side = "above" if series.lower_is_better else "below"
-            told = {str(severity): f"{one.metric} is surely {side} {format_number(bound)}."
-                    for severity, bound in _list_bounds(one)}  # fmt: skip
-        else:
-            written = one.drift.model_dump(exclude_none=True)
-            told = {name: f"{one.metric} has surely moved by {size} or more." for name, size in written.items()}
-        found.append(NamedAlert(_name_entry(one), _name_alert(one, series), one, told))
-    return found
+def list_alerts(node: MonitorNode, metrics: Mapping[str, AnswerMetric[Any]]) -> dict[str, tuple[str, AlertNode]]:
+    """The alerts on metrics by what they are called in the database, each with the name that people know."""
+    alerts = [(one, Series(0, one.metric, metrics.get(one.metric))) for one in node.alerts if not isinstance(one, str)]
+    return {_name_entry(one): (_name_alert(one, series), one) for one, series in alerts}
 
 
 def _show(numbers: WindowNumbers) -> str:

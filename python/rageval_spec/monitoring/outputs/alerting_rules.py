@@ -1,4 +1,4 @@
-"""A spec's alerts as alerting rules of Prometheus, with unit tests of the rules for promtool.
+"""A spec's alerts as alerting rules of Prometheus.
 
 The monitor decides whether the condition of an alert holds, with the false alarms that the spec allows, and shows that
 as `rageval_alert_holds`: a threshold on the numbers themselves would fire by chance. Prometheus waits for `for:`,
@@ -9,9 +9,8 @@ Several processes of one monitor show the same alerts, so rules take the maximum
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing.openmetrics import escape_label
@@ -20,33 +19,19 @@ from rageval_spec.monitoring.tables import MOST_FAILURES
 from rageval_spec.plugin import AnswerMetric
 from rageval_spec.spec.blocks.monitor import COVERAGE, MonitorNode, seconds_of
 
-RULES_FILE, TESTS_FILE = "rageval-rules.yml", "rageval-rules.test.yml"
+RULES_FILE = "rageval-rules.yml"
 _LATE = 300.0
 """Seconds that a trace may be overdue, and a feed unread, before the rules of the monitor itself fire."""
-_STEP = 10
-"""Seconds between two evaluations of the rules in their tests."""
 
 
-@dataclass(frozen=True)
-class AlertingRule:
-    """A rule.
-
-    Attributes:
-        seconds: how long the condition must hold.
-        series, value: a series for which it fires, and the number that it always has; for the rule's test.
-        shown: the labels of the alert that come from that series.
-        silent_for: how many seconds from 0 on it does not fire for that series, besides `seconds`.
-    """
+class AlertingRule(NamedTuple):
+    """A rule; `seconds` is how long its condition must hold."""
 
     name: str
     expression: str
     severity: str
     summary: str
-    series: str
     seconds: float = 0.0
-    shown: Mapping[str, str] = field(default_factory=dict)
-    value: float = 1
-    silent_for: float = 0.0
 
     def dump(self) -> dict[str, Any]:
         """The rule as Prometheus reads it. Braces of templates in names stay text."""
@@ -58,66 +43,54 @@ class AlertingRule:
             "annotations": {"summary": self.summary.replace("{{", '{{ "{{" }}')},
         }
 
-    def dump_test(self) -> dict[str, Any]:
-        """It fires once its condition has held long enough, and not before."""
-        silent = self.seconds + self.silent_for
-        labels = {"severity": self.severity, **{key: make_visible(text) for key, text in self.shown.items()}}
-        fires = [{"exp_labels": labels, "exp_annotations": {"summary": self.summary}}]
-        times = [*([(silent - _STEP, [])] if silent else []), (silent + _STEP, fires)]
-        cases = [{"eval_time": f"{at:.0f}s", "alertname": self.name, "exp_alerts": alerts} for at, alerts in times]
-        series = {"series": self.series, "values": f"{self.value:g}x{silent // 60 + 5:.0f}"}
-        return {"interval": "1m", "input_series": [series], "alert_rule_test": cases}
-
 
 def list_rules(monitor: str, node: MonitorNode, metrics: Mapping[str, AnswerMetric[Any]]) -> list[AlertingRule]:
     """A rule for each alert and severity of a spec, by the monitor's name, and the rules of the monitor itself."""
     found = []
-    for key, name, alert, told in list_alerts(node, metrics):
+    for key, (name, alert) in list_alerts(node, metrics).items():
         seconds = seconds_of(alert.for_) if alert.for_ else 0.0
-        found += [_watch_alert(monitor, name, key, severity, text, seconds) for severity, text in told.items()]
+        steps = alert.model_dump(include={"warning", "critical"}, exclude_none=True)
+        told = {severity: f"{alert.metric} is surely worse than {bound}." for severity, bound in steps.items()}
+        if alert.drift is not None:
+            steps = alert.drift.model_dump(exclude_none=True)
+            told = {severity: f"{alert.metric} has surely moved by {size} or more." for severity, size in steps.items()}
+        chosen = f'alert="{escape_label(key)}"'
+        found += [_watch(name, monitor, chosen, severity, text, seconds) for severity, text in told.items()]
     if COVERAGE in node.alerts:
         text = "Traces are not judged, a feed is not read, or a tool takes no values: see the monitor's page."
-        found += [
-            _watch_alert(monitor, "coverage", "coverage:.*", severity, text) for severity in ("critical", "warning")
-        ]
+        found += [_watch("coverage", monitor, 'alert=~"coverage:.*"', one, text) for one in ("critical", "warning")]
     if node.ab is not None:
-        name, key = f"A/B test of {node.ab.metric} by {node.ab.by}", f"ab:{node.ab.metric}:{node.ab.by}"
-        found.append(_watch_alert(monitor, name, key, "low", "One of the two systems is surely better."))
-        found.append(_watch_alert(monitor, name, key, "high", "The systems do not get the shares that were set."))
-    return [*found, *_watch_monitor(monitor, node)]
+        name, chosen = f"A/B test of {node.ab.metric} by {node.ab.by}", 'alert=~"ab:.*"'
+        found.append(_watch(name, monitor, chosen, "low", "One of the two systems is surely better."))
+        found.append(_watch(name, monitor, chosen, "high", "The systems do not get the shares that were set."))
+    return [*found, *_list_own(monitor, node)]
 
 
-def _watch_alert(monitor: str, name: str, key: str, severity: str, told: str, seconds: float = 0.0) -> AlertingRule:
-    shown = {"monitor": monitor, "alert": key.replace(".*", "example"), "name": name}
-    chosen = select("rageval_alert_holds", monitor=monitor, severity=severity, **({} if "*" in key else {"alert": key}))
-    if "*" in key:
-        chosen = f'{chosen[:-1]},alert=~"{key}"}}'
-    held = select("rageval_alert_holds", **shown, severity=severity)
-    expression = f"max by (alert, monitor, name) ({chosen}) == 1"
-    return AlertingRule(name, expression, severity, told, held, seconds, shown)
+def _watch(name: str, monitor: str, chosen: str, severity: str, told: str, seconds: float = 0.0) -> AlertingRule:
+    held = f"{select('rageval_alert_holds', monitor=monitor, severity=severity)[:-1]},{chosen}}}"
+    return AlertingRule(name, f"max by (alert, monitor, name) ({held}) == 1", severity, told, seconds)
 
 
-def _watch_monitor(monitor: str, node: MonitorNode) -> Iterator[AlertingRule]:
+def _list_own(monitor: str, node: MonitorNode) -> list[AlertingRule]:
     """What Prometheus can see of the monitor, also where it can tell nobody itself."""
-    own, late = {"monitor": monitor}, max(_LATE, 3 * seconds_of(node.every))
-    there, elsewhere = (select("rageval_build_info", monitor=name) for name in (monitor, f"not {monitor}"))
-    yield AlertingRule("RagevalMonitorAbsent", f"absent({there})", "critical",
-                       "Prometheus sees no process of the monitor.", elsewhere, late, own)  # fmt: skip
-    feed = {**own, "feed": "live"}
-    polled = f"max by (feed, monitor) ({select('rageval_feed_polled_timestamp_seconds', **own)})"
-    yield AlertingRule("RagevalFeedStale", f"time() - {polled} > {late:g}", "critical", "The feed cannot be read.",
-                       select("rageval_feed_polled_timestamp_seconds", **feed), 0.0, feed, 0, late)  # fmt: skip
-    lag = select("rageval_lag_seconds", **own)
-    yield AlertingRule("RagevalLag", f"max by (monitor) ({lag}) > {late:g}", "warning",
-                       "Traces wait too long to be judged.", lag, late, own, late + 1)  # fmt: skip
-    waiting = select("rageval_messages_waiting", **own)
-    yield AlertingRule("RagevalMessagesWaiting", f"max by (monitor) ({waiting}) > 0", "critical",
-                       "A notifier does not take messages of alerts.", waiting, late, own)  # fmt: skip
-    if node.send:
-        tool, failures = {**own, "destination": "phoenix"}, select("rageval_destination_failures", **own)
-        expression = f"max by (destination, monitor) ({failures}) > {MOST_FAILURES}"
-        yield AlertingRule("RagevalDestinationDown", expression, "warning", "A tool does not take values or numbers.",
-                           select("rageval_destination_failures", **tool), late, tool, MOST_FAILURES + 1)  # fmt: skip
+
+    def ask(name: str, *by: str) -> str:
+        return f"max by ({', '.join((*by, 'monitor'))}) ({select(name, monitor=monitor)})"
+
+    late = max(_LATE, 3 * seconds_of(node.every))
+    there, polled = select("rageval_build_info", monitor=monitor), ask("rageval_feed_polled_timestamp_seconds", "feed")
+    lag, waiting = ask("rageval_lag_seconds"), ask("rageval_messages_waiting")
+    failures = f"{ask('rageval_destination_failures', 'destination')} > {MOST_FAILURES}"
+    told = ("Prometheus sees no process of the monitor.", "The feed cannot be read.",
+            "Traces wait too long to be judged.", "A notifier does not take messages of alerts.",
+            "A tool does not take values or numbers.")  # fmt: skip
+    rules = [
+        AlertingRule("RagevalMonitorAbsent", f"absent({there})", "critical", told[0], late),
+        AlertingRule("RagevalFeedStale", f"time() - {polled} > {late:g}", "critical", told[1]),
+        AlertingRule("RagevalLag", f"{lag} > {late:g}", "warning", told[2], late),
+        AlertingRule("RagevalMessagesWaiting", f"{waiting} > 0", "critical", told[3], late),
+    ]
+    return [*rules, *([AlertingRule("RagevalDestinationDown", failures, "warning", told[4])] if node.send else [])]
 
 
 def select(name: str, /, **labels: str) -> str:
@@ -128,19 +101,8 @@ def select(name: str, /, **labels: str) -> str:
 
 def render_rules(monitor: str, rules: Sequence[AlertingRule]) -> bytes:
     """The file with the rules."""
-    groups = [{"name": f"rageval {make_visible(monitor)}", "rules": [one.dump() for one in rules]}]
-    return _write({"groups": groups}, f"check it with: promtool check rules {RULES_FILE}")
-
-
-def render_tests(rules: Sequence[AlertingRule]) -> bytes:
-    """The file with a unit test of each rule."""
-    tests = [one.dump_test() for one in rules]
-    content = {"rule_files": [RULES_FILE], "evaluation_interval": f"{_STEP}s", "tests": tests}
-    return _write(content, f"run it with: promtool test rules {TESTS_FILE}")
-
-
-def _write(content: Mapping[str, Any], advice: str) -> bytes:
     import yaml
 
-    text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=1000)
-    return f"# Written by rageval-spec monitor rules; {advice}\n{text}".encode()
+    groups = [{"name": f"rageval {make_visible(monitor)}", "rules": [one.dump() for one in rules]}]
+    text = yaml.safe_dump({"groups": groups}, sort_keys=False, allow_unicode=True, width=1000)
+    return f"# Written by rageval-spec monitor rules; check it with: promtool check rules {RULES_FILE}\n{text}".encode()

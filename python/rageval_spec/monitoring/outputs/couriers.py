@@ -6,6 +6,7 @@ thread, so each courier opens its own.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -40,11 +41,8 @@ class NotifierCourier:
     _refreshed: float = 0.0
 
     def deliver(self, ledger: Ledger, now: float) -> bool:
-        book, name, every = (
-            AlertBook(ledger.connection, ledger.monitor),
-            self.notifier.name,
-            self.notifier.refresh_every,
-        )
+        book, name = AlertBook(ledger.connection, ledger.monitor), self.notifier.name
+        every = self.notifier.refresh_every
         book.deliver({name: self.notifier}, now, lambda _, reason: self.complain(reason))
         if every is not None and now >= self._refreshed + every:
             self._refreshed = now
@@ -76,8 +74,9 @@ class Delivery:
             yield
         finally:
             stop.set()
+            end = time.monotonic() + _LAST_WORDS
             for one in threads:
-                one.join(_LAST_WORDS)
+                one.join(max(0.0, end - time.monotonic()))
 
     def run_once(self) -> None:
         """Deliver all that is due, as far as it is taken."""

@@ -62,7 +62,7 @@ def _list_feeds(progress: Progress, own: dict[str, str]) -> Iterator[MetricFamil
 def _list_alerts(watch: Watch, book: AlertBook, own: dict[str, str]) -> Iterator[MetricFamily]:
     """Each alert of the spec, and each that ever held: two may have one name, so `alert` tells them apart."""
     metrics = {name: one.metric for name, one in watch.series.items() if one.metric is not None}
-    names = {one.key: one.name for one in list_alerts(watch.node, metrics)}
+    names = {key: name for key, (name, _) in list_alerts(watch.node, metrics).items()}
     rows = {row.alert: row for row in book.read()}
     names |= {key: load_message(row.message).name if row.message else names.get(key, key) for key, row in rows.items()}
     for name, told, states in (

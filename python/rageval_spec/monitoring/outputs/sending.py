@@ -22,7 +22,7 @@ from rageval_spec.drawing.openmetrics import MetricFamily
 from rageval_spec.endpoints.pacing import double_wait
 from rageval_spec.endpoints.service import ServiceError
 from rageval_spec.errors import RagevalError
-from rageval_spec.exchange.shared.contracts import PartlyRefusedError, Target
+from rageval_spec.exchange.shared.contracts import PARTLY, Target
 from rageval_spec.exchange.shared.delivery import split
 from rageval_spec.exchange.shared.scores import ValueTarget
 from rageval_spec.exchange.shared.spans.protobuf import Gauge
@@ -42,7 +42,7 @@ LONGEST_WAIT = 900.0
 """Seconds before a tool that did not answer is asked again for the first time, and the most between two tries."""
 LEASE = 120.0
 """Seconds for which one process of a monitor sends to a tool and the others do not."""
-_REFUSALS = (207, 400, 409, 413, 422)
+_REFUSALS = (PARTLY, 400, 409, 413, 422)
 """The statuses with which a tool refuses what it was sent, so that sending the same again would not help."""
 _Placed = tuple[QueuedValue, TraceLink]
 
@@ -130,26 +130,22 @@ class ToolSender:
 
     def _send_series(self, outbox: Outbox, some: list[_Placed]) -> None:
         """Send values of one series. Two series of a metric are two evaluations, so their values are never mixed."""
-        target, before, refused = self.target, self._count_gone(), 0
+        target, before = self.target, self._count_gone()
         reason = "their traces are no longer there, or the tool takes no value without a number"
         parcels = {parcel.key: parcel for parcel in target.list_parcels(self._make_evaluation(some))}
         try:
             for batch in split(parcels.values(), target.batch):
-                try:
-                    target.send(batch)
-                except PartlyRefusedError as error:
-                    refused, reason = refused + error.refused, str(error)
+                target.send(batch)
         except ServiceError as error:
             if error.status not in _REFUSALS:
                 raise
             if len(some) == 1:
                 outbox.settle(self.name, [some[0][0]], 1, str(error))
-                return
-            half = len(some) // 2
-            self._send_series(outbox, some[:half])
-            self._send_series(outbox, some[half:])
+            else:
+                for half in (some[: len(some) // 2], some[len(some) // 2 :]):
+                    self._send_series(outbox, half)
             return
-        lost = self._count_gone() - before + refused + int(getattr(target, "without_value", 0))
+        lost = self._count_gone() - before + int(getattr(target, "without_value", 0))
         outbox.settle(self.name, [one for one, _ in some], min(lost, len(some)), reason)
 
     def _count_gone(self) -> int:
