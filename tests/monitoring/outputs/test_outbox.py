@@ -119,6 +119,8 @@ def test_only_what_is_refused_is_left_out(ledger: Ledger, sender: ToolSender, ta
     target.refused = {"production/01234567/t4/faithfulness"}
     deliver(sender, ledger, 101)
     assert count(ledger) == Delivery(0, 9, 1, "refused")
+    told = Outbox(ledger.connection, "bot").describe(only_troubles=True)
+    assert list(told) == ["memory: 9 values sent, 0 waiting, 1 left out, the last because refused"]
 
 
 def test_a_trace_whose_text_was_removed_has_no_place(ledger: Ledger, sender: ToolSender) -> None:
@@ -231,5 +233,6 @@ def test_texts_that_the_spec_leaves_out_do_not_leave(ledger: Ledger, series: int
     target.list_parcels = keep  # type: ignore[method-assign]
     ToolSender("memory", target, make_evaluation(), Redaction(["answer"])).deliver(ledger, BEGAN + 101)
     (one,) = evaluations
-    assert one.samples["answer"].null_count() == one.samples["question"].null_count() == 10
+    assert one.samples["answer"].null_count() == one.samples["contexts"].null_count() == 10
+    assert set(one.samples["question"]) == {""}
     assert one.values["reason"].null_count() == 10

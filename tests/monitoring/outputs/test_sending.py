@@ -23,6 +23,7 @@ from click.testing import CliRunner
 from rageval_spec.cli import cli
 from rageval_spec.data.traces import Trace, TraceLink
 from rageval_spec.diagnostics import SpecError
+from rageval_spec.errors import UsageError
 from rageval_spec.monitoring.alerts import AlertBook
 from rageval_spec.monitoring.assembly import open_monitor
 from rageval_spec.monitoring.outputs import couriers
@@ -254,6 +255,32 @@ def test_langfuse_replaces_values_of_traces_that_the_monitor_received_itself(
     assert found == Delivery(0, 9)
     server.close()
     assert {one["timestamp"][:19] for one in server.scores.values()} == {started[:19]}
+
+
+def test_one_tool_cannot_be_named_twice(phoenix: PhoenixServer, tmp_path: Path) -> None:
+    path = write(tmp_path, make_traces(), ["phoenix", {"use": "phoenix", "url": phoenix.url}])
+    with pytest.raises(UsageError, match=f"monitor.send names phoenix {phoenix.url} twice"), open_monitor(load(path)):
+        pass
+
+
+def test_a_page_says_what_a_tool_did_not_take(phoenix: PhoenixServer, tmp_path: Path) -> None:
+    path = write(tmp_path, make_traces(), ["phoenix"])
+    phoenix.reply = lambda _: Answer(b"no", 401)
+    go_round(path, 10)
+    page = tmp_path / "monitor.html"
+    CliRunner().invoke(cli, ["monitor", "page", str(path), "-o", str(page)], catch_exceptions=False)
+    assert f"Sent to phoenix {phoenix.url}: 0 values sent, 9 waiting; it has taken nothing since" in page.read_text()
+
+
+def test_values_of_traces_that_have_no_ids_of_opentelemetry_go_without_texts_that_the_spec_leaves_out(
+    tmp_path: Path,
+) -> None:
+    traces = [replace(one, link=TraceLink("file", f"t{number}")) for number, one in enumerate(make_traces())]
+    with collecting() as collector:
+        path = write(tmp_path, traces, [{"use": "otel", "endpoint": collector.url, "signals": ["traces"]}])
+        path.write_text(path.read_text() + "redact: [question]\n")
+        assert count(go_round(path, 10)) == Delivery(0, 9)
+    assert traces[0].question.encode() not in b"".join(one.SerializeToString() for one in collector.requests)
 
 
 def list_metrics(collector: Collector) -> dict[str, Any]:

@@ -172,7 +172,7 @@ class ToolSender:
     def _make_row(self, place: dict[str, str], one: QueuedValue, link: TraceLink) -> dict[str, Any]:
         """A row of the samples table, without texts if `redact:` of the spec leaves any out."""
         assert one.trace is not None, "a value without its trace has no place"
-        known: dict[str, Any] = dict.fromkeys(SAMPLES) | {"references": [], "slices": []}
+        known: dict[str, Any] = dict.fromkeys(SAMPLES) | {"question": "", "references": [], "slices": []}
         if not self.redaction.columns:
             sample = make_sample(ClaimedTrace(one.trace_id, 0.0, None, one.trace))
             known |= {name: getattr(sample, name) for name in ("question", "answer", "error", "seconds", "cost")}

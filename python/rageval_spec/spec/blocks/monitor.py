@@ -385,7 +385,6 @@ def can_take(report: Any) -> bool:
 
 
 def _check_destinations(blocks: PluginBlocks) -> Iterator[AlertFault]:
-    seen: list[Any] = []
     for block in blocks.of("reports"):
         if block.path[:2] != (*_HERE, "send"):
             continue
@@ -397,9 +396,6 @@ def _check_destinations(blocks: PluginBlocks) -> Iterator[AlertFault]:
         for key in sorted(node.model_fields_set & {*_OF_EVALUATIONS, *plugin.target_type.monitor_keys}):
             told = f"{quote(key)} has no meaning here: a monitor sends values to their traces"
             yield AlertFault((*path, key), told, f"remove {quote(key)}")
-        if node in seen:
-            yield AlertFault(path, f"{quote(node.use)} is named twice", "leave one of them out")
-        seen.append(node)
 
 
 def _check_baseline(node: MonitorNode, names: Mapping[str, Sequence[str]]) -> Iterator[AlertFault]:
