@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from machine import name_processor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -130,11 +131,6 @@ def list_sets(data: Path) -> list[tuple[str, Floats]]:
 
     found = [(name, np.array(values, dtype=np.float64)) for name, values in read_labels(data) if values]
     return found + [(name, values) for name, values in list_judged(data) if name == "covered units"]
-
-
-def name_processor() -> str:
-    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
-    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "an unknown processor")
 
 
 def measure(name: str, values: Floats, options: argparse.Namespace, missed: list[str]) -> str:

@@ -3,9 +3,9 @@
 A writer appends traces to a file as they would come (1,157 a second). A monitor follows it, judges each with `overlap`,
 and is killed (SIGKILL) and started again every simulated hour. At the end the ledger must add up: every trace that was
 written was seen once and judged once. Shown are the lag (how long after it was due a trace is judged, in real seconds),
-its trend, and the most memory that a monitor had.
+its trend, and the most memory that a monitor had. Nothing else should run beside it: it needs one core and a half.
 
-    python benches/monitoring.py                       # 15 minutes
+    python benches/monitoring.py --write               # 15 minutes; writes benches/monitoring.md
     python benches/monitoring.py --traces 100000 --speed 100 --kill-every 1h
 """
 
@@ -24,6 +24,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from machine import name_processor
+
 SPEC = """
 version: 1
 name: day
@@ -31,6 +33,7 @@ systems: {live: {use: file, path: traces.jsonl, follow: true}}
 metrics: [{use: faithfulness, judge: overlap}]
 monitor: {every: 5m, settle: 60s, alerts: [{metric: faithfulness, warning: 0.2, window: hour}, coverage]}
 """
+RESULTS = Path(__file__).with_suffix(".md")
 DAY = 86_400
 EPOCH = 1_764_000_000.0
 FACTS = (
@@ -104,7 +107,7 @@ def start(role: str, *arguments: object) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, __file__, "--role", role, *map(str, arguments)])
 
 
-def simulate(folder: Path, total: int, speed: float, kill_every: float) -> bool:
+def simulate(folder: Path, total: int, speed: float, kill_every: float, *, write: bool) -> bool:
     """The whole simulation; whether the ledger adds up."""
     (folder / "spec.yaml").write_text(SPEC)
     begin = time.time() + 2
@@ -122,29 +125,47 @@ def simulate(folder: Path, total: int, speed: float, kill_every: float) -> bool:
     drained = time.time() - ended
     monitor.send_signal(signal.SIGTERM)
     monitor.wait()
-    report(folder, counts, total, kills, drained)
+    table = describe(folder, counts, total, kills, drained)
+    print(table)
+    if write:
+        command = f"python benches/monitoring.py --traces {total} --speed {speed:g} --kill-every {kill_every:g}"
+        about = f"Made by `{command}` on {name_processor()} with {os.cpu_count()} cores. Lags are in real seconds."
+        RESULTS.write_text(f"# A simulated day of production\n\n{about}\n\n{table}\n")
     return counts == (total, total, total)
 
 
 def wait_until_settled(folder: Path, total: int, until: float) -> tuple[int, int, int]:
     """How many traces the ledger has, how many judgements, and how many the panes count, once nothing waits."""
-    connection = sqlite3.connect(folder / ".rageval" / "history.db", timeout=30)
+    connection = sqlite3.connect(folder / ".rageval" / "history.db", timeout=30, isolation_level=None)
     while True:
+        connection.execute("BEGIN")  # one state of the ledger for all four numbers
         traces, waiting = connection.execute("SELECT COUNT(*), SUM(state = 'waiting') FROM rageval_traces").fetchone()
+        judged = connection.execute("SELECT COUNT(*) FROM rageval_judgements WHERE state = 'judged'").fetchone()[0]
+        counted = connection.execute("SELECT SUM(judged) FROM rageval_panes").fetchone()[0]
+        connection.execute("COMMIT")
         if (traces >= total and not waiting) or time.time() > until:
-            judged = connection.execute("SELECT COUNT(*) FROM rageval_judgements WHERE state = 'judged'").fetchone()[0]
-            return traces, judged, connection.execute("SELECT SUM(judged) FROM rageval_panes").fetchone()[0]
+            return traces, judged, counted
         time.sleep(1)
 
 
-def report(folder: Path, counts: tuple[int, int, int], total: int, kills: int, drained: float) -> None:
+def describe(folder: Path, counts: tuple[int, int, int], total: int, kills: int, drained: float) -> str:
     rows = [tuple(map(float, line.split())) for line in (folder / "lags.txt").read_text().splitlines()]
     quarters = [rows[len(rows) * part // 4 : len(rows) * (part + 1) // 4] for part in range(4)]
     medians = [sorted(row[1] for row in quarter)[len(quarter) // 2] for quarter in quarters]
-    print(f"written {total:,}; in the ledger {counts[0]:,}; judged {counts[1]:,}; counted {counts[2]:,}; kills {kills}")
-    print("median lag by quarter of the day, in seconds: " + ", ".join(f"{one:.2f}" for one in medians))
-    print(f"largest lag {max(row[1] for row in rows):.1f} s; done {drained:.1f} s after the last trace")
-    print(f"most memory {max(row[2] for row in rows):.0f} MB")
+    size = (folder / ".rageval" / "history.db").stat().st_size
+    lines = {
+        "traces written": f"{total:,}",
+        "traces in the ledger": f"{counts[0]:,}",
+        "judgements": f"{counts[1]:,}",
+        "judged, by the ledger's sums": f"{counts[2]:,}",
+        "kills": f"{kills}",
+        "median lag in each quarter of the day": ", ".join(f"{one:.2f} s" for one in medians),
+        "largest lag": f"{max(row[1] for row in rows):.1f} s",
+        "all judged after the last trace": f"{drained:.1f} s",
+        "most memory": f"{max(row[2] for row in rows):.0f} MB",
+        "database": f"{size / 1e6:,.0f} MB, {size / total:,.0f} bytes a trace",
+    }
+    return "\n".join(["| | |", "|---|---|", *(f"| {name} | {value} |" for name, value in lines.items())])
 
 
 def main() -> None:
@@ -152,6 +173,7 @@ def main() -> None:
     parser.add_argument("--traces", type=int, default=1_000_000)
     parser.add_argument("--speed", type=float, default=100.0)
     parser.add_argument("--kill-every", type=float, default=3600.0, help="simulated seconds")
+    parser.add_argument("--write", action="store_true", help="write benches/monitoring.md")
     parser.add_argument("--role", choices=["write", "watch"])
     parser.add_argument("rest", nargs="*")
     asked = parser.parse_args()
@@ -163,7 +185,7 @@ def main() -> None:
         watch(Path(folder), float(begin), float(speed))
     else:
         with tempfile.TemporaryDirectory() as folder:
-            sys.exit(not simulate(Path(folder), asked.traces, asked.speed, asked.kill_every))
+            sys.exit(not simulate(Path(folder), asked.traces, asked.speed, asked.kill_every, write=asked.write))
 
 
 if __name__ == "__main__":

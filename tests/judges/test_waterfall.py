@@ -161,7 +161,7 @@ def test_a_refusal_is_right_if_the_contexts_do_not_contain_the_answer() -> None:
     assessment = waterfall.assess(FAITHFULNESS, samples_for("a", "b", answer="I don't know."))
     assert scores_of(assessment) == [None, None]
     right, wrong = (finding_of(assessment, place).reason or "" for place in range(2))
-    assert right.startswith("the answer is a refusal, and answerability does not show")
+    assert right.startswith("the answer refuses, and answerability does not show")
     assert wrong.startswith("sent to a person at answerability: the answer is a refusal")
     assert "1 sent to a person (50%), 1 without anything to judge (50%)" in assessment.notes[0].message
 
@@ -173,7 +173,7 @@ def test_the_users_own_phrases_are_refusals_too() -> None:
     before = build(*judges, **stages).assess(FAITHFULNESS, said)
     after = build(*judges, **stages, phrases=["above my pay grade"]).assess(FAITHFULNESS, said)
     assert (finding_of(before).reason or "").startswith("sent to a person at answerability: answerability 0.10")
-    assert (finding_of(after).reason or "").startswith("the answer is a refusal, and answerability does not show")
+    assert (finding_of(after).reason or "").startswith("the answer refuses, and answerability does not show")
 
 
 def test_failures_and_answers_without_claims_keep_their_reason() -> None:

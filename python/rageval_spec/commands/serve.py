@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from threading import Event
@@ -13,14 +12,21 @@ from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
 from rageval_spec.errors import PASSED, UsageError
 
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+USUAL_PORT = 8008
 
 
 @click.command()
 @shared.spec_argument
-@click.option("--listen", default="127.0.0.1:8008", show_default=True, metavar="ADDRESS", help="Where to listen.")
+@click.option(
+    "--listen", default=f"127.0.0.1:{USUAL_PORT}", show_default=True, metavar="ADDRESS",
+    help="Where to listen; in a container 0.0.0.0.",
+)  # fmt: skip
 @click.option("--token-env", metavar="VARIABLE", help="The environment variable with a token that requests must send.")
-def serve(spec: Path, overrides: Iterable[str], listen: str, token_env: str | None) -> int:
+@click.option(
+    "--timeout", type=click.FloatRange(0, min_open=True), default=30.0, show_default=True, metavar="SECONDS",
+    help="The longest time for a check; a longer one is answered with 503.",
+)  # fmt: skip
+def serve(spec: Path, overrides: Iterable[str], listen: str, token_env: str | None, timeout: float) -> int:
     """Check answers over HTTP before users see them, until Ctrl-C.
 
     `POST /check` with a question, its contexts and an answer returns `accept`, `person` or `reject`, by the metrics and
@@ -30,29 +36,41 @@ def serve(spec: Path, overrides: Iterable[str], listen: str, token_env: str | No
     rageval-spec serve spec.yaml
     curl -d '{"question": "...", "contexts": ["..."], "answer": "..."}' http://127.0.0.1:8008/check
     """
-    from rageval_spec.endpoints.http_server import Server
-    from rageval_spec.exchange.otel.source import split_address
+    from rageval_spec.endpoints.http_server import Server, is_local, read_token, split_address
     from rageval_spec.pipeline.planning.spec_plugins import build_parts
-    from rageval_spec.serving.answer_check import AnswerCheck, make_check_app
+    from rageval_spec.plugin import ChatModel
+    from rageval_spec.serving.answer_check import AnswerCheck
+    from rageval_spec.serving.server import CheckLimits, make_check_app
     from rageval_spec.signals import stopping
     from rageval_spec.spec import load
 
-    token = None if token_env is None else os.environ.get(token_env, "").strip()
-    if token == "":
-        raise UsageError(f"--token-env {token_env}: the variable is not set; set it to the token that clients have")
+    token = read_token(token_env)
     try:
-        host, port = split_address(listen)
+        host, port = split_address(listen, USUAL_PORT)
     except ValueError as error:
         raise UsageError(f"--listen {error}") from None
     loaded = load(spec, overrides=list(overrides))
-    check = AnswerCheck.of(loaded, build_parts(loaded, budget=loaded.limits.budget()))
-    server, stop = Server(make_check_app(check, loaded.name, token), host, port), Event()
-    if token is None and host not in _LOOPBACK:
-        console.tell(f"everybody who reaches {host} can send answers; give clients a token with --token-env VARIABLE")
-    console.tell(f"checking answers with {', '.join(check.metrics)} at {server.url}/check; Ctrl-C ends this")
-    try:
-        with stopping(stop.set):
+    parts = build_parts(loaded, budget=loaded.limits.budget(), tell=console.tell)
+    check = AnswerCheck.of(loaded, parts)
+    for remark in check.remarks:
+        console.tell(f"warning: {remark}")
+    for model in parts.asked_models.values():
+        model.prepare()
+    if not check.asks_chat:
+        check.check("", [""], "Nobody waits for this one: it loads the models.")
+    app = make_check_app(check, loaded.name, token, CheckLimits(loaded.limits.concurrency, seconds=timeout))
+    stop = Event()
+    with stopping(stop.set):
+        server = Server(app, host, port)
+        if token is None and not is_local(host):
+            told = "can send answers; give clients a token with --token-env VARIABLE"
+            console.tell(f"warning: everybody who reaches {host} {told}")
+        console.tell(f"checking answers with {', '.join(check.metrics)} at {server.url}/check; Ctrl-C ends this")
+        try:
             stop.wait()
-    finally:
-        server.close()
+        finally:
+            server.close()
+            for model in parts.models.values():
+                if isinstance(model, ChatModel):
+                    model.stop()
     return PASSED

@@ -18,9 +18,9 @@ from rageval_spec.data.outcomes import Note
 from rageval_spec.data.samples import Sample
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.judges.shared.composed_judge import KINDS, ComposedJudge
-from rageval_spec.judging.composition import TO_A_PERSON
+from rageval_spec.judging.composition import REJECTED, TO_A_PERSON
 from rageval_spec.judging.grade_scores import scale_score, unscale_score
-from rageval_spec.judging.refusals import PHRASES_TEXT, find_refusal
+from rageval_spec.judging.refusals import PHRASES_TEXT, REFUSES, find_refusal
 from rageval_spec.judging.segments import FRAGMENT, count_words
 from rageval_spec.plugin import EmbeddingModel, Judge, JudgeName, JudgeNode, ModelName, PairModel, note_truncated
 from rageval_spec.plugin.judge_identity import digest_criterion
@@ -252,7 +252,7 @@ class Route:
             return self._decide_refusal(reading.value)
         said = f"{reading.what} {reading.value:.2f}"
         if self.stage.reject is not None and reading.value < self.stage.reject:
-            reason = f"rejected at {self.name}: {said} is below {self.stage.reject:.2f}"
+            reason = f"{REJECTED} {self.name}: {said} is below {self.stage.reject:.2f}"
             return StageDecision("rejected", self.name, self._sign(unscale_score(0.0, self.criterion), reason))
         if self.stage.person is not None and reading.value < self.stage.person:
             reason = f"{TO_A_PERSON} at {self.name}: {said} is below {self.stage.person:.2f}"
@@ -266,7 +266,7 @@ class Route:
         """Decide on a refusal: right if the contexts lack the answer; if they seem to have it, a person decides."""
         if value < max(self.stage.reject or 0.0, self.stage.person or 0.0):
             shows = f"{self.name} does not show that the contexts contain an answer"
-            reason = f"the answer is a refusal, and {shows}: nothing to judge"
+            reason = f"{REFUSES}, and {shows}: nothing to judge"
             return StageDecision("nothing", self.name, self._sign(None, reason))
         if self.name == "retrieval":
             return None
@@ -332,6 +332,12 @@ class Waterfall(ComposedJudge[WaterfallNode]):
     def decides_refusals(self) -> bool:
         """True if one of the first two stages is enabled, because these look at the contexts."""
         return self.node.retrieval is not None or self.node.answerability is not None
+
+    @property
+    def holds_back(self) -> bool:
+        """True if a stage has a bound below which it rejects an answer or sends it to a person."""
+        stages = [getattr(self.node, name) for name in STAGES]
+        return any(one is not None and (one.reject is not None or one.person is not None) for one in stages)
 
     def check(self) -> str | None:
         if (retrieval := self.node.retrieval) is not None and retrieval.model is not None:

@@ -158,9 +158,9 @@ class CalibratedJudge(Judge[Any]):
 
 
 _AS_PLAIN = (
-    "abilities", "decides_refusals", "scale", "values", "reads_criteria", "shows_references", "content", "check",
-    "describe_files", "check_columns", "expect", "claims", "questions", "entities", "estimate", "estimate_writing",
-    "prompt_digests",
+    "abilities", "decides_refusals", "holds_back", "scale", "values", "reads_criteria", "shows_references", "content",
+    "check", "describe_files", "check_columns", "expect", "claims", "questions", "entities", "estimate",
+    "estimate_writing", "prompt_digests",
 )  # fmt: skip
 """What a judge does in the same way without its calibration."""
 for _name in _AS_PLAIN:

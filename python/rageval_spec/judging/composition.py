@@ -21,6 +21,8 @@ from rageval_spec.wording import count_noun
 
 TO_A_PERSON = "sent to a person"
 """How the reason of a sample begins that a person must decide."""
+REJECTED = "rejected at"
+"""How the reason of a sample begins that a judge of stages rejected."""
 
 
 def assess_or_fail(

@@ -18,6 +18,8 @@ PHRASES_TEXT = (
     "is told to use when it does not know the answer."
 )
 """The description of the key `phrases` in all nodes."""
+REFUSES = "the answer refuses"
+"""How the reason of an answer begins that claims nothing, so that nothing of it can be wrong."""
 
 _PIECE = 4
 """Characters. Shorter pieces are shared by more phrases but occur in more answers."""

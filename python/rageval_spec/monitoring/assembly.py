@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -13,9 +13,11 @@ from typing import Any
 
 from rageval_spec import registry
 from rageval_spec.data.evaluation import Evaluation, Provenance
+from rageval_spec.diagnostics import make_visible
+from rageval_spec.endpoints.http_server import split_address
 from rageval_spec.errors import RagevalError, UsageError
-from rageval_spec.exchange.otel.source import SPOOL_FOLDER, OtelFilesNode, split_address
-from rageval_spec.exchange.shared.contracts import Target, WindowNode, open_part
+from rageval_spec.exchange.otel.source import SPOOL_FOLDER, USUAL_PORT, OtelFilesNode
+from rageval_spec.exchange.shared.contracts import Target, open_part
 from rageval_spec.history.database import locate, open_history
 from rageval_spec.monitoring.alerts import AlertBook
 from rageval_spec.monitoring.feeds.contract import Feed
@@ -25,7 +27,7 @@ from rageval_spec.monitoring.feeds.tools import ToolFeed
 from rageval_spec.monitoring.inspection.collection import Collector
 from rageval_spec.monitoring.inspection.page import PageWriter
 from rageval_spec.monitoring.inspection.redaction import Redaction
-from rageval_spec.monitoring.ledger import Ledger
+from rageval_spec.monitoring.ledger import Ledger, name_group
 from rageval_spec.monitoring.looks.baselines import choose_baseline
 from rageval_spec.monitoring.looks.label_corrections import LabelCorrector
 from rageval_spec.monitoring.looks.looking import Watch
@@ -38,17 +40,18 @@ from rageval_spec.monitoring.outputs.sending import ToolSender
 from rageval_spec.monitoring.service import MonitorLoop, name_owner
 from rageval_spec.monitoring.traces.filling import Filler
 from rageval_spec.monitoring.traces.sampling import Sampler, Spending
-from rageval_spec.monitoring.traces.trace_judging import TraceJudge
+from rageval_spec.monitoring.traces.trace_judging import Series, TraceJudge
 from rageval_spec.pipeline.execution.anchor_judging import JudgeDrift, ask_again
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins, build_parts
 from rageval_spec.pipeline.results.provenance import describe_spec
 from rageval_spec.plugin import Context, EmbeddingModel, Notifier
 from rageval_spec.plugin.budget import Budget
+from rageval_spec.recorded.json_path import list_keys
 from rageval_spec.spec.blocks.monitor import MonitorNode, read_rate, read_share, seconds_of
 from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.store.store import open_store
 from rageval_spec.systems.file import FileNode
-from rageval_spec.systems.shared.trace_system import TraceSystem
+from rageval_spec.wording import count_noun
 
 STORE = Path(".rageval") / "store"
 _KEPT_FOR = timedelta(days=2).total_seconds()
@@ -139,6 +142,7 @@ def open_monitor(spec: Spec, clock: Callable[[], float] = time.time, *, is_plan:
                 ledger.prune_texts(now - keep)
 
             loop = MonitorLoop(ledger, feeds, judge, sampler, every, filler, [teller.look, prune], clock)
+            loop.find_remarks = lambda: dict(list_remarks(node, ledger, judge.series))
             loop.outbox, loop.delivery = outbox, make_delivery(spec, loop, parts.notifiers, senders)
             if node.serve is not None or any("numbers" in one.target.takes for one in senders):
                 loop.publish = Exposition(watch, teller.book, outbox, loop.progress).list_families
@@ -267,10 +271,6 @@ def open_collector(spec: Spec) -> Iterator[Collector]:
             store.close()
 
 
-_UNUSABLE = ("until", "limit", "dataset", "path", "table")
-"""Keys of tools that name something else than all traces from some time on."""
-
-
 def open_feed(where: str, name: str, system: Any, settle: float, ledger: Ledger) -> Feed:
     """The feed of a system; `where` is the spec.
 
@@ -278,29 +278,44 @@ def open_feed(where: str, name: str, system: Any, settle: float, ledger: Ledger)
         UsageError: nobody records the traces of this system, or its block names something that does not grow.
     """
     node = system.node
-    place = f"{where}: systems.{name}"
-    if isinstance(node, FileNode) and isinstance(node.path, str) and node.follow:
+    if (fault := system.find_watch_fault()) is not None:
+        raise UsageError(f"{where}: systems.{name}: {fault.message}; {fault.hint}")
+    if isinstance(node, FileNode):
         named = {part: value for part, value in node.columns.model_dump().items() if value is not None}
         reader = RowReader(node.layout, named)
         return FileFeed(name, settle, system.context.resolve(node.path), reader, ledger.find_questions)
     if isinstance(node, OtelFilesNode):
-        return _open_spans(place, name, system, settle, ledger)
-    if isinstance(system, TraceSystem) and issubclass(system.source_type.node_type, WindowNode):
-        if given := [key for key in _UNUSABLE if getattr(node, key, None) is not None]:
-            raise UsageError(f"{place}: a monitor reads all traces as they come; remove {', '.join(map(repr, given))}")
-        return ToolFeed(name, settle, open_part(system.source_type, system))
-    raise UsageError(
-        f"{place}: 'use: {node.use}' has no traces to watch; write {{use: file, path: traces.jsonl, follow: true}}, "
-        "{use: otel, listen: 127.0.0.1:4318}, or the tool that records them, such as {use: phoenix, project: NAME}"
-    )
+        return _open_spans(name, system, settle, ledger)
+    return ToolFeed(name, settle, open_part(system.source_type, system))
 
 
-def _open_spans(place: str, name: str, system: Any, settle: float, ledger: Ledger) -> Feed:
+def _open_spans(name: str, system: Any, settle: float, ledger: Ledger) -> Feed:
     node, context = system.node, system.context
     if node.listen is not None:
         token = None if node.token is None else node.token.reveal()
         folder = context.resolve(SPOOL_FOLDER / "monitor")
-        return ReceiverFeed(name, settle, ledger, split_address(node.listen), folder, token)
-    if not node.follow:
-        raise UsageError(f"{place}: a monitor reads files that grow; add 'follow: true'")
+        return ReceiverFeed(name, settle, ledger, split_address(node.listen, USUAL_PORT), folder, token)
     return SpanFileFeed(name, settle, ledger, context.resolve(node.path))
+
+
+_RECENT = 200
+"""How many of the last traces show which columns traces have."""
+
+
+def list_remarks(node: MonitorNode, ledger: Ledger, series: Mapping[str, Series]) -> Iterator[tuple[str, str]]:
+    """A remark for each part of the spec that comes to nothing, with a key by which it is told once."""
+    columns = {"sample.by": node.sample.by, "ab.by": None if node.ab is None else node.ab.by}
+    wanted = {place: column for place, column in columns.items() if column is not None}
+    traces = ledger.read_recent(_RECENT) if wanted else []
+    for place, column in wanted.items():
+        if traces and all(name_group(one, column) is None for one in traces):
+            names = dict.fromkeys(name for one in traces for name, _ in one.list_columns())
+            has = make_visible(list_keys([*names])) if names else "none"
+            recent = count_noun(len(traces), "trace")
+            yield place, f"{place}: no column '{make_visible(column)}' in the last {recent}; the columns are {has}"
+    for one in series.values():
+        counts = ledger.count(one.id)
+        if counts["filtered"] and not counts["judged"]:
+            why = make_visible(ledger.read_reason(one.id) or "no reason is known")
+            traces_left = count_noun(counts["filtered"], "trace")
+            yield one.name, f"{one.name} has no value for any of {traces_left}: {why}"

@@ -517,6 +517,24 @@ class Ledger:
         )
         return [(unpack(content), value, weight) for content, value, weight in rows]
 
+    def read_recent(self, most: int) -> list[Trace]:
+        """The traces that began last, whose texts are still kept."""
+        rows = self.connection.execute(
+            "SELECT content FROM rageval_traces WHERE monitor = ? AND content IS NOT NULL "
+            "ORDER BY started DESC LIMIT ?",
+            (self.monitor, most),
+        )
+        return [unpack(content) for (content,) in rows]
+
+    def read_reason(self, series: int) -> str | None:
+        """Why the last trace that a series could not measure was left out."""
+        rows = self.connection.execute(
+            "SELECT reason FROM rageval_judgements WHERE series = ? AND state = 'filtered' AND reason IS NOT NULL "
+            "ORDER BY started DESC LIMIT 1",
+            (series,),
+        )
+        return rows[0][0] if rows else None
+
     def count_traces(self) -> int:
         """How many traces were seen."""
         return int(

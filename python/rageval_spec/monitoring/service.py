@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from threading import Event
@@ -80,6 +80,8 @@ class MonitorLoop:
         clock: the time in seconds since 1970.
         publish: makes the numbers of `/metrics`, which `published` then holds: the database belongs to this thread.
         tell: says what people must know at once, such as that a feed cannot be read.
+        find_remarks: what in the spec comes to nothing, by the part of the spec; each is told once.
+        told: the parts of the spec of which it was told.
     """
 
     ledger: Ledger
@@ -96,6 +98,8 @@ class MonitorLoop:
     publish: Callable[[float], Sequence[MetricFamily]] | None = None
     published: Sequence[MetricFamily] = ()
     tell: Callable[[str], None] = lambda _: None
+    find_remarks: Callable[[], Mapping[str, str]] = dict
+    told: set[str] = field(default_factory=set)
     _noted: dict[str, float] = field(default_factory=dict)
     _again_at: dict[str, float] = field(default_factory=dict)
 
@@ -157,6 +161,10 @@ class MonitorLoop:
         if self.ledger.lead("look", now, 3 * self.every):
             for tick in self.ticks:
                 tick(now)
+        for part, remark in self.find_remarks().items():
+            if part not in self.told:
+                self.told.add(part)
+                self.tell(remark)
         self.sampler.forget(now - 2 * 86_400)
 
     def find_trouble(self, *, is_start: bool = False) -> str | None:

@@ -193,6 +193,11 @@ class Judge(Plugin[J]):
         return False
 
     @property
+    def holds_back(self) -> bool:
+        """Whether the judge itself rejects answers or sends them to people, whatever the gates are."""
+        return False
+
+    @property
     def scale(self) -> tuple[float, float] | None:
         """The lowest and the highest score of a judge that asks its own question; None if it uses the criterion's."""
         return None

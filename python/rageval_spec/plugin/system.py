@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
+from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import UsageError
 from rageval_spec.plugin.plugin import N, Node, Plugin
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
     from rageval_spec.data.outcomes import Note, TakenOver
     from rageval_spec.data.tables import Collection
-    from rageval_spec.diagnostics import FileFault
     from rageval_spec.store.disk import InputFile
 
 
@@ -111,6 +111,15 @@ class System(Plugin[N]):
             DataError: the file cannot be read.
         """
         return ()
+
+    def find_watch_fault(self) -> FileFault | None:
+        """Why `monitor` cannot watch this system, at the key that is wrong; None if it can."""
+        return FileFault(
+            (),
+            f"'use: {self.node.use}' has no traces to watch",
+            "write {use: file, path: traces.jsonl, follow: true}, {use: otel, listen: 127.0.0.1:4318}, or the tool "
+            "that records them, such as {use: phoenix, project: NAME}",
+        )
 
     def run_file(self, dataset: str) -> Path | None:  # noqa: ARG002 - as in `inputs_for`
         """A TREC run file with what `retrieve` would give, which kernels read directly; None without one."""

@@ -1,37 +1,36 @@
-"""Checks one answer before a user sees it, also over HTTP: accept it, hold it back for a person, or reject it.
+"""Checks one answer before a user sees it: accept it, hold it back for a person, or reject it.
 
-The spec's metrics of answers measure it, and its gates decide: below a gate's `min` (above its `max`) the answer is
-rejected, short of its `target` a person decides. A judge of stages, such as `waterfall`, decides by itself. What cannot
-be measured, because a judge fails or a part is missing, goes to a person: nothing unknown is accepted.
+The spec's metrics of answers measure it, and its gates decide: below a gate's `min` or `at_least` (above its `max`) the
+answer is rejected, short of its `target` a person decides. A judge of stages, such as `waterfall`, decides by itself.
+What cannot be measured, because a judge fails or a part is missing, goes to a person: nothing unknown is accepted. Only
+an answer that does nothing but refuse is accepted without a value, because nothing of it can be wrong.
 """
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from functools import partial
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from rageval_spec.data.samples import Sample
-from rageval_spec.errors import UsageError
-from rageval_spec.judging.composition import TO_A_PERSON
+from rageval_spec.errors import RagevalError, UsageError
+from rageval_spec.judging.composition import REJECTED, asks_chat
+from rageval_spec.judging.refusals import REFUSES
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
-from rageval_spec.pipeline.values.answer_values import compute, list_usable
-from rageval_spec.plugin import AnswerMetric
-from rageval_spec.serving.server import Page, make_app
-from rageval_spec.spec.blocks.gates import GateNode
+from rageval_spec.pipeline.values.answer_values import MOST_METRICS_AT_ONCE, brief_judges, measure
+from rageval_spec.plugin import AnswerMetric, Metric
+from rageval_spec.spec.blocks.gates import GateBound
 from rageval_spec.spec.blocks.spec_node import Spec
-
-if TYPE_CHECKING:
-    from starlette.applications import Starlette
-    from starlette.requests import Request
-    from starlette.responses import Response
+from rageval_spec.threads import map_in_threads
+from rageval_spec.wording import tell_apart
 
 Outcome: TypeAlias = Literal["accept", "person", "reject"]
-_WORST: Sequence[Outcome] = ("reject", "person", "accept")
-REJECTED = "rejected at"
-"""How the reason of an answer begins that a judge of stages rejected."""
+OUTCOMES: Sequence[Outcome] = ("reject", "person", "accept")
+"""The worst first."""
+_GIVEN = frozenset({"answer", "contexts"})
+_WRITE = "gate a metric of questions, contexts and answers: gates: [{metric: faithfulness, min: 0.5}]"
 
 
 class MetricOutcome(NamedTuple):
@@ -49,36 +48,50 @@ class AnswerCheck:
     """The check that a spec describes.
 
     Attributes:
-        gates: those without a slice or a baseline, by metric.
+        bounds: what each metric's value must reach, by metric.
+        remarks: what the spec has that holds no answer back.
     """
 
     metrics: Mapping[str, AnswerMetric[Any]]
-    gates: Mapping[str, Sequence[GateNode]]
+    bounds: Mapping[str, Sequence[GateBound]]
+    remarks: Sequence[str] = ()
 
     @classmethod
     def of(cls, spec: Spec, parts: SpecPlugins) -> AnswerCheck:
         """The check of a spec, with what its metrics need loaded.
 
         Raises:
-            UsageError: no metric can measure an answer by itself.
+            UsageError: no answer could be held back, or a metric or a judge does not fit the spec.
         """
-        metrics = {name: one for name, one in parts.answer_metrics.items() if not {"reference", "relevant"} & one.needs}
-        if not metrics:
-            raise UsageError(
-                f"{spec.path}: no metric measures an answer by its question and contexts alone; "
-                "add one: metrics: [{use: faithfulness, judge: overlap}]"
-            )
+        useless = {name: why for name, one in parts.metrics.items() if (why := _explain_useless(one)) is not None}
+        metrics = {name: one for name, one in parts.answer_metrics.items() if name not in useless}
+        for section, plugins in (("metrics", metrics), ("judges", parts.judges)):
+            for name, plugin in plugins.items():
+                if (fault := _find_fault(plugin)) is not None:
+                    raise UsageError(f"{spec.path}: {section}.{name}: {fault}")
+        bounds = {name: [*_list_bounds(spec, name, one)] for name, one in metrics.items()}
+        idle = [name for name, one in metrics.items() if not bounds[name] and not _decides(one)]
+        remarks = [*_remark_on(spec, useless, idle)]
+        if len(idle) == len(metrics):
+            raise UsageError("\n".join([f"{spec.path}: no answer can be held back; {_WRITE}", *remarks]))
+        brief_judges(metrics)
         for one in metrics.values():
             one.prepare()
-        plain = [gate for gate in spec.gates if gate.slice is None and gate.baseline is None]
-        return cls(metrics, {name: [gate for gate in plain if gate.metric == name] for name in metrics})
+        return cls(metrics, bounds, remarks)
+
+    @property
+    def asks_chat(self) -> bool:
+        """Whether a check asks a chat model."""
+        return any(asks_chat(judge) for metric in self.metrics.values() for judge in metric.judges())
 
     def check(self, question: str, contexts: Sequence[str] | None, answer: str) -> dict[str, Any]:
         """The outcome as JSON types: `outcome`, `reasons`, `checks` (one for each metric) and `seconds`."""
         begun = time.perf_counter()
         sample = Sample("check", question, answer, None if contexts is None else tuple(contexts))
-        checks = [self._measure(name, metric, sample) for name, metric in self.metrics.items()]
-        outcome = next(one for one in _WORST if any(check.outcome == one for check in checks))
+        names, workers = [*self.metrics], min(len(self.metrics), MOST_METRICS_AT_ONCE)
+        in_threads = partial(map_in_threads, workers=workers, name="metric")
+        checks = [*(map if workers == 1 else in_threads)(lambda name: self._measure(name, sample), names)]
+        outcome = next(one for one in OUTCOMES if any(check.outcome == one for check in checks))
         return {
             "outcome": outcome,
             "reasons": [f"{one.metric}: {one.reason}" for one in checks if one.outcome == outcome],
@@ -86,145 +99,75 @@ class AnswerCheck:
             "seconds": round(time.perf_counter() - begun, 6),
         }
 
-    def _measure(self, name: str, metric: AnswerMetric[Any], sample: Sample) -> MetricOutcome:
-        is_usable = bool(list_usable(metric, [sample]))
-        _, value, status, reason, details = compute(name, metric, [sample]).values.row(0)
-        stage = _find_stage(details)
-        told = reason or ""
+    def _measure(self, name: str, sample: Sample) -> MetricOutcome:
+        found = measure(name, self.metrics[name], [sample]).measurements[0]
+        stage = (found.details or {}).get("decided_by")
+        outcome, why = self._decide(name, found.value, found.reason or "", found.status)
+        return MetricOutcome(name, outcome, why, found.value, stage if isinstance(stage, str) else None)
+
+    def _decide(self, name: str, value: float | None, told: str, status: str) -> tuple[Outcome, str]:
+        """The outcome of a metric, and why."""
         if status == "error":
-            return MetricOutcome(name, "person", f"it could not be measured: {told}", None, stage)
-        if status != "scored":
-            is_open = not is_usable or told.startswith(TO_A_PERSON)
-            return MetricOutcome(name, "person" if is_open else "accept", told or "nothing to judge", None, stage)
+            return "person", f"it could not be measured: {told}"
+        if value is None:
+            return "accept" if told.startswith(REFUSES) else "person", told or "it has no value"
         if told.startswith(REJECTED):
-            return MetricOutcome(name, "reject", told, value, stage)
-        outcome, why = self._apply_gates(name, value)
-        return MetricOutcome(name, outcome, why or told or f"{value:.3g}", value, stage)
-
-    def _apply_gates(self, name: str, value: float) -> tuple[Outcome, str]:
-        lower_is_better = self.metrics[name].higher_is_better is False
-        for gate in self.gates[name]:
-            if gate.min is not None and value < gate.min:
-                return "reject", f"{value:.3g} is below {gate.min:g}"
-            if gate.max is not None and value > gate.max:
-                return "reject", f"{value:.3g} is above {gate.max:g}"
-        for gate in self.gates[name]:
-            if gate.target is not None and (value > gate.target if lower_is_better else value < gate.target):
-                return "person", f"{value:.3g} misses the target {gate.target:g}"
-        return "accept", ""
+            return "reject", told
+        missed = [bound for bound in self.bounds[name] if _misses(value, bound)]
+        if not missed:
+            return "accept", told or f"{value:.3g}"
+        worst = next((bound for bound in missed if bound.miss == "fail"), missed[0])
+        return "reject" if worst.miss == "fail" else "person", _describe(value, worst)
 
 
-def _find_stage(details: str | None) -> str | None:
-    found = {} if details is None else json.loads(details)
-    stage = found.get("decided_by") if isinstance(found, dict) else None
-    return stage if isinstance(stage, str) else None
+def _misses(value: float, bound: GateBound) -> bool:
+    return value < bound.bound if bound.passes_above else value > bound.bound
 
 
-LARGEST = 1024 * 1024
-"""The most bytes of a request."""
-_TEXT = {"type": "string"}
-_REQUEST = {
-    "type": "object",
-    "required": ["question", "answer"],
-    "properties": {
-        "question": _TEXT,
-        "answer": _TEXT,
-        "contexts": {"type": "array", "items": _TEXT, "description": "The texts that the answer was written from."},
-    },
-}
-_METRIC = {
-    "metric": _TEXT,
-    "outcome": {"enum": ["accept", "person", "reject"]},
-    "reason": _TEXT,
-    "value": {"type": ["number", "null"]},
-    "stage": {"type": ["string", "null"], "description": "The stage or judge that decided, if there are several."},
-}
-_REPLY = {
-    "type": "object",
-    "required": ["outcome", "reasons", "checks", "seconds"],
-    "properties": {
-        "outcome": {"enum": ["accept", "person", "reject"], "description": "The worst outcome of all metrics."},
-        "reasons": {"type": "array", "items": _TEXT},
-        "checks": {"type": "array", "items": {"type": "object", "properties": _METRIC}},
-        "seconds": {"type": "number"},
-    },
-}
+def _describe(value: float, bound: GateBound) -> str:
+    shown, limit = tell_apart(value, bound.bound, lambda number, digits: f"{number:.{digits}g}", 3)
+    return f"{shown} is {'below' if bound.passes_above else 'above'} the {bound.kind} {limit}"
 
 
-class UnusableRequest(ValueError):  # noqa: N818 - an answer, not a fault of the program
-    """A request that is not one; the text says what to send."""
+def _explain_useless(metric: Metric[Any]) -> str | None:
+    """Why a check can never measure a metric; None if it can."""
+    if not isinstance(metric, AnswerMetric):
+        return "is about rankings, not about an answer"
+    if metric.group == "operation":
+        return "is about the application, not about the answer"
+    if lacking := sorted(metric.needs - _GIVEN):
+        return f"needs '{lacking[0]}', which a check does not have"
+    if columns := [name for _, name in metric.question_columns()]:
+        return f"reads the column '{columns[0]}', which a check does not have"
+    return None
 
 
-def make_check_app(check: AnswerCheck, name: str, token: str | None) -> Starlette:
-    """The application: `POST /check`, `/openapi.json`, `/healthz` and `/ready`."""
-    pages = {
-        "/openapi.json": lambda: Page(json.dumps(describe_api(name, token)).encode(), "application/json"),
-        "/healthz": lambda: Page(b"ok\n"),
-        "/ready": lambda: Page(b"ok\n"),
-    }
-    app = make_app(pages, token=token)
-    from starlette.concurrency import run_in_threadpool
-    from starlette.responses import JSONResponse
-
-    async def answer(request: Request) -> Response:
-        try:
-            asked = read_request(await _read_body(request))
-        except UnusableRequest as error:
-            return JSONResponse({"error": str(error)}, 400)
-        return JSONResponse(await run_in_threadpool(lambda: check.check(*asked)))
-
-    app.add_route("/check", answer, methods=["POST"])
-    return app
-
-
-async def _read_body(request: Request) -> bytes:
-    parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > LARGEST:
-            raise UnusableRequest(f"a request has at most {LARGEST:,} bytes; send fewer or shorter contexts")
-        parts.append(part)
-    return b"".join(parts)
-
-
-def read_request(body: bytes) -> tuple[str, list[str] | None, str]:
-    """The question, the contexts and the answer of a request. Raises `UnusableRequest` if it is not one."""
-    example = '{"question": "...", "contexts": ["..."], "answer": "..."}'
+def _find_fault(plugin: Any) -> str | None:
     try:
-        found: Any = json.loads(body)
-    except (ValueError, RecursionError):
-        raise UnusableRequest(f"the body is not JSON; send {example}") from None
-    if not isinstance(found, Mapping):
-        raise UnusableRequest(f"the body is not an object; send {example}")
-    for key in ("question", "answer"):
-        if not isinstance(found.get(key), str):
-            raise UnusableRequest(f"'{key}' is missing or not a text; send {example}")
-    contexts = found.get("contexts")
-    if contexts is not None and not (isinstance(contexts, list) and all(isinstance(one, str) for one in contexts)):
-        raise UnusableRequest(f"'contexts' is not a list of texts; send {example}")
-    if unknown := sorted(set(found) - {"question", "answer", "contexts"}):
-        raise UnusableRequest(f"the key '{unknown[0]}' is not known; send {example}")
-    return found["question"], contexts, found["answer"]
+        fault: str | None = plugin.check()
+    except RagevalError as error:
+        return str(error)
+    return fault
 
 
-def describe_api(name: str, token: str | None) -> dict[str, Any]:
-    """The OpenAPI document."""
-    secured: dict[str, Any] = {} if token is None else {"security": [{"token": []}]}
-    replies = {
-        "200": {"description": "The outcome.", "content": {"application/json": {"schema": _REPLY}}},
-        "400": {"description": "The request is not one; `error` says what to send."},
-        **({} if token is None else {"401": {"description": "The token is missing or wrong."}}),
-    }
-    check = {
-        "summary": "Check an answer before a user sees it.",
-        "requestBody": {"required": True, "content": {"application/json": {"schema": _REQUEST}}},
-        "responses": replies,
-        **secured,
-    }
-    components = {} if token is None else {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}}
-    return {
-        "openapi": "3.1.0",
-        "info": {"title": f"Checks of {name}", "version": "1"},
-        "paths": {"/check": {"post": check}},
-        "components": components,
-    }
+def _list_bounds(spec: Spec, name: str, metric: Metric[Any]) -> Iterator[GateBound]:
+    """What the spec's gates demand of a metric's value; those on slices are about many answers."""
+    for gate in spec.gates:
+        if gate.metric == name and gate.slice is None:
+            lower_is_better = metric.higher_is_better is False
+            yield from gate.list_bounds(lower_is_better=lower_is_better, scale=spec.bands.get(name))
+
+
+def _decides(metric: AnswerMetric[Any]) -> bool:
+    """Whether a judge of the metric holds answers back by itself."""
+    return any(judge.holds_back for judge in metric.judges())
+
+
+def _remark_on(spec: Spec, useless: Mapping[str, str], idle: Sequence[str]) -> Iterator[str]:
+    """What is in the spec and holds no answer back, with the reason and what to write."""
+    gated = {gate.metric for gate in spec.gates}
+    for name, why in useless.items():
+        yield f"{name} {why}, so it is not measured" + (" and its gate holds no answer back" if name in gated else "")
+    for name in idle:
+        has = "only gates on slices or on changes from a baseline" if name in gated else "no gate"
+        yield f"{name} has {has}, so it holds no answer back; write gates: [{{metric: {name}, min: 0.5}}]"

@@ -62,13 +62,13 @@ def build_schema(*, builtin_only: bool = False) -> JsonObject:
         properties[section]["items"] = {"$ref": f"#/definitions/{section}"}
     for path, section in INNER_SECTIONS.items():
         owner, key = map(str, path)
-        name: str = section
-        if section in LISTED_SECTIONS:  # only some of its words: those of tools that a monitor can send to
+        if section in LISTED_SECTIONS:  # only the words of tools that a monitor can send to
             taking = [word for word in words[section] if can_take(plugins[f"{section}.{word}"])]
-            name, definitions[key] = key, _entry_schema(section, taking, nodes)
+            definitions[key] = _entry_schema(section, taking, nodes)
         else:
-            definitions[name] = _block_schema(section, words[section])
-        definitions[_find_node(properties[owner])]["properties"][key]["items"] = {"$ref": f"#/definitions/{name}"}
+            definitions[section] = _block_schema(section, words[section])
+        shape = key if section in LISTED_SECTIONS else section
+        definitions[_find_node(properties[owner])]["properties"][key]["items"] = {"$ref": f"#/definitions/{shape}"}
     top |= {"if": {"not": {"required": ["monitor"]}}, "then": _NEEDS_DATASETS}
     return {"$schema": _DRAFT, "title": "rageval-spec", **top, "definitions": dict(sorted(definitions.items()))}
 

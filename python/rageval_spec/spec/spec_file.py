@@ -159,10 +159,10 @@ def _load_tree(
         diagnostics += gate_blocks.check_stopping(checked.spec.stopping, checked, by_index, places)
         if checked.spec.monitor is not None:
             diagnostics += check_monitor(checked.spec.monitor, checked, places)
-        elif not checked.spec.datasets and "datasets" not in checked.incomplete:
-            diagnostics.append(_explain_no_datasets(tree))
         datasets = checked.names.get("datasets") if "datasets" in tree.entries else None
         diagnostics += check_weight_keys(checked.spec, datasets, places, folder, check_files=check_files)
+    if "monitor" not in tree.entries and checked.names.get("datasets") == [] and "datasets" not in checked.incomplete:
+        diagnostics.append(_explain_no_datasets(tree))
     if check_files:
         diagnostics += find_missing(
             [*checked.blocks, *checked.partial_blocks], places, folder, checked.names.get("datasets", [])
@@ -202,6 +202,7 @@ def _load_tree(
 def _explain_no_datasets(tree: yaml_tree.YamlMapping) -> Diagnostic:
     hint = "write what to evaluate on: datasets: {golden: {use: jsonl, path: golden.jsonl}}"
     if "datasets" not in tree.entries:
+        hint += ", or what to watch: monitor: {every: 5m, alerts: [coverage]}"
         return tree.place.diagnose("the key 'datasets' is missing", "missing-key", hint)
     return tree.entries["datasets"].key_place.diagnose("'datasets' is empty", "empty", hint)
 

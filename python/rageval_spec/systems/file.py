@@ -24,7 +24,7 @@ from rageval_spec.reading.column_meanings import find_answer_names, holds_answer
 from rageval_spec.reading.column_names import RUN, AnswerColumns
 from rageval_spec.reading.formats.records import Records, run_table
 from rageval_spec.reading.formats.row_shapes import LIST_KEYS
-from rageval_spec.reading.formats.text_files import ForeignFileError, format_of, text_lines
+from rageval_spec.reading.formats.text_files import COMPRESSED, ForeignFileError, format_of, text_lines
 from rageval_spec.reading.missing_columns import advise_answers, explain_ambiguity, find_absent
 from rageval_spec.reading.row_sources import RowFile, open_text
 from rageval_spec.reading.rows import RowFormat
@@ -139,7 +139,22 @@ class File(System[FileNode]):
             raise UsageError(f"systems.{self.context.name}.path: no file for the dataset '{dataset}', only for {there}")
         return (InputFile(self.context.resolve(self.node.path[dataset]), ("path", dataset)),)
 
+    def find_watch_fault(self) -> FileFault | None:
+        if not self.node.follow:
+            return FileFault((), "a monitor reads files that grow", "add 'follow: true'")
+        if not isinstance(self.node.path, str):
+            return FileFault(("path",), "a monitor reads one file, or one folder of files", "write 'path: FILE'")
+        path = Path(self.node.path)
+        if path.suffix.lower() in COMPRESSED or _ROWS.get(self._format(path)) is not None:
+            hint = "write an object with a question and an answer a line, to a file such as traces.jsonl"
+            return FileFault(
+                ("path",), f"a monitor reads JSON Lines as they are written, not {path.suffix} files", hint
+            )
+        return None
+
     def check_files(self) -> Iterator[FileFault]:
+        if self.node.follow:  # its last line may be being written; a monitor counts what it cannot read
+            return
         for file in self.inputs():
             try:
                 present = self._list_columns(file.path)

@@ -243,13 +243,17 @@ def test_slow_senders_block_nobody(opened: Open, begun: bytes) -> None:
 
 @pytest.mark.parametrize("begun", [b"", b"POST /v1", HEAD, HEAD + b"Content-Length: 50\r\n\r\nabc"])
 def test_a_request_that_does_not_come_in_time_is_ended(
-    opened: Open, begun: bytes, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, begun: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "PATIENCE", 0.1)
     monkeypatch.setattr(module, "_GRACE", 0.1)
+    spool = RequestSpool(tmp_path / "spool.otlp")
+    opened = Open(Receiver("127.0.0.1", 0, spool, print), spool, [])
     answer = exchange(opened, begun)
     assert answer == b"" or answer.startswith(b"HTTP/1.1 408")
     assert opened.kept() == []
+    spool.close()
+    opened.receiver.close()
 
 
 def test_more_connections_than_allowed_are_asked_to_come_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

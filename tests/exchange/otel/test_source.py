@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from rageval_spec.errors import DataError
-from rageval_spec.exchange.otel.source import OtelFiles, OtelFilesNode, OtelSource, OtelSourceNode, split_address
+from rageval_spec.exchange.otel.source import OtelFiles, OtelFilesNode, OtelSource, OtelSourceNode
 from rageval_spec.exchange.shared.spans.protobuf import LogEvent, Scope, encode_events, encode_spans
 from rageval_spec.exchange.shared.spans.spans import SECOND, Span
 from rageval_spec.plugin import Context
@@ -107,20 +107,6 @@ def test_a_damaged_file_leaves_nothing_behind(tmp_path: Path) -> None:
 def test_wrong_options(given: list[str], message: str, tmp_path: Path) -> None:
     done = invoke("import", "otel", *given, "-o", tmp_path / "traces.jsonl")
     assert done.exit_code in (2, 3) and message in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("text", "address"),
-    [
-        ("127.0.0.1:4318", ("127.0.0.1", 4318)),
-        ("4000", ("127.0.0.1", 4000)),
-        (":4000", ("127.0.0.1", 4000)),
-        ("localhost", ("localhost", 4318)),
-        ("[::1]:5", ("::1", 5)),
-    ],
-)
-def test_addresses(text: str, address: tuple[str, int]) -> None:
-    assert split_address(text) == address
 
 
 @contextmanager

@@ -289,3 +289,24 @@ def test_a_result_of_promptfoo_is_read(ledger: Ledger) -> None:
            "prompt": {"raw": "Who?"}, "gradingResult": None, "testCase": {}}  # fmt: skip
     trace = RowReader().read(json.dumps(row).encode(), "place")
     assert (trace.question, trace.answer, trace.seconds, trace.input_tokens) == ("Who?", "Ada.", 1.5, 5)
+
+
+def test_the_usual_names_of_a_log_are_read_and_doubtful_values_are_counted(ledger: Ledger, log: Path) -> None:
+    rows = [
+        {"timestamp": "2026-11-28T02:38:22Z", "latency_ms": 320, "user_id": "u1", "prompt_tokens": 5, "release": "v2"},
+        {"timestamp": "yesterday", "latency": 2},
+    ]
+    with log.open("w") as file:
+        for number, row in enumerate(rows):
+            file.write(json.dumps({"id": f"t{number}", "question": "q", "answer": "a", **row}) + "\n")
+    feed = follow(log, ledger)
+    assert poll(feed, ledger, BEGAN) == 0
+    first = read_trace(ledger, "t0")
+    assert (first.started, first.seconds, first.user) == ("2026-11-28T02:38:22Z", 0.32, "u1")
+    assert (first.input_tokens, first.version) == (5, "v2")
+    started = dict(ledger.connection.execute("SELECT trace_id, started FROM rageval_traces"))
+    assert started == {"t0": 1795833502.0, "t1": BEGAN}
+    (remark,) = feed.remarks()
+    assert remark.startswith("1 row has a doubtful value; the last: ")
+    assert "'timestamp' is not a time" in remark
+    assert ledger.forget(user="u1") == 1

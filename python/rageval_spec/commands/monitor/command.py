@@ -18,7 +18,7 @@ from rageval_spec.commands.console import Front
 from rageval_spec.commands.monitor import files
 from rageval_spec.commands.monitor.alerting import show_alerts, silence_alerts, try_notifiers
 from rageval_spec.diagnostics import make_visible
-from rageval_spec.errors import PASSED, UsageError
+from rageval_spec.errors import GATE_FAILED, PASSED, UsageError
 from rageval_spec.wording import count_noun, list_counts, read_duration
 
 if TYPE_CHECKING:
@@ -108,9 +108,9 @@ def _serve(loop: MonitorLoop, address: str | None) -> Iterator[None]:
         yield
         return
     from rageval_spec.drawing.openmetrics import render_families
-    from rageval_spec.endpoints.http_server import Server
-    from rageval_spec.exchange.otel.source import split_address
+    from rageval_spec.endpoints.http_server import Server, split_address
     from rageval_spec.serving.server import Page, make_app
+    from rageval_spec.spec.blocks.monitor import USUAL_PORT
 
     def explain(trouble: str | None) -> Page:
         return Page(b"ok\n") if trouble is None else Page(f"{trouble}\n".encode(), status=503)
@@ -122,7 +122,7 @@ def _serve(loop: MonitorLoop, address: str | None) -> Iterator[None]:
         "/healthz": lambda: explain(loop.find_trouble()),
         "/ready": lambda: explain(loop.find_trouble(is_start=True)),
     }
-    server = Server(make_app(pages), *split_address(address))
+    server = Server(make_app(pages), *split_address(address, USUAL_PORT))
     console.tell(f"numbers at {server.url}/metrics, health at /healthz and /ready")
     try:
         yield
@@ -194,9 +194,26 @@ def prune_texts(spec: Path, overrides: Iterable[str], trace: str | None, user: s
             removed = ledger.prune_texts(time.time() - seconds_of(require_monitor(loaded).keep))
         else:
             removed = ledger.forget(trace_id=trace, user=user)
+            if not removed and trace is not None and ledger.find_questions([trace]):
+                console.show(f"the texts of trace {make_visible(trace)} were removed before\n")
+                return PASSED
+            if not removed:  # a deletion that found nothing must not look done
+                console.tell(f"{console.PROGRAM}: {_explain_unknown(trace, user)}")
+                return GATE_FAILED
         ledger.connection.compact()
     console.show(f"removed the texts of {count_noun(removed, 'trace')}\n")
     return PASSED
+
+
+def _explain_unknown(trace: str | None, user: str | None) -> str:
+    if trace is not None:
+        return (
+            f"nothing removed: the monitor has no trace '{make_visible(trace)}'; copy its id from the page or your tool"
+        )
+    return (
+        f"nothing removed: no kept text belongs to the user '{make_visible(user or '')}'; traces name their user in "
+        "'user', 'user_id' or 'userId', exactly as you write it here, or in the 'user' of your tracing tool"
+    )
 
 
 monitor.add_command(files.write_page)
@@ -205,8 +222,11 @@ monitor.add_command(files.collect_answers)
 
 
 def _report(loop: MonitorLoop) -> None:
-    """What the ledger says, one line for each series."""
+    """What the ledger has, one line for each series."""
     progress = loop.progress
+    for part, remark in loop.find_remarks().items():
+        if part not in loop.told:
+            console.tell(f"{console.PROGRAM}: {remark}")
     for name, told in progress.complaints.items():
         console.tell(f"{console.PROGRAM}: {name}: {told}")
     for feed in loop.feeds:

@@ -12,7 +12,6 @@ length in four bytes. It can be imported as any other file.
 from __future__ import annotations
 
 import asyncio
-import hmac
 import json
 import os
 import zlib
@@ -21,7 +20,7 @@ from pathlib import Path
 from threading import Lock
 from typing import IO, TYPE_CHECKING, NamedTuple
 
-from rageval_spec.endpoints.http_server import MOST_CONNECTIONS, Server
+from rageval_spec.endpoints.http_server import MOST_CONNECTIONS, Server, knows_token
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.exchange.shared.spans import protobuf
 from rageval_spec.exchange.shared.spans.json_spans import JsonSpanError, decode_json
@@ -80,8 +79,7 @@ class Receiver:
         self._lock = Lock()
         self.spans = self.requests = self.rejected = 0
         try:
-            app, protocol = _make_app(self), _make_protocol()
-            self._server = Server(app, host, port, MOST_CONNECTIONS, http=protocol, loop="asyncio", interface="asgi3")
+            self._server = Server(_make_app(self), host, port, MOST_CONNECTIONS, PATIENCE + _GRACE)
         except ImportError as error:
             message = "to receive spans, install uvicorn and Starlette: pip install 'rageval-spec[serve]'"
             raise UsageError(message) from error
@@ -211,8 +209,8 @@ def _find_encoding(request: Request) -> str:
 
 def _check(request: Request, token: str | None) -> None:
     """Refuse a request by its head, before its body is read."""
-    given = str(request.headers.get("authorization", "")).encode()
-    if token is not None and not hmac.compare_digest(given, f"Bearer {token}".encode()):
+    given = str(request.headers.get("authorization", "")).encode("latin-1")
+    if token is not None and not knows_token(given, token):
         raise Refusal(401, "send the receiver's token: authorization: Bearer TOKEN")
     path = request.url.path.rstrip("/")
     if request.method != "POST":
@@ -232,35 +230,6 @@ def _explain(message: str, *, is_json: bool) -> bytes:
     if is_json:
         return json.dumps({"code": code, "message": message}).encode()
     return protobuf.encode_status(code, message)
-
-
-def _make_protocol() -> type[asyncio.Protocol]:
-    """HTTP/1.1 as uvicorn speaks it, with a deadline for each whole request.
-
-    uvicorn itself waits for the head of a request for as long as its sender likes.
-    """
-    from uvicorn.protocols.http.h11_impl import H11Protocol
-
-    class DeadlineProtocol(H11Protocol):
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            super().connection_made(transport)
-            self._expire = self.loop.call_later(PATIENCE + _GRACE, self._end)
-
-        def on_response_complete(self) -> None:
-            self._expire.cancel()
-            self._expire = self.loop.call_later(PATIENCE + _GRACE, self._end)
-            super().on_response_complete()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._expire.cancel()
-            super().connection_lost(exc)
-
-        def _end(self) -> None:
-            """Close the connection, unless its request came whole and is being answered."""
-            if self.cycle is None or self.cycle.response_complete or self.cycle.more_body:
-                self.transport.abort()
-
-    return DeadlineProtocol
 
 
 def _describe(taken: Taken, *, is_json: bool) -> bytes:

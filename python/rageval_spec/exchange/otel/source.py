@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pydantic import Field, field_validator
 
+from rageval_spec.endpoints.http_server import is_local, read_token, split_address
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.exchange.shared.contracts import TraceSource, WindowNode
 from rageval_spec.exchange.shared.spans.span_files import MOST_SPANS, SpanFiles, SpanStore, list_files
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from rageval_spec.plugin import Context
 
 USUAL_PORT = 4318
+"""Where programs send spans if nothing else is said."""
 SPOOL_FOLDER = Path(".rageval/received")
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _TICK = 0.2
 _SHOWN_EVERY = 2000
 
@@ -60,7 +60,7 @@ class OtelFilesNode(WindowNode):
     @classmethod
     def _check_address(cls, text: str | None) -> str | None:
         if text is not None:
-            split_address(text)
+            split_address(text, USUAL_PORT)
         return text
 
 
@@ -100,7 +100,7 @@ class OtelSourceNode(WindowNode):
     @classmethod
     def _check_address(cls, text: str | None) -> str | None:
         if text is not None:
-            split_address(text)
+            split_address(text, USUAL_PORT)
         return text
 
 
@@ -177,7 +177,7 @@ class OtelSource(SpanFileSource[OtelSourceNode]):
             path = str(self.node.path)
             yield from self._read_files(list_files(self.context.resolve(path)), path)
         else:
-            yield from self._receive(*split_address(self.node.listen))
+            yield from self._receive(*split_address(self.node.listen, USUAL_PORT))
 
     def _receive(self, host: str, port: int) -> Iterator[Trace]:
         from rageval_spec.exchange.otel.receiver import Receiver, RequestSpool
@@ -189,8 +189,8 @@ class OtelSource(SpanFileSource[OtelSourceNode]):
             if spool.found:
                 before = count_noun(spool.found, "request")
                 tell(f"{before} that were received before and not yet written are kept in {spool.path}")
-            receiver = Receiver(host, port, spool, tell, find_token(self.node.token_env))
-            if receiver.token is None and host not in _LOOPBACK:
+            receiver = Receiver(host, port, spool, tell, read_token(self.node.token_env))
+            if receiver.token is None and not is_local(host):
                 tell(f"everybody who reaches {host} can send spans; give them a token with --token-env VARIABLE")
             tell(f"receiving spans at {receiver.url}; Ctrl-C ends this and writes the traces")
             self._wait(receiver)
@@ -213,26 +213,3 @@ class OtelSource(SpanFileSource[OtelSourceNode]):
                 if self.context.progress is not None and receiver.spans >= shown + _SHOWN_EVERY:
                     shown = receiver.spans
                     self.context.progress(shown, shown + 1, "spans")
-
-
-def find_token(variable: str | None) -> str | None:
-    """The token in an environment variable; None if none is named."""
-    token = None if variable is None else os.environ.get(variable, "").strip()
-    if token == "":
-        raise UsageError(f"--token-env {variable}: the variable is not set; set it to the token that senders have")
-    return token
-
-
-def split_address(text: str) -> tuple[str, int]:
-    """The host and the port of `127.0.0.1:4318`, `[::1]:4318`, `:4318`, `4318` or `localhost`.
-
-    Raises:
-        ValueError: it is none of these; the message says what to write.
-    """
-    host, separator, port = text.strip().rpartition(":")
-    if not separator:
-        host, port = ("", text.strip()) if text.strip().isdecimal() else (text.strip(), str(USUAL_PORT))
-    host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
-    if not (port.isascii() and port.isdecimal() and int(port) < 1 << 16) or "/" in host or " " in host:
-        raise ValueError(f"{text!r} is not an address; write a host and a port: 127.0.0.1:{USUAL_PORT}")
-    return host, int(port)

@@ -15,18 +15,27 @@ from rageval_spec.data.traces import Document, Feedback, Trace, TraceLink
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.exchange.shared.contracts import SourceNode, TraceSource
 from rageval_spec.reading.column_meanings import answers_in, contexts_in, find_spellings
-from rageval_spec.reading.column_names import QUESTION_IDS, QUESTIONS, REFERENCE_CONTEXTS, REFERENCES
+from rageval_spec.reading.column_names import (
+    NUMBERS,
+    QUESTION_IDS,
+    QUESTIONS,
+    REFERENCE_CONTEXTS,
+    REFERENCES,
+    normalise,
+)
 from rageval_spec.reading.formats.row_shapes import ask_last_turn
 from rageval_spec.reading.rows import parse_list, read_rows, row_format_of
 from rageval_spec.recorded import answers_and_steps
 from rageval_spec.recorded.json_path import list_keys
+from rageval_spec.recorded.log_fields import read_fields
 from rageval_spec.recorded.messages import MESSAGES, find_last_answer, find_question, read_turns
-from rageval_spec.recorded.values import clean
+from rageval_spec.recorded.values import clean, find_version
 from rageval_spec.store.disk import InputFile
+from rageval_spec.wording import count_noun
 
 _TEXTS = ("answer", "error", "session", "user", "model", "started")
 _NUMBERS = ("seconds", "cost")
-_COUNTS = ("input_tokens", "output_tokens")
+_COUNTS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 
 
 class RowsNode(SourceNode):
@@ -42,6 +51,10 @@ class RowFileSource(TraceSource[RowsNode]):
     tool: str = ""
     questions: ClassVar[Sequence[str]] = QUESTIONS
     """What the tool calls a question, for the message where there is none."""
+    doubtful = 0
+    """How many rows have a value of their log fields that could not be read, or may be in another unit."""
+    last_doubt = ""
+    """The place and the reason of the last of them."""
 
     def inputs(self) -> Sequence[InputFile]:
         return (InputFile(self._path, ("path",)),)
@@ -88,13 +101,31 @@ class RowFileSource(TraceSource[RowsNode]):
         known = {spelled.get(name, name): value for name, value in row.items()}
         filled = _fill(place, known) if is_table else known
         try:
-            translated = {**self.translate(ask_last_turn(filled)), **(named or {})}
-            return build_trace(self.tool, place, number, translated)
+            translated = self.translate(ask_last_turn(filled))
+            logged = self._read_log_fields(place, row, translated)
+            return build_trace(self.tool, place, number, {**translated, **logged, **(named or {})})
         except NoQuestionError as error:
             called = " or ".join(map(repr, self.questions))
             raise DataError(f"{place}: {error} ({called}); it has {list_keys(list(row))}") from error
         except answers_and_steps.UnusableReplyError as error:
             raise DataError(f"{place}: {error}") from error
+
+    def remarks(self) -> Sequence[str]:
+        if not self.doubtful:
+            return ()
+        rows = count_noun(self.doubtful, "row has a doubtful value", "rows have doubtful values")
+        return (f"{rows}; the last: {self.last_doubt}",)
+
+    def _read_log_fields(self, place: str, row: Mapping[str, Any], translated: Mapping[str, Any]) -> dict[str, Any]:
+        """When a row's answer began, how long it took, and so on, unless the tool's layout says so elsewhere."""
+        parts, doubts = read_fields(row, normalise)
+        if doubts:
+            self.doubtful += 1
+            self.last_doubt = f"{place}: {'; '.join(doubts)}"
+        elsewhere = {name for name, value in translated.items() if value is not None and value is not row.get(name)}
+        if parts.get("seconds") is None:
+            parts.pop("seconds", None)  # under its own name, it makes the row unreadable
+        return {name: value for name, value in parts.items() if name not in elsewhere}
 
     @property
     def _path(self) -> Path:
@@ -122,7 +153,8 @@ _KNOWN: Mapping[str, tuple[str, ...]] = {
     "context_ids": ("context_ids", "retrieved_context_ids"),
     "relevant": ("relevant", "relevant_doc_ids", "reference_context_ids"),
     "reference_contexts": REFERENCE_CONTEXTS,
-    **{name: (name,) for name in (*_TEXTS[1:], *_NUMBERS, *_COUNTS)},
+    **{name: (name,) for name in (*_TEXTS[1:], *_NUMBERS)},
+    **{name: NUMBERS[name] for name in _COUNTS},
 }
 
 
@@ -207,6 +239,7 @@ def build_trace(tool: str, place: str, number: str, row: Mapping[str, Any]) -> T
             for key, value in (row.get("metadata") or {}).items()
             if not answers_and_steps.is_missing(value)
         },
+        version=find_version(row.get("metadata")),
         **plain,
     )
 

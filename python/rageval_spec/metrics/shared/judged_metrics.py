@@ -38,7 +38,7 @@ from rageval_spec.data.outcomes import Note
 from rageval_spec.data.samples import Sample
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
-from rageval_spec.judging.refusals import PHRASES_TEXT, find_bare_refusal
+from rageval_spec.judging.refusals import PHRASES_TEXT, REFUSES, find_bare_refusal
 from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER, EMPTY_REFERENCE, NO_CONTEXTS, UNDECIDED, is_blank
 from rageval_spec.plugin import AnswerMetric, Judge, JudgeName, Measured, Measurement, MetricNode
 from rageval_spec.plugin.metric import DataPart
@@ -362,7 +362,7 @@ class RefusalAwareMetric(JudgedMetric[R]):
     def explain_refusal(self, answer: str | None) -> str | None:
         """Why an answer claims nothing, if it only refuses; else None."""
         phrase = find_bare_refusal(answer or "", self.node.phrases)
-        return None if phrase is None else f"the answer refuses: '{phrase}'"
+        return None if phrase is None else f"{REFUSES}: '{phrase}'"
 
     def settle(self, sample: Sample) -> Measurement | None:
         """No value for an empty answer, or for one that only refuses, unless the judge decides refusals itself."""

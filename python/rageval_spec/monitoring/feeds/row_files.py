@@ -61,10 +61,11 @@ class FileFeed(Feed):
         return self._unread
 
     def remarks(self) -> Sequence[str]:
-        if not self._renamed:
-            return ()
-        some = count_noun(self._renamed, "row has", "rows have")
-        return (f"{some} the id of another question; they are kept under ids that end in '#' and a digest",)
+        said = [make_visible(one) for one in self._reader.remarks()]
+        if self._renamed:
+            some = count_noun(self._renamed, "row has", "rows have")
+            said.append(f"{some} the id of another question; they are kept under ids that end in '#' and a digest")
+        return said
 
     def _read_records(self, path: Path, records: Sequence[Record], now: float) -> tuple[list[SeenTrace], int]:
         traces: list[Trace] = []
@@ -125,6 +126,10 @@ class RowReader:
             return self._source_of(found).read_row(place, number, found, self._list_named(found))
         except (UnusableReplyError, ValueError, TypeError, AttributeError) as error:
             raise DataError(f"{place}: {error}") from None
+
+    def remarks(self) -> list[str]:
+        """What is doubtful about rows that were read, such as a time that could not be understood."""
+        return [remark for one in self._sources.values() for remark in one.remarks()]
 
     def _list_named(self, row: Mapping[str, Any]) -> dict[str, Any]:
         plain = {part: row[name] for part, name in self._plain.items() if name in row}

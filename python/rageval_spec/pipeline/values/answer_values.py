@@ -12,7 +12,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec.data.evaluation import Aggregate
 from rageval_spec.data.outcomes import Note
@@ -105,12 +105,43 @@ def compute_all(metrics: Mapping[str, AnswerMetric[Any]], samples: Sequence[Samp
 def compute(
     name: str, metric: AnswerMetric[Any], samples: Sequence[Sample], unprepared: Exception | None = None
 ) -> Computed:
-    """Compute one metric. Samples that it cannot score get their status without a call.
+    """Compute one metric, as `measure` does, and write its values and the notes on them."""
+    all_of_them, usable, given, error = measure(name, metric, samples, unprepared)
+    asked = [all_of_them[index] for index in usable]
+    failed = [one for one in asked if one.status == "error" and not one.is_unfinished]
+    unfinished = [one for one in asked if one.is_unfinished]
+    notes = (*given, *(_remark(metric, all_of_them, samples, failed, unfinished) if error is None else ()))
+    labelled = tuple(label(note, name) for note in notes)
+    columns = {
+        "query_id": [sample.query_id for sample in samples],
+        "value": [one.value for one in all_of_them],
+        "status": [one.status for one in all_of_them],
+        "reason": [_write(one.reason) for one in all_of_them],
+        "details": [None if one.details is None else _write(_dump(one.details)) for one in all_of_them],
+    }
+    table = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String) | {"value": pl.Float64})
+    return Computed(name, table.sort("query_id"), labelled, error, 2 * len(failed) > len(usable) > 0)
+
+
+class Measuring(NamedTuple):
+    """A measurement for each sample, the places of those that the metric got, its notes, and what it raised."""
+
+    measurements: Sequence[Measurement]
+    usable: Sequence[int]
+    notes: tuple[Note, ...]
+    error: Exception | None
+
+
+def measure(
+    name: str, metric: AnswerMetric[Any], samples: Sequence[Sample], unprepared: Exception | None = None
+) -> Measuring:
+    """Measure samples with one metric. Those that it cannot score get their status without a call.
 
     If its `prepare` raised, the metric is not called, and the exception becomes the error of every query.
     """
     excluded = {index: found for index, sample in enumerate(samples) if (found := _exclude(metric, sample))}
-    usable = [sample for index, sample in enumerate(samples) if index not in excluded]
+    places = [index for index in range(len(samples)) if index not in excluded]
+    usable = [samples[index] for index in places]
     begun = time.perf_counter()
     try:
         if unprepared is not None:
@@ -125,20 +156,7 @@ def compute(
         measured, error = Measured([Measurement.error(explain(failure))] * len(usable)), failure
     given = iter(measured.measurements)
     all_of_them = [excluded.get(index) or _check(next(given)) for index in range(len(samples))]
-    asked = [one for index, one in enumerate(all_of_them) if index not in excluded]
-    failed = [one for one in asked if one.status == "error" and not one.is_unfinished]
-    unfinished = [one for one in asked if one.is_unfinished]
-    notes = (*measured.notes, *(_remark(metric, all_of_them, samples, failed, unfinished) if error is None else ()))
-    labelled = tuple(label(note, name) for note in notes)
-    columns = {
-        "query_id": [sample.query_id for sample in samples],
-        "value": [one.value for one in all_of_them],
-        "status": [one.status for one in all_of_them],
-        "reason": [_write(one.reason) for one in all_of_them],
-        "details": [None if one.details is None else _write(_dump(one.details)) for one in all_of_them],
-    }
-    table = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String) | {"value": pl.Float64})
-    return Computed(name, table.sort("query_id"), labelled, error, 2 * len(failed) > len(usable) > 0)
+    return Measuring(all_of_them, places, measured.notes, error)
 
 
 def _dump(details: Mapping[str, Any]) -> str:

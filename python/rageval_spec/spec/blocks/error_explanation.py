@@ -184,7 +184,8 @@ def _explain_value(block: CheckedBlock, group: Sequence[_Finding]) -> Diagnostic
     expected = [_EXPECTED[finding.kind] for finding in group if finding.kind in _EXPECTED]
     choices = [choice for finding in group for choice in _choices(finding)]
     if len(expected) + bool(choices) < len({(finding.kind, finding.message) for finding in group}):
-        return _explain_one(block, next(finding for finding in group if finding.kind not in _EXPECTED))
+        told = [finding for finding in group if finding.kind not in _EXPECTED]
+        return _explain_one(block, next((one for one in told if one.kind == "value_error"), told[0]))
     words = _join([*dict.fromkeys(expected), *choices])
     hint = _hint_mismatch(group[0].node, words, choices) or _hint_keys(block, group[0])
     return _explain_mismatch(group[0], words, choices, hint)
@@ -212,7 +213,8 @@ def _explain_one(block: CheckedBlock, finding: _Finding) -> Diagnostic:
     if block.model is SpecNode and finding.path == ("version",):
         message = f"this release reads only version {VERSION} of the spec, not {cut(_written(finding.node))}"
         return finding.place.diagnose(message, "bounds")
-    subject = quote(str(finding.path[-1])) if finding.path else "this block"
+    is_block = not finding.path or (finding.kind == "value_error" and isinstance(finding.path[-1], int))
+    subject = "this block" if is_block else quote(str(finding.path[-1]))
     if finding.kind in ("too_short", "too_long"):
         size = _length(finding.node) or "none"
         message = f"{subject} must {_BOUNDS[finding.kind](finding.context)}, but has {size}"

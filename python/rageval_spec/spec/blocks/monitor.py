@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, cast
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from rageval_spec.data.outcomes import SEVERITIES, DropSeverity
 from rageval_spec.diagnostics import Diagnostic, suggest
-from rageval_spec.plugin import AnswerMetric, Metric
+from rageval_spec.endpoints.http_server import split_address
+from rageval_spec.plugin import AnswerMetric, Metric, System
 from rageval_spec.spec.blocks.plugin_blocks import PluginBlocks, SpecBlock
 from rageval_spec.spec.text.places import Places, list_hint, quote
 from rageval_spec.wording import DURATION, read_duration
@@ -23,9 +25,18 @@ _ROUNDING = 1e-9
 _EVENTS = re.compile(rf"(\d{{1,6}}(?:\.\d+)?) per ({DURATION})")
 
 
+def _refuse_number(value: Any) -> Any:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        raise ValueError(f"{value} has no unit; write {value}s, {value}m or {value}h")
+    return value
+
+
 def _check_duration(text: str) -> str:
-    if not read_duration(text):
-        raise ValueError("must be a duration such as 60s, 5m, 1h or 7d")
+    seconds = read_duration(text)
+    if seconds is None:
+        raise ValueError(f"{quote(text)} is not a duration; write a number and s, m, h, d or w, such as 60s or 30d")
+    if not seconds:
+        raise ValueError(f"{quote(text)} is too short; write a duration longer than 0, such as 60s or 30d")
     return text
 
 
@@ -37,9 +48,14 @@ def seconds_of(duration: str) -> float:
 
 
 def _check_share(value: float | str) -> float | str:
-    if not 0 < read_share(value) <= 1:
-        raise ValueError("must be a share such as 5%, or a number above 0 and up to 1")
-    return value
+    if 0 < read_share(value) <= 1:
+        return value
+    number = re.fullmatch(r"(\d+(?:\.\d+)?) ?%?", str(value).strip())
+    if number and not isinstance(value, str) and 1 < value <= 100:
+        raise ValueError(f"{value:g} is more than all; for {value:g}% write {value:g}%")
+    if number and float(number[1]) > 0:
+        raise ValueError(f"{quote(str(value))} is more than all; write a share of at most 100%")
+    raise ValueError(f"{quote(str(value))} is not a share; write a share above 0, such as 5%")
 
 
 def read_share(value: float | str) -> float:
@@ -68,7 +84,7 @@ def read_step(value: float | str) -> Step:
     """
     found = _STEP.fullmatch(str(value).strip())
     if found is None or float(found[1]) == 0:
-        raise ValueError("must be a step such as 5% (of the level before), 2pp or 0.05")
+        raise ValueError(f"{quote(str(value))} is not a step; write 5% (of the level before), 2pp or 0.05")
     return Step(float(found[1]) / (100 if found[2] else 1), found[2] == "%")
 
 
@@ -89,7 +105,7 @@ def read_rate(text: str) -> Rate:
     found = _EVENTS.fullmatch(text.strip())
     seconds = read_duration(found[2]) if found else None
     if found is None or not seconds or float(found[1]) == 0:
-        raise ValueError("must be a number and a duration, such as '1 per 90d' or '600 per 1h'")
+        raise ValueError(f"{quote(text)} is not a rate; write a number and a duration: 1 per 90d, 600 per 1h")
     return Rate(float(found[1]), seconds)
 
 
@@ -98,8 +114,17 @@ def _check_rate(text: str) -> str:
     return text
 
 
+def _refuse_plain_number(value: Any) -> Any:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        raise ValueError(f"{value:g} is not a rate; write in how long: {value:g} per 1h, or {value:g} per 90d")
+    return value
+
+
 Duration: TypeAlias = Annotated[
-    str, AfterValidator(_check_duration), Field(json_schema_extra={"pattern": f"^\\s*{DURATION}\\s*$"})
+    str,
+    BeforeValidator(_refuse_number),
+    AfterValidator(_check_duration),
+    Field(json_schema_extra={"pattern": f"^\\s*{DURATION}\\s*$"}),
 ]
 Share: TypeAlias = Annotated[
     float | str, AfterValidator(_check_share), Field(json_schema_extra={"pattern": f"^{_SHARE.pattern}$"})
@@ -108,8 +133,20 @@ StepSize: TypeAlias = Annotated[
     float | str, AfterValidator(_check_step), Field(json_schema_extra={"pattern": f"^{_STEP.pattern}$"})
 ]
 EventRate: TypeAlias = Annotated[
-    str, AfterValidator(_check_rate), Field(json_schema_extra={"pattern": f"^{_EVENTS.pattern}$"})
+    str,
+    BeforeValidator(_refuse_plain_number),
+    AfterValidator(_check_rate),
+    Field(json_schema_extra={"pattern": f"^{_EVENTS.pattern}$"}),
 ]
+
+
+USUAL_PORT = 9464
+"""Where numbers and health are if `serve` names no port: the one of OpenTelemetry's exporter for Prometheus."""
+
+
+def _check_address(text: str) -> str:
+    split_address(text, USUAL_PORT)
+    return text
 
 
 class SampleNode(SpecBlock):
@@ -178,6 +215,9 @@ class StepsNode(SpecBlock):
     def _check_any(self) -> StepsNode:
         if not self.steps:
             raise ValueError("needs at least one of 'low', 'medium' and 'high'")
+        for (milder, first), (worse, second) in pairwise(self.steps.items()):
+            if first.is_share == second.is_share and first.size >= second.size:
+                raise ValueError(f"{quote(worse)} must be a larger step than {quote(milder)}")
         return self
 
     @property
@@ -216,7 +256,8 @@ class AlertNode(SpecBlock):
     def _check_kind(self) -> AlertNode:
         is_level = self.warning is not None or self.critical is not None
         if is_level == (self.drift is not None):
-            raise ValueError("needs either 'warning' or 'critical', or 'drift'")
+            found = "it has both" if is_level else "it has neither"
+            raise ValueError(f"needs a bound, such as 'warning: 0.8', or 'drift: {{high: 10%}}'; {found}")
         return self
 
 
@@ -293,7 +334,7 @@ class MonitorNode(SpecBlock):
     retry_for: Duration = Field(
         default="24h", description="How long a judgement that failed is tried again before it counts as failed."
     )
-    serve: str | None = Field(
+    serve: Annotated[str, AfterValidator(_check_address)] | None = Field(
         default=None,
         description="The address for `/metrics` (OpenMetrics), `/healthz` and `/ready`: `127.0.0.1:9464`. Needs the "
         "extra `serve`. Default: none.",
@@ -324,11 +365,16 @@ def check_monitor(
     places: Places,
 ) -> list[Diagnostic]:
     """What is wrong with the references of a monitor. A name that a wrong block could have is not reported."""
-    metrics = [] if "metrics" in blocks.incomplete else _check_metrics(node, blocks.metrics)
+    metrics = [] if "metrics" in blocks.incomplete else [*_check_metrics(node, blocks.metrics)]
+    metrics += [*_check_bounds(node, blocks.metrics)]
     baseline = [] if "datasets" in blocks.incomplete else _check_baseline(node, blocks.names)
     notifiers = [] if "notifiers" in blocks.incomplete else _check_notifiers(node, blocks)
     faults = [*metrics, *_check_windows(node), *baseline, *notifiers, *_check_destinations(blocks)]
-    return [places.diagnose(("monitor", *path), message, "monitor", hint) for path, message, hint in faults]
+    found = [places.diagnose(("monitor", *path), message, "monitor", hint) for path, message, hint in faults]
+    systems = [(block.path, block.plugin) for block in blocks.of("systems") if isinstance(block.plugin, System)]
+    unwatched = ((path, fault) for path, plugin in systems if (fault := plugin.find_watch_fault()) is not None)
+    told = (places.diagnose((*path, *fault.key), fault.message, "monitor", fault.hint) for path, fault in unwatched)
+    return [*found, *told]
 
 
 def _check_metrics(node: MonitorNode, metrics: Mapping[str, Metric[Any]]) -> Iterator[AlertFault]:
@@ -349,13 +395,42 @@ def _check_metrics(node: MonitorNode, metrics: Mapping[str, Metric[Any]]) -> Ite
             yield AlertFault(place, f"the spec has no metric {quote(name)}", suggest(name, judged) or list_hint(judged))
 
 
+def _check_bounds(node: MonitorNode, metrics: Mapping[str, Metric[Any]]) -> Iterator[AlertFault]:
+    """Bounds that a metric cannot reach, or that are in the wrong order."""
+    for index, alert in enumerate(node.alerts):
+        metric = None if isinstance(alert, str) else metrics.get(alert.metric)
+        if isinstance(alert, str) or not isinstance(metric, AnswerMetric):
+            continue
+        low, high = metric.bounds
+        for name, bound in (("warning", alert.warning), ("critical", alert.critical)):
+            if bound is None or (bound >= low and (high is None or bound <= high)):
+                continue
+            range_ = f"at least {low:g}" if high is None else f"between {low:g} and {high:g}"
+            hint = f"for {bound:g}% write {bound / 100:g}" if high == 1 < bound <= 100 else f"write a bound {range_}"
+            yield AlertFault(("alerts", index, name), f"{alert.metric} is always {range_}, so not {bound:g}", hint)
+        if alert.warning is None or alert.critical is None:
+            continue
+        is_lower_better = metric.higher_is_better is False
+        if alert.critical < alert.warning if is_lower_better else alert.critical > alert.warning:
+            told = f"a lower {alert.metric} is {'better' if is_lower_better else 'worse'}, so 'critical' must be "
+            told += f"{'above' if is_lower_better else 'below'} 'warning' ({alert.warning:g})"
+            yield AlertFault(("alerts", index, "critical"), told, "exchange the two numbers")
+
+
 def _check_windows(node: MonitorNode) -> Iterator[AlertFault]:
     names = [one.name for one in node.windows]
     for index, name in enumerate(names):
         if name in names[:index]:
             yield AlertFault(("windows", index, "name"), f"there is a window {quote(name)} before", "choose another")
     for index, alert in enumerate(node.alerts):
-        if isinstance(alert, str) or alert.window is None or alert.window in names or read_duration(alert.window):
+        if isinstance(alert, str):
+            continue
+        window = next((one for one in node.windows if one.name == alert.window), None)
+        if window is not None and window.queries is not None and alert.min_samples > window.queries:
+            told = f"the window {quote(window.name)} has {window.queries} queries, so never {alert.min_samples} samples"
+            place = "min_samples" if "min_samples" in alert.model_fields_set else "window"
+            yield AlertFault(("alerts", index, place), told, f"write at most {window.queries}")
+        if alert.window is None or window is not None or read_duration(alert.window):
             continue
         hint = suggest(alert.window, names) or f"{list_hint(names)}, or write a length such as 15m"
         yield AlertFault(("alerts", index, "window"), f"there is no window {quote(alert.window)}", hint)

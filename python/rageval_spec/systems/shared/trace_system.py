@@ -11,8 +11,9 @@ from pydantic import field_validator
 
 from rageval_spec.data.outcomes import Note, TakenOver
 from rageval_spec.data.traces import NO_ANSWER
+from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError
-from rageval_spec.exchange.shared.contracts import TraceSource, open_part, read_traces
+from rageval_spec.exchange.shared.contracts import TraceSource, WindowNode, open_part, read_traces
 from rageval_spec.plugin import Answering, GeneratingNode, InputFile, System
 from rageval_spec.recorded.answers_and_steps import (
     AnswerRow,
@@ -44,6 +45,8 @@ class TraceSystemNode(GeneratingNode):
 
 T = TypeVar("T", bound=GeneratingNode)
 _MOST_SHOWN = 3
+_UNUSABLE = ("until", "limit", "dataset", "path", "table")
+"""Keys of tools that name something else than all traces from some time on."""
 _LONGEST = 60
 
 
@@ -59,6 +62,18 @@ class TraceSystem(System[T]):
     """What the traces are read with; the keys of its node are among those of the plugin's."""
     can_answer = True
     stored = False
+
+    def find_watch_fault(self) -> FileFault | None:
+        if not issubclass(self.source_type.node_type, WindowNode):
+            return super().find_watch_fault()
+        if getattr(self.node, "listen", None) is not None or getattr(self.node, "follow", None):
+            return None
+        if hasattr(self.node, "follow"):
+            return FileFault((), "a monitor reads files that grow", "add 'follow: true'")
+        unusable = (key for key in _UNUSABLE if getattr(self.node, key, None) is not None)
+        found = next(unusable, None)
+        told = "a monitor reads all traces as they come"
+        return None if found is None else FileFault((found,), told, f"remove '{found}'")
 
     def inputs(self) -> Sequence[InputFile]:
         return self._source.inputs()
