@@ -21,6 +21,7 @@ __all__ = ["frozen", "model", "server"]
 def explain(made: Path, **monitor: Any) -> Explanation:
     path = made.parent / "spec.yaml"
     content = yaml.safe_load(path.read_text())
+    content["systems"] = {"live": {"use": "file", "path": "answers.jsonl", "follow": True}}
     content["monitor"] = {"anchors": made.name, **monitor}
     live = made.parent / "live.yaml"
     live.write_text(yaml.safe_dump(content))

@@ -1,11 +1,12 @@
 """The ledger adds up: whatever is seen twice, killed in between, opened again or judged by two at once."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from rageval_spec.monitoring.ledger import STATES, Judgement, Ledger, SampledTrace
-from tests.monitoring.seen_traces import BEGAN, judge_all, seen
+from tests.monitoring.seen_traces import BEGAN, fill, judge_all, open_ledger, seen
 
 LATER = BEGAN + 1000
 
@@ -176,3 +177,76 @@ def test_two_monitors_share_what_is_due(open_one: Callable[[str], Ledger]) -> No
     mine = {one.trace_id for one in first.claim(LATER, 3, 300)}
     assert mine.isdisjoint(judge_all(second, series, LATER))
     assert second.count(series)["judged"] == 3
+
+
+def test_a_trace_that_is_opened_again_keeps_its_value_in_an_older_series(ledger: Ledger) -> None:
+    old = ledger.find_series("faithfulness", "x", {}, BEGAN)
+    ledger.see([seen("t1"), seen("t2")], "live", 1)
+    judge_all(ledger, old, LATER, value=0.2)
+    new = ledger.find_series("faithfulness", "y", {}, LATER)
+    ledger.see([seen("t1", answer="More of it.")], "live", 2)
+    assert judge_all(ledger, new, LATER, value=0.9) == ["t1"]
+    for series, before in ((old, 0), (new, 1)):
+        assert ledger.count_before(series) == before
+        assert add_up(ledger, series) + before == ledger.count_traces() == 2
+    assert ledger.connection.execute(
+        "SELECT SUM(judged), SUM(weighted) FROM rageval_panes WHERE series = ?", (old,)
+    ) == [(2, 0.4)]
+
+
+def test_what_a_monitor_with_an_older_spec_judges_is_left_to_fill(open_one: Callable[[str], Ledger]) -> None:
+    older, newer = open_one("older"), open_one("newer")
+    first = older.find_series("faithfulness", "x", {}, BEGAN)
+    second = newer.find_series("relevance", "x", {}, BEGAN)
+    older.see([seen("t1"), seen("t2")], "live", 1)
+    judge_all(older, first, LATER)
+    assert add_up(newer, second) + newer.count_before(second) == newer.count_traces() == 2
+    assert [one.trace_id for one in newer.read_unfilled(second, BEGAN, 10)] == ["t1", "t2"]
+    newer.fill([(Judgement(second, "t1", "judged", 0.5, 1.0), BEGAN)], second, LATER)
+    newer.see([seen("t2", answer="More of it.")], "live", 2)
+    judge_all(newer, second, LATER)
+    assert (newer.count(second)["judged"], newer.count_before(second)) == (2, 0)
+
+
+def test_looking_for_what_is_due_does_not_take_longer_in_a_large_ledger(tmp_path: Path) -> None:
+    ledger = open_ledger(tmp_path)
+    series, steps, counts = ledger.find_series("faithfulness", "x", {}, BEGAN), [0], []
+    ledger.connection._connection.set_progress_handler(lambda: steps.append(steps.pop() + 1), 100)
+    for prefix in "abc":
+        fill(ledger, series, [0.5] * 1000, prefix=prefix)
+        ledger.prune_texts(LATER + 10**6)
+        steps[:] = [0]
+        ledger.claim_retries(LATER, 1000, 300)
+        ledger.claim(LATER, 1000, 300)
+        ledger.count_overdue(LATER)
+        ledger.prune_texts(LATER)
+        counts.append(steps[0])
+    assert counts[2] <= counts[0] + 2
+
+
+def wait_for_a_retry(ledger: Ledger, series: int) -> Judgement:
+    ledger.see([seen("t1", user="eve")], "live", 1)
+    claimed = ledger.claim(LATER, 10, 300)
+    failed = Judgement(series, "t1", "waiting", None, 1.0, "429", retry_at=LATER + 60)
+    ledger.settle([SampledTrace(claimed[0], 1.0)], [failed], LATER)
+    return failed
+
+
+def test_a_retry_that_another_monitor_made_meanwhile_counts_once(open_one: Callable[[str], Ledger]) -> None:
+    slow, quick = open_one("slow"), open_one("quick")
+    series = slow.find_series("faithfulness", "x", {}, BEGAN)
+    judged = wait_for_a_retry(slow, series)._replace(state="judged", value=0.5, retry_at=None)
+    assert len(slow.claim_retries(LATER + 60, 10, 300)) == 1
+    ((_, _, again),) = quick.claim_retries(LATER + 361, 10, 300)
+    quick.retry([(judged, again.started)], LATER + 362)
+    slow.retry([(judged._replace(value=0.1), again.started)], LATER + 363)
+    assert quick.count(series) == dict.fromkeys(STATES, 0) | {"judged": 1}
+    assert quick.connection.execute("SELECT value FROM rageval_judgements") == [(0.5,)]
+
+
+def test_what_waits_for_a_retry_fails_when_its_text_goes(ledger: Ledger) -> None:
+    series = ledger.find_series("faithfulness", "x", {}, BEGAN)
+    wait_for_a_retry(ledger, series)
+    assert ledger.forget(user="eve") == 1
+    assert ledger.count(series) == dict.fromkeys(STATES, 0) | {"failed": 1}
+    assert ledger.retry_failed(LATER) == 0

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from rageval_spec.history.database import open_history
+from rageval_spec.monitoring.feeds.spans import SpanFileFeed
 from rageval_spec.monitoring.ledger import Ledger
 from rageval_spec.monitoring.looks import windows
 from rageval_spec.monitoring.looks.detectors import Detectors
@@ -17,6 +18,8 @@ from rageval_spec.monitoring.traces.trace_judging import Series
 from rageval_spec.spec.blocks.monitor import ExperimentNode
 from rageval_spec.statistics.intervals import Resampling
 from tests.history.servers import run_server
+from tests.monitoring.feeds.polling import judge_due, poll
+from tests.monitoring.feeds.test_spans import as_json, name, root, step
 from tests.monitoring.looks.test_detectors import RULE
 from tests.monitoring.seen_traces import BEGAN, fill, open_ledger
 
@@ -49,3 +52,19 @@ def read_all(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 def test_numbers_are_those_of_sqlite(tmp_path: Path, postgresql: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     assert read_all(postgresql, monkeypatch) == read_all(open_ledger(tmp_path), monkeypatch)
+
+
+def test_spans_are_gathered_limited_and_forgotten(tmp_path: Path, postgresql: Ledger) -> None:
+    path, feed = tmp_path / "spans.json", SpanFileFeed("spans", 60, postgresql, tmp_path / "spans.json")
+    path.write_bytes(as_json(root(1)) + as_json(root(2)))
+    for second in range(0, 7260, 30):
+        poll(feed, postgresql, BEGAN + second)
+        with path.open("ab") as file:
+            file.write(as_json(step(1, 10 + second)))
+    assert sorted(judge_due(postgresql, BEGAN + 7260)) == [name(1), name(2)]
+    assert postgresql.forget(trace_id=name(1), gathered={name(1)}) == 1
+    poll(feed, postgresql, BEGAN + 7290)
+    poll(feed, postgresql, BEGAN + 7400)
+    kept = "SELECT trace_id FROM rageval_spans WHERE feed = 'spans'"
+    assert postgresql.connection.execute(kept) == []
+    assert feed.remarks() == ["1 trace got spans too late to be judged once more"]

@@ -30,6 +30,7 @@ BEYOND = {
     "design": "`cluster`, `weight` or `weights` name a dataset that the spec does not have",
     "history": "keys that belong to another kind of history",
     "stopping": "stopping early needs a gate that can be decided and a system that can be asked",
+    "monitor": "a monitor names metrics, windows, notifiers and systems, which must fit it",
     "bands": "a scale of bands covers none of the metrics, or is not ordered",
     "secret": "a secret stands where it could become visible",
     "duplicate-metric": "two metrics have one name",

@@ -156,7 +156,7 @@ class Chat(ChatModel[ChatNode]):
         if self.context.budget.max_cost is None or self.price is not None:
             return None
         return (
-            f"limits.max_cost needs the price of '{self.node.model}'; write it in US dollars per million tokens: "
+            f"a limit on cost needs the price of '{self.node.model}'; write it in US dollars per million tokens: "
             f"price: {{input: 0.15, output: 0.60}} (both 0 for a model of your own)"
         )
 

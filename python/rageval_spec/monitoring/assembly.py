@@ -13,21 +13,23 @@ from typing import Any
 
 from rageval_spec import registry
 from rageval_spec.data.evaluation import Evaluation, Provenance
-from rageval_spec.diagnostics import make_visible
+from rageval_spec.diagnostics import SpecError, make_visible
 from rageval_spec.endpoints.http_server import split_address
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.exchange.otel.source import SPOOL_FOLDER, USUAL_PORT, OtelFilesNode
 from rageval_spec.exchange.shared.contracts import Target, open_part
+from rageval_spec.exchange.shared.spans.spans import text_of
 from rageval_spec.history.database import locate, open_history
 from rageval_spec.monitoring.alerts import AlertBook
 from rageval_spec.monitoring.feeds.contract import Feed
+from rageval_spec.monitoring.feeds.gathered_spans import find_traces_of
 from rageval_spec.monitoring.feeds.row_files import FileFeed, RowReader
-from rageval_spec.monitoring.feeds.spans import ReceiverFeed, SpanFileFeed
+from rageval_spec.monitoring.feeds.spans import ReceiverFeed, SpanFileFeed, forget_requests
 from rageval_spec.monitoring.feeds.tools import ToolFeed
 from rageval_spec.monitoring.inspection.collection import Collector
 from rageval_spec.monitoring.inspection.page import PageWriter
 from rageval_spec.monitoring.inspection.redaction import Redaction
-from rageval_spec.monitoring.ledger import Ledger, name_group
+from rageval_spec.monitoring.ledger import Ledger, name_group, name_spans
 from rageval_spec.monitoring.looks.baselines import choose_baseline
 from rageval_spec.monitoring.looks.label_corrections import LabelCorrector
 from rageval_spec.monitoring.looks.looking import Watch
@@ -110,8 +112,9 @@ def open_monitor(spec: Spec, clock: Callable[[], float] = time.time, *, is_plan:
     with open_ledger(spec) as ledger:
         store = open_store(spec.folder / STORE)
         try:
-            budget = Budget()
+            budget = Budget(max_cost=node.budget.most_cost)
             parts = build_parts(spec, answers=store.answers, fingerprint=store.fingerprint, budget=budget)
+            check_judges(spec, parts)
             spending = Spending(ledger.connection, spec.name, node.budget, budget)
             judge = TraceJudge(parts, ledger, seconds_of(node.retry_for), clock(), spending, begin=not is_plan)
             if not is_plan:
@@ -119,18 +122,16 @@ def open_monitor(spec: Spec, clock: Callable[[], float] = time.time, *, is_plan:
             sample = node.sample
             kept = ledger.count_kept(clock() - _KEPT_FOR)
             sampler = Sampler(read_share(sample.rate), sample.at_least, sample.by, sample.always, kept)
-            settle = seconds_of(node.settle)
-            feeds: list[Feed] = [
-                open_feed(str(spec.path), name, system, settle, ledger) for name, system in parts.systems.items()
-            ]
+            feeds = open_feeds(spec, ledger, parts)
             every = seconds_of(node.every)
             corrector = LabelCorrector(ledger, parts.labels)
-            reader = WindowReader(ledger, settle, spec.statistics, corrector.correct)
+            reader = WindowReader(ledger, find_delay(feeds), spec.statistics, corrector.correct)
             baseline, explainer = choose_baseline(spec, parts, node.baseline), make_explainer(spec, ledger, parts)
             senders = make_senders(spec, parts)
             takers = [one.name for one in senders if "values" in one.target.takes]
             outbox = Outbox(ledger.connection, spec.name, takers, partial(list_judged, judge))
-            ledger.on_judged = outbox.queue if takers else None
+            if takers:
+                ledger.on_judged = outbox.queue
             names = [one.name for one in senders]
             watch = Watch(node, ledger, reader, judge.series, every, baseline, explainer, names)
             told = [one.name for one in parts.notifiers]
@@ -160,6 +161,17 @@ def open_monitor(spec: Spec, clock: Callable[[], float] = time.time, *, is_plan:
             store.close()
 
 
+def check_judges(spec: Spec, parts: SpecPlugins) -> None:
+    """Let models and judges say what keeps them from work, such as a limit on cost without a price.
+
+    Raises `SpecError` with each fault at its place.
+    """
+    blocks = [*((("models", name), one) for name, one in parts.models.items()),
+              *((("judges", name), one) for name, one in parts.judges.items())]  # fmt: skip
+    if faults := [spec.diagnose(path, fault, "wiring") for path, one in blocks if (fault := one.check()) is not None]:
+        raise SpecError(faults)
+
+
 def find_embedding(parts: SpecPlugins) -> EmbeddingModel[Any] | None:
     """The first embedding model of a spec; None without one."""
     return next((one for one in parts.models.values() if isinstance(one, EmbeddingModel)), None)
@@ -171,10 +183,10 @@ def make_explainer(spec: Spec, ledger: Ledger, parts: SpecPlugins) -> ChangeExpl
     if node.anchors is None:
         return ChangeExplainer(ledger, embedding)
     path, budget = spec.folder / node.anchors, node.budget
-    calls, cost = (None if rate is None else read_rate(rate).events for rate in (budget.calls, budget.cost))
+    calls = None if budget.calls is None else int(read_rate(budget.calls).events)
 
     def ask(metric: str) -> JudgeDrift | None:
-        return ask_again(spec, path, metric, Budget(None if calls is None else int(calls), cost))
+        return ask_again(spec, path, metric, Budget(calls, budget.most_cost))
 
     return ChangeExplainer(ledger, embedding, ask)
 
@@ -244,7 +256,7 @@ def open_book(spec: Spec, ledger: Ledger) -> AlertBook:
 def make_page(spec: Spec, ledger: Ledger, parts: SpecPlugins, path: Path) -> PageWriter:
     """What writes the page of a spec's monitor to a file."""
     node = require_monitor(spec)
-    reader = WindowReader(ledger, seconds_of(node.settle), spec.statistics)
+    reader = WindowReader(ledger, find_delay(open_feeds(spec, ledger, parts)), spec.statistics)
     return PageWriter(node, reader, parts.answer_metrics, open_book(spec, ledger), Redaction(spec.redact), path)
 
 
@@ -269,6 +281,28 @@ def open_collector(spec: Spec) -> Iterator[Collector]:
             yield Collector(spec, ledger, parts.answer_metrics, labelled, find_embedding(parts))
         finally:
             store.close()
+
+
+def open_feeds(spec: Spec, ledger: Ledger, parts: SpecPlugins) -> list[Feed]:
+    """The feeds of a spec's systems."""
+    settle = seconds_of(require_monitor(spec).settle)
+    feeds = [open_feed(str(spec.path), name, system, settle, ledger) for name, system in parts.systems.items()]
+    for feed in feeds[1:]:
+        feed.prefix = f"{feed.name}/"
+    return feeds
+
+
+def forget(spec: Spec, ledger: Ledger, *, trace: str | None, user: str | None) -> int:
+    """Remove the texts of one trace, or of all of a user, wherever they are; how many traces had any."""
+    gathered = {name_spans(trace or "")} if user is None else find_traces_of(ledger, user)
+    folder = spec.folder / SPOOL_FOLDER / "monitor"
+    spooled = forget_requests(folder, gathered, lambda span: user is not None and text_of(span, "user") == user)
+    return ledger.forget(trace_id=trace, user=user, gathered=gathered | spooled) or len(spooled)
+
+
+def find_delay(feeds: Sequence[Feed]) -> float:
+    """The seconds after its end in which a trace of any feed becomes due."""
+    return max((feed.delay for feed in feeds), default=0.0)
 
 
 def open_feed(where: str, name: str, system: Any, settle: float, ledger: Ledger) -> Feed:

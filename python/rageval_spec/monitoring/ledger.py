@@ -17,23 +17,22 @@ from __future__ import annotations
 import json
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from rageval_spec.data.traces import Trace
 from rageval_spec.history.database import Connection, insert, insert_or_add, insert_or_set, migrate
-from rageval_spec.libraries import np
-from rageval_spec.monitoring.tables import MIGRATIONS, FeedState, Pane
-from rageval_spec.statistics.window_summaries import find_buckets
+from rageval_spec.monitoring.tables import MIGRATIONS, FeedState, Pane, PaneSums
 
 State: TypeAlias = Literal["judged", "sampled_out", "filtered", "waiting", "failed", "over_budget"]
 STATES: tuple[State, ...] = get_args(State)
 """What can become of a trace for one series."""
 COUNTED: tuple[State, ...] = tuple(state for state in STATES if state != "waiting")
 """The states that are counted by minute; how many wait is counted where they wait."""
-PANE = 60
-"""The seconds of a pane."""
+LEASE = 300.0
+"""Seconds for which a process holds traces, in its own time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +64,14 @@ class ClaimedTrace(NamedTuple):
 
 
 class SampledTrace(NamedTuple):
-    """What the sample makes of a claimed trace: its weight, None if it is not in the sample; and its stratum."""
+    """What the sample makes of a claimed trace.
+
+    `weight` is None if it is not in the sample, and `stratum` if it does not count for the least number of one.
+    """
 
     claimed: ClaimedTrace
     weight: float | None
-    stratum: str = ""
+    stratum: str | None = ""
 
 
 class Judgement(NamedTuple):
@@ -93,8 +95,9 @@ class Judgement(NamedTuple):
     retry_at: float | None = None
 
 
-_SUMS = Pane._fields[2:]
-_ADD_PANE = insert_or_add("rageval_panes", ("series", "pane"), _SUMS)
+_Place: TypeAlias = tuple[int, str]
+"""The series and the id of a judgement."""
+_ADD_PANE = insert_or_add("rageval_panes", ("series", "pane"), Pane._fields[2:])
 _JUDGEMENT = ("series", "trace_id", "state", "value", "weight", "reason", "details", "cost", "tries", "retry_at",
               "started", "made", "counted", "arm")  # fmt: skip
 _FIRST = ("counted", "arm")
@@ -121,7 +124,7 @@ class Ledger:
     monitor: str
     owner: str
     arms_by: str | None = None
-    on_judged: Callable[[Sequence[tuple[int, str]], float], None] | None = None
+    on_judged: Callable[[Sequence[tuple[int, str]], float], None] = lambda *_: None
 
     def __post_init__(self) -> None:
         migrate(self.connection, "rageval_monitor_schema", MIGRATIONS)
@@ -142,13 +145,8 @@ class Ledger:
 
     def read_feeds(self) -> list[FeedState]:
         """How reading each feed went last."""
-        return [
-            FeedState(*row)
-            for row in self.connection.execute(
-                "SELECT feed, failures, since, message FROM rageval_feeds WHERE monitor = ? ORDER BY feed",
-                (self.monitor,),
-            )
-        ]
+        of_monitor = "SELECT feed, failures, since, message FROM rageval_feeds WHERE monitor = ? ORDER BY feed"
+        return [FeedState(*row) for row in self.connection.execute(of_monitor, (self.monitor,))]
 
     def find_questions(self, trace_ids: Sequence[str]) -> dict[str, str]:
         """The digest of the question of each trace that is known, of some ids; see `digest_question`."""
@@ -162,7 +160,7 @@ class Ledger:
         What was seen before changes nothing, so a feed may give a trace again. A trace with more in it than before is
         due later; if it was judged already, it is judged again, once.
         """
-        rows = [self._pack(one) for one in traces]
+        rows = sorted((self._pack(one) for one in traces), key=itemgetter(1))
         with self.connection.write():
             self.connection.execute_many(_SEE, rows)
             self.connection.execute(
@@ -201,13 +199,13 @@ class Ledger:
         """
         with self.connection.write():
             rows = self.connection.execute(
-                "WITH due AS MATERIALIZED (SELECT j.series, j.trace_id FROM rageval_judgements j JOIN rageval_series s "
+                "SELECT j.series, j.trace_id, j.tries, j.weight FROM rageval_judgements j JOIN rageval_series s "
                 "ON s.id = j.series WHERE s.monitor = ? AND j.retry_at <= ? ORDER BY j.retry_at LIMIT ?"
-                f"{self._locking and ' FOR UPDATE OF j SKIP LOCKED'}) UPDATE rageval_judgements SET retry_at = ? "
-                "WHERE (series, trace_id) IN (SELECT series, trace_id FROM due) "
-                "RETURNING series, trace_id, tries, weight",
-                (self.monitor, now, most, now + lease),
+                f"{self._locking and ' FOR UPDATE OF j SKIP LOCKED'}",
+                (self.monitor, now, most),
             )
+            put_off = "UPDATE rageval_judgements SET retry_at = ? WHERE series = ? AND trace_id = ?"
+            self.connection.execute_many(put_off, [(now + lease, series, name) for series, name, *_ in rows])
         found = self._read_traces([trace_id for _, trace_id, *_ in rows])
         return [
             (series, tries, found[trace_id]._replace(weight=weight))
@@ -224,13 +222,15 @@ class Ledger:
         )
         return {row[0]: _read_trace(row) for row in rows}
 
-    def _query_some(self, statement: str, parameters: Sequence[Any], ids: Sequence[str]) -> list[tuple[Any, ...]]:
-        """The rows of a statement that ends before `IN`, for any number of ids."""
+    def _query_some(
+        self, statement: str, parameters: Sequence[Any], ids: Sequence[str], rest: str = ""
+    ) -> list[tuple[Any, ...]]:
+        """The rows of a statement that ends before `IN`, for any number of ids; `rest` comes after these."""
         rows: list[tuple[Any, ...]] = []
         for start in range(0, len(ids), _MOST_NAMED):
             some = ids[start : start + _MOST_NAMED]
             marks = ", ".join("?" * len(some))
-            rows += self.connection.execute(f"{statement} IN ({marks})", (*parameters, *some))
+            rows += self.connection.execute(f"{statement} IN ({marks}){rest}", (*parameters, *some))
         return rows
 
     def read_answers(self, trace_ids: Sequence[str]) -> dict[str, str | None]:
@@ -248,8 +248,7 @@ class Ledger:
         with self.connection.write():
             own = self._find_own([one.claimed for one in sampled])
             mine = [one for one in sampled if one.claimed.trace_id in own]
-            sums, kept = _Sums(), Counter[tuple[str, int]]()
-            self._subtract_earlier([one.claimed for one in mine if one.claimed.weight is not None], sums)
+            sums, kept = PaneSums(), Counter[tuple[str, int]]()
             series = self.newest_series().values()
             rows, states = [], []
             for (trace_id, started, earlier, trace), weight, stratum in mine:
@@ -259,11 +258,15 @@ class Ledger:
                     arm = self._find_arm(trace)
                     rows += [_pack_judgement(one, started, now, arm) for one in by_trace.get(trace_id, ())]
                 else:
-                    sums.add_whole("sampled_out", series, started)
-                if is_kept and earlier is None:
+                    for number in series:
+                        sums.add(number, "sampled_out", started)
+                if is_kept and earlier is None and stratum is not None:
                     kept[stratum, hour_of(started)] += 1
             for row in rows:
-                sums.add(Judgement(*row[: len(Judgement._fields)]), row[len(Judgement._fields)])
+                _count(sums, Judgement(*row[: len(Judgement._fields)]), row[len(Judgement._fields)])
+            made = {(row[0], row[1]) for row in rows}
+            had = self._subtract_earlier([one.claimed for one in mine if one.claimed.weight is not None], made, sums)
+            self._note_lacking([one for one in mine if one.weight is not None], series, made, had)
             self._put(rows, now)
             self._add(sums)
             self.connection.execute_many(_ADD_KEPT, [(self.monitor, *key, count) for key, count in kept.items()])
@@ -278,20 +281,38 @@ class Ledger:
         return {(stratum, hour): kept for stratum, hour, kept in rows}
 
     def retry(self, again: Sequence[tuple[Judgement, float]], now: float) -> None:
-        """Write what a new try of waiting judgements came to, each with when its trace began."""
-        sums = _Sums()
-        for one, started in again:
-            sums.add(one, started)
+        """Write what a new try of waiting judgements came to, each with when its trace began.
+
+        What another monitor wrote meanwhile stays.
+        """
+        of_series: dict[int, list[str]] = {}
+        for one, _ in again:
+            of_series.setdefault(one.series, []).append(one.trace_id)
+        waiting = (
+            "SELECT series, trace_id FROM rageval_judgements WHERE retry_at IS NOT NULL AND series = ? AND trace_id"
+        )
         with self.connection.write():
-            self._put([_pack_judgement(one, started, now, None) for one, started in again], now)
-            self._add(sums)
+            places = {
+                place
+                for series, ids in sorted(of_series.items())
+                for place in self._query_some(waiting, (series,), sorted(ids), self._locking and " FOR UPDATE")
+            }
+            mine = [(one, started) for one, started in again if (one.series, one.trace_id) in places]
+            self._write(mine, now)
+
+    def _write(self, judgements: Sequence[tuple[Judgement, float]], now: float) -> None:
+        """Write and count judgements, each with when its trace began."""
+        sums = PaneSums()
+        for one, started in judgements:
+            _count(sums, one, started)
+        self._put([_pack_judgement(one, started, now, None) for one, started in judgements], now)
+        self._add(sums)
 
     def _put(self, rows: Sequence[tuple[Any, ...]], now: float) -> None:
         self.connection.execute_many(_PUT_JUDGEMENT, rows)
-        if self.on_judged is not None:
-            self.on_judged([(row[0], row[1]) for row in rows], now)
+        self.on_judged([(row[0], row[1]) for row in rows], now)
 
-    def _add(self, sums: _Sums) -> None:
+    def _add(self, sums: PaneSums) -> None:
         self.connection.execute_many(_ADD_PANE, sums.rows())
         self.connection.execute_many(_ADD_BUCKET, sums.bucket_rows())
 
@@ -324,14 +345,9 @@ class Ledger:
             self.connection.lock()
             of_series = "SELECT trace_id FROM rageval_judgements WHERE series = ? AND trace_id"
             known = {row[0] for row in self._query_some(of_series, (series,), [one.trace_id for one, _ in filled])}
-            sums, new = _Sums(), [(one, started) for one, started in filled if one.trace_id not in known]
-            for one, started in new:
-                sums.add(one, started)
-            self._put([_pack_judgement(one, started, now, None) for one, started in new], now)
-            self._add(sums)
-            self.connection.execute(
-                "UPDATE rageval_series SET settled_before = settled_before - ? WHERE id = ?", (len(new), series)
-            )
+            new = [(one, started) for one, started in filled if one.trace_id not in known]
+            self._write(new, now)
+            self._move_before(series, -len(new))
 
     def retry_failed(self, now: float) -> int:
         """Let every judgement that failed for good be tried again at once; how many those are.
@@ -349,20 +365,22 @@ class Ledger:
                 "RETURNING series, started",
                 (now, self.monitor, self.monitor),
             )
-            sums = _Sums()
+            sums = PaneSums()
             for series, started in rows:
-                sums.subtract_failed(series, started)
+                sums.add(series, "failed", started, sign=-1)
             self._add(sums)
         return len(rows)
 
     def prune_texts(self, before: float) -> int:
         """Remove the texts of traces that were settled and began before a time; how many. Numbers stay."""
-        return self._remove_texts("started < ?", (before,))
+        with self.connection.write():
+            return self._remove_texts("started < ?", (before,))
 
-    def forget(self, *, trace_id: str | None = None, user: str | None = None) -> int:
-        """Remove the texts of one trace, or of all of a user, also where they wait; how many traces.
+    def forget(self, *, trace_id: str | None = None, user: str | None = None, gathered: Iterable[str] = ()) -> int:
+        """Remove the texts of one trace, or of all of a user, also where they wait; how many traces had any.
 
-        Their values stay, without the reasons that may quote them. A trace that waited counts as filtered.
+        Their values stay, without the reasons that may quote them. A trace that waited counts as filtered. `gathered`
+        are further traces of which spans are kept.
         """
         column, value = ("trace_id", trace_id) if trace_id is not None else ("user_id", user)
         with self.connection.write():
@@ -370,17 +388,32 @@ class Ledger:
             rows = self.connection.execute(
                 f"SELECT trace_id, state, started, reopened FROM rageval_traces WHERE {chosen}", (self.monitor, value)
             )
-            sums, series = _Sums(), self.newest_series().values()
+            sums, series = PaneSums(), self.newest_series().values()
             for _, state, started, reopened in rows:
                 if state == "waiting" and not reopened:
-                    sums.add_whole("filtered", series, started)
+                    for number in series:
+                        sums.add(number, "filtered", started)
             self._add(sums)
             self.connection.execute(
                 f"UPDATE rageval_traces SET state = CASE WHEN state = 'waiting' AND reopened = 0 THEN 'filtered' "
                 f"WHEN state = 'waiting' THEN 'judged' ELSE state END WHERE {chosen}",
                 (self.monitor, value),
             )
-            return self._remove_texts(f"{column} = ?", (value,))
+            named = {name_spans(name) for name, *_ in rows}
+            only_spans = self._remove_spans({*gathered, *named}) - named
+            return self._remove_texts(f"{column} = ?", (value,)) + len(only_spans)
+
+    def _remove_spans(self, trace_ids: Collection[str]) -> set[str]:
+        """Remove spans; the traces that had any. Those that still come of these traces are not kept."""
+        known = "SELECT DISTINCT trace_id FROM rageval_spans WHERE monitor = ? AND trace_id"
+        found = {trace_id for (trace_id,) in self._query_some(known, (self.monitor,), [*trace_ids])}
+        for statement in (
+            "DELETE FROM rageval_spans WHERE monitor = ? AND trace_id",
+            f"UPDATE rageval_span_traces SET due = NULL, given = {MOST_GIVEN}, kept_until = began + {_REMEMBERED} "
+            "WHERE monitor = ? AND trace_id",
+        ):
+            self._query_some(statement, (self.monitor,), [*trace_ids])
+        return found
 
     def _remove_texts(self, condition: str, parameters: Sequence[Any]) -> int:
         rows = self.connection.execute(
@@ -389,34 +422,66 @@ class Ledger:
             (self.monitor, *parameters),
         )
         ids = [trace_id for (trace_id,) in rows]
+        own = "series IN (SELECT id FROM rageval_series WHERE monitor = ?)"
+        sums = PaneSums()
+        waiting = f"SELECT series, started FROM rageval_judgements WHERE retry_at IS NOT NULL AND {own} AND trace_id"
+        for series, started in self._query_some(waiting, (self.monitor,), ids):
+            sums.add(series, "failed", started)
+        self._add(sums)
         self._query_some(
             "UPDATE rageval_judgements SET reason = NULL, details = NULL, retry_at = NULL, "
-            "state = CASE WHEN retry_at IS NULL THEN state ELSE 'failed' END "
-            "WHERE series IN (SELECT id FROM rageval_series WHERE monitor = ?) AND trace_id",
+            f"state = CASE WHEN retry_at IS NULL THEN state ELSE 'failed' END WHERE {own} AND trace_id",
             (self.monitor,),
             ids,
         )
         return len(ids)
 
     def _find_own(self, claimed: Sequence[ClaimedTrace]) -> set[str]:
+        """Which of these traces this process still holds; in order, as in `see`, so that no two wait for each other."""
         rows = self._query_some(
             "SELECT trace_id FROM rageval_traces WHERE monitor = ? AND state = 'waiting' AND owner = ? AND trace_id",
             (self.monitor, self.owner),
-            [one.trace_id for one in claimed],
+            sorted(one.trace_id for one in claimed),
+            self._locking and " ORDER BY trace_id FOR UPDATE",
         )
         return {trace_id for (trace_id,) in rows}
 
-    def _subtract_earlier(self, reopened: Sequence[ClaimedTrace], sums: _Sums) -> None:
-        started = {one.trace_id: one.started for one in reopened}
+    def _subtract_earlier(
+        self, reopened: Sequence[ClaimedTrace], made: Container[_Place], sums: PaneSums
+    ) -> set[_Place]:
+        """Take back the judgements that new ones replace; the series and ids of all that there are."""
         columns = ", ".join(f"j.{name}" for name in Judgement._fields)
         rows = self._query_some(
             f"SELECT {columns}, j.started FROM rageval_judgements j JOIN rageval_series s ON s.id = j.series "
             "WHERE s.monitor = ? AND j.trace_id",
             (self.monitor,),
-            list(started),
+            [one.trace_id for one in reopened],
         )
         for *parts, began in rows:
-            sums.add(Judgement(*parts), began, sign=-1)
+            if (parts[0], parts[1]) in made:
+                _count(sums, Judgement(*parts), began, sign=-1)
+        return {(series, trace_id) for series, trace_id, *_ in rows}
+
+    def _note_lacking(
+        self, kept: Sequence[SampledTrace], series: Iterable[int], made: Container[_Place], had: Container[_Place]
+    ) -> None:
+        """Count the traces for which a series gets no judgement with those that came before it.
+
+        Such are traces that a monitor judges whose spec has the series no more, or not yet. A trace that was opened
+        again is one of them already; it leaves them if it is judged now.
+        """
+        for one in sorted(series):
+            lacking = 0
+            for claimed, *_ in kept:
+                place, is_first = (one, claimed.trace_id), claimed.weight is None
+                if place not in had:
+                    lacking += (place not in made) if is_first else -(place in made)
+            if lacking:
+                self._move_before(one, lacking)
+
+    def _move_before(self, series: int, count: int) -> None:
+        change = "UPDATE rageval_series SET settled_before = settled_before + ? WHERE id = ?"
+        self.connection.execute(change, (count, series))
 
     def find_series(
         self, metric: str, identity: str, description: Mapping[str, Any], now: float, *, begin: bool = True
@@ -564,6 +629,13 @@ class Ledger:
             )
 
 
+def _count(sums: PaneSums, one: Judgement, started: float, sign: int = 1) -> None:
+    """Count a judgement, unless it is tried again later: then it still waits."""
+    if one.retry_at is None:
+        value = one.value if one.state == "judged" else None
+        sums.add(one.series, one.state, started, value, one.weight, one.cost, sign)
+
+
 def _pack_judgement(one: Judgement, started: float, now: float, arm: str | None) -> tuple[Any, ...]:
     counted = now if one.state == "judged" and one.value is not None else None
     return (*one, started, now, counted, arm)
@@ -584,16 +656,23 @@ _SETTLE = (
     "content = CASE WHEN ? = 1 THEN content END WHERE monitor = ? AND trace_id = ?"
 )
 _ADD_KEPT = insert_or_add("rageval_strata", ("monitor", "stratum", "hour"), ("kept",))
+_REMEMBERED = 7200
+"""Seconds after its first span for which it is known that a trace was forgotten before it was complete."""
 _MOST_NAMED = 500
 """How many ids one statement names at the most."""
-
-
 _QUESTION_DIGITS = 8
+MOST_GIVEN = 2
+"""How often a trace of spans is judged: once, and once more if spans come late."""
 
 
 def digest_question(question: str) -> str:
     """What tells two questions under one id apart: eight hexadecimal digits."""
     return f"{zlib.crc32(question.strip().encode('utf-8', 'replace')):0{_QUESTION_DIGITS}x}"
+
+
+def name_spans(trace_id: str) -> str:
+    """The id that the spans of a trace have: without the name of the feed, and the span at which it was asked."""
+    return trace_id.rpartition("/")[2].partition(":")[0]
 
 
 def hour_of(time: float) -> int:
@@ -614,59 +693,3 @@ def unpack(content: bytes) -> Trace:
 
 def _read_trace(row: Sequence[Any]) -> ClaimedTrace:
     return ClaimedTrace(row[0], row[1], row[2], unpack(row[3]))
-
-
-class _Sums:
-    """What a transaction adds to the panes."""
-
-    def __init__(self) -> None:
-        self._panes: dict[tuple[int, int], dict[str, float]] = {}
-        self._judged: list[tuple[int, float, float, float, int]] = []
-
-    def add(self, one: Judgement, started: float, sign: int = 1) -> None:
-        """Count a judgement; with the sign -1, take it back. One that is tried again later still waits."""
-        if one.retry_at is not None:
-            return
-        found = self._of(one.series, started)
-        found[one.state] = found.get(one.state, 0) + sign
-        found["cost"] = found.get("cost", 0.0) + sign * (one.cost or 0.0)
-        if one.state != "judged" or one.value is None:
-            return
-        weight, value = one.weight, one.value
-        terms = {"weights": weight, "weighted": weight * value, "squares": weight * value**2,
-                 "squared_weights": weight**2, "squared_weighted": weight**2 * value,
-                 "squared_squares": weight**2 * value**2}  # fmt: skip
-        self._judged.append((one.series, started, value, weight, sign))
-        for name, term in terms.items():
-            found[name] = found.get(name, 0.0) + sign * term
-
-    def add_whole(self, state: State, series: Iterable[int], started: float) -> None:
-        """Count a trace that has one state for all series."""
-        for one in series:
-            found = self._of(one, started)
-            found[state] = found.get(state, 0) + 1
-
-    def subtract_failed(self, series: int, started: float) -> None:
-        found = self._of(series, started)
-        found["failed"] = found.get("failed", 0) - 1
-
-    def rows(self) -> list[tuple[Any, ...]]:
-        return [
-            (series, pane, *(found.get(name, 0) for name in _SUMS)) for (series, pane), found in self._panes.items()
-        ]
-
-    def bucket_rows(self) -> list[tuple[int, int, int, int]]:
-        """What is added to the sketches: whole numbers, so that their sums are the same in any order."""
-        if not self._judged:
-            return []
-        series, started, values, weights, signs = (np.array(column) for column in zip(*self._judged, strict=True))
-        buckets, units = find_buckets(values, weights)
-        found: Counter[tuple[int, int, int]] = Counter()
-        panes = (started // PANE * PANE).astype(np.int64)
-        columns = (one.tolist() for one in (series, panes, buckets, units * signs))
-        for one, pane, bucket, weight in zip(*columns, strict=True):
-            found[one, pane, bucket] += weight
-        return [(*place, weight) for place, weight in found.items() if weight]
-
-    def _of(self, series: int, started: float) -> dict[str, float]:
-        return self._panes.setdefault((series, int(started // PANE) * PANE), {})

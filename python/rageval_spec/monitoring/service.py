@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from threading import Event
@@ -19,7 +19,7 @@ from rageval_spec.drawing.openmetrics import MetricFamily
 from rageval_spec.endpoints.pacing import double_wait
 from rageval_spec.errors import RagevalError
 from rageval_spec.monitoring.feeds.contract import Feed
-from rageval_spec.monitoring.ledger import ClaimedTrace, Judgement, Ledger
+from rageval_spec.monitoring.ledger import LEASE, ClaimedTrace, Judgement, Ledger
 from rageval_spec.monitoring.outputs.couriers import Delivery
 from rageval_spec.monitoring.outputs.outbox import Outbox
 from rageval_spec.monitoring.tables import MOST_FAILURES, FeedState
@@ -28,13 +28,13 @@ from rageval_spec.monitoring.traces.sampling import Sampler
 from rageval_spec.monitoring.traces.trace_judging import TraceJudge
 
 CLAIM = 1000
-"""The most traces that are judged at once."""
+"""The most traces that are judged at once; fewer where judges take so long that the lease would end before them."""
+FIRST_CLAIM = 100
+"""The most of the first time, when it is not known how long judges take."""
 LONGEST_WAIT = 60.0
 """The most seconds between two polls of a feed that cannot be read; the first wait is `IDLE`."""
 NOTED_EVERY = 60.0
 """Seconds after which it is written down again how reading a feed goes."""
-LEASE = 300.0
-"""Seconds for which a process holds traces, in its own time."""
 IDLE = 1.0
 """Seconds between looks where nothing is due."""
 _PUBLISH = 15.0
@@ -56,6 +56,7 @@ class Progress:
     seen: int = 0
     settled: int = 0
     retried: int = 0
+    filled: int = 0
     unread: int = 0
     polled: dict[str, float] = field(default_factory=dict)
     """When each feed was last read to its end."""
@@ -74,6 +75,7 @@ class MonitorLoop:
     Attributes:
         every: the seconds between two polls of the feeds and looks at the windows.
         filler: fills series with what came before they began.
+        filling: judges earlier traces whenever nothing else is due, some each time; see `Filler.fill`.
         ticks: what is done after each poll by the process that leads: windows, alerts, pages.
         outbox: the values that are still to be sent.
         delivery: sends messages of alerts, values and numbers, beside the loop; None where nobody is told anything.
@@ -100,6 +102,8 @@ class MonitorLoop:
     tell: Callable[[str], None] = lambda _: None
     find_remarks: Callable[[], Mapping[str, str]] = dict
     told: set[str] = field(default_factory=set)
+    filling: Iterator[int] = field(default_factory=lambda: iter(()))
+    _most: int = FIRST_CLAIM
     _noted: dict[str, float] = field(default_factory=dict)
     _again_at: dict[str, float] = field(default_factory=dict)
 
@@ -112,6 +116,7 @@ class MonitorLoop:
         for feed in self.feeds:
             if self.clock() < self._again_at.get(feed.name, 0.0):
                 continue
+            seen, unread = self.progress.seen, self.progress.unread
             try:
                 for batch in feed.poll(self.ledger.read_cursor(feed.name), self.clock()):
                     self.ledger.see(batch.traces, feed.name, batch.cursor)
@@ -120,7 +125,13 @@ class MonitorLoop:
                 self._note_success(feed.name)
                 self.progress.polled[feed.name] = self.clock()
             except RagevalError as error:
-                self._note_failure(feed.name, str(error))
+                state = self._note_failure(feed.name, str(error))
+                self._again_at[feed.name] = self.clock() + double_wait(state.failures, IDLE, LONGEST_WAIT)
+                self.progress.complaints[feed.name] = str(error)
+            if self.progress.seen > seen:
+                self._note_success(_name_rows(feed))
+            elif count := self.progress.unread - unread:
+                self._note_failure(_name_rows(feed), feed.explain_unread() or "", count)
 
     def _note_success(self, name: str) -> None:
         self.progress.complaints.pop(name, None)
@@ -132,27 +143,29 @@ class MonitorLoop:
             self._noted[name] = self.clock()
             self.ledger.note_feed(FeedState(name, 0, self.clock(), ""))
 
-    def _note_failure(self, name: str, message: str) -> None:
-        """Keep why a feed could not be read. Without a database to write it to, that is on the terminal only."""
+    def _note_failure(self, name: str, message: str, count: int = 1) -> FeedState:
+        """Keep why a feed, or so many rows of it in a row, could not be read."""
         now, before = self.clock(), self.progress.failures.get(name)
         if before is None:  # a monitor that cron starts goes on counting
             before = next((one for one in self.ledger.read_feeds() if one.feed == name and one.failures), None)
-        polls, since = (1, now) if before is None else (before.failures + 1, before.since)
-        state = self.progress.failures[name] = FeedState(name, polls, since, message)
-        self._again_at[name] = now + double_wait(polls, IDLE, LONGEST_WAIT)
-        self.progress.complaints[name] = message
-        if polls == MOST_FAILURES + 1:
-            self.tell(f"{name} could not be read {polls} times in a row: {message}")
+        earlier, since = (0, now) if before is None else (before.failures, before.since)
+        state = self.progress.failures[name] = FeedState(name, earlier + count, since, message)
+        if earlier <= MOST_FAILURES and state.is_stuck:
+            self.tell(f"{name} could not be read {state.failures:,} times in a row: {message}")
         self.ledger.note_feed(state)
+        return state
 
     def judge_due(self) -> int:
         """Judge at most one batch of what is due; how many traces it was."""
         self.progress.beat = self.clock()
-        claimed = self.ledger.claim(self.clock(), CLAIM, LEASE)
+        began = self.clock()
+        claimed = self.ledger.claim(began, self._most, LEASE)
         if claimed:
             sampled = [self.sampler.choose(one) for one in claimed]
             self.ledger.settle(sampled, self.judge.judge(sampled, self.clock()), self.clock())
             self.progress.settled += len(claimed)
+            each = (self.clock() - began) / len(claimed)
+            self._most = max(1, min(CLAIM, 2 * self._most, int(LEASE / 4 / each))) if each > 0 else CLAIM
         return len(claimed) + self._retry_due()
 
     def look(self) -> None:
@@ -170,7 +183,8 @@ class MonitorLoop:
     def find_trouble(self, *, is_start: bool = False) -> str | None:
         """Why the monitor does not do its work at the moment; None if it does.
 
-        At the start, also what it has not done yet: a feed that was not read to its end.
+        At the start, also what it has not done yet: a feed that was not read to its end, or whose rows have all been
+        unreadable lately.
         """
         now, patience = self.clock(), max(_PATIENCE, 3 * self.every)
         if now - self.progress.beat > patience:
@@ -181,6 +195,9 @@ class MonitorLoop:
                 return (
                     f"{feed.name} has not been read yet: {self.progress.complaints.get(feed.name, 'it takes a moment')}"
                 )
+            rows = self.progress.failures.get(_name_rows(feed))
+            if is_start and rows is not None and rows.is_stuck:
+                return f"{rows.feed} cannot be read: {rows.message}"
             if polled is not None and now - polled > patience:
                 return f"{feed.name} cannot be read: {self.progress.complaints.get(feed.name, 'no poll has ended')}"
         return None
@@ -189,7 +206,7 @@ class MonitorLoop:
         """One poll, all that is due, one look: for cron."""
         try:
             self.poll()
-            while self.judge_due():
+            while self.judge_due() or self._fill_some():
                 pass
             self.look()
             if self.publish is not None:
@@ -215,7 +232,7 @@ class MonitorLoop:
             if now >= poll_at:
                 self.poll()
                 poll_at = now + min(self.every, IDLE)
-            busy = self.judge_due()
+            busy = self.judge_due() or self._fill_some()
             if self.clock() >= look_at:
                 self.look()
                 look_at = self.clock() + self.every
@@ -230,6 +247,11 @@ class MonitorLoop:
         for feed in self.feeds:
             feed.close()
 
+    def _fill_some(self) -> int:
+        filled = next(self.filling, 0)
+        self.progress.filled += filled
+        return filled
+
     def _retry_due(self) -> int:
         due = self.ledger.claim_retries(self.clock(), CLAIM, LEASE)
         by_series: dict[int, list[tuple[int, ClaimedTrace]]] = {}
@@ -243,3 +265,8 @@ class MonitorLoop:
             self.ledger.retry([(one, started[one.trace_id]) for one in made], self.clock())
             self.progress.retried += len(due)
         return len(due)
+
+
+def _name_rows(feed: Feed) -> str:
+    """What stands for the rows of a feed where feeds are named: it can be read, and none of its rows can."""
+    return f"rows of {feed.name}"

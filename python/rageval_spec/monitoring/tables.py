@@ -1,16 +1,22 @@
-"""The tables of monitors in the database of the history, and some of their rows."""
+"""The tables of monitors in the database of the history, some of their rows, and what is added to them."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from rageval_spec.libraries import np
+from rageval_spec.statistics.window_summaries import find_buckets
 
 MOST_FAILURES = 3
-"""How many polls of a feed may fail in a row before that is an alert."""
+"""How many polls of a feed, rows of it, or tries to judge a trace may fail in a row before that is an alert."""
+PANE = 60
+"""The seconds of a pane."""
 
 
 class FeedState(NamedTuple):
-    """How reading a feed went last: how many polls in a row failed, since when, and why."""
+    """How reading a feed, or its rows, went last: how many polls or rows in a row failed, since when, and why."""
 
     feed: str
     failures: int
@@ -47,6 +53,49 @@ class Pane(NamedTuple):
     cost: float = 0.0
 
 
+class PaneSums:
+    """What a transaction adds to the panes."""
+
+    def __init__(self) -> None:
+        self._panes: dict[tuple[int, int], dict[str, float]] = {}
+        self._judged: list[tuple[int, float, float, float, int]] = []
+
+    def add(
+        self, series: int, state: str, started: float, value: float | None = None, weight: float = 1.0,
+        cost: float | None = None, sign: int = 1,
+    ) -> None:  # fmt: skip
+        """Count what became of a trace; with the sign -1, take it back. `value` is None unless it was judged."""
+        found = self._panes.setdefault((series, int(started // PANE) * PANE), {})
+        terms: dict[str, float] = {state: 1, "cost": cost or 0.0}
+        if value is not None:
+            terms |= {"weights": weight, "weighted": weight * value, "squares": weight * value**2,
+                      "squared_weights": weight**2, "squared_weighted": weight**2 * value,
+                      "squared_squares": weight**2 * value**2}  # fmt: skip
+            self._judged.append((series, started, value, weight, sign))
+        for name, term in terms.items():
+            found[name] = found.get(name, 0) + sign * term
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """What is added, in one order, so that two monitors do not wait for each other's rows."""
+        return [
+            (series, pane, *(found.get(name, 0) for name in Pane._fields[2:]))
+            for (series, pane), found in sorted(self._panes.items(), key=lambda item: item[0])
+        ]
+
+    def bucket_rows(self) -> list[tuple[int, int, int, int]]:
+        """What is added to the sketches: whole numbers, so that their sums are the same in any order."""
+        if not self._judged:
+            return []
+        series, started, values, weights, signs = (np.array(column) for column in zip(*self._judged, strict=True))
+        buckets, units = find_buckets(values, weights)
+        found: Counter[tuple[int, int, int]] = Counter()
+        panes = (started // PANE * PANE).astype(np.int64)
+        columns = (one.tolist() for one in (series, panes, buckets, units * signs))
+        for one, pane, bucket, weight in zip(*columns, strict=True):
+            found[one, pane, bucket] += weight
+        return [(*place, weight) for place, weight in sorted(found.items()) if weight]
+
+
 _LEDGER: Sequence[str] = (
     """CREATE TABLE rageval_traces (
         monitor TEXT NOT NULL, trace_id TEXT NOT NULL, started DOUBLE PRECISION NOT NULL,
@@ -55,7 +104,7 @@ _LEDGER: Sequence[str] = (
         lease DOUBLE PRECISION, PRIMARY KEY (monitor, trace_id)
     )""",
     "CREATE INDEX rageval_traces_due ON rageval_traces (monitor, due) WHERE state = 'waiting'",
-    "CREATE INDEX rageval_traces_started ON rageval_traces (monitor, started)",
+    "CREATE INDEX rageval_traces_kept ON rageval_traces (monitor, started) WHERE content IS NOT NULL",
     """CREATE TABLE rageval_series (
         id INTEGER PRIMARY KEY, monitor TEXT NOT NULL, metric TEXT NOT NULL, identity TEXT NOT NULL,
         description TEXT NOT NULL, began DOUBLE PRECISION NOT NULL, settled_before BIGINT NOT NULL,
@@ -68,7 +117,7 @@ _LEDGER: Sequence[str] = (
         counted DOUBLE PRECISION, arm TEXT, PRIMARY KEY (series, trace_id)
     )""",
     "CREATE INDEX rageval_judgements_started ON rageval_judgements (series, started)",
-    "CREATE INDEX rageval_judgements_retry ON rageval_judgements (retry_at) WHERE retry_at IS NOT NULL",
+    "CREATE INDEX rageval_judgements_retry ON rageval_judgements (series, retry_at) WHERE retry_at IS NOT NULL",
     """CREATE TABLE rageval_panes (
         series INTEGER NOT NULL, pane BIGINT NOT NULL, judged INTEGER NOT NULL, sampled_out INTEGER NOT NULL,
         filtered INTEGER NOT NULL, failed INTEGER NOT NULL, over_budget INTEGER NOT NULL,
@@ -119,7 +168,7 @@ _DETECTORS: Sequence[str] = (
 _SPENDING: Sequence[str] = (
     """CREATE TABLE rageval_spending (
         monitor TEXT NOT NULL, minute BIGINT NOT NULL, calls BIGINT NOT NULL, cost DOUBLE PRECISION NOT NULL,
-        traces BIGINT NOT NULL, PRIMARY KEY (monitor, minute)
+        needed DOUBLE PRECISION NOT NULL, PRIMARY KEY (monitor, minute)
     )""",
 )
 _FEEDS: Sequence[str] = (

@@ -284,6 +284,14 @@ class Budget:
     _priced: int = field(default=0, init=False, repr=False)
     _changed: Condition = field(default_factory=Condition, init=False, repr=False, compare=False)
 
+    def begin_batch(self, *, retry_failed: bool) -> None:
+        """Forget the questions so far, in a process that goes on for long; what was called and what it cost stays.
+
+        A question that failed in an earlier batch is then asked once more, as if by another evaluation.
+        """
+        self.retry_failed = retry_failed
+        self.memory, self.usage, self.unread = Memory(), Usage(), set()
+
     def try_call(self, cost: float = 0.0, *, is_of_system: bool = False) -> bool:
         """Count a call before it is made; `cost` is the most that it can be expected to cost.
 

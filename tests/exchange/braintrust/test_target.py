@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.data.traces import TraceLink
+from rageval_spec.data.traces import Trace, TraceLink
 from rageval_spec.endpoints.pacing import Clock
 from rageval_spec.errors import RagevalError, UsageError
+from rageval_spec.exchange.braintrust.source import BraintrustSource, BraintrustSourceNode
 from rageval_spec.exchange.braintrust.target import BraintrustTarget, BraintrustTargetNode
 from rageval_spec.exchange.shared.delivery import Receipt, send_parcels
 from rageval_spec.plugin import Context
 from tests.answered_evaluation import value
-from tests.exchange.braintrust.server import KEY, BraintrustServer, rag_trace
+from tests.exchange.braintrust.server import KEY, BraintrustServer, rag_trace, set_keys
 from tests.exchange.evaluations import make_traced
 from tests.models.endpoint import Answer
 
@@ -128,3 +129,22 @@ def test_two_systems_that_read_the_same_rows_are_kept_apart(server: BraintrustSe
     assert (row["scores"]["faithfulness"], row["scores"]["faithfulness (golden/v2)"]) == (0.9, 0.1)
     assert row["metadata"]["rageval"]["faithfulness (golden/v2)"]["reason"] == "v2"
     assert send(server, evaluation, tmp_path).known == 2
+
+
+def read(server: BraintrustServer) -> list[Trace]:
+    source = BraintrustSource(BraintrustSourceNode(url=server.url, project="support"), Context("braintrust"))
+    try:
+        return list(source.read())
+    finally:
+        source.close()
+
+
+def test_values_of_this_program_do_not_come_back_as_feedback(
+    server: BraintrustServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A monitor would take them for what users said, and judge the trace again because more came of it."""
+    set_keys(monkeypatch)
+    links = link_rows(server)
+    before = read(server)
+    assert "3 " in send(server, make_traced(links)).render()
+    assert read(server) == before

@@ -10,17 +10,18 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.data.traces import TraceLink
+from rageval_spec.data.traces import Trace, TraceLink
 from rageval_spec.endpoints.pacing import Clock
 from rageval_spec.endpoints.service import ServiceError
 from rageval_spec.errors import RagevalError, UsageError
+from rageval_spec.exchange.langfuse.source import LangfuseSource, LangfuseSourceNode
 from rageval_spec.exchange.langfuse.target import MOST_BYTES, LangfuseTarget, LangfuseTargetNode
 from rageval_spec.exchange.shared.contracts import Parcel
 from rageval_spec.exchange.shared.delivery import Receipt, send_parcels
 from rageval_spec.plugin import Context
 from tests.answered_evaluation import value
 from tests.exchange.evaluations import make_traced
-from tests.exchange.langfuse.server import SECRET, TIME, LangfuseServer
+from tests.exchange.langfuse.server import SECRET, TIME, LangfuseServer, rag_trace, set_keys
 from tests.models.endpoint import Answer
 
 LINKS: dict[str, TraceLink | None] = {
@@ -311,3 +312,24 @@ def test_a_refused_trace_of_an_older_version_is_an_error(sending_server: Langfus
     with pytest.raises(ServiceError, match=r"Langfuse refused 1 of 1 traces: .*bad trace"):
         target.send([pack(item="i", run="r", input={}, output={}, error=None)])
     target.close()
+
+
+def read(server: LangfuseServer) -> list[Trace]:
+    source = LangfuseSource(LangfuseSourceNode(url=server.url), Context("langfuse"))
+    try:
+        return list(source.read())
+    finally:
+        source.close()
+
+
+@pytest.mark.usefixtures("quick")
+def test_values_of_this_program_do_not_come_back_as_feedback(
+    server: LangfuseServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A monitor would take them for what users said, and judge the trace again because more came of it."""
+    set_keys(monkeypatch)
+    server.observations = [row for n in range(3) for row in rag_trace(n)]
+    links = LINKS
+    before = read(server)
+    assert "3 " in send(server, make_traced(links)).render()
+    assert read(server) == before

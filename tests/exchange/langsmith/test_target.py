@@ -9,17 +9,18 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.data.traces import TraceLink
+from rageval_spec.data.traces import Trace, TraceLink
 from rageval_spec.endpoints.pacing import Clock
 from rageval_spec.endpoints.service import ServiceError
 from rageval_spec.errors import RagevalError, UsageError
+from rageval_spec.exchange.langsmith.source import LangSmithSource, LangSmithSourceNode
 from rageval_spec.exchange.langsmith.target import LangSmithTarget, LangSmithTargetNode
 from rageval_spec.exchange.shared.contracts import Parcel
 from rageval_spec.exchange.shared.delivery import Receipt, send_parcels
 from rageval_spec.plugin import Context
 from tests.answered_evaluation import value
 from tests.exchange.evaluations import make_traced
-from tests.exchange.langsmith.server import KEY, PROJECT, LangSmithServer, make_id
+from tests.exchange.langsmith.server import KEY, PROJECT, LangSmithServer, make_id, rag_trace, set_keys
 from tests.models.endpoint import Answer
 
 LINKS: dict[str, TraceLink | None] = {
@@ -200,3 +201,26 @@ def test_an_experiment_that_is_there_is_found_by_its_name(server: LangSmithServe
 def test_feedback_that_is_refused_is_an_error(server: LangSmithServer, target: LangSmithTarget) -> None:
     with pytest.raises(ServiceError, match=r"answered 422 .*at most 4 decimal places"):
         target.send([Parcel("f", FEEDBACK | {"score": 0.123456}, "")])
+
+
+def read(server: LangSmithServer) -> list[Trace]:
+    source = LangSmithSource(LangSmithSourceNode(url=server.url, project="support"), Context("langsmith"))
+    try:
+        return list(source.read())
+    finally:
+        source.close()
+
+
+@pytest.mark.usefixtures("quick")
+def test_values_of_this_program_do_not_come_back_as_feedback(
+    server: LangSmithServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A monitor would take them for what users said, and judge the trace again because more came of it."""
+    set_keys(monkeypatch)
+    server.add(*(row for n in range(3) for row in rag_trace(n)))
+    links = {f"q{n}": one.link for n, one in enumerate(read(server))}
+    before = read(server)
+    assert "3 " in send(server, make_traced(links)).render()
+    for run in server.runs.values():
+        run["feedback_stats"] = {"faithfulness": {"n": 1}}
+    assert read(server) == before

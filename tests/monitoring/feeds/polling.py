@@ -10,6 +10,16 @@ from rageval_spec.data.traces import Trace
 from rageval_spec.monitoring.feeds.contract import Feed
 from rageval_spec.monitoring.ledger import ClaimedTrace, Ledger, SampledTrace
 from rageval_spec.monitoring.traces.trace_judging import make_sample
+from tests.monitoring.seen_traces import BEGAN
+
+
+class Clock:
+    """A clock that stands still until a test moves it."""
+
+    now = BEGAN
+
+    def __call__(self) -> float:
+        return self.now
 
 
 def poll(feed: Feed, ledger: Ledger, now: float, *, killed_after: int | None = None) -> int:

@@ -16,7 +16,7 @@ from rageval_spec.monitoring.assembly import open_monitor
 from rageval_spec.monitoring.feeds.contract import Batch, Feed
 from rageval_spec.monitoring.service import MonitorLoop
 from rageval_spec.spec import load
-from tests.monitoring.feeds.polling import write_rows
+from tests.monitoring.feeds.polling import Clock, write_rows
 from tests.monitoring.seen_traces import BEGAN
 
 SPEC = """
@@ -32,13 +32,6 @@ def write_spec(folder: Path, system: str = "{use: file, path: app.jsonl, follow:
     path = folder / "spec.yaml"
     path.write_text(SPEC.format(system=system))
     return path
-
-
-class Clock:
-    now = BEGAN
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class BrokenFeed(Feed):
@@ -103,6 +96,54 @@ def test_a_feed_that_fails_is_an_alert_until_it_works(tmp_path: Path) -> None:
             loop.look()
             clock.now += 61
         assert coverage(loop) == []
+
+
+def test_rows_that_are_all_unreadable_are_an_alert_until_one_can_be_read(tmp_path: Path) -> None:
+    """A program that writes another format must not look like a quiet night. Also if cron starts the monitor."""
+    clock, told, path = Clock(), list[str](), tmp_path / "app.jsonl"
+    for _ in range(3):
+        with path.open("a") as file:
+            file.write("Who wrote it? Ada.\n" * 2)
+        with open_monitor(load(write_spec(tmp_path)), clock) as loop:
+            loop.tell = told.append
+            loop.run_once()
+            clock.now += 61
+        with open_monitor(load(write_spec(tmp_path)), clock) as loop:  # nothing new
+            loop.run_once()
+            clock.now += 61
+    assert told == [f"rows of live could not be read 4 times in a row: {path}: byte 57: {NOT_JSON}"]
+    with open_monitor(load(write_spec(tmp_path)), clock) as loop:
+        assert coverage(loop) == ["coverage:feed:rows of live"]
+        with path.open("a") as file:
+            file.write("Who wrote it? Ada.\n")
+        loop.poll()
+        reason = f"rows of live cannot be read: {path}: byte 114: {NOT_JSON}"
+        loop.progress.beat = clock.now
+        assert (loop.find_trouble(), loop.find_trouble(is_start=True)) == (None, reason)
+        write_rows(path, "a")
+        for _ in range(3):
+            loop.poll()
+            loop.look()
+            clock.now += 61
+        assert coverage(loop) == []
+        loop.progress.beat = clock.now
+        assert loop.find_trouble(is_start=True) is None
+
+
+NOT_JSON = "not valid JSON: Expecting value: line 1 column 1 (char 0)"
+
+
+def test_a_few_unreadable_rows_among_others_are_no_alert(tmp_path: Path) -> None:
+    clock, path = Clock(), tmp_path / "app.jsonl"
+    with open_monitor(load(write_spec(tmp_path)), clock) as loop:
+        for number in range(3):
+            with path.open("a") as file:
+                file.write("broken\n" * 10)
+            write_rows(path, f"t{number}")
+            loop.poll()
+            loop.look()
+            clock.now += 61
+        assert (coverage(loop), loop.progress.unread) == ([], 30)
 
 
 def test_a_feed_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable, Sequence
@@ -310,3 +311,48 @@ def test_the_usual_names_of_a_log_are_read_and_doubtful_values_are_counted(ledge
     assert remark.startswith("1 row has a doubtful value; the last: ")
     assert "'timestamp' is not a time" in remark
     assert ledger.forget(user="u1") == 1
+
+
+def test_the_last_line_of_a_file_that_nobody_writes_to_needs_no_newline(ledger: Ledger, log: Path) -> None:
+    write_rows(log, "a")
+    with log.open("a") as file:
+        file.write(json.dumps({"id": "b", "question": "What is it?"}))
+    os.utime(log, (BEGAN, BEGAN))
+    feed = follow(log, ledger)
+    for second, found in ((59, ["a"]), (60, ["a", "b"]), (61, ["a", "b"])):
+        assert poll(feed, ledger, BEGAN + second) == 0
+        assert names(ledger) == found
+    with log.open("a") as file:
+        file.write("\n" + json.dumps({"id": "c", "question": "What is it?"})[:-1])  # half of a line
+    os.utime(log, (BEGAN + 100, BEGAN + 100))
+    for restarted in (feed, follow(log, ledger)):
+        assert poll(restarted, ledger, BEGAN + 300) == 0
+    with log.open("a") as file:
+        file.write("}\n")
+    assert poll(feed, ledger, BEGAN + 301) == 0
+    assert names(ledger) == ["a", "b", "c"]
+    assert ledger.count_traces() == 3
+
+
+def test_equal_lines_without_an_id_are_as_many_traces(ledger: Ledger, log: Path) -> None:
+    """Two users ask the same, and get the same answer."""
+    row = json.dumps({"question": "Who wrote it?", "answer": "Ada."}) + "\n"
+    log.write_text(row * 2)
+    poll(follow(log, ledger), ledger, BEGAN, killed_after=0)
+    poll(follow(log, ledger), ledger, BEGAN)
+    assert ledger.count_traces() == 2
+    before = names(ledger)
+    rename(log)
+    with log.with_name("app.jsonl.1").open("a") as file:
+        file.write(row)
+    write_rows(log, "new")
+    feed = follow(log, ledger)
+    poll(feed, ledger, BEGAN)
+    assert ledger.count_traces() == 4
+    # A program that writes a whole file again changes nothing.
+    log.with_name("app.jsonl.1").write_text(row[:10])
+    poll(feed, ledger, BEGAN)
+    log.with_name("app.jsonl.1").write_text(row * 3)
+    poll(feed, ledger, BEGAN)
+    assert set(before) <= set(names(ledger))
+    assert ledger.count_traces() == 4

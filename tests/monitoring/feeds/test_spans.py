@@ -12,13 +12,17 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 import pytest
 
+from rageval_spec.commands.monitor.command import prune_texts
 from rageval_spec.errors import RagevalError
 from rageval_spec.exchange.shared.spans.protobuf import encode_spans
 from rageval_spec.exchange.shared.spans.spans import Span
+from rageval_spec.monitoring.assembly import open_monitor
 from rageval_spec.monitoring.feeds.spans import ReceiverFeed, SpanFileFeed
 from rageval_spec.monitoring.ledger import Ledger
+from rageval_spec.monitoring.traces.trace_judging import NO_QUESTION
+from rageval_spec.spec import load
 from tests.exchange.otel.sdk import send_rag
-from tests.monitoring.feeds.polling import judge_due, list_questions, poll
+from tests.monitoring.feeds.polling import Clock, judge_due, list_questions, poll
 from tests.monitoring.seen_traces import BEGAN, open_ledger
 
 SETTLE = 60
@@ -252,12 +256,28 @@ def test_an_address_that_is_in_use_is_told_and_what_was_gathered_is_still_given(
     assert list(list_questions(ledger)) == [name(1)]
 
 
-def test_a_trace_without_a_question_is_counted(ledger: Ledger, receiver: ReceiverFeed) -> None:
-    send(receiver, span(1, 1), root(2))
-    poll(receiver, ledger, BEGAN)
-    assert poll(receiver, ledger, BEGAN + SETTLE) == 1
-    assert receiver.explain_unread() == f"trace {name(1)}: no span has an input that could be the question"
-    assert list(list_questions(ledger)) == [name(2)]
+def test_a_trace_without_a_question_is_filtered_with_the_reason(tmp_path: Path) -> None:
+    """It is in the ledger once, not among the rows that cannot be read, and a question that comes late is judged."""
+    path = tmp_path / "spec.yaml"
+    path.write_text(SPEC)
+    with open_monitor(load(path), clock := Clock()) as loop:
+        loop.poll()
+        (receiver,) = loop.feeds
+        assert isinstance(receiver, ReceiverFeed)
+        send(receiver, span(1, 1), root(2), span(3, 1))
+        for late in ((), (span(3, 5, 1, question="Who?", answer="Ada."),), ()):
+            for _ in range(2):
+                loop.poll()
+                clock.now += 2
+            loop.judge_due()
+            send(receiver, *late)
+        series = loop.judge.series["faithfulness"].id
+        counts = loop.ledger.count(series)
+        reasons = loop.ledger.connection.execute("SELECT trace_id, reason FROM rageval_judgements ORDER BY trace_id")
+        assert loop.ledger.count_traces() == sum(counts.values()) == 3
+        assert (reasons[0], loop.progress.unread) == ((name(1), NO_QUESTION), 0)
+        assert reasons[2][1] != NO_QUESTION
+        loop.feeds[0].close()
 
 
 def as_json(*spans: Span) -> bytes:
@@ -313,3 +333,87 @@ def test_lines_that_hold_no_spans_are_counted_or_passed_over(ledger: Ledger, tmp
     assert "1 request of logs or metrics passed over" in feed.remarks()
     poll(feed, ledger, BEGAN + SETTLE)
     assert list(list_questions(ledger)) == [name(1)]
+
+
+def test_a_trace_whose_root_came_does_not_wait_for_ever(ledger: Ledger, receiver: ReceiverFeed) -> None:
+    """A span each 30 seconds, for four hours: judged after two hours, and once more after two more."""
+    judged = []
+    send(receiver, root(1))
+    for number in range(8 * 60 + 4):
+        poll(receiver, ledger, now := BEGAN + 30 * number)
+        judged += [now - BEGAN for _ in judge_due(ledger, now)]
+        if number < 8 * 60:
+            receiver._spool.add(encode_spans([step(1, 100 + number)]))
+    assert judged == [7200, 7200 + 7200]
+
+
+def test_a_trace_that_is_forgotten_leaves_no_spans_and_takes_no_more(ledger: Ledger, receiver: ReceiverFeed) -> None:
+    send(receiver, root(1), step(1))
+    send(receiver, root(2))
+    poll(receiver, ledger, BEGAN)
+    poll(receiver, ledger, BEGAN + SETTLE)
+    assert ledger.forget(trace_id=name(1)) == 1
+    assert ledger.connection.execute("SELECT DISTINCT trace_id FROM rageval_spans") == [(name(2),)]
+    send(receiver, step(1, 3))
+    poll(receiver, ledger, BEGAN + SETTLE)
+    poll(receiver, ledger, BEGAN + 2 * SETTLE)
+    assert ledger.connection.execute("SELECT DISTINCT trace_id FROM rageval_spans") == [(name(2),)]
+    assert judge_due(ledger, BEGAN + 2 * SETTLE) == {name(2): "Ada."}
+
+
+SPEC = """
+version: 1
+name: bot
+systems: {live: {use: otel, listen: "127.0.0.1:0"}}
+metrics: [{use: faithfulness, judge: overlap}]
+monitor: {every: 1m, settle: 1s}
+"""
+USER = {"openinference.span.kind": "CHAIN", "user.id": "eve", "input.value": "Who?", "output.value": "Eve."}
+
+
+def test_all_that_waits_of_a_user_is_forgotten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In the ledger, in traces whose root has not come, and in requests that were not read before the monitor ended."""
+    path = tmp_path / "spec.yaml"
+    path.write_text(SPEC)
+    with open_monitor(load(path), clock := Clock()) as loop:
+        loop.poll()
+        (receiver,) = loop.feeds
+        assert isinstance(receiver, ReceiverFeed)
+        send(receiver, root(1)._replace(attributes=USER), step(1), root(2))
+        loop.poll()
+        send(receiver, step(3)._replace(attributes=USER), step(3, 4))
+        clock.now += 1
+        loop.poll()
+        assert sorted(list_questions(loop.ledger)) == [name(1), name(2)]
+        send(receiver, root(4)._replace(attributes=USER), root(5))
+        send(receiver, step(4))
+        loop.feeds[0].close()
+    assert prune_texts.main([str(path), "--user", "eve"], standalone_mode=False) == 0
+    assert "removed the texts of 1 trace" in capsys.readouterr().out
+    with open_monitor(load(path), clock) as loop:
+        assert list(list_questions(loop.ledger)) == [name(2)]
+        kept = "SELECT DISTINCT trace_id FROM rageval_spans"
+        assert loop.ledger.connection.execute(kept) == [(name(2),)]
+        (folder,) = (tmp_path / ".rageval" / "received").iterdir()
+        left = b"".join(file.read_bytes() for file in folder.iterdir())
+        assert b"Eve." not in left
+        assert b"Who wrote 5?" in left
+        loop.poll()
+        clock.now += 1
+        loop.poll()
+        assert sorted(list_questions(loop.ledger)) == [name(2), name(5)]
+        loop.feeds[0].close()
+
+
+def test_two_receivers_with_the_same_trace_ids_stay_apart(ledger: Ledger, tmp_path: Path) -> None:
+    feeds = [ReceiverFeed(one, SETTLE, ledger, ("127.0.0.1", 0), tmp_path / one, None) for one in ("a", "b")]
+    feeds[1].prefix = "b/"
+    for second in (0, SETTLE):
+        for feed in feeds:
+            poll(feed, ledger, BEGAN + second)
+            if not second:
+                send(feed, root(1, answer=feed.name))
+                poll(feed, ledger, BEGAN)
+    assert judge_due(ledger, BEGAN + SETTLE) == {name(1): "a", f"b/{name(1)}": "b"}
+    for feed in feeds:
+        feed.close()

@@ -16,7 +16,7 @@ import pytest
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.monitoring.feeds.tools import ToolFeed
 from rageval_spec.monitoring.ledger import Ledger
-from tests.exchange.langfuse.server import LangfuseServer, set_keys
+from tests.exchange.langfuse.server import LangfuseServer, observation, set_keys
 from tests.exchange.mlflow.server import MlflowServer
 from tests.exchange.phoenix.server import PhoenixServer
 from tests.models.endpoint import Answer
@@ -285,3 +285,59 @@ def test_the_cursor_is_json(tool: Tool, feed: ToolFeed, ledger: Ledger) -> None:
     assert json.loads(json.dumps(cursor)) == cursor
     assert list(cursor["open"]) == [tool.id_of(1)]
     assert feed.remarks()[-1] == "1 trace has not ended yet"
+
+
+def test_a_trace_that_a_poll_cuts_in_two_keeps_what_was_judged(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Langfuse lists steps by when each began, and all of a trace can be roots: a later one looks like a whole."""
+    set_keys(monkeypatch)
+    server = LangfuseServer()
+    server.observations = [
+        observation(
+            number, "t1", "CHAIN", input=json.dumps("Who?"), output=json.dumps(answer), startTime=moment(began),
+            endTime=moment(began + 1),
+        )
+        for number, answer, began in ((1, "Ada.", BEGAN), (2, "half", BEGAN + 200))
+    ]  # fmt: skip
+    feed = fake_langfuse(server).open(tmp_path, ledger, SETTLE)
+    judged: list[str | None] = []
+    for minute in range(4, 60):
+        poll(feed, ledger, BEGAN + minute * MINUTE)
+        judged += judge_due(ledger, BEGAN + minute * MINUTE).values()
+    server.close()
+    assert judged == ["Ada."]
+
+
+def test_a_clock_that_is_hours_ahead_does_not_move_a_trace_into_the_future(
+    tool: Tool, feed: ToolFeed, ledger: Ledger
+) -> None:
+    """Windows and detectors would see it hours late; it counts as begun when it came."""
+    tool.write(1, BEGAN + 3 * HOUR, 1.0, "ahead")
+    tool.write(2, BEGAN + 9 * MINUTE, 1.0, "a little ahead")
+    for seconds in (0, 30):
+        poll(feed, ledger, BEGAN + seconds)
+    found = dict(ledger.connection.execute("SELECT trace_id, started FROM rageval_traces"))
+    assert found == {tool.id_of(1): BEGAN, tool.id_of(2): BEGAN + 9 * MINUTE}
+    told = "1 trace says that it began more than 10 minutes from now; the time at which they came counts"
+    assert told in feed.remarks()
+
+
+def test_windows_wait_until_the_traces_of_their_end_were_asked_for(tool: Tool, feed: ToolFeed, ledger: Ledger) -> None:
+    """A trace that ends just after a question is read by the next one, and is due `settle` later."""
+    poll(feed, ledger, BEGAN)
+    tool.write(1, BEGAN - 1, 1.5, "x")
+    poll(feed, ledger, BEGAN + 30)
+    assert BEGAN + 0.5 + feed.delay < BEGAN + 30 + SETTLE + 1
+    assert judge_due(ledger, BEGAN + feed.delay) == {tool.id_of(1): "x"}
+
+
+def test_a_trace_in_which_nothing_was_asked_is_in_the_ledger(tool: Tool, feed: ToolFeed, ledger: Ledger) -> None:
+    if tool.word == "langfuse":
+        pytest.skip("what Langfuse gives of such a trace is left out and told in the remarks")
+    tool.write(1, BEGAN, 1.0, "x")
+    for span in tool.server.spans if tool.word == "phoenix" else tool.server.traces[0]["spans"]:
+        span["attributes"] = {}
+    poll(feed, ledger, BEGAN + 2)
+    assert list_questions(ledger) == {tool.id_of(1): ""}
+    assert feed.remarks() == ()

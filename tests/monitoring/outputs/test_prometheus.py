@@ -125,7 +125,10 @@ def test_the_ab_test_is_shown_with_its_shares_difference_and_interval(families: 
 
 def test_prometheus_reads_every_number(server: Prometheus) -> None:
     assert server.last_error == ""
-    (level,) = server.query('rageval_window_value{metric="error_rate",window="last"}')
+    wait_for(lambda: server.query('rageval_window_samples{metric="error_rate",window="last"} == 300'), "all are judged")
+    (level,) = wait_for(
+        lambda: server.query('round(rageval_window_value{metric="error_rate",window="last"}, 0.0001) == 0.1'), "a level"
+    )
     assert float(level["value"][1]) == pytest.approx(0.1)
     names = {one["metric"]["metric"] for one in server.query("rageval_window_value")}
     assert names == {HOSTILE, "latency", "error_rate"}

@@ -1,5 +1,9 @@
 """Samples whose weighted counts are those of all traffic."""
 
+from collections import Counter
+from random import Random
+from statistics import mean, stdev
+
 import pytest
 
 from rageval_spec.data.traces import Trace
@@ -45,6 +49,37 @@ def test_the_least_number_goes_on_after_a_restart() -> None:
     hour = int(BEGAN // 3600) * 3600
     sampler = Sampler(1e-9, at_least=3, kept={("", hour): 3})
     assert choose(sampler, make_trace("t1")).weight is None
+
+
+def test_what_a_rule_keeps_is_none_of_the_first_ones() -> None:
+    sampler = Sampler(1e-9, at_least=2, always=("errors",))
+    failed = [choose(sampler, make_trace(f"e{i}", answer=None)) for i in range(5)]
+    others = [choose(sampler, make_trace(f"t{i}")) for i in range(3)]
+    assert [one.weight for one in others] == [1.0, 1.0, None]
+    assert {one.stratum for one in failed} == {None}  # so the ledger does not count them either
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_sums_are_those_of_all_traffic_whatever_the_order(is_restarted: bool) -> None:
+    """Bursts, strata that begin within the hour, rules, and restarts: values depend on all of these."""
+    random, errors = Random(5), []
+    for run in range(150):
+        sampler, kept, true, found = Sampler(0.2, 10, "route", ("errors",)), Counter[tuple[str, int]](), 0.0, 0.0
+        for at in range(300):
+            if is_restarted and at % 70 == 69:
+                sampler = Sampler(0.2, 10, "route", ("errors",), kept)
+            is_burst = 100 <= at < 150
+            route = "late" if at > 200 and random.random() < 0.5 else "burst" if is_burst else "usual"
+            is_failed = random.random() < 0.1
+            value = 5.0 * is_failed + 3.0 * (route == "late") + at / 100
+            trace = make_trace(f"{run}-{at}", None if is_failed else "Ada.", metadata={"route": route})
+            chosen = choose(sampler, trace)
+            true, found = true + value, found + (chosen.weight or 0.0) * value
+            if chosen.weight is not None and chosen.stratum is not None:
+                kept[chosen.stratum, int(BEGAN // 3600) * 3600] += 1
+        errors.append(found / true - 1)
+    assert abs(mean(errors)) < 3 * stdev(errors) / len(errors) ** 0.5
+    assert stdev(errors) < 0.2
 
 
 def test_rules_keep_errors_and_disliked_answers() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -19,10 +19,11 @@ from rageval_spec.commands.monitor import files
 from rageval_spec.commands.monitor.alerting import show_alerts, silence_alerts, try_notifiers
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import GATE_FAILED, PASSED, UsageError
-from rageval_spec.wording import count_noun, list_counts, read_duration
+from rageval_spec.wording import count_noun, format_percent, list_counts, read_duration
 
 if TYPE_CHECKING:
     from rageval_spec.monitoring.service import MonitorLoop
+    from rageval_spec.monitoring.traces.sampling import Allowance
     from rageval_spec.spec import Spec
 
 _filling_options = shared.together(
@@ -88,14 +89,19 @@ def run_monitor(
     address = None if loaded.monitor is None else loaded.monitor.serve
     with open_monitor(loaded) as loop, stopping(stop.set):
         loop.tell = lambda told: console.tell(f"{console.PROGRAM}: {told}")
-        if age is not None and metric is not None:
-            filled = replace(loop.filler, since=time.time() - age).fill(metric, time.time)
-            console.tell(f"{metric}: {count_noun(filled, 'earlier trace')} judged")
+        filler = replace(loop.filler, since=time.time() - (age or 0.0))
+        if metric is not None:
+            loop.filling = filler.fill(metric, time.time)
         if once:
             loop.run_once()
         else:
             with _serve(loop, address):
                 loop.run(stop)
+        if metric is not None:
+            rest = (
+                "; run this again for the others, when the budget has room for them" if filler.has_more(metric) else ""
+            )
+            console.tell(f"{metric}: {count_noun(loop.progress.filled, 'earlier trace')} judged{rest}")
         if not quiet:
             _report(loop)
     return PASSED
@@ -144,8 +150,10 @@ def plan_monitor(spec: Path, overrides: Iterable[str], since: str | None, metric
 
     age = _read_age(since, metric)
     with open_monitor(_load(spec, overrides), is_plan=True) as loop:
+        allowances = loop.judge.list_allowances(time.time())
         if age is None or metric is None:
             _report(loop)
+            console.show("".join(f"{_describe_budget(one)}\n" for one in allowances))
             return PASSED
         plan = replace(loop.filler, since=time.time() - age).plan(metric)
         console.show(f"{metric}: {count_noun(plan.traces, 'earlier trace')} without a value\n")
@@ -153,7 +161,35 @@ def plan_monitor(spec: Path, overrides: Iterable[str], since: str | None, metric
             cost = "price unknown" if one.cost is None else f"about {one.cost:,.2f} USD"
             tokens = f"about {one.tokens.input:,} tokens in and {one.tokens.output:,} out"
             console.show(f"  {one.model}  {count_noun(one.calls, 'call')}, {tokens}, {cost}\n")
+        for limit in allowances:
+            needed = sum((one.cost or 0.0) if limit.is_cost else one.calls for one in plan.calls)
+            console.show(f"  {_describe_wait(limit, needed)}\n")
     return PASSED
+
+
+def _describe_budget(limit: Allowance) -> str:
+    """`budget: 480 of 600 calls left until 08:00 UTC, room for 34 % of ...`."""
+    seconds, amount = limit.rate.seconds, _write_amount(limit)
+    ends = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime((time.time() // seconds + 1) * seconds))
+    told = f"budget: {amount(limit.left)} left of {amount(limit.rate.events)} until {ends}"
+    if limit.usual <= limit.rate.events:
+        return f"{told}; that is enough for all traces, as traffic is now"
+    share = format_percent(limit.rate.events / limit.usual)
+    return f"{told}; room for about {share} of the traces that need a call, which count for those that are left out"
+
+
+def _describe_wait(limit: Allowance, needed: float) -> str:
+    """How long a filling takes beside the usual traffic."""
+    if needed <= min(limit.left, limit.spare):
+        return "the budget has room for it now"
+    if not limit.spare:
+        return "the budget has no room for it: new traces need all of it"
+    hours = needed / limit.spare * limit.rate.seconds / 3600
+    return f"beside new traces, the budget has room for it within about {max(1, round(hours)):,} h"
+
+
+def _write_amount(limit: Allowance) -> Callable[[float], str]:
+    return (lambda of: f"{of:,.2f} USD") if limit.is_cost else (lambda of: count_noun(int(of), "call"))
 
 
 @monitor.command("retry")
@@ -183,7 +219,7 @@ def prune_texts(spec: Path, overrides: Iterable[str], trace: str | None, user: s
     rageval-spec monitor prune spec.yaml
     rageval-spec monitor prune spec.yaml --user u-4711
     """
-    from rageval_spec.monitoring.assembly import open_ledger, require_monitor
+    from rageval_spec.monitoring.assembly import forget, open_ledger, require_monitor
     from rageval_spec.spec.blocks.monitor import seconds_of
 
     if trace is not None and user is not None:
@@ -193,7 +229,7 @@ def prune_texts(spec: Path, overrides: Iterable[str], trace: str | None, user: s
         if trace is None and user is None:
             removed = ledger.prune_texts(time.time() - seconds_of(require_monitor(loaded).keep))
         else:
-            removed = ledger.forget(trace_id=trace, user=user)
+            removed = forget(loaded, ledger, trace=trace, user=user)
             if not removed and trace is not None and ledger.find_questions([trace]):
                 console.show(f"the texts of trace {make_visible(trace)} were removed before\n")
                 return PASSED

@@ -156,6 +156,8 @@ class BraintrustSource(SpooledSource[BraintrustSourceNode]):
 
 
 Row = Mapping[str, Any]
+OURS = "rageval"
+"""The part of a row's metadata with what this program says of its values, by their names."""
 _KINDS = {"llm": "llm", "tool": "tool", "score": "evaluator", "scorer": "evaluator", "task": None, "eval": None}
 """Kinds of spans by Braintrust's types; tasks and evaluations only hold others."""
 
@@ -189,6 +191,7 @@ def make_trace(
 
 def _make_span(row: Row, trace_id: str) -> Span:
     about, metrics, named = (_open(row, part) for part in ("metadata", "metrics", "span_attributes"))
+    about = {key: value for key, value in about.items() if key != OURS}
     kind, name = str(named.get("type", "")), values.read_text(named.get("name")) or ""
     parents = values.open_text(row.get("span_parents"))
     start, end = (values.read_number(metrics.get(name)) for name in ("start", "end"))
@@ -239,9 +242,13 @@ def _open(row: Row, part: str) -> Mapping[str, Any]:
 
 
 def _list_scores(root: Row) -> Iterator[Feedback]:
-    """The scores of a row: in one mapping, or, in CSV, each in a column such as `scores.Factuality`."""
+    """The scores of a row: in one mapping, or, in CSV, each in a column such as `scores.Factuality`.
+
+    Those that this program added to a row are left out; `metadata` names them.
+    """
     named = dict(_open(root, "scores"))
     named |= {key.removeprefix("scores."): value for key, value in root.items() if key.startswith("scores.")}
+    ours = read_object(_open(root, "metadata").get(OURS))
     for name, value in named.items():
-        if (number := values.read_number(value)) is not None:
+        if name not in ours and (number := values.read_number(value)) is not None:
             yield Feedback(str(name), number, source="program")

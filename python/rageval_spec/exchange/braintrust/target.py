@@ -9,7 +9,7 @@ from pydantic import Field
 
 from rageval_spec.data.traces import unwrap
 from rageval_spec.errors import UsageError
-from rageval_spec.exchange.braintrust.source import TOOL, BraintrustApi, BraintrustConnection
+from rageval_spec.exchange.braintrust.source import OURS, TOOL, BraintrustApi, BraintrustConnection
 from rageval_spec.exchange.shared.contracts import Parcel, TargetNode
 from rageval_spec.exchange.shared.delivery import make_hex
 from rageval_spec.exchange.shared.scores import Judgements, Names, Score, ValueTarget, drop_unknown
@@ -99,7 +99,7 @@ class BraintrustTarget(ValueTarget[BraintrustTargetNode]):
             "error": sample["error"],
             "scores": {one.metric: one.value for one in scores if _is_score(one)},
             "metadata": {
-                "query_id": first.query_id, "dataset": first.dataset, "system": first.system, "rageval": told,
+                "query_id": first.query_id, "dataset": first.dataset, "system": first.system, OURS: told,
             },
             "metrics": drop_unknown(measured),
         }  # fmt: skip
@@ -122,8 +122,8 @@ class BraintrustTarget(ValueTarget[BraintrustTargetNode]):
         self._left_out += len(scores) - len(values)
         if not values:
             return None
-        own = {renamed[metric]: about for metric, about in told.items() if renamed[metric] in values}
-        row = {"id": row_id, "_is_merge": True, "scores": values, "metadata": {"rageval": own}}
+        own = {renamed[one.metric]: told.get(one.metric, {}) for one in scores if renamed[one.metric] in values}
+        row = {"id": row_id, "_is_merge": True, "scores": values, "metadata": {OURS: own}}
         body = {"object": kind, "object_id": identity, "row": clean(row)}
         return Parcel(names.choose(key, scores[0], key), body, f"{_sum_up(scores)} -> row {row_id}", "row")
 

@@ -27,6 +27,7 @@ from rageval_spec.exchange.shared.connections import (
     pair,
     require_key,
 )
+from rageval_spec.exchange.shared.delivery import make_hex
 from rageval_spec.exchange.shared.row_groups import Rows, SpooledNode, SpooledSource, TraceRow, add_known, make_item
 from rageval_spec.exchange.shared.spans.span_traces import SpanReader
 from rageval_spec.exchange.shared.spans.spans import Span, make_span, nanoseconds_of
@@ -418,12 +419,18 @@ def _is_marked(row: Row) -> bool:
 
 
 def _list_feedback(scores: Sequence[Row], observations: Sequence[Row], root: Row) -> Iterator[Feedback]:
-    """What scores say; that of an observation inside the trace is named after it: `retrieve.relevance`."""
+    """What scores say, but for those of this program; that of an observation inside the trace is named after it."""
     inner = {row["id"]: values.read_text(row.get("name")) or row["id"] for row in observations if row is not root}
     for row in scores:
-        if not is_correction(row) and (found := read_feedback(row)) is not None:
+        if not is_correction(row) and not _is_ours(row) and (found := read_feedback(row)) is not None:
             of = inner.get(observation_of(row) or "")
             yield found if of is None else replace(found, name=f"{of}.{found.name}")
+
+
+def _is_ours(row: Row) -> bool:
+    """Whether this program sent a score: the id follows from what it is about."""
+    about = (trace_of(row), observation_of(row), values.read_text(row.get("name")))
+    return bool(row["id"] == make_hex(*(one or "" for one in about)))
 
 
 def _find_retrieved(observations: Sequence[Row], root: Row) -> dict[str, tuple[Document, ...]]:

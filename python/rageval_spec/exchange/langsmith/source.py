@@ -225,6 +225,11 @@ def is_feedback(row: Row) -> bool:
     return "key" in row and "run_id" in row
 
 
+def _is_ours(row: Row) -> bool:
+    """Whether this program sent a feedback row: the id follows from what it is about."""
+    return row.get("id") == make_uuid("feedback", str(row["run_id"]), str(row["key"]))
+
+
 def make_trace(rows: Sequence[Row], places: RecordedPaths, project: str | None) -> Trace | None:
     """The trace of some runs, and of feedback on them; None if its root has no question, or is not among them."""
     runs = [row for row in rows if not is_feedback(row)]
@@ -235,7 +240,7 @@ def make_trace(rows: Sequence[Row], places: RecordedPaths, project: str | None) 
     trace = SpanReader(TOOL, places).read_question(spans[id(root)], [*spans.values()])
     if trace is None:
         return None
-    feedback = tuple(_read_feedback(row) for row in rows if is_feedback(row))
+    feedback = tuple(_read_feedback(row) for row in rows if is_feedback(row) and not _is_ours(row))
     return replace(trace, link=_make_link(root, project), query_id="", feedback=feedback)
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from rageval_spec.data.traces import Trace
 from rageval_spec.monitoring.ledger import SeenTrace
 from rageval_spec.recorded.values import read_time
+from rageval_spec.wording import count_noun
 
 BATCH = 2000
 """The most traces of one batch."""
@@ -21,6 +22,8 @@ PATIENCE = 300.0
 """Seconds after which a trace is judged although its root has not ended."""
 LONGEST = 7200.0
 """Seconds that a trace may take, from its beginning to the end of its root."""
+SKEW = 600.0
+"""Seconds by which the clocks of applications may be wrong."""
 
 
 class Batch(NamedTuple):
@@ -38,6 +41,11 @@ class Feed(ABC):
         """Open nothing. A trace is due `settle` seconds after the last that came of it."""
         self.name = name
         self.settle = settle
+        self.delay = settle
+        """Seconds after its end in which a trace becomes due; windows wait for so long."""
+        self.prefix = ""
+        """How the ids of its traces begin in the ledger, so that two feeds with the same ids stay apart."""
+        self._ahead = 0
 
     @abstractmethod
     def poll(self, cursor: Any, now: float) -> Iterator[Batch]:
@@ -53,19 +61,26 @@ class Feed(ABC):
 
     def remarks(self) -> Sequence[str]:
         """What else a person should know, such as how many spans came too late."""
-        return ()
+        if not self._ahead:
+            return ()
+        some = count_noun(self._ahead, "trace says that it", "traces say that they")
+        return (f"{some} began more than {SKEW / 60:.0f} minutes from now; the time at which they came counts",)
 
     def close(self) -> None:  # noqa: B027 - most have nothing open
         """Release what was opened."""
 
     def see(self, trace: Trace, now: float, *, is_whole: bool = True, due: float | None = None) -> SeenTrace:
-        """A trace that came just now."""
+        """A trace that came just now. One that says that it began later than clocks may be wrong began now."""
         trace = replace_nul(trace)
         moment = read_time(trace.started)
         started = now if moment is None else moment.timestamp()
+        if started > now + SKEW:
+            started = now
+            self._ahead += 1
         if due is None:
             due = now + (self.settle if is_whole else max(self.settle, PATIENCE))
-        return SeenTrace(trace, started, due, is_whole)
+        named = replace(trace, query_id=self.prefix + trace.id) if self.prefix else trace
+        return SeenTrace(named, started, due, is_whole)
 
 
 def replace_nul(trace: Trace) -> Trace:

@@ -1,8 +1,9 @@
 """Gathers spans by trace in the ledger's database until their traces are complete.
 
 Spans come in any order, in several requests, and again after a kill. A trace is complete once its root has ended and
-nothing came of it for `settle` seconds; or once nothing came for five minutes. Spans that come later open it again,
-once. A trace that was given is forgotten after a while; spans that come even later are counted as late.
+nothing came of it for `settle` seconds; or once nothing came for five minutes; in any case two hours after its first
+span. Spans that come later open it again, once, for at most two hours. A trace that was given is forgotten after a
+while; spans that come even later are counted as late.
 """
 
 from __future__ import annotations
@@ -14,14 +15,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from rageval_spec.exchange.shared.spans.span_files import MOST_SPANS
-from rageval_spec.exchange.shared.spans.spans import Link, Span, SpanEvent
+from rageval_spec.exchange.shared.spans.spans import Link, Span, SpanEvent, text_of
 from rageval_spec.history.database import insert
 from rageval_spec.monitoring.feeds.contract import LONGEST, PATIENCE
-from rageval_spec.monitoring.ledger import Ledger
+from rageval_spec.monitoring.ledger import MOST_GIVEN, Ledger
 
 KEPT = 900.0
 """Seconds for which spans are kept after their trace was given, for spans that come late."""
-_MOST_GIVEN = 2
 _SOME = 500
 _AT_ONCE = 200
 """How many traces are assembled at once."""
@@ -57,22 +57,26 @@ class GatheredSpans:
             parts.append((*self._key, trace_id, digest, zlib.compress(text, 1)))
             is_whole = any(span.parent_id is None and span.end > 0 for span in some)
             due = now + (self._settle if is_whole else max(PATIENCE, self._settle))
-            traces.append((*self._key, trace_id, now, due, int(is_whole), 0, None, now + self._settle))
+            traces.append((*self._key, trace_id, now, due, int(is_whole), 0, None, *[now + self._settle] * 2))
         with self._database.write():
             self._database.execute_many(_ADD_PART, parts)
             self._database.execute_many(_ADD_TRACE, traces)
 
-    def take_due(self, now: float) -> Iterator[list[GatheredTrace]]:
-        """The traces that are complete, some at a time. `mark_given` must follow each time, once they are written."""
+    def take_due(self, now: float, prefix: str = "") -> Iterator[list[GatheredTrace]]:
+        """The traces that are complete, some at a time. `mark_given` must follow each time, once they are written.
+
+        Their ids in the ledger begin with `prefix`.
+        """
         due = (
             "SELECT trace_id, is_whole, given FROM rageval_span_traces WHERE monitor = ? AND feed = ? AND due <= ? "
             "ORDER BY due LIMIT ?"
         )
         while rows := self._database.execute(due, (*self._key, now, _AT_ONCE)):
-            known = self._ledger.find_questions([trace_id for trace_id, _, given in rows if not given])
-            late = [trace_id for trace_id, _, given in rows if trace_id in known or given >= _MOST_GIVEN]
+            known = self._ledger.find_questions([prefix + trace_id for trace_id, _, given in rows if not given])
+            late = [trace_id for trace_id, _, given in rows if prefix + trace_id in known or given >= MOST_GIVEN]
             self.late += len(late)
             self.mark_given(late, now)
+            self._delete(late, "rageval_spans")
             wanted = {trace_id: bool(is_whole) for trace_id, is_whole, _ in rows if trace_id not in late}
             if wanted:
                 spans = self._read(list(wanted))
@@ -81,9 +85,9 @@ class GatheredSpans:
     def mark_given(self, trace_ids: Sequence[str], now: float) -> None:
         """Note that traces are in the ledger. Nothing is due of them until more comes."""
         self._database.execute_many(
-            "UPDATE rageval_span_traces SET due = NULL, given = given + 1, kept_until = ? "
+            "UPDATE rageval_span_traces SET due = NULL, given = given + 1, began = ?, kept_until = ? "
             "WHERE monitor = ? AND feed = ? AND trace_id = ? AND due IS NOT NULL",
-            [(now + KEPT, *self._key, trace_id) for trace_id in trace_ids],
+            [(now, now + KEPT, *self._key, trace_id) for trace_id in trace_ids],
         )
 
     def prune(self, now: float) -> None:
@@ -93,12 +97,8 @@ class GatheredSpans:
             "AND kept_until < ? LIMIT ?"
         )
         while rows := self._database.execute(old, (*self._key, now, _SOME)):
-            named = [(*self._key, trace_id) for (trace_id,) in rows]
             with self._database.write():
-                for table in ("rageval_spans", "rageval_span_traces"):
-                    self._database.execute_many(
-                        f"DELETE FROM {table} WHERE monitor = ? AND feed = ? AND trace_id = ?", named
-                    )
+                self._delete([trace_id for (trace_id,) in rows], "rageval_spans", "rageval_span_traces")
 
     def count(self) -> int:
         """How many traces are not complete yet."""
@@ -106,6 +106,13 @@ class GatheredSpans:
             "SELECT COUNT(*) FROM rageval_span_traces WHERE monitor = ? AND feed = ? AND due IS NOT NULL", self._key
         )
         return int(count)
+
+    def _delete(self, trace_ids: Sequence[str], *tables: str) -> None:
+        for table in tables:
+            self._database.execute_many(
+                f"DELETE FROM {table} WHERE monitor = ? AND feed = ? AND trace_id = ?",
+                [(*self._key, trace_id) for trace_id in trace_ids],
+            )
 
     def _read(self, trace_ids: Sequence[str]) -> dict[str, list[Span]]:
         marks = ", ".join("?" * len(trace_ids))
@@ -125,13 +132,23 @@ class GatheredSpans:
 _PART = ("monitor", "feed", "trace_id", "part", "content")
 _ADD_PART = f"{insert('rageval_spans', _PART)} ON CONFLICT (monitor, feed, trace_id, part) DO NOTHING"
 _TRACE = ("monitor", "feed", "trace_id", "began", "due", "is_whole", "given", "kept_until")
+_DUE = (
+    "CASE WHEN rageval_span_traces.is_whole = 1 OR excluded.is_whole = 1 THEN CAST(? AS DOUBLE PRECISION) "
+    "ELSE excluded.due END"
+)
+_LIMIT = f"rageval_span_traces.began + {LONGEST:.0f}"
 _ADD_TRACE = (
     f"{insert('rageval_span_traces', _TRACE)} ON CONFLICT (monitor, feed, trace_id) DO UPDATE SET "
-    "due = CASE WHEN rageval_span_traces.is_whole = 1 OR excluded.is_whole = 1 THEN CAST(? AS DOUBLE PRECISION) "
-    f"WHEN excluded.due < rageval_span_traces.began + {LONGEST:.0f} THEN excluded.due "
-    f"ELSE rageval_span_traces.began + {LONGEST:.0f} END, "
+    f"due = CASE WHEN {_DUE} < {_LIMIT} THEN {_DUE} ELSE {_LIMIT} END, "
     "is_whole = CASE WHEN excluded.is_whole = 1 THEN 1 ELSE rageval_span_traces.is_whole END"
 )
+
+
+def find_traces_of(ledger: Ledger, user: str) -> set[str]:
+    """The traces of a user among those whose spans are kept, by their own ids."""
+    rows = ledger.connection.execute("SELECT trace_id, content FROM rageval_spans WHERE monitor = ?", (ledger.monitor,))
+    parts = ((trace_id, map(_load, json.loads(zlib.decompress(bytes(content))))) for trace_id, content in rows)
+    return {trace_id for trace_id, spans in parts if any(text_of(span, "user") == user for span in spans)}
 
 
 def _dump(span: Span) -> list[Any]:

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import json
 import os
 import re
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, NamedTuple, cast
+from typing import IO, Any, Literal, NamedTuple, cast
 
 from rageval_spec.errors import DataError
 
 LARGEST = 20 * 1024 * 1024
 """The most bytes of one line or message; longer ones are passed over and counted."""
 _BATCH, _BATCH_BYTES = 2000, 32 * 1024 * 1024
+STILL = 60.0
+"""Seconds without a change after which a last line needs no newline."""
 _PROOF = 1024
 """How many bytes at the beginning, and before the place where reading stopped, identify a file."""
 _SKIPPED = 65_536
@@ -43,16 +46,22 @@ class Record(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """What was read of a file, or no records if only places changed; the places are then behind it."""
+    """What was read of a file, or no records if only places changed; the places are then behind it.
+
+    `beginning` is that of the file's first line, which stays the same whatever the file is called.
+    """
 
     path: Path
     records: list[Record]
+    beginning: bytes = b""
 
 
 Place = list[Any]
 """Where reading goes on, a digest of what was read, and whether the rest is not wanted."""
-Take = Callable[[IO[bytes], int, bytes, bool], list[Record]]
-"""Takes the next complete records: the stream, its place, the file's first byte, and whether the file has ended."""
+End = Literal["open", "still", "final"]
+"""Whether more may come to a file; a still one was not written to for a while."""
+Take = Callable[[IO[bytes], int, bytes, End], list[Record]]
+"""Takes the next complete records: the stream, its place, the file's beginning, and its end."""
 
 
 class GrowingFiles:
@@ -67,7 +76,7 @@ class GrowingFiles:
         self._sibling = re.compile(rf"{stem}(?:{suffix}{_ROTATED}|{_ROTATED}{suffix})(?:\.gz)?")
         self._unchanged: dict[Path, tuple[int, ...]] = {}
 
-    def read(self, places: dict[str, Any]) -> Iterator[Piece]:
+    def read(self, places: dict[str, Any], now: float) -> Iterator[Piece]:
         """What is new in each file. `places` says where reading goes on, and is kept up to date.
 
         Raises:
@@ -80,9 +89,11 @@ class GrowingFiles:
         for path in self._list(is_folder=is_folder):
             try:
                 state = path.stat()
-                key = (state.st_ino, state.st_size, state.st_mtime_ns)
+                is_still = now - state.st_mtime >= STILL
+                key = (state.st_ino, state.st_size, state.st_mtime_ns, is_still)
                 if self._unchanged.get(path) != key:
-                    for piece in self._read_file(path, places, is_wanted=path == self._path or not is_first):
+                    is_wanted = path == self._path or not is_first
+                    for piece in self._read_file(path, places, is_wanted=is_wanted, is_still=is_still):
                         yield piece
                         before = {**places}
                     self._unchanged[path] = key
@@ -108,7 +119,7 @@ class GrowingFiles:
         rotated = sorted(file for file in siblings if self._sibling.fullmatch(file.name))
         return [self._path, *rotated] if self._path.exists() else rotated
 
-    def _read_file(self, path: Path, places: dict[str, Any], *, is_wanted: bool) -> Iterator[Piece]:
+    def _read_file(self, path: Path, places: dict[str, Any], *, is_wanted: bool, is_still: bool) -> Iterator[Piece]:
         name = path.name if path.parent == self._path.parent else str(path.relative_to(self._path))
         with _open(path) as (stream, is_compressed):
             offset, _, is_done = places[name] = self._find_place(stream, name, places)
@@ -118,13 +129,14 @@ class GrowingFiles:
                 places[name] = [start, _identify(stream, start), True]
                 return
             stream.seek(0)
-            first = stream.read(1)
+            beginning = stream.readline(_PROOF).rstrip(b"\r\n")
             stream.seek(offset)
-            while records := self._take(stream, offset, first, is_compressed):
+            end: End = "final" if is_compressed else "still" if is_still else "open"
+            while records := self._take(stream, offset, beginning, end):
                 offset = records[-1].start + records[-1].length
                 places[name] = [offset, _identify(stream, offset), False]
                 stream.seek(offset)
-                yield Piece(path, records)
+                yield Piece(path, records, beginning)
 
     def _find_place(self, stream: IO[bytes], name: str, places: dict[str, Any]) -> Place:
         """The place of the file under this name, or of the one that had the same content under another name."""
@@ -167,8 +179,11 @@ def _open(path: Path) -> Iterator[tuple[IO[bytes], bool]]:
             yield cast(IO[bytes], inner), True
 
 
-def take_lines(stream: IO[bytes], offset: int, first: bytes, has_ended: bool) -> list[Record]:  # noqa: ARG001
-    """The next lines that have their newline; at the end of a file that grows no more, also one without."""
+def take_lines(stream: IO[bytes], offset: int, beginning: bytes, end: End) -> list[Record]:  # noqa: ARG001
+    """The next lines that have their newline, and the last line of a file that grows no more.
+
+    The last line of a still file counts if it is an object of JSON, to which nothing can be added.
+    """
     records: list[Record] = []
     size = 0
     while len(records) < _BATCH and size < _BATCH_BYTES and (line := stream.readline(LARGEST + 1)):
@@ -178,17 +193,23 @@ def take_lines(stream: IO[bytes], offset: int, first: bytes, has_ended: bool) ->
             content = None
             while not is_complete and (part := stream.readline(LARGEST)):
                 length, is_complete = length + len(part), part.endswith(b"\n")
-        if not is_complete and not has_ended:
+        if not is_complete and end != "final" and not (end == "still" and content is line and _is_object(line)):
             break
         records.append(Record(offset, content, length))
         offset, size = offset + length, size + length
     return records
 
 
-def take_requests(stream: IO[bytes], offset: int, first: bytes, has_ended: bool) -> list[Record]:
+def _is_object(line: bytes) -> bool:
+    with suppress(ValueError, RecursionError):
+        return isinstance(json.loads(line), dict)
+    return False
+
+
+def take_requests(stream: IO[bytes], offset: int, beginning: bytes, end: End) -> list[Record]:
     """The next requests of a file of spans: lines of JSON, or protobuf after its length in four bytes."""
-    if first != b"\0":
-        return take_lines(stream, offset, first, has_ended)
+    if beginning[:1] != b"\0":
+        return take_lines(stream, offset, beginning, end)
     records: list[Record] = []
     size = 0
     while len(records) < _BATCH and size < _BATCH_BYTES and len(begin := stream.read(_LENGTH)) == _LENGTH:

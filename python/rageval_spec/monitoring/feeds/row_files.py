@@ -16,7 +16,7 @@ from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.exchange.shared.contracts import load, words
 from rageval_spec.exchange.shared.row_files import RowFileSource, RowsNode, translate_known
 from rageval_spec.monitoring.feeds.contract import Batch, Feed, replace_nul
-from rageval_spec.monitoring.feeds.growing_files import LARGEST, GrowingFiles, Record, take_lines
+from rageval_spec.monitoring.feeds.growing_files import LARGEST, GrowingFiles, Piece, take_lines
 from rageval_spec.monitoring.ledger import SeenTrace, digest_question
 from rageval_spec.recorded.answers_and_steps import UnusableReplyError
 from rageval_spec.recorded.json_path import parse_path
@@ -29,7 +29,7 @@ FindQuestions = Callable[[Sequence[str]], Mapping[str, str]]
 
 
 class FileFeed(Feed):
-    """Reads rows in any layout that `import` reads. A line counts when its newline is there.
+    """Reads rows in any layout that `import` reads. A line counts when it is complete.
 
     Two rows with one id are one trace if they ask the same: the later one is what became of it. If they ask different
     questions, the later one gets an id of its own, and is counted.
@@ -53,30 +53,31 @@ class FileFeed(Feed):
 
     def poll(self, cursor: Any, now: float) -> Iterator[Batch]:
         places: dict[str, Any] = dict(cursor or {})
-        for piece in self._files.read(places):
-            traces, unread = self._read_records(piece.path, piece.records, now)
+        for piece in self._files.read(places, now):
+            traces, unread = self._read_records(piece, now)
             yield Batch(traces, {**places}, unread)
 
     def explain_unread(self) -> str | None:
         return self._unread
 
     def remarks(self) -> Sequence[str]:
-        said = [make_visible(one) for one in self._reader.remarks()]
+        said = [*super().remarks(), *map(make_visible, self._reader.remarks())]
         if self._renamed:
             some = count_noun(self._renamed, "row has", "rows have")
             said.append(f"{some} the id of another question; they are kept under ids that end in '#' and a digest")
         return said
 
-    def _read_records(self, path: Path, records: Sequence[Record], now: float) -> tuple[list[SeenTrace], int]:
+    def _read_records(self, piece: Piece, now: float) -> tuple[list[SeenTrace], int]:
         traces: list[Trace] = []
         unread = 0
-        for one in records:
-            place = f"{path}: byte {one.start:,}"
+        for one in piece.records:
+            place = f"{piece.path}: byte {one.start:,}"
             try:
                 if one.content is None:
                     raise DataError(f"{place}: a line of {one.length:,} bytes; at most {LARGEST:,} are read")
                 if line := one.content.strip(b"\0 \t\r\n"):
-                    traces.append(replace_nul(self._reader.read(line, place)))
+                    identity = b"%b\n%d\n" % (piece.beginning, one.start)
+                    traces.append(replace_nul(self._reader.read(line, place, identity)))
             except RagevalError as error:
                 self._unread = make_visible(str(error))
                 unread += 1
@@ -84,7 +85,8 @@ class FileFeed(Feed):
 
     def _tell_apart(self, traces: Sequence[Trace]) -> Iterator[Trace]:
         """The traces, where those that ask another question under a known id have one of their own."""
-        known = dict(self._find_questions([trace.id for trace in traces]))
+        found = self._find_questions([self.prefix + trace.id for trace in traces])
+        known = {name.removeprefix(self.prefix): asked for name, asked in found.items()}
         for trace in traces:
             asked = digest_question(trace.question)
             if known.setdefault(trace.id, asked) == asked:
@@ -105,8 +107,8 @@ class RowReader:
         self._paths = {_PARTS.get(p, p): parse_path(name) for p, name in named.items() if name.startswith("$")}
         self._sources: dict[str, RowFileSource] = {}
 
-    def read(self, line: bytes, place: str) -> Trace:
-        """The trace of a line. One without an id gets one from its content, so the same line is the same trace.
+    def read(self, line: bytes, place: str, identity: bytes = b"") -> Trace:
+        """The trace of a line. One without an id gets one from its content, and from what tells its place apart.
 
         Raises:
             DataError: the line is not JSON, or has no question.
@@ -122,7 +124,7 @@ class RowReader:
         try:
             if isinstance(found.get("trace"), Mapping):
                 return Trace.from_row(found)
-            number = hashlib.sha256(line).hexdigest()[:32]
+            number = hashlib.sha256(identity + line).hexdigest()[:32]
             return self._source_of(found).read_row(place, number, found, self._list_named(found))
         except (UnusableReplyError, ValueError, TypeError, AttributeError) as error:
             raise DataError(f"{place}: {error}") from None

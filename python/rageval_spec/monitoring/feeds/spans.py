@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -13,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.exchange.shared.spans import json_spans
-from rageval_spec.exchange.shared.spans.protobuf import decode_spans
+from rageval_spec.exchange.shared.spans.protobuf import decode_spans, encode_spans
 from rageval_spec.exchange.shared.spans.span_files import SUFFIXES
 from rageval_spec.exchange.shared.spans.span_traces import SpanReader
 from rageval_spec.exchange.shared.spans.spans import Span
 from rageval_spec.monitoring.feeds.contract import Batch, Feed, name_questions
-from rageval_spec.monitoring.feeds.gathered_spans import GatheredSpans, GatheredTrace
+from rageval_spec.monitoring.feeds.gathered_spans import GatheredSpans
 from rageval_spec.monitoring.feeds.growing_files import LARGEST, GrowingFiles, Record, take_requests
-from rageval_spec.monitoring.ledger import Ledger, SeenTrace
+from rageval_spec.monitoring.ledger import Ledger
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class SpanFeed(Feed):
         super().__init__(name, settle)
         self._spans = GatheredSpans(ledger, name, settle)
         self._reader = SpanReader("otel")
+        self._reader.keeps_all = True
         self._unread: str | None = None
         self._passed_over = 0
 
@@ -51,10 +53,14 @@ class SpanFeed(Feed):
                 yield Batch([], {"places": places}, unread)
         except RagevalError as error:
             fault = error
-        for some in self._spans.take_due(now):
+        for some in self._spans.take_due(now, self.prefix):
             ids = [one.trace_id for one in some]
-            traces, without = self._assemble(some, now)
-            yield Batch(traces, {"places": places, "given": ids}, without)
+            traces = [
+                self.see(trace, now, is_whole=one.is_whole, due=now)
+                for one in some
+                for trace in name_questions(self._reader.read(one.spans))
+            ]
+            yield Batch(traces, {"places": places, "given": ids})
             self._spans.mark_given(ids, now)
         self._spans.prune(now)
         if fault is not None:
@@ -64,7 +70,7 @@ class SpanFeed(Feed):
         return self._unread
 
     def remarks(self) -> Sequence[str]:
-        said = []
+        said = list(super().remarks())
         if waiting := self._spans.count():
             said.append(f"{count_noun(waiting, 'trace is', 'traces are')} not complete yet")
         if late := self._spans.late:
@@ -103,16 +109,6 @@ class SpanFeed(Feed):
         else:
             raise DataError("the JSON is neither an OTLP request nor a span")
 
-    def _assemble(self, due: Sequence[GatheredTrace], now: float) -> tuple[list[SeenTrace], int]:
-        traces, without = [], 0
-        for one in due:
-            found = list(name_questions(self._reader.read(one.spans)))
-            traces += [self.see(trace, now, is_whole=one.is_whole, due=now) for trace in found]
-            if not found:
-                without += 1
-                self._unread = f"trace {one.trace_id}: no span has an input that could be the question"
-        return traces, without
-
 
 _OTHER_SIGNALS = ("resourcelogs", "resource_logs", "resourcemetrics", "resource_metrics")
 
@@ -126,7 +122,7 @@ class SpanFileFeed(SpanFeed):
 
     def receive(self, places: Any, now: float) -> Iterator[tuple[Any, int]]:
         places = {**places}
-        for piece in self._files.read(places):
+        for piece in self._files.read(places, now):
             yield {**places}, self.gather(piece.records, str(piece.path), now)
 
 
@@ -226,10 +222,45 @@ class SegmentedSpool:
             self._segment = None
 
 
+def forget_requests(folder: Path, trace_ids: Collection[str], is_chosen: Callable[[Span], bool]) -> set[str]:
+    """Remove the spans of some traces, and of those with a chosen span, from the requests that wait in a folder.
+
+    Returns the ids of those that had any there. A file that a receiver writes to is left alone: it is read within a
+    second.
+    """
+    from rageval_spec.exchange.otel.receiver import RequestSpool
+
+    waiting: dict[Path, list[tuple[bytes, list[Span]]]] = {}
+    for path in folder.glob("*.otlp"):
+        records = [one for some in _read_segment(path) for one in some]
+        waiting[path] = [(one.content, _decode(one.content)) for one in records if one.content is not None]
+    found = [span for requests in waiting.values() for _, spans in requests for span in spans]
+    chosen = {*trace_ids, *(span.trace_id for span in found if is_chosen(span))}
+    for path, requests in waiting.items():
+        if not any(span.trace_id in chosen for _, spans in requests for span in spans):
+            continue
+        with suppress(RagevalError):
+            RequestSpool(path).close()  # raises if a receiver writes to it
+            kept = RequestSpool(path.with_suffix(".kept"))
+            for content, spans in requests:
+                others = [span for span in spans if span.trace_id not in chosen]
+                kept.add(content if len(others) == len(spans) else encode_spans(others))
+            kept.close()
+            kept.path.replace(path)
+    return chosen & {span.trace_id for span in found}
+
+
+def _decode(content: bytes) -> list[Span]:
+    """The spans of a request; none of one that cannot be read, which is counted when its turn comes."""
+    with suppress(DataError, ValueError, RecursionError):
+        return list(decode_spans(content))
+    return []
+
+
 def _read_segment(path: Path) -> Iterator[list[Record]]:
     """The requests of a segment. What a kill left of one at its end was never acknowledged."""
     with path.open("rb") as stream:
         offset = 0
-        while records := take_requests(stream, offset, b"\0", has_ended=True):
+        while records := take_requests(stream, offset, b"\0", "final"):
             offset = records[-1].start + records[-1].length
             yield records

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,15 +18,16 @@ from rageval_spec.data.traces import Trace
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import DataError
 from rageval_spec.exchange.shared.contracts import TraceSource
+from rageval_spec.exchange.shared.row_groups import SpanSource
 from rageval_spec.exchange.shared.spans.spans import format_moment
-from rageval_spec.monitoring.feeds.contract import BATCH, LONGEST, PATIENCE, Batch, Feed, name_questions
+from rageval_spec.monitoring.feeds.contract import BATCH, LONGEST, PATIENCE, SKEW, Batch, Feed, name_questions
 from rageval_spec.monitoring.ledger import SeenTrace
 from rageval_spec.wording import count_noun
 
-SKEW = 600.0
-"""Seconds by which the clocks of applications may be wrong."""
 REACHES = (SKEW, 2400.0, LONGEST + SKEW)
 """How far the questions reach back, in seconds. Each but the first is due after a quarter of its length."""
+GUARD = 600.0
+"""Seconds that are read besides. A trace that began in them is left out: some of its steps can have begun before."""
 _FEWEST, _MOST = 5.0, 60.0
 """The seconds between two questions, at least and at most; in between it is half of `settle`."""
 _FINEST = 1.0
@@ -66,6 +67,7 @@ class ToolFeed(Feed):
         super().__init__(name, settle)
         self._source = source
         self._pace = min(max(settle / 2, _FEWEST), _MOST)
+        self.delay = settle + self._pace
         self._unread: str | None = None
         self._remarks: Sequence[str] = ()
         self._open = self._halves = 0
@@ -81,11 +83,12 @@ class ToolFeed(Feed):
             begin = self._source.node.model_copy().window[0]  # the copy keeps its window; further ones must not
             since = now - REACHES[-1] if begin is None else begin.timestamp()
             asked = dict.fromkeys(map(str, REACHES), now)
-        self._halves, bad = 0, len(self._bad)
+        self._ahead, self._halves, bad = 0, 0, len(self._bad)
         after, batch = _Cursor(asked), list[SeenTrace]()
-        for trace in name_questions(self._read(since, None, now)):
-            if (seen := self._judge_state(trace, before, after, now)) is not None:
-                batch.append(seen)
+        for trace in name_questions(self._read(since - GUARD, None, now)):
+            seen = self.see(trace, now)
+            if seen.started >= since and (ready := self._judge_state(seen, before, after, now)) is not None:
+                batch.append(ready)
             if len(batch) == BATCH:
                 yield Batch(batch, cursor)
                 batch = []
@@ -100,11 +103,12 @@ class ToolFeed(Feed):
 
     def remarks(self) -> Sequence[str]:
         waiting = count_noun(self._open, "trace has", "traces have")
-        return (*self._remarks, f"{waiting} not ended yet") if self._open else self._remarks
+        said = (*super().remarks(), *self._remarks)
+        return (*said, f"{waiting} not ended yet") if self._open else said
 
-    def _judge_state(self, trace: Trace, before: _Cursor, after: _Cursor, now: float) -> SeenTrace | None:
+    def _judge_state(self, seen: SeenTrace, before: _Cursor, after: _Cursor, now: float) -> SeenTrace | None:
         """The trace as the ledger gets it; None as long as more is to be expected of it."""
-        seen = self.see(trace, now)
+        trace = seen.trace
         if not trace.is_open:
             ended = seen.started + (trace.seconds or 0.0)
             if ended + self.settle + self._pace > now > seen.started + REACHES[0]:
@@ -115,12 +119,14 @@ class ToolFeed(Feed):
         since, is_given = (known[1], known[3]) if known is not None and known[0] == digest else (now, False)
         is_due = now - since >= PATIENCE and not is_given
         after.open[trace.id] = (digest, since, seen.started, is_given or is_due)
-        return self.see(trace, now, is_whole=False, due=now) if is_due else None
+        return replace(seen, is_whole=False, due=now) if is_due else None
 
     def _read(self, since: float, until: float | None, now: float) -> Iterator[Trace]:
         """The traces of a stretch of time. One that cannot be read is left out: the stretch is halved around it."""
         bounds = {name: _format(one) for name, one in (("since", since), ("until", until)) if one is not None}
         source = type(self._source)(self._source.node.model_copy(update=bounds), self._source.context)
+        if isinstance(source, SpanSource):
+            source.reader.keeps_all = True
         try:
             yield from source.read()
             self._remarks = source.remarks()

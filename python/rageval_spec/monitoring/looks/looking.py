@@ -4,8 +4,8 @@
   allowed false alarms follow. It is clear once the number itself meets the bound again.
 - A **change** alert holds from when its detector is certain that the mean has moved until it has come back. When it
   begins, what moved is looked for.
-- **Coverage** holds if traces were to be judged, and a metric judged none; or if traces wait far longer than they
-  should.
+- **Coverage** holds if traces were to be judged, and a metric judged none; if traces wait far longer than they
+  should; if a feed, or none of its rows, can be read; or if nothing came in an hour that is never without traffic.
 - **A/B** holds once one of the two systems is surely better, or if traces of one are lost.
 
 Too few judged traces decide nothing.
@@ -21,7 +21,7 @@ from typing import Any
 
 from rageval_spec.data.alerts import AlertSeverity, WorstAnswer
 from rageval_spec.monitoring.alerts import Look
-from rageval_spec.monitoring.ledger import Ledger
+from rageval_spec.monitoring.ledger import LEASE, Ledger, State
 from rageval_spec.monitoring.looks.baselines import BaselineChoice
 from rageval_spec.monitoring.looks.detectors import LEAST_BASELINE, ChangeReading, ChangeRule, Detectors, FixedBaseline
 from rageval_spec.monitoring.looks.experiments import Experiment, read_experiment
@@ -29,7 +29,8 @@ from rageval_spec.monitoring.looks.levels import WindowComparison, compare_windo
 from rageval_spec.monitoring.looks.what_changed import ChangeExplainer, Explanation
 from rageval_spec.monitoring.looks.windows import Span, WindowNumbers, WindowReader, WindowValues, choose_window
 from rageval_spec.monitoring.outputs.outbox import Outbox
-from rageval_spec.monitoring.traces.trace_judging import FEEDBACK, Series
+from rageval_spec.monitoring.tables import MOST_FAILURES
+from rageval_spec.monitoring.traces.trace_judging import FEEDBACK, NO_QUESTION, Series
 from rageval_spec.plugin import AnswerMetric
 from rageval_spec.recorded.values import write_time
 from rageval_spec.spec.blocks.monitor import COVERAGE, AlertNode, MonitorNode, read_rate, read_share, seconds_of
@@ -42,7 +43,10 @@ _WORST = 3
 _COVERAGE_SPAN = 3600.0
 """The stretch in which a metric must have judged something if traces came."""
 _LATE_LOOKS = 6
-"""How many polls a trace may be overdue."""
+_LATE = LEASE + 60
+"""How many polls a trace may be overdue, and the least seconds: what a killed process held is free after its lease."""
+_USUAL, _USUAL_DAYS = 20, 7
+"""How many traces an hour must have at least had on so many days before that none of them is a fault."""
 _BASELINE_DAYS = 7.0
 _CLICKS = "click"
 _POSITION_BIAS = (
@@ -214,12 +218,13 @@ class Watch:
             if one.metric is None:
                 continue
             counts = self.reader.read_counts(one, span)
-            expected = sum(counts[state] for state in ("judged", "failed", "over_budget", "filtered"))
+            counts["waiting"] = self.reader.count_retried(one, span, MOST_FAILURES)
+            expected = sum(counts.values()) - counts["sampled_out"]
             name = f"coverage of {one.name}"
             known = {"metric": one.name, "samples": expected, "labels": {"metric": one.name, "rule": COVERAGE}}
-            told = f"{one.name} judged none of {count_noun(expected, 'trace')} of the last hour: {list_counts(counts)}"
-            verdict: Any = "clear" if counts["judged"] else "holds" if expected else "undecided"
-            yield Look(f"coverage:{one.name}", name, verdict, "critical", told if verdict == "holds" else "", known)
+            told = None if counts["judged"] else self._explain_nothing(one, counts, expected, span)
+            verdict: Any = "holds" if told else "clear" if counts["judged"] else "undecided"
+            yield Look(f"coverage:{one.name}", name, verdict, "critical", told or "", known)
         yield self._look_at_waiting(now)
         yield from self._look_at_feeds()
         yield from self._look_at_destinations()
@@ -233,6 +238,26 @@ class Watch:
                 verdict: Any = "holds" if one.is_stuck else "clear"
                 yield Look(f"coverage:send:{name}", f"send to {name}", verdict, "warning", told, known)
 
+    def _explain_nothing(self, series: Series, counts: Mapping[State, int], expected: int, span: Span) -> str | None:
+        """Why it is a fault that a series judged nothing; None if it is none, as far as can be known.
+
+        Traces in which nothing was asked, such as those of health checks, are none, once the series has judged any.
+        """
+        told = f"{series.name} judged none of {count_noun(expected, 'trace')} of the last hour: {list_counts(counts)}"
+        unasked = self.reader.count_filtered(series, span, NO_QUESTION)
+        if expected > unasked:
+            return told
+        if unasked and not self.ledger.count(series.id)["judged"]:
+            return f"{told}; {NO_QUESTION}"
+        days = [Span(*(end - day * _DAY for end in span)) for day in range(1, _USUAL_DAYS + 1)]
+        usual = min(self.reader.read_counts(series, one)["judged"] for one in days)
+        if usual < _USUAL:
+            return None
+        return (
+            f"{series.name} judged nothing in the last hour; at this time of each of the last {_USUAL_DAYS} days it "
+            f"judged {usual:,} traces or more"
+        )
+
     def _look_at_feeds(self) -> Iterator[Look]:
         """A look for each feed: whether it could be read lately."""
         for one in self.ledger.read_feeds():
@@ -243,7 +268,7 @@ class Watch:
             yield Look(f"coverage:feed:{one.feed}", f"feed {one.feed}", verdict, "critical", told, known)
 
     def _look_at_waiting(self, now: float) -> Look:
-        late = self.ledger.count_overdue(now - _LATE_LOOKS * max(self.every, 10.0))
+        late = self.ledger.count_overdue(now - max(_LATE_LOOKS * self.every, _LATE))
         told = f"{count_noun(late, 'trace')} waited too long to be judged" if late else ""
         known = {"samples": late, "labels": {"rule": COVERAGE}}
         return Look("coverage:", "traces wait", "holds" if late else "clear", "critical", told, known)

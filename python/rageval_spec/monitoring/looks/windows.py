@@ -17,7 +17,8 @@ from typing import NamedTuple, TypeAlias
 
 from rageval_spec.data.outcomes import Correction, Interval
 from rageval_spec.libraries import Floats, np
-from rageval_spec.monitoring.ledger import COUNTED, PANE, Ledger, State
+from rageval_spec.monitoring.ledger import COUNTED, Ledger, State
+from rageval_spec.monitoring.tables import PANE
 from rageval_spec.monitoring.traces.trace_judging import Series
 from rageval_spec.spec.blocks.monitor import WindowNode
 from rageval_spec.statistics.intervals import ResamplingSettings
@@ -100,7 +101,7 @@ class WindowReader:
     """Reads windows from a ledger.
 
     Attributes:
-        settle: how long traces wait before they are judged.
+        settle: the seconds from the end of a trace until it is judged; with a tool, it is asked for it first.
         statistics: how intervals are computed.
         corrector: corrects means by labels; None where no metric has any.
     """
@@ -198,6 +199,20 @@ class WindowReader:
     def read_counts(self, series: Series, span: Span) -> dict[State, int]:
         """The traces that began in a stretch of time, by state, to the minute."""
         return self._sum(series, span)[0]
+
+    def count_filtered(self, series: Series, span: Span, reason: str) -> int:
+        """The filtered traces among them that have a reason."""
+        return self._count(series, span, "state = 'filtered' AND reason = ?", reason)
+
+    def count_retried(self, series: Series, span: Span, tries: int) -> int:
+        """Those besides that failed more often than that and are to be tried again."""
+        return self._count(series, span, "state = 'waiting' AND tries > ?", tries)
+
+    def _count(self, series: Series, span: Span, condition: str, parameter: object) -> int:
+        ends = span.start // PANE * PANE, math.ceil(span.end / PANE) * PANE
+        among = "SELECT COUNT(*) FROM rageval_judgements WHERE series = ? AND started >= ? AND started < ? AND"
+        rows = self.ledger.connection.execute(f"{among} {condition}", (series.id, *ends, parameter))
+        return int(rows[0][0])
 
     def _sum(self, series: Series, span: Span) -> tuple[dict[State, int], float]:
         sums = ", ".join(f"COALESCE(SUM({name}), 0)" for name in (*COUNTED, "cost"))

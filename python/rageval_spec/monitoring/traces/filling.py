@@ -49,16 +49,29 @@ class Filler:
                 calls[one.model] = one if one.model not in calls else _add(calls[one.model], one)
         return FillingPlan(metric, traces, tuple(calls.values()))
 
-    def fill(self, metric: str, clock: Callable[[], float], progress: Callable[[int], None] = lambda _: None) -> int:
-        """Judge the traces, block by block; how many. What is written stays, so a filling that is killed goes on."""
-        series, done = self._find(metric), 0
-        for block in self._read_blocks(series):
-            started = {one.trace_id: one.started for one in block}
-            made = self.judge.judge_for(series, block, clock())
-            self.ledger.fill([(one, started[one.trace_id]) for one in made], series.id, clock())
-            done += len(block)
-            progress(done)
-        return done
+    def fill(self, metric: str, clock: Callable[[], float]) -> Iterator[int]:
+        """Judge the traces, block by block; how many each time, and 0 while the budget has no room.
+
+        What is written stays, so a filling that is killed goes on. What the budget refuses is left for later.
+        """
+        return self._fill(self._find(metric), clock)
+
+    def has_more(self, metric: str) -> bool:
+        """Whether traces are left that `fill` would judge."""
+        return bool(self.ledger.read_unfilled(self._find(metric).id, self.since, 1))
+
+    def _fill(self, series: Series, clock: Callable[[], float]) -> Iterator[int]:
+        assert series.metric is not None
+        after = ""
+        while block := self.ledger.read_unfilled(series.id, self.since, BLOCK, after):
+            some = block[: self.judge.count_affordable(series.metric, block, clock())]
+            started = {one.trace_id: one.started for one in some}
+            made = self.judge.judge_for(series, some, clock()) if some else []
+            filled = [one for one in made if one.state != "over_budget"]
+            self.ledger.fill([(one, started[one.trace_id]) for one in filled], series.id, clock())
+            if some and len(filled) == len(made):
+                after = some[-1].trace_id
+            yield len(filled)
 
     def _read_blocks(self, series: Series) -> Iterator[list[ClaimedTrace]]:
         after = ""

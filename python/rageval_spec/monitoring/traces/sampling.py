@@ -6,20 +6,23 @@ keeps. The probability with which a trace is chosen is fixed before its hash is 
 probability, so sums over the sample estimate those over all traces without bias (D. G. Horvitz, D. J. Thompson, "A
 generalization of sampling without replacement from a finite universe", JASA 47, 1952).
 
-A budget limits what judging may cost in a stretch of time.
-
-Traces are left out at random, so that the others stand for them: each is judged with a chance that depends only on what
-came before it, and counts with 1 over that chance. The chance is what is left of the budget over what the traffic of
-the stretch is expected to need. Beyond that, no call begins once the budget is spent. What was spent is in the
-database, so a monitor that is started again, or a second one, knows it.
+A budget limits what judging may cost in a stretch of time. The cheap judge goes first: a trace that needs no call, such
+as one that the first step of a cascade is sure of, is judged in any case and keeps its weight. Of the others, a part is
+left out at random, so that the rest stand for them: each is judged with a chance that depends only on what came before
+it, and counts with 1 over that chance. The chance is what is left of the budget over what the stretch is expected to
+need. To prefer traces of which a cheap judge of another metric is unsure would make intervals wider, not narrower
+(`benches/sampling.md`). Beyond the budget no call begins. What was spent is in the database, so a monitor that is
+started again, or a second one, knows it.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from math import inf, sqrt
+from typing import Literal, NamedTuple, TypeAlias
 
 from rageval_spec.data.traces import Trace
 from rageval_spec.history.database import Connection, insert_or_add
@@ -63,18 +66,22 @@ class Sampler:
         self._by = by
         self._always = tuple(always)
         self._kept = dict(kept or {})
+        self._strata = Counter(hour for _, hour in self._kept)
 
     def choose(self, claimed: ClaimedTrace) -> SampledTrace:
         """Whether a trace is in the sample, and how many traces it stands for. One that was chosen before stays."""
-        stratum = self._find_stratum(claimed)
         if claimed.weight is not None:
-            return SampledTrace(claimed, claimed.weight, stratum)
+            return SampledTrace(claimed, claimed.weight, None)
         if any(_RULES[rule](claimed.trace) for rule in self._always):
-            return SampledTrace(claimed, 1.0, stratum)
+            return SampledTrace(claimed, 1.0, None)
+        stratum = self._find_stratum(claimed)
         place = stratum, hour_of(claimed.started)
+        if not claimed.trace.question:  # it takes no place of those that can be judged
+            return SampledTrace(claimed, 1 / self._rate if draw(claimed.trace_id) < self._rate else None, None)
         chance = 1.0 if self._kept.get(place, 0) < self._at_least else self._rate
         if draw(claimed.trace_id) >= chance:
             return SampledTrace(claimed, None, stratum)
+        self._strata[place[1]] += place not in self._kept
         self._kept[place] = self._kept.get(place, 0) + 1
         return SampledTrace(claimed, 1 / chance, stratum)
 
@@ -82,6 +89,7 @@ class Sampler:
         """Forget the hours before a time, so that a monitor that runs for months does not grow."""
         hour = hour_of(before)
         self._kept = {place: count for place, count in self._kept.items() if place[1] >= hour}
+        self._strata = Counter(hour for _, hour in self._kept)
 
     def _find_stratum(self, claimed: ClaimedTrace) -> str:
         if self._by is None:
@@ -89,13 +97,13 @@ class Sampler:
         found = name_group(claimed.trace, self._by)
         stratum = OTHER if found is None else found
         hour = hour_of(claimed.started)
-        if (stratum, hour) in self._kept or sum(known == hour for _, known in self._kept) < _MOST_STRATA:
+        if (stratum, hour) in self._kept or self._strata[hour] < _MOST_STRATA:
             return stratum
         return OTHER
 
 
 def _has_error(trace: Trace) -> bool:
-    return trace.answer is None
+    return trace.answer is None and trace.question != ""
 
 
 def is_disliked(trace: Trace) -> bool:
@@ -110,9 +118,32 @@ _DISLIKES = frozenset({"thumbs_down", "thumbs-down", "down", "dislike", "negativ
 _RULES = {"errors": _has_error, "thumbs_down": is_disliked}
 
 
-_ADD = insert_or_add("rageval_spending", ("monitor", "minute"), ("calls", "cost", "traces"))
+_ADD = insert_or_add("rageval_spending", ("monitor", "minute"), ("calls", "cost", "needed"))
 _MINUTE = 60
-_ROUNDING = 1e-9
+_SHORTEST = 600.0
+"""The least seconds that tell how many calls traces need."""
+
+
+class Allowance(NamedTuple):
+    """What a limit allows until its stretch of time ends, in its unit: calls or US dollars.
+
+    Attributes:
+        price: what a call takes on average; 0 if no call has been paid for yet.
+        expected: the calls that traces are expected to need until then, if traffic stays as it was.
+        usual: what traces needed lately of it, in a stretch of its length.
+    """
+
+    rate: Rate
+    is_cost: bool
+    left: float
+    price: float
+    expected: float
+    usual: float
+
+    @property
+    def spare(self) -> float:
+        """What usual traffic leaves of a stretch."""
+        return max(0.0, self.rate.events - self.usual)
 
 
 @dataclass
@@ -130,57 +161,73 @@ class Spending:
         """Whether the spec names a limit at all."""
         return self.node.calls is not None or self.node.cost is not None
 
-    def choose(self, trace_ids: list[str], calls: int, now: float) -> tuple[set[str], float]:
-        """The traces to judge of those that would need so many calls together, and the chance that each had.
+    def find_chance(self, calls: float, now: float) -> float:
+        """The chance of each trace that needs calls, if those that are due need so many together; from 0 to 1.
 
-        Nothing is left out without a limit, or if the traces need no call.
+        How many are chosen is random; the chance is so low that two standard deviations more than on average still fit.
         """
-        if not self.is_limited or not calls or not trace_ids:
-            return set(trace_ids), 1.0
-        chance = min(
-            1.0, *(self._find_chance(rate, is_cost, calls, len(trace_ids), now) for rate, is_cost in self._list_rates())
-        )
-        return {one for one in trace_ids if draw(f"budget {one}") < chance}, chance
+        chance = 1.0
+        for one in self.list_allowances(now):
+            left = one.left / one.price if one.price else inf
+            if calls + one.expected > left:
+                surely = left + 2 - 2 * sqrt(left + 1)  # n + 2 sqrt(n) is what is left
+                chance = min(chance, left / (calls + one.expected), surely / calls)
+        return chance
 
-    def _find_chance(self, rate: Rate, is_cost: bool, calls: int, traces: int, now: float) -> float:
-        """What is left, over what the rest of the stretch is expected to need if its traffic stays as it was."""
-        spent_calls, spent_cost, _ = self._sum(now - now % rate.seconds, now + _MINUTE)
-        left = rate.events - (spent_cost if is_cost else spent_calls)
-        all_calls, all_cost, all_traces = self._sum(now - rate.seconds, now + _MINUTE)
-        each = calls / traces
-        if is_cost:
-            each *= all_cost / all_calls if all_calls else 0.0
-        expected = max(traces, all_traces * (1 - now % rate.seconds / rate.seconds))
-        return max(0.0, left) / max(each * expected, _ROUNDING)
+    def find_room(self, now: float) -> float:
+        """How many calls are left over when the traces that are still expected get theirs."""
+        rooms = (one.left / one.price - one.expected for one in self.list_allowances(now) if one.price)
+        return max(0.0, min(rooms, default=inf))
+
+    def list_allowances(self, now: float) -> list[Allowance]:
+        """What each limit of the spec allows."""
+        rates = ((self.node.calls, False), (self.node.cost, True))
+        return [self._describe(read_rate(text), is_cost, now) for text, is_cost in rates if text is not None]
+
+    def _describe(self, rate: Rate, is_cost: bool, now: float) -> Allowance:
+        passed = now % rate.seconds
+        left = max(0.0, rate.events - self._sum(now - passed, now + _MINUTE)[is_cost])
+        calls, cost, needed = self._sum(now - rate.seconds, now + _MINUTE)
+        price = (cost / calls if calls else 0.0) if is_cost else 1.0
+        each_second = needed / min(rate.seconds, max(now - self._find_first(now), _SHORTEST))
+        expected, usual = each_second * (rate.seconds - passed), price * each_second * rate.seconds
+        return Allowance(rate, is_cost, left, price, expected, usual)
 
     def limit(self, now: float) -> None:
         """Let no call begin beyond what is left of the present stretch."""
         self.budget.stopped = None
-        for rate, is_cost in self._list_rates():
-            calls, cost, _ = self._sum(now - now % rate.seconds, now + _MINUTE)
-            if is_cost:
-                self.budget.max_cost = self.budget.cost + max(0.0, rate.events - cost)
+        for one in self.list_allowances(now):
+            if one.is_cost:
+                self.budget.max_cost = self.budget.cost + one.left
             else:
-                made = self.budget.calls + self.budget.retries
-                self.budget.max_calls = CallLimits(models=made + max(0, int(rate.events - calls)))
+                self.budget.max_calls = CallLimits(models=self.budget.calls + self.budget.retries + int(one.left))
 
-    def record(self, traces: int, now: float) -> tuple[int, float]:
-        """Write down what was spent since the last time, on so many traces; the calls and the dollars."""
+    def record(self, now: float) -> tuple[int, float]:
+        """Write down what was spent since the last time; the calls and the dollars."""
         made, cost = self.budget.calls + self.budget.retries, self.budget.cost
         new = made - self._counted[0], cost - self._counted[1]
         self._counted = made, cost
-        if self.is_limited and (traces or new[0]):
-            self.connection.execute(_ADD, (self.monitor, int(now // _MINUTE) * _MINUTE, *new, traces))
+        if self.is_limited and new[0]:
+            self.connection.execute(_ADD, (self.monitor, int(now // _MINUTE) * _MINUTE, *new, 0.0))
         return new
 
-    def _list_rates(self) -> list[tuple[Rate, bool]]:
-        rates = ((self.node.calls, False), (self.node.cost, True))
-        return [(read_rate(text), is_cost) for text, is_cost in rates if text is not None]
+    def note_needed(self, calls: float, started: Sequence[float]) -> None:
+        """Write down how many calls traces need together that began at these times, whether they get them or not."""
+        minutes = sorted(Counter(int(one // _MINUTE) * _MINUTE for one in started).items())
+        rows = [(self.monitor, minute, 0, 0.0, calls * count / len(started)) for minute, count in minutes]
+        self.connection.execute_many(_ADD, rows)
 
-    def _sum(self, since: float, until: float) -> tuple[int, float, int]:
-        ((calls, cost, traces),) = self.connection.execute(
-            "SELECT COALESCE(SUM(calls), 0), COALESCE(SUM(cost), 0), COALESCE(SUM(traces), 0) FROM rageval_spending "
+    def _find_first(self, now: float) -> float:
+        """When the first trace began that needed a call; now, if none did yet."""
+        ((first,),) = self.connection.execute(
+            "SELECT MIN(minute) FROM rageval_spending WHERE monitor = ?", (self.monitor,)
+        )
+        return now if first is None else float(first)
+
+    def _sum(self, since: float, until: float) -> tuple[int, float, float]:
+        ((calls, cost, needed),) = self.connection.execute(
+            "SELECT COALESCE(SUM(calls), 0), COALESCE(SUM(cost), 0), COALESCE(SUM(needed), 0) FROM rageval_spending "
             "WHERE monitor = ? AND minute >= ? AND minute < ?",
             (self.monitor, int(since // _MINUTE) * _MINUTE, until),
         )
-        return int(calls), float(cost), int(traces)
+        return int(calls), float(cost), float(needed)

@@ -10,12 +10,12 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from rageval_spec.data.samples import Sample
 from rageval_spec.endpoints.pacing import double_wait
 from rageval_spec.monitoring.ledger import ClaimedTrace, Judgement, Ledger, SampledTrace, State
-from rageval_spec.monitoring.traces.sampling import Spending
+from rageval_spec.monitoring.traces.sampling import Allowance, Spending, draw
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
 from rageval_spec.pipeline.values.answer_values import compute, list_usable
 from rageval_spec.plugin import AnswerMetric
@@ -26,9 +26,15 @@ from rageval_spec.systems.shared.trace_system import read_answer
 
 FEEDBACK = "feedback."
 """How the series of what users said begin: `feedback.thumbs`."""
+NO_QUESTION = "no span has an input that could be the question"
 FIRST_WAIT = 60.0
 LONGEST_WAIT = 3600.0
 """Seconds before the first further try of a judgement that failed, and the most between two."""
+
+LEFT_OUT = "the budget does not suffice for all; this trace was left out at random, and others count for it"
+SPENT = "the budget was spent, and no other trace counts for this one"
+Kept: TypeAlias = tuple[ClaimedTrace, float]
+"""A trace of the sample, and its weight."""
 
 
 @dataclass(frozen=True)
@@ -83,82 +89,112 @@ class TraceJudge:
         """What becomes of the traces in the sample, for each series."""
         kept = [(one.claimed, float(one.weight)) for one in sampled if one.weight is not None]
         judgements = list(self._judge_feedback(kept, now))
+        if self._spending is not None:
+            self._spending.budget.begin_batch(retry_failed=False)
         samples = {claimed.trace_id: make_sample(claimed) for claimed, _ in kept}
+        chance = self._find_chance(samples, [one.started for one, _ in kept], len(sampled), now)
         for one in list(self.series.values()):
             if one.metric is not None and kept:
-                judgements += self._judge_metric(one, kept, samples, now, tries=1)
+                judgements += self._judge_metric(one, kept, samples, now, chance=chance)
         return judgements
 
-    def judge_for(self, series: Series, claimed: Sequence[ClaimedTrace], now: float) -> list[Judgement]:
-        """What becomes of traces that were chosen before, for one series."""
+    def judge_for(
+        self, series: Series, claimed: Sequence[ClaimedTrace], now: float, *, tries: int = 1
+    ) -> list[Judgement]:
+        """What becomes of traces that were chosen before, for one series; all of them while the budget lasts."""
         kept = [(one, one.weight or 1.0) for one in claimed]
         samples = {one.trace_id: make_sample(one) for one in claimed}
-        return list(self._judge_metric(series, kept, samples, now, tries=1))
+        return list(self._judge_metric(series, kept, samples, now, tries=tries))
 
     def judge_again(self, series: int, retried: Sequence[tuple[int, ClaimedTrace]], now: float) -> list[Judgement]:
         """What becomes of traces that failed in a series before, each with its tries so far."""
+        if self._spending is not None:
+            self._spending.budget.begin_batch(retry_failed=True)
         found = next((one for one in self.series.values() if one.id == series and one.metric is not None), None)
-        made = []
-        for tries, claimed in retried:
-            kept = [(claimed, claimed.weight or 1.0)]
-            if found is None:
-                told = "the metric, its judge or its model changed before the judgement succeeded"
-                made.append(Judgement(series, claimed.trace_id, "failed", None, kept[0][1], told, tries=tries))
-            else:
-                made += self._judge_metric(found, kept, {claimed.trace_id: make_sample(claimed)}, now, tries + 1)
-        return made
+        if found is None:
+            told = "the metric, its judge or its model changed before the judgement succeeded"
+            return [
+                Judgement(series, one.trace_id, "failed", None, one.weight or 1.0, told, tries=tries)
+                for tries, one in retried
+            ]
+        by_tries: dict[int, list[ClaimedTrace]] = {}
+        for tries, one in retried:
+            by_tries.setdefault(tries, []).append(one)
+        return [one for tries, some in by_tries.items() for one in self.judge_for(found, some, now, tries=tries + 1)]
 
     def _judge_metric(
         self,
         series: Series,
-        kept: Sequence[tuple[ClaimedTrace, float]],
+        kept: Sequence[Kept],
         samples: Mapping[str, Sample],
         now: float,
-        tries: int,
+        *,
+        chance: float = 1.0,
+        tries: int = 1,
     ) -> Iterator[Judgement]:
         assert series.metric is not None
-        chosen, chance = self._choose(series.metric, samples, kept, now, is_again=tries > 1)
-        left_out = [(claimed, weight) for claimed, weight in kept if claimed.trace_id not in chosen]
-        yield from (self._leave_out(series, claimed, weight, tries) for claimed, weight in left_out)
-        kept = [(claimed, weight / chance) for claimed, weight in kept if claimed.trace_id in chosen]
+        if self._spending is not None:
+            self._spending.limit(now)
+        kept, left_out = self._thin(series.metric, samples, kept, chance)
+        told = LEFT_OUT if chance else SPENT
+        yield from (Judgement(series.id, one.trace_id, "over_budget", None, weight, told) for one, weight in left_out)
         table = compute(series.name, series.metric, [samples[claimed.trace_id] for claimed, _ in kept]).values
-        calls, cost = (0, 0.0) if self._spending is None else self._spending.record(len(kept), now)
+        calls, cost = (0, 0.0) if self._spending is None else self._spending.record(now)
         found = {
             row[0]: row[1:] for row in table.select("query_id", "value", "status", "reason", "details").iter_rows()
         }
+        found |= {one.trace_id: (None, "unscorable", NO_QUESTION, None) for one, _ in kept if not one.trace.question}
         for claimed, weight in kept:
             value, status, reason, details = found[claimed.trace_id]
-            state, retry_at = self._decide(series.metric, samples[claimed.trace_id], status, claimed, now, tries)
+            state, retry_at = self._decide(series.metric, samples[claimed.trace_id], status, now, tries)
+            reason = SPENT if state == "over_budget" else reason
             yield Judgement(
                 series.id, claimed.trace_id, state, value, weight, reason, details,
                 cost=cost / len(kept) if calls else None, tries=tries, retry_at=retry_at,
             )  # fmt: skip
 
-    def _choose(
-        self,
-        metric: AnswerMetric[Any],
-        samples: Mapping[str, Sample],
-        kept: Sequence[tuple[ClaimedTrace, float]],
-        now: float,
-        *,
-        is_again: bool,
-    ) -> tuple[set[str], float]:
-        """The traces that the budget has room for, and the chance that each had."""
-        ids = [claimed.trace_id for claimed, _ in kept]
-        if self._spending is None or not self._spending.is_limited:
-            return set(ids), 1.0
-        self._spending.limit(now)
-        if is_again:  # it was chosen before
-            return set(ids), 1.0
-        expected = metric.estimate(list_usable(metric, [samples[one] for one in ids]))
-        return self._spending.choose(ids, sum(map(len, expected.calls.values())), now)
+    def _find_chance(self, samples: Mapping[str, Sample], started: Sequence[float], claimed: int, now: float) -> float:
+        """The chance that the budget leaves to each trace that needs a call, of a batch of so many claimed ones."""
+        if self._spending is None or not self._spending.is_limited or not samples:
+            return 1.0
+        metrics = [one.metric for one in self.series.values() if one.metric is not None]
+        calls = sum(_count_calls(one, [*samples.values()]) for one in metrics)
+        if not calls:
+            return 1.0
+        due = max(1.0, self._ledger.count_overdue(now) / claimed)
+        chance = self._spending.find_chance(calls * due, now)
+        self._spending.note_needed(calls, started)
+        return chance
 
-    def _leave_out(self, series: Series, claimed: ClaimedTrace, weight: float, tries: int) -> Judgement:
-        told = "the budget of the monitor is spent"
-        return Judgement(series.id, claimed.trace_id, "over_budget", None, weight, told, tries=tries)
+    def list_allowances(self, now: float) -> list[Allowance]:
+        """What each limit of the budget allows."""
+        return [] if self._spending is None else self._spending.list_allowances(now)
+
+    def count_affordable(self, metric: AnswerMetric[Any], claimed: Sequence[ClaimedTrace], now: float) -> int:
+        """How many of some traces can be judged without taking the budget from those that are still to come."""
+        if self._spending is None or not self._spending.is_limited:
+            return len(claimed)
+        calls, room = _count_calls(metric, [*map(make_sample, claimed)]), self._spending.find_room(now)
+        return len(claimed) if calls <= room else int(len(claimed) * room / calls)
+
+    def _thin(
+        self, metric: AnswerMetric[Any], samples: Mapping[str, Sample], kept: Sequence[Kept], chance: float
+    ) -> tuple[list[Kept], list[Kept]]:
+        """The traces to judge, with their weights, and those that the budget leaves out. What needs no call stays."""
+        if chance >= 1:
+            return [*kept], []
+        judged, left_out = list[Kept](), list[Kept]()
+        for claimed, weight in kept:
+            if not _count_calls(metric, [samples[claimed.trace_id]]):
+                judged.append((claimed, weight))
+            elif draw(f"budget {claimed.trace_id}") < chance:
+                judged.append((claimed, weight / chance))
+            else:
+                left_out.append((claimed, weight))
+        return judged, left_out
 
     def _decide(
-        self, metric: AnswerMetric[Any], sample: Sample, status: str, claimed: ClaimedTrace, now: float, tries: int
+        self, metric: AnswerMetric[Any], sample: Sample, status: str, now: float, tries: int
     ) -> tuple[State, float | None]:
         """The state of a value's status, and when a failure is tried again.
 
@@ -170,12 +206,10 @@ class TraceJudge:
             return "filtered", None
         if self._spending is not None and self._spending.budget.stopped is not None:
             return "over_budget", None
-        wait = double_wait(tries, FIRST_WAIT, LONGEST_WAIT)
-        if now + wait > claimed.started + self._retry_for:
-            return "failed", None
-        return "waiting", now + wait
+        waits = [double_wait(one, FIRST_WAIT, LONGEST_WAIT) for one in range(1, tries + 1)]
+        return ("failed", None) if sum(waits) > self._retry_for else ("waiting", now + waits[-1])
 
-    def _judge_feedback(self, kept: Iterable[tuple[ClaimedTrace, float]], now: float) -> Iterator[Judgement]:
+    def _judge_feedback(self, kept: Iterable[Kept], now: float) -> Iterator[Judgement]:
         for claimed, weight in kept:
             for name, value in claimed.trace.list_columns():
                 if name.startswith(FEEDBACK) and isinstance(value, (int, float)):
@@ -190,6 +224,11 @@ class TraceJudge:
             name: self._parts.models[name].content() for name in metric.asked_models() if name in self._parts.models
         }
         return {"metric": metric.content(), "judges": judges, "models": models}
+
+
+def _count_calls(metric: AnswerMetric[Any], samples: Sequence[Sample]) -> int:
+    """The calls that a metric would make for samples; a cascade is asked what its steps without calls decide."""
+    return sum(map(len, metric.estimate(list_usable(metric, samples)).calls.values()))
 
 
 def make_sample(claimed: ClaimedTrace) -> Sample:

@@ -45,7 +45,10 @@ def inspect(path: Path, overrides: Sequence[str] = ()) -> tuple[Spec, dict[str, 
     every diagnostic if the spec is wrong.
     """
     spec = load(path, overrides=overrides)
-    parts = build_parts(spec, budget=spec.limits.budget())
+    budget = spec.limits.budget()
+    if spec.monitor is not None and budget.max_cost is None:
+        budget.max_cost = spec.monitor.budget.most_cost
+    parts = build_parts(spec, budget=budget)
     warnings = check_wiring(spec, parts)
     readings = {".".join(map(str, key)): _describe_files(plugin) for key, plugin in _list_plugins(parts)}
     return replace(spec, warnings=(*spec.warnings, *warnings)) if warnings else spec, readings

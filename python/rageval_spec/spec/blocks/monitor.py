@@ -286,6 +286,11 @@ class HourlyBudgetNode(SpecBlock):
     calls: EventRate | None = Field(default=None, description="Calls to models: `600 per 1h`.")
     cost: EventRate | None = Field(default=None, description="US dollars: `2.50 per 1h`.")
 
+    @property
+    def most_cost(self) -> float | None:
+        """The US dollars of one stretch; None without a limit."""
+        return None if self.cost is None else read_rate(self.cost).events
+
 
 class MonitorNode(SpecBlock):
     """`monitor:` how production is watched."""

@@ -60,6 +60,8 @@ class SpanReader:
         """
         self._tool = tool
         self._places = places
+        self.keeps_all = False
+        """Whether a trace without a question is given, with an empty one, and not left out."""
         self.without_question = 0
         self.unusable: Counter[str] = Counter()
         self.first: dict[str, str] = {}
@@ -67,7 +69,7 @@ class SpanReader:
     def read(self, spans: Sequence[Span]) -> Iterator[Trace]:
         """The questions in the spans of one trace, in order of time.
 
-        A trace in which no span has an input is left out and counted in `without_question`. Tokens, costs and scores
+        A trace in which no span has an input is left out and counted, unless `keeps_all`. Tokens, costs and scores
         that are not numbers are left out and counted in `unusable`.
         """
         tree = SpanTree(spans)
@@ -75,6 +77,9 @@ class SpanReader:
         is_open = not any(span.parent_id is None and span.end > 0 for span in spans)
         for entry, parts in questions:
             trace = self.read_question(entry, parts, is_only=len(questions) == 1)
+            if trace is None and self.keeps_all:
+                name, started = entry.trace_id if len(questions) == 1 else "", format_nanoseconds(entry.start)
+                trace = Trace(self._link(entry, None), "", name, started=started, is_open=not entry.end)
             if trace is None:
                 self.without_question += 1
             else:
