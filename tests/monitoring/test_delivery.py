@@ -18,8 +18,8 @@ from rageval_spec.data.alerts import AlertMessage, AlertSeverity
 from rageval_spec.errors import RagevalError
 from rageval_spec.history.database import open_history
 from rageval_spec.monitoring.alerts import CLAIM, AlertBook, Look, Verdict
-from rageval_spec.monitoring.assembly import Teller
 from rageval_spec.monitoring.ledger import Ledger
+from rageval_spec.monitoring.outputs.couriers import NotifierCourier
 from rageval_spec.plugin import Context, Notifier, NotifierNode
 from tests.endpoints.api_server import ApiServer, Asked
 from tests.models.endpoint import Answer
@@ -161,22 +161,6 @@ def test_what_a_killed_process_was_sending_is_sent_by_another(tmp_path: Path, bo
     assert notifier.got == [["a firing"]]
 
 
-def test_receivers_that_hang_do_not_keep_the_monitor_for_long(book: AlertBook, monkeypatch: pytest.MonkeyPatch) -> None:
-    seconds = [0.0]
-    monkeypatch.setattr("time.monotonic", lambda: seconds[0])
-
-    def hang(_: object) -> None:
-        seconds[0] += 15
-        raise RagevalError("gave no reply within 15 s")
-
-    notifiers = {name: Recording(hang) for name in "abc"} | {"d": Recording()}
-    book.record([Look("x", "x", "holds", "critical")], list(notifiers), BEGAN)
-    assert book.deliver(notifiers, BEGAN) == 0
-    assert seconds == [30.0], "two have hung; the third waits for the next time"
-    assert book.deliver(notifiers, BEGAN + 1) == 1
-    assert notifiers["d"].got == [["x firing"]]
-
-
 def test_an_alert_that_outlasts_its_silence_is_told(book: AlertBook) -> None:
     notifier = Recording()
     book.silence("a*", BEGAN + 100)
@@ -239,25 +223,20 @@ class Reminded(Recording):
         self.got.append([f"{one.name} again" for one in messages])
 
 
-class NoWatch:
-    def look(self, *_: object) -> list[Look]:
-        return [Look("a", "a", "holds", "critical")]
-
-
-def test_a_notifier_that_forgets_is_reminded_each_minute_and_its_last_error_is_known(book: AlertBook) -> None:
-    down = [False]
+def test_a_notifier_that_forgets_is_reminded_each_minute_and_its_last_error_is_known(tmp_path: Path) -> None:
+    ledger, down, told = open_ledger(tmp_path), [False], list[str | None]()
     notifier = Reminded(lambda messages: refuse("a")(messages) if down[0] else None)
-    teller = Teller(NoWatch(), book, {"recording": notifier})  # type: ignore[arg-type]
-    teller.look(BEGAN)
+    courier = NotifierCourier(notifier, told.append)
+    record(AlertBook(ledger.connection, "bot"), 0, a="holds")
     for at in range(0, 121, 10):
-        teller.tell(BEGAN + at)
+        courier.deliver(ledger, BEGAN + at)
     assert notifier.got == [["a firing"], ["a again"], ["a again"], ["a again"]]
     down[0] = True
-    teller.tell(BEGAN + 180)
-    assert teller.complaints == {"monitor.notify.recording": "the hook answered 400"}
+    courier.deliver(ledger, BEGAN + 180)
+    assert told[-1] == "the hook answered 400"
     down[0] = False
-    teller.tell(BEGAN + 240)
-    assert teller.complaints == {}
+    courier.deliver(ledger, BEGAN + 240)
+    assert told[-1] is None
 
 
 KILLED = """
@@ -265,6 +244,7 @@ import os, signal, sys, time
 from rageval_spec.history.database import open_history
 from rageval_spec.monitoring.alerts import AlertBook, Look
 from rageval_spec.monitoring.ledger import Ledger
+from rageval_spec.monitoring.outputs.couriers import NotifierCourier
 ledger = Ledger(open_history(sys.argv[1]).connection, "bot", "killed")
 book = AlertBook(ledger.connection, "bot")
 book.record([Look("a", "a", "holds", "critical", "it fell")], ["recording"], 1_764_000_000.0)

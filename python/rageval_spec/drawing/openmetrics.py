@@ -37,10 +37,10 @@ def _write(family: MetricFamily, is_old: bool) -> Iterator[str]:
         yield f"# HELP {declared} {family.told}"
         yield f"# TYPE {declared} {family.kind}"
     for labels, number in numbers:
-        shown = ",".join(f'{label}="{_escape(value)}"' for label, value in labels.items())
+        shown = ",".join(f'{label}="{escape_label(value)}"' for label, value in labels.items())
         yield f"{name}{{{shown}}} {float(number)!r}"
 
 
-def _escape(value: str) -> str:
-    """A label's value: control characters visible, and backslashes and quotes escaped."""
+def escape_label(value: str) -> str:
+    """A label's value, also for PromQL: control characters visible, and backslashes and quotes escaped."""
     return make_visible(value).replace("\\", "\\\\").replace('"', '\\"')

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -29,8 +28,6 @@ Verdict: TypeAlias = Literal["holds", "clear", "undecided"]
 """Whether the condition of an alert holds, surely does not, or cannot be decided."""
 CLAIM = 60.0
 """Seconds, besides those that its notifier can take, after which a message that a process was to send is sent again."""
-LONGEST_STAY = 20.0
-"""Seconds after which no further message is begun until the next time: nothing is judged meanwhile."""
 FIRST_WAIT = 10.0
 LONGEST_WAIT = 900.0
 """Seconds before a message that was not taken is sent again for the first time, and the most between two tries."""
@@ -233,11 +230,9 @@ class AlertBook:
         What a notifier does not take is sent again later, with growing waits, after what is new. Nobody hears of an end
         before the beginning. `note` gets the name of a notifier and why it took nothing, or None if it did.
         """
-        taken, stay = 0, time.monotonic() + LONGEST_STAY
+        taken = 0
         for name, notifier in notifiers.items():
             for rows in self._list_due(name, notifier, now):
-                if time.monotonic() > stay:
-                    return taken
                 claimed = self._claim(name, rows, now + notifier.patience + CLAIM)
                 if not claimed:
                     continue

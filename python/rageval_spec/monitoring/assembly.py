@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from rageval_spec import registry
+from rageval_spec.data.evaluation import Evaluation, Provenance
 from rageval_spec.diagnostics import SpecError, make_visible
 from rageval_spec.endpoints.http_server import split_address
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.exchange.otel.source import SPOOL_FOLDER, USUAL_PORT, OtelFilesNode
-from rageval_spec.exchange.shared.contracts import open_part
+from rageval_spec.exchange.shared.contracts import Target, open_part
 from rageval_spec.exchange.shared.spans.spans import text_of
 from rageval_spec.history.database import locate, open_history
 from rageval_spec.monitoring.alerts import AlertBook
-from rageval_spec.monitoring.exposition import render_metrics
 from rageval_spec.monitoring.feeds.contract import Feed
 from rageval_spec.monitoring.feeds.gathered_spans import find_traces_of
 from rageval_spec.monitoring.feeds.row_files import FileFeed, RowReader
@@ -35,12 +35,17 @@ from rageval_spec.monitoring.looks.label_corrections import LabelCorrector
 from rageval_spec.monitoring.looks.looking import Watch
 from rageval_spec.monitoring.looks.what_changed import ChangeExplainer
 from rageval_spec.monitoring.looks.windows import WindowReader
+from rageval_spec.monitoring.outputs.couriers import Courier, Delivery, NotifierCourier
+from rageval_spec.monitoring.outputs.exposition import Exposition
+from rageval_spec.monitoring.outputs.outbox import Outbox
+from rageval_spec.monitoring.outputs.sending import ToolSender
 from rageval_spec.monitoring.service import MonitorLoop, name_owner
 from rageval_spec.monitoring.traces.filling import Filler
 from rageval_spec.monitoring.traces.sampling import Sampler, Spending
 from rageval_spec.monitoring.traces.trace_judging import Series, TraceJudge
 from rageval_spec.pipeline.execution.anchor_judging import JudgeDrift, ask_again
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins, build_parts
+from rageval_spec.pipeline.results.provenance import describe_spec
 from rageval_spec.plugin import Context, EmbeddingModel, Notifier
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.recorded.json_path import list_keys
@@ -74,6 +79,32 @@ def open_ledger(spec: Spec) -> Iterator[Ledger]:
         yield Ledger(history.connection, spec.name, name_owner(), by)
 
 
+def open_target(plugin: Any) -> Target[Any]:
+    """The target of a block of `send:`, as it sends to traces."""
+    target: Target[Any] = open_part(plugin.target_type, plugin)
+    if target.monitor_keys:
+        target.node = target.node.model_copy(update=target.monitor_keys)
+    return target
+
+
+def make_senders(spec: Spec, parts: SpecPlugins) -> list[ToolSender]:
+    """What sends to the tools of `send:`.
+
+    Raises:
+        UsageError: two entries send the same to the same place.
+    """
+    provenance = Provenance(spec=describe_spec(spec, parts.metrics))
+    frame = Evaluation(spec.name, (), (), tuple(parts.metrics), provenance=provenance, bands=dict(spec.bands))
+    senders: dict[str, ToolSender] = {}
+    for plugin in parts.destinations:
+        target = open_target(plugin)
+        name = f"{target.context.name} {target.destination}"
+        if name in senders:
+            raise UsageError(f"{spec.path}: monitor.send names {name} twice; leave one of them out")
+        senders[name] = ToolSender(name, target, frame, Redaction(spec.redact))
+    return [*senders.values()]
+
+
 @contextmanager
 def open_monitor(spec: Spec, clock: Callable[[], float] = time.time, *, is_plan: bool = False) -> Iterator[MonitorLoop]:
     """The loop of a spec's monitor, ready to run; for a plan, without what its metrics load."""
@@ -95,29 +126,37 @@ def open_monitor(spec: Spec, clock: Callable[[], float] = time.time, *, is_plan:
             every = seconds_of(node.every)
             corrector = LabelCorrector(ledger, parts.labels)
             reader = WindowReader(ledger, find_delay(feeds), spec.statistics, corrector.correct)
-            notifiers = {one.name: one for one in parts.notifiers}
             baseline, explainer = choose_baseline(spec, parts, node.baseline), make_explainer(spec, ledger, parts)
-            watch = Watch(node, ledger, reader, judge.series, every, baseline, explainer)
-            teller = Teller(watch, open_book(spec, ledger), notifiers, Redaction(spec.redact))
+            senders = make_senders(spec, parts)
+            takers = [one.name for one in senders if "values" in one.target.takes]
+            outbox = Outbox(ledger.connection, spec.name, takers, partial(list_judged, judge))
+            if takers:
+                ledger.on_judged = outbox.queue
+            names = [one.name for one in senders]
+            watch = Watch(node, ledger, reader, judge.series, every, baseline, explainer, names)
+            told = [one.name for one in parts.notifiers]
+            teller = Teller(watch, open_book(spec, ledger), told, Redaction(spec.redact))
             filler = Filler(ledger, judge, parts, 0.0)
             keep = seconds_of(node.keep)
 
             def prune(now: float) -> None:
                 ledger.prune_texts(now - keep)
 
-            loop = MonitorLoop(ledger, feeds, judge, sampler, every, filler, [teller.look, prune], clock, [teller.tell])
+            loop = MonitorLoop(ledger, feeds, judge, sampler, every, filler, [teller.look, prune], clock)
             loop.find_remarks = lambda: dict(list_remarks(node, ledger, judge.series))
-            if node.serve is not None:
-                loop.publish = partial(render_metrics, watch, teller.book, loop.progress)
+            loop.outbox, loop.delivery = outbox, make_delivery(spec, loop, parts.notifiers, senders)
+            if node.serve is not None or any("numbers" in one.target.takes for one in senders):
+                loop.publish = Exposition(watch, teller.book, outbox, loop.progress).list_families
             if node.page is not None:
                 page = make_page(spec, ledger, parts, spec.folder / node.page)
                 loop.ticks = [*loop.ticks, lambda now: write_page(page, loop, now)]
-            teller.complaints = loop.progress.complaints
             try:
                 yield loop
             finally:
-                for one in notifiers.values():
-                    one.close()
+                for notifier in parts.notifiers:
+                    notifier.close()
+                for sender in senders:
+                    sender.target.close()
         finally:
             store.close()
 
@@ -152,43 +191,49 @@ def make_explainer(spec: Spec, ledger: Ledger, parts: SpecPlugins) -> ChangeExpl
     return ChangeExplainer(ledger, embedding, ask)
 
 
+def list_judged(judge: TraceJudge) -> set[int]:
+    """The series whose values are sent: not what users say, which came from the tools."""
+    return {one.id for one in judge.series.values() if one.metric is not None}
+
+
+def make_delivery(
+    spec: Spec, loop: MonitorLoop, notifiers: Iterable[Notifier[Any]], senders: Iterable[ToolSender]
+) -> Delivery:
+    """A courier for each notifier and each tool. What went wrong last with each is among the loop's complaints."""
+
+    def complain(where: str, reason: str | None) -> None:
+        loop.progress.complaints.pop(where, None)
+        if reason is not None:
+            loop.progress.complaints[where] = reason
+
+    couriers: dict[str, Courier] = {}
+    for notifier in notifiers:
+        couriers[notifier.where] = NotifierCourier(notifier, partial(complain, notifier.where)).deliver
+    for sender in senders:
+        where = f"monitor.send {sender.name}"
+        sender.complain, sender.numbers = partial(complain, where), lambda: loop.published
+        couriers[where] = sender.deliver
+    return Delivery(couriers, partial(open_ledger, spec), lambda: loop.clock(), complain)
+
+
 @dataclass
 class Teller:
-    """Looks at the numbers, writes down what alerts came to, and tells the notifiers.
+    """Looks at the numbers, and writes down what alerts came to and which of the `notifiers` are to be told.
 
-    Attributes:
-        redaction: what messages leave out.
-        complaints: why notifiers took nothing last, by `monitor.notify.` and their name.
+    `redaction` is what messages leave out.
     """
 
     watch: Watch
     book: AlertBook
-    notifiers: Mapping[str, Notifier[Any]]
+    notifiers: Sequence[str]
     redaction: Redaction = field(default_factory=Redaction)
-    complaints: dict[str, str] = field(default_factory=dict)
-    _refreshed: dict[str, float] = field(default_factory=dict)
 
     def look(self, now: float) -> None:
         """Look once. An alert that is no longer in the spec is over."""
         firing = {row.alert for row in self.book.read() if row.state == "firing"}
         found = self.watch.look(now, firing)
         looks = [replace(one, evidence=self.redaction.hide_evidence(one.evidence)) for one in found]
-        self.book.record([*looks, *self.book.list_removed(looks)], list(self.notifiers), now)
-
-    def tell(self, now: float) -> None:
-        """Send what is due, and remind those who forget of what still fires."""
-        self.book.deliver(self.notifiers, now, self._note)
-        for name, notifier in self.notifiers.items():
-            every = notifier.refresh_every
-            if every is not None and now >= self._refreshed.get(name, 0.0) + every:
-                self._refreshed[name] = now
-                self._note(name, self.book.refresh(name, notifier))
-
-    def _note(self, name: str, reason: str | None) -> None:
-        where = self.notifiers[name].where
-        self.complaints.pop(where, None)
-        if reason is not None:
-            self.complaints[where] = reason
+        self.book.record([*looks, *self.book.list_removed(looks)], self.notifiers, now)
 
 
 @contextmanager

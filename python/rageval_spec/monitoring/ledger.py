@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
@@ -117,12 +117,14 @@ class Ledger:
     Attributes:
         owner: names this process in leases.
         arms_by: the column of a trace by which two systems are compared; None if none are.
+        on_judged: gets what was written, the series and the trace of each judgement, in the transaction that wrote it.
     """
 
     connection: Connection
     monitor: str
     owner: str
     arms_by: str | None = None
+    on_judged: Callable[[Sequence[tuple[int, str]], float], None] = lambda *_: None
 
     def __post_init__(self) -> None:
         migrate(self.connection, "rageval_monitor_schema", MIGRATIONS)
@@ -143,13 +145,8 @@ class Ledger:
 
     def read_feeds(self) -> list[FeedState]:
         """How reading each feed went last."""
-        return [
-            FeedState(*row)
-            for row in self.connection.execute(
-                "SELECT feed, failures, since, message FROM rageval_feeds WHERE monitor = ? ORDER BY feed",
-                (self.monitor,),
-            )
-        ]
+        of_monitor = "SELECT feed, failures, since, message FROM rageval_feeds WHERE monitor = ? ORDER BY feed"
+        return [FeedState(*row) for row in self.connection.execute(of_monitor, (self.monitor,))]
 
     def find_questions(self, trace_ids: Sequence[str]) -> dict[str, str]:
         """The digest of the question of each trace that is known, of some ids; see `digest_question`."""
@@ -270,7 +267,7 @@ class Ledger:
             made = {(row[0], row[1]) for row in rows}
             had = self._subtract_earlier([one.claimed for one in mine if one.claimed.weight is not None], made, sums)
             self._note_lacking([one for one in mine if one.weight is not None], series, made, had)
-            self.connection.execute_many(_PUT_JUDGEMENT, rows)
+            self._put(rows, now)
             self._add(sums)
             self.connection.execute_many(_ADD_KEPT, [(self.monitor, *key, count) for key, count in kept.items()])
             self.connection.execute_many(_SETTLE, [(*one[:2], int(one[2]), *one[3:]) for one in states])
@@ -308,10 +305,12 @@ class Ledger:
         sums = PaneSums()
         for one, started in judgements:
             _count(sums, one, started)
-        self.connection.execute_many(
-            _PUT_JUDGEMENT, [_pack_judgement(one, started, now, None) for one, started in judgements]
-        )
+        self._put([_pack_judgement(one, started, now, None) for one, started in judgements], now)
         self._add(sums)
+
+    def _put(self, rows: Sequence[tuple[Any, ...]], now: float) -> None:
+        self.connection.execute_many(_PUT_JUDGEMENT, rows)
+        self.on_judged([(row[0], row[1]) for row in rows], now)
 
     def _add(self, sums: PaneSums) -> None:
         self.connection.execute_many(_ADD_PANE, sums.rows())
@@ -662,11 +661,7 @@ _REMEMBERED = 7200
 """Seconds after its first span for which it is known that a trace was forgotten before it was complete."""
 _MOST_NAMED = 500
 """How many ids one statement names at the most."""
-
-
 _QUESTION_DIGITS = 8
-
-
 MOST_GIVEN = 2
 """How often a trace of spans is judged: once, and once more if spans come late."""
 

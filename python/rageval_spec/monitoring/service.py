@@ -10,14 +10,18 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Any
 
+from rageval_spec.drawing.openmetrics import MetricFamily
 from rageval_spec.endpoints.pacing import double_wait
 from rageval_spec.errors import RagevalError
 from rageval_spec.monitoring.feeds.contract import Feed
 from rageval_spec.monitoring.ledger import LEASE, ClaimedTrace, Judgement, Ledger
+from rageval_spec.monitoring.outputs.couriers import Delivery
+from rageval_spec.monitoring.outputs.outbox import Outbox
 from rageval_spec.monitoring.tables import MOST_FAILURES, FeedState
 from rageval_spec.monitoring.traces.filling import Filler
 from rageval_spec.monitoring.traces.sampling import Sampler
@@ -73,9 +77,10 @@ class MonitorLoop:
         filler: fills series with what came before they began.
         filling: judges earlier traces whenever nothing else is due, some each time; see `Filler.fill`.
         ticks: what is done after each poll by the process that leads: windows, alerts, pages.
-        chores: what each process does whenever it polls: it sends the messages that are due.
+        outbox: the values that are still to be sent.
+        delivery: sends messages of alerts, values and numbers, beside the loop; None where nobody is told anything.
         clock: the time in seconds since 1970.
-        publish: makes the text of `/metrics`, which `published` then holds: the database belongs to this thread.
+        publish: makes the numbers of `/metrics`, which `published` then holds: the database belongs to this thread.
         tell: says what people must know at once, such as that a feed cannot be read.
         find_remarks: what in the spec comes to nothing, by the part of the spec; each is told once.
         told: the parts of the spec of which it was told.
@@ -89,10 +94,11 @@ class MonitorLoop:
     filler: Filler
     ticks: Sequence[Tick] = ()
     clock: Callable[[], float] = time.time
-    chores: Sequence[Tick] = ()
+    delivery: Delivery | None = None
+    outbox: Outbox | None = None
     progress: Progress = field(default_factory=Progress)
-    publish: Callable[[float], bytes] | None = None
-    published: bytes = b""
+    publish: Callable[[float], Sequence[MetricFamily]] | None = None
+    published: Sequence[MetricFamily] = ()
     tell: Callable[[str], None] = lambda _: None
     find_remarks: Callable[[], Mapping[str, str]] = dict
     told: set[str] = field(default_factory=set)
@@ -174,11 +180,6 @@ class MonitorLoop:
                 self.tell(remark)
         self.sampler.forget(now - 2 * 86_400)
 
-    def do_chores(self) -> None:
-        """Do what each process does."""
-        for chore in self.chores:
-            chore(self.clock())
-
     def find_trouble(self, *, is_start: bool = False) -> str | None:
         """Why the monitor does not do its work at the moment; None if it does.
 
@@ -208,34 +209,38 @@ class MonitorLoop:
             while self.judge_due() or self._fill_some():
                 pass
             self.look()
-            self.do_chores()
+            if self.publish is not None:
+                self.published = self.publish(self.clock())
+            if self.delivery is not None:
+                self.delivery.run_once()
         finally:
             self._close()
 
     def run(self, stop: Event, wait: Callable[[float], Any] | None = None) -> None:
         """Go on until `stop` is set; then give back what is held. `wait` waits some seconds or until then."""
         wait = wait or stop.wait
-        look_at = poll_at = publish_at = chores_at = 0.0
         try:
-            while not stop.is_set():
-                now = self.clock()
-                if now >= poll_at:
-                    self.poll()
-                    poll_at = now + min(self.every, IDLE)
-                busy = self.judge_due() or self._fill_some()
-                if self.clock() >= look_at:
-                    self.look()
-                    look_at = self.clock() + self.every
-                if now >= chores_at:
-                    self.do_chores()
-                    chores_at = now + min(self.every, IDLE)
-                if self.publish is not None and self.clock() >= publish_at:
-                    self.published = self.publish(self.clock())
-                    publish_at = self.clock() + min(self.every, _PUBLISH)
-                if not busy:
-                    wait(min(IDLE, self.every))
+            with nullcontext() if self.delivery is None else self.delivery.going_on():
+                self._go_round(stop, wait)
         finally:
             self._close()
+
+    def _go_round(self, stop: Event, wait: Callable[[float], Any]) -> None:
+        look_at = poll_at = publish_at = 0.0
+        while not stop.is_set():
+            now = self.clock()
+            if now >= poll_at:
+                self.poll()
+                poll_at = now + min(self.every, IDLE)
+            busy = self.judge_due() or self._fill_some()
+            if self.clock() >= look_at:
+                self.look()
+                look_at = self.clock() + self.every
+            if self.publish is not None and self.clock() >= publish_at:
+                self.published = self.publish(self.clock())
+                publish_at = self.clock() + min(self.every, _PUBLISH)
+            if not busy:
+                wait(min(IDLE, self.every))
 
     def _close(self) -> None:
         self.ledger.release()

@@ -188,5 +188,15 @@ _FEEDS: Sequence[str] = (
     "CREATE INDEX rageval_span_traces_due ON rageval_span_traces (monitor, feed, due) WHERE due IS NOT NULL",
     "CREATE INDEX rageval_span_traces_kept ON rageval_span_traces (monitor, feed, kept_until) WHERE due IS NULL",
 )
-MIGRATIONS: Sequence[Sequence[str]] = ((*_LEDGER, *_ALERTS, *_DETECTORS, *_SPENDING, *_FEEDS),)
+_OUTBOX: Sequence[str] = (
+    """CREATE TABLE rageval_outbox (
+        monitor TEXT NOT NULL, destination TEXT NOT NULL, series INTEGER NOT NULL, trace_id TEXT NOT NULL,
+        queued DOUBLE PRECISION NOT NULL, PRIMARY KEY (monitor, destination, series, trace_id)
+    )""",
+    """CREATE TABLE rageval_deliveries (
+        monitor TEXT NOT NULL, destination TEXT NOT NULL, sent BIGINT NOT NULL, left_out BIGINT NOT NULL, reason TEXT,
+        failures INTEGER NOT NULL, since DOUBLE PRECISION, failure TEXT, PRIMARY KEY (monitor, destination)
+    )""",
+)
+MIGRATIONS: Sequence[Sequence[str]] = ((*_LEDGER, *_ALERTS, *_DETECTORS, *_SPENDING, *_FEEDS, *_OUTBOX),)
 """As those of the history: entries are only ever added at the end."""

@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from rageval_spec import kernels, registry
+from rageval_spec.spec.blocks.monitor import can_take
 from rageval_spec.spec.blocks.spec_node import (
     INNER_SECTIONS,
     LISTED_SECTIONS,
@@ -59,9 +60,15 @@ def build_schema(*, builtin_only: bool = False) -> JsonObject:
     for section in LISTED_SECTIONS:
         definitions[section] = _entry_schema(section, words[section], nodes)
         properties[section]["items"] = {"$ref": f"#/definitions/{section}"}
-    for section, (owner, key) in INNER_SECTIONS.items():
-        definitions[section] = _block_schema(section, words[section])
-        definitions[_find_node(properties[owner])]["properties"][key]["items"] = {"$ref": f"#/definitions/{section}"}
+    for path, section in INNER_SECTIONS.items():
+        owner, key = map(str, path)
+        if section in LISTED_SECTIONS:  # only the words of tools that a monitor can send to
+            taking = [word for word in words[section] if can_take(plugins[f"{section}.{word}"])]
+            definitions[key] = _entry_schema(section, taking, nodes)
+        else:
+            definitions[section] = _block_schema(section, words[section])
+        shape = key if section in LISTED_SECTIONS else section
+        definitions[_find_node(properties[owner])]["properties"][key]["items"] = {"$ref": f"#/definitions/{shape}"}
     top |= {"if": {"not": {"required": ["monitor"]}}, "then": _NEEDS_DATASETS}
     return {"$schema": _DRAFT, "title": "rageval-spec", **top, "definitions": dict(sorted(definitions.items()))}
 

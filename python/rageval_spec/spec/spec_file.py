@@ -26,7 +26,15 @@ from rageval_spec.spec.blocks.question_weights import KEYS as DESIGN_KEYS
 from rageval_spec.spec.blocks.question_weights import check_weight_keys, resolve_weight_keys
 from rageval_spec.spec.blocks.references import add_defaults, check_references
 from rageval_spec.spec.blocks.slices import check_slices
-from rageval_spec.spec.blocks.spec_node import INNER_SECTIONS, NAMED_SECTIONS, VERSION, HistoryNode, Spec, SpecNode
+from rageval_spec.spec.blocks.spec_node import (
+    INNER_SECTIONS,
+    NAMED_SECTIONS,
+    SEND,
+    VERSION,
+    HistoryNode,
+    Spec,
+    SpecNode,
+)
 from rageval_spec.spec.overrides import ARGUMENT, OPTION, Overrides, override
 from rageval_spec.spec.text import yaml_tree
 from rageval_spec.spec.text.places import Places, SourceText, cut
@@ -179,7 +187,8 @@ def _load_tree(
         metrics=tuple(NamedMetric(name, metric.node) for name, metric in checked.metrics.items()),
         gates=gates,
         bands=MappingProxyType(bands),
-        reports=tuple(block.node for block in checked.of("reports")),
+        reports=tuple(block.node for block in checked.of("reports") if block.path[:2] != SEND),
+        destinations=tuple(block.node for block in checked.of("reports") if block.path[:2] == SEND),
         notifiers=tuple(block.node for block in checked.of("notifiers")),
         digest=_digest(checked, node, gates),
         places=places,
@@ -299,7 +308,7 @@ def _digest(checked: CheckedSpec, node: SpecNode, gates: Sequence[GateNode]) -> 
         "blocks": [
             [*block.path, block.node.model_dump(mode="json", by_alias=True)]
             for block in checked.blocks
-            if block.section not in INNER_SECTIONS
+            if block.path[:2] not in INNER_SECTIONS
         ],
         "gates": [gate.content() for gate in gates],
         **{key: getattr(node, key).model_dump(mode="json") for key in ("ranking", "statistics")},

@@ -113,6 +113,7 @@ def _serve(loop: MonitorLoop, address: str | None) -> Iterator[None]:
     if address is None:
         yield
         return
+    from rageval_spec.drawing.openmetrics import render_families
     from rageval_spec.endpoints.http_server import Server, split_address
     from rageval_spec.serving.server import Page, make_app
     from rageval_spec.spec.blocks.monitor import USUAL_PORT
@@ -121,7 +122,9 @@ def _serve(loop: MonitorLoop, address: str | None) -> Iterator[None]:
         return Page(b"ok\n") if trouble is None else Page(f"{trouble}\n".encode(), status=503)
 
     pages = {
-        "/metrics": lambda: Page(loop.published, "application/openmetrics-text; version=1.0.0; charset=utf-8"),
+        "/metrics": lambda: Page(
+            render_families(loop.published), "application/openmetrics-text; version=1.0.0; charset=utf-8"
+        ),
         "/healthz": lambda: explain(loop.find_trouble()),
         "/ready": lambda: explain(loop.find_trouble(is_start=True)),
     }
@@ -250,6 +253,7 @@ def _explain_unknown(trace: str | None, user: str | None) -> str:
 
 
 monitor.add_command(files.write_page)
+monitor.add_command(files.write_rules)
 monitor.add_command(files.collect_answers)
 
 
@@ -274,3 +278,5 @@ def _report(loop: MonitorLoop) -> None:
         before = loop.ledger.count_before(one.id)
         earlier = f"; {count_noun(before, 'trace')} came before this series began" if before else ""
         console.show(f"{one.name}: {told or 'no traces'}{earlier}\n")
+    for line in () if loop.outbox is None else loop.outbox.describe():
+        console.show(f"{make_visible(line)}\n")

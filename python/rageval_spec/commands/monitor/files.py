@@ -1,4 +1,4 @@
-"""`monitor page` and `monitor collect`: what a monitor knows, written to files that people open."""
+"""`monitor page`, `monitor rules` and `monitor collect`: what a monitor knows, written to files that people open."""
 
 from __future__ import annotations
 
@@ -42,6 +42,38 @@ def write_page(spec: Path, overrides: Iterable[str], output: Path) -> int:
     with open_ledger(loaded) as ledger:
         make_page(loaded, ledger, build_parts(loaded), output).write(time.time())
     console.show(f"wrote {output}\n")
+    return PASSED
+
+
+@click.command("rules")
+@shared.spec_argument
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, file_okay=False), default=Path("rageval-rules"), metavar="FOLDER",
+    show_default=True, help="The folder to write to.",
+)  # fmt: skip
+def write_rules(spec: Path, overrides: Iterable[str], output: Path) -> int:
+    """Write alerting rules for Prometheus, and a dashboard for Grafana.
+
+    \b
+    rageval-spec monitor rules spec.yaml -o rules
+    promtool check rules rules/rageval-rules.yml
+    """
+    from rageval_spec.monitoring.assembly import require_monitor
+    from rageval_spec.monitoring.outputs import alerting_rules, dashboard
+    from rageval_spec.pipeline.planning.spec_plugins import build_parts
+    from rageval_spec.spec import load
+    from rageval_spec.store.disk import write_or_explain
+
+    loaded = load(spec, overrides=list(overrides))
+    node, metrics = require_monitor(loaded), build_parts(loaded).answer_metrics
+    rules = alerting_rules.list_rules(loaded.name, node, metrics)
+    files = {
+        alerting_rules.RULES_FILE: alerting_rules.render_rules(loaded.name, rules),
+        dashboard.DASHBOARD_FILE: dashboard.render_dashboard(loaded.name, node, metrics),
+    }
+    for name, content in files.items():
+        write_or_explain(output / name, content, f"{output / name}: cannot be written")
+        console.show(f"wrote {output / name}\n")
     return PASSED
 
 

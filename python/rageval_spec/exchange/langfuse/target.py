@@ -19,7 +19,7 @@ from rageval_spec.data.traces import unwrap
 from rageval_spec.errors import DataError
 from rageval_spec.exchange.langfuse.source import TOOL, LangfuseApi, LangfuseConnection
 from rageval_spec.exchange.shared.connections import ABSENT
-from rageval_spec.exchange.shared.contracts import Parcel
+from rageval_spec.exchange.shared.contracts import PARTLY, Parcel
 from rageval_spec.exchange.shared.delivery import make_hex
 from rageval_spec.exchange.shared.scores import (
     ExperimentNode,
@@ -61,6 +61,7 @@ class LangfuseTarget(ExperimentTarget[LangfuseTargetNode]):
     )
     batch = 50
     tool = TOOL
+    otel_prefix = ""
     api: LangfuseApi
     api_type = LangfuseApi
 
@@ -201,7 +202,7 @@ class LangfuseTarget(ExperimentTarget[LangfuseTargetNode]):
             errors = reply.get("errors")
             first = errors[0] if isinstance(errors, list) and errors else {}
             why = first.get("message", "") if isinstance(first, Mapping) else ""
-            raise ServiceError(f"{TOOL}: Langfuse refused {rejected} of {count} scores: {str(why)[:300]}")
+            raise ServiceError(f"{TOOL}: Langfuse refused {rejected} of {count} scores: {str(why)[:300]}", PARTLY)
 
     def _send_answers(self, answers: Sequence[Body]) -> None:
         """Send answers as spans of an experiment, as the SDK's `run_experiment` does."""

@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -74,6 +74,8 @@ class MlflowTarget(ValueTarget[MlflowTargetNode]):
     batch = 50
     named = ("experiment",)
     tool = TOOL
+    otel_prefix = "tr-"
+    monitor_keys: ClassVar[Mapping[str, Any]] = {"write": "assessments"}
     lost = (KIND, "trace", "MLflow")
     api: MlflowServer
     api_type = MlflowServer

@@ -26,7 +26,7 @@ from rageval_spec.data.traces import Document, Trace, TraceLink
 from rageval_spec.endpoints.service import LIMITS, Service, ServiceError
 from rageval_spec.errors import RagevalError
 from rageval_spec.exchange.shared.connections import check_url, choose_url, describe_url
-from rageval_spec.exchange.shared.contracts import Moment, Parcel, Target, TargetNode, parse_moment
+from rageval_spec.exchange.shared.contracts import PARTLY, Moment, Parcel, Target, TargetNode, parse_moment
 from rageval_spec.exchange.shared.scores import EvaluationScores, Judgements, Score, drop_unknown
 from rageval_spec.exchange.shared.spans.protobuf import (
     Gauge,
@@ -47,6 +47,7 @@ from rageval_spec.wording import count_noun
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
     from rageval_spec.data.outcomes import Cell
+    from rageval_spec.plugin import Context
 
 
 LOCAL = "http://localhost:4318"
@@ -116,8 +117,14 @@ class OtelTarget(Target[OtelTargetNode]):
         "export otel rageval-results --signals logs --signals metrics --dry-run",
     )
     batch = 200
+    takes: Sequence[Literal["values", "numbers"]] = ("values", "numbers")
     api: Service
     _without_trace = 0
+
+    def __init__(self, node: OtelTargetNode, context: Context) -> None:
+        super().__init__(node, context)
+        kinds = {"numbers" if signal == "metrics" else "values": None for signal in node.signals}
+        self.takes = tuple(kinds)  # type: ignore[arg-type]
 
     @property
     def destination(self) -> str:
@@ -134,12 +141,15 @@ class OtelTarget(Target[OtelTargetNode]):
         if {"traces", "logs"} & set(self.node.signals):
             yield from self._list_answers(evaluation)
         if "metrics" in self.node.signals:
-            yield from _list_metrics(evaluation)
+            yield from list_metrics(evaluation)
 
     def send(self, parcels: Sequence[Parcel]) -> None:
         for kind, signal in KINDS.items():
             if bodies := [parcel.body for parcel in parcels if parcel.kind == kind]:
                 self._send(signal, encode_bodies(kind, bodies, find_time(self.node.time)))
+
+    def send_numbers(self, numbers: Sequence[Gauge]) -> None:
+        self._send("metrics", encode_gauges(numbers, RESOURCE, _make_scope()))
 
     def remarks(self) -> Sequence[str]:
         if not self._without_trace:
@@ -179,7 +189,7 @@ class OtelTarget(Target[OtelTargetNode]):
         except WireError as error:
             raise RagevalError(f"{where}: answered with something that is not OTLP: {error}") from None
         if rejected:
-            raise RagevalError(f"{where}: rejected {rejected:,} of what was sent: {message}")
+            raise ServiceError(f"{where}: rejected {rejected:,} of what was sent: {message}", PARTLY)
 
 
 def find_time(moment: str | None) -> int:
@@ -189,14 +199,18 @@ def find_time(moment: str | None) -> int:
 
 
 def encode_bodies(kind: str, bodies: Sequence[Mapping[str, Any]], now: int) -> bytes:
-    from rageval_spec.kernels import version
-
-    scope = Scope("rageval-spec", version())
+    scope = _make_scope()
     if kind == _SPAN:
         return encode_spans((span for body in bodies for span in make_spans(body, now, RESOURCE)), scope)
     if kind == _EVENT:
         return encode_events((make_event(body, now) for body in bodies), RESOURCE, scope)
     return encode_gauges((Gauge(**body, time=now) for body in bodies), RESOURCE, scope)
+
+
+def _make_scope() -> Scope:
+    from rageval_spec.kernels import version
+
+    return Scope("rageval-spec", version())
 
 
 def _describe(score: Score, judgements: Judgements) -> dict[str, Any]:
@@ -229,9 +243,9 @@ def _show(score: Score) -> str:
     return f"{score.metric} {score.status if score.value is None else format(score.value, '.3f')}"
 
 
-def _list_metrics(evaluation: Evaluation) -> Iterator[Parcel]:
+def list_metrics(evaluation: Evaluation) -> Iterator[Parcel]:
     for gauge in list_gauges(evaluation, 0):
-        body = {key: value for key, value in gauge._asdict().items() if key != "time"}
+        body = {key: value for key, value in gauge._asdict().items() if key not in ("time", "is_total")}
         key = "/".join((gauge.name, *(str(gauge.attributes[name]) for name in sorted(gauge.attributes))))
         shown = ", ".join(str(value) for name, value in gauge.attributes.items() if name != "spec")
         yield Parcel(key, body, f"{gauge.name} {gauge.value:.3f} ({shown})", _METRIC)

@@ -71,6 +71,7 @@ class PhoenixTarget(ValueTarget[PhoenixTargetNode]):
     batch = 50
     named = ("dataset",)
     tool = TOOL
+    otel_prefix = ""
     lost = ("annotation", "span", "Phoenix")
     api: PhoenixServer
     api_type = PhoenixServer

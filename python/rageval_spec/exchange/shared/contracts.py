@@ -24,7 +24,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 from threading import Lock
 from types import ModuleType
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, field_validator, model_validator
 
@@ -37,6 +37,7 @@ from rageval_spec.wording import format_percent, read_duration
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
     from rageval_spec.data.traces import Trace
+    from rageval_spec.exchange.shared.spans.protobuf import Gauge
     from rageval_spec.plugin import Context, Plugin
     from rageval_spec.plugin.budget import Budget
     from rageval_spec.store.disk import InputFile
@@ -146,6 +147,10 @@ class Exporter(ToolPart[T]):
     node_type: ClassVar[type[TargetNode]] = TargetNode
 
 
+PARTLY = 207
+"""The status of an error that says that a tool took only some of what was sent."""
+
+
 class Target(Exporter[T]):
     """Sends the values of an evaluation to a tool.
 
@@ -158,6 +163,12 @@ class Target(Exporter[T]):
 
     named: ClassVar[tuple[str, ...]] = ()
     """The keys of the node that say where at its URL parcels go."""
+
+    takes: Sequence[Literal["values", "numbers"]] = ()
+    """What a running monitor can send here: values of its traces, and the numbers that it shows on `/metrics`."""
+
+    monitor_keys: ClassVar[Mapping[str, Any]] = {}
+    """Keys of the node that have a fixed value where a monitor sends."""
 
     @property
     def destination(self) -> str:
@@ -181,6 +192,10 @@ class Target(Exporter[T]):
         Raises:
             RagevalError: the tool did not take all of them.
         """
+
+    def send_numbers(self, numbers: Sequence[Gauge]) -> None:
+        """Send the numbers of a running monitor; they replace those before. Called if `takes` says so."""
+        raise NotImplementedError
 
 
 class FileTarget(Exporter[T]):

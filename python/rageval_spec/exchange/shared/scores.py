@@ -307,6 +307,9 @@ class ValueTarget(Target[T]):
     """The word of the tool, which traces name."""
     lost: ClassVar[tuple[str, str, str]] = ("value", "trace", "the tool")
     """What a parcel is called, what holds it, and where that should be, for the remark on what is gone."""
+    takes = ("values",)
+    otel_prefix: ClassVar[str | None] = None
+    """What the tool writes before OpenTelemetry's id of a trace; None if it does not keep those ids."""
 
     def __init__(self, node: T, context: Any) -> None:
         super().__init__(node, context)

@@ -27,6 +27,7 @@ from rageval_spec.monitoring.alerts import AlertBook, AlertRow, load_message
 from rageval_spec.monitoring.inspection.redaction import Redaction
 from rageval_spec.monitoring.ledger import STATES
 from rageval_spec.monitoring.looks.windows import Span, WindowNumbers, WindowReader
+from rageval_spec.monitoring.outputs.outbox import Outbox
 from rageval_spec.monitoring.traces.trace_judging import FEEDBACK, Series
 from rageval_spec.plugin import AnswerMetric
 from rageval_spec.spec.blocks.monitor import MonitorNode
@@ -197,6 +198,8 @@ class PageWriter:
     def _list_remarks(self, gone: Sequence[str]) -> Iterator[str]:
         for name, title, reason in self.book.list_undelivered():
             yield make_visible(f"Not delivered to {name}: {title}: {reason or 'not tried yet'}")
+        for line in Outbox(self.book.connection, self.book.monitor).describe(only_troubles=True):
+            yield make_visible(f"Sent to {line}")
         if gone:
             yield make_visible(f"Not shown, because the spec no longer has the metric: {', '.join(gone)}")
 

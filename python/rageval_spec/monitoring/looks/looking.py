@@ -28,8 +28,10 @@ from rageval_spec.monitoring.looks.experiments import Experiment, read_experimen
 from rageval_spec.monitoring.looks.levels import WindowComparison, compare_window, is_surely_beyond
 from rageval_spec.monitoring.looks.what_changed import ChangeExplainer, Explanation
 from rageval_spec.monitoring.looks.windows import Span, WindowNumbers, WindowReader, WindowValues, choose_window
+from rageval_spec.monitoring.outputs.outbox import Outbox
 from rageval_spec.monitoring.tables import MOST_FAILURES
 from rageval_spec.monitoring.traces.trace_judging import FEEDBACK, NO_QUESTION, Series
+from rageval_spec.plugin import AnswerMetric
 from rageval_spec.recorded.values import write_time
 from rageval_spec.spec.blocks.monitor import COVERAGE, AlertNode, MonitorNode, read_rate, read_share, seconds_of
 from rageval_spec.statistics.change_detection import Change, share_false_alarms
@@ -62,6 +64,7 @@ class Watch:
         series: the series of each metric at present.
         baseline: what changes are measured from.
         explainer: finds what moved; None if nobody asks.
+        destinations: the names of the tools that values and numbers are sent to.
     """
 
     node: MonitorNode
@@ -71,6 +74,7 @@ class Watch:
     every: float
     baseline: BaselineChoice = field(default_factory=lambda: BaselineChoice(_BASELINE_DAYS))
     explainer: ChangeExplainer | None = None
+    destinations: Collection[str] = ()
     _explained: dict[str, Explanation] = field(default_factory=dict)
     _began: dict[str, tuple[Series, float]] = field(default_factory=dict)
 
@@ -121,7 +125,7 @@ class Watch:
         series, window = self.series[alert.metric], choose_window(alert.window, self.node.windows)
         span, found = self.reader.find(series, window, now)
         numbers = self.reader.describe(series, window.name, span, found)
-        name = alert.name or f"{alert.metric} {_name_bound(alert, series)}"
+        name = _name_alert(alert, series)
         known = {"metric": alert.metric, "window": window.name, "value": numbers.value, "interval": numbers.interval,
                  "samples": numbers.samples, "labels": {"metric": alert.metric}}  # fmt: skip
         if numbers.samples < alert.min_samples or numbers.value is None:
@@ -157,7 +161,8 @@ class Watch:
 
     def _look_at_change(self, alert: AlertNode, now: float) -> Look:
         assert alert.drift is not None
-        series, name = self.series[alert.metric], alert.name or f"{alert.metric} changed"
+        series = self.series[alert.metric]
+        name = _name_alert(alert, series)
         baseline = self._find_baseline(series)
         if isinstance(baseline, str):
             return _undecided(alert, name, baseline)
@@ -222,6 +227,16 @@ class Watch:
             yield Look(f"coverage:{one.name}", name, verdict, "critical", told or "", known)
         yield self._look_at_waiting(now)
         yield from self._look_at_feeds()
+        yield from self._look_at_destinations()
+
+    def _look_at_destinations(self) -> Iterator[Look]:
+        """A look for each tool: whether it has taken something lately."""
+        for name, one in Outbox(self.ledger.connection, self.ledger.monitor).count().items():
+            if name in self.destinations:
+                known = {"samples": one.failures, "labels": {"destination": name, "rule": COVERAGE}}
+                told = f"{name}: {one.explain_failure()}" if one.is_stuck else ""
+                verdict: Any = "holds" if one.is_stuck else "clear"
+                yield Look(f"coverage:send:{name}", f"send to {name}", verdict, "warning", told, known)
 
     def _explain_nothing(self, series: Series, counts: Mapping[State, int], expected: int, span: Span) -> str | None:
         """Why it is a fault that a series judged nothing; None if it is none, as far as can be known.
@@ -303,9 +318,18 @@ def _is_worse(value: float, bound: float, series: Series) -> bool:
     return value > bound if series.lower_is_better else value < bound
 
 
-def _name_bound(alert: AlertNode, series: Series) -> str:
+def _name_alert(alert: AlertNode, series: Series) -> str:
+    """What people know an alert as: `faithfulness below 0.8`."""
+    if alert.name is not None or alert.drift is not None:
+        return alert.name or f"{alert.metric} changed"
     side = "above" if series.lower_is_better else "below"
-    return f"{side} {format_number(_list_bounds(alert)[0][1])}"
+    return f"{alert.metric} {side} {format_number(_list_bounds(alert)[0][1])}"
+
+
+def list_alerts(node: MonitorNode, metrics: Mapping[str, AnswerMetric[Any]]) -> dict[str, tuple[str, AlertNode]]:
+    """The alerts on metrics by what they are called in the database, each with the name that people know."""
+    alerts = [(one, Series(0, one.metric, metrics.get(one.metric))) for one in node.alerts if not isinstance(one, str)]
+    return {_name_entry(one): (_name_alert(one, series), one) for one, series in alerts}
 
 
 def _show(numbers: WindowNumbers) -> str:

@@ -44,6 +44,7 @@ class SpecPlugins:
     metrics: Mapping[str, Metric[Any]]
     reports: tuple[contracts.Report[Any], ...]
     notifiers: tuple[contracts.Notifier[Any], ...] = ()
+    destinations: tuple[contracts.Report[Any], ...] = ()
 
     def system(self, name: str) -> System[Any]:
         return self.systems[name] if name in self.systems else self.sources[name]
@@ -130,6 +131,7 @@ def build_parts(
         metrics=build_all("metrics", {metric.name: metric.node for metric in spec.metrics}),
         reports=tuple(build("reports", node.use, node) for node in spec.reports),
         notifiers=tuple(build("notifiers", node.use, node) for node in spec.notifiers),
+        destinations=tuple(build("reports", node.use, node) for node in spec.destinations),
     )
 
 

@@ -135,7 +135,7 @@ _BLOCKS: dict[str, type[BaseModel]] = {
 
 _FOREIGN: Mapping[str, Any] = {
     **dict.fromkeys((*spec_node.NAMED_SECTIONS, *spec_node.LISTED_SECTIONS), True),
-    **{str(path[0]): {path[1]: True} for path in spec_node.INNER_SECTIONS.values()},
+    "monitor": {path[1]: True for path in spec_node.INNER_SECTIONS},
 }
 """The parts of a spec that belong to plugins."""
 
@@ -177,7 +177,7 @@ def check_tree(tree: yaml_tree.YamlMapping, secrets: Mapping[str, str], folder: 
             words: list[yaml_tree.YamlNode] = [yaml_tree.YamlScalar(tree.place, word, word) for word in default]
             entry = yaml_tree.YamlEntry(tree.place, yaml_tree.YamlSequence(tree.place, words))
         checker.check_list(section, entry, (section,))
-    for section, path in spec_node.INNER_SECTIONS.items():
+    for path, section in spec_node.INNER_SECTIONS.items():
         checker.check_list(section, _find_entry(tree, path), path)
     return checker.checked
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
@@ -328,6 +328,11 @@ class MonitorNode(SpecBlock):
     notify: tuple[Any, ...] = Field(
         default=(), description="Who is told of alerts: blocks with `use:`, such as `{use: webhook, url: ...}`."
     )
+    send: tuple[Any, ...] = Field(
+        default=(),
+        description="Where values go back to their traces, and numbers to: the words of tools, such as `langfuse`, or "
+        "blocks with `use:` and the keys that the tool has under `reports:`.",
+    )
     budget: HourlyBudgetNode = Field(
         default=HourlyBudgetNode(), description="What judging can use at most. What is over it is counted as such."
     )
@@ -369,7 +374,7 @@ def check_monitor(
     metrics += [*_check_bounds(node, blocks.metrics)]
     baseline = [] if "datasets" in blocks.incomplete else _check_baseline(node, blocks.names)
     notifiers = [] if "notifiers" in blocks.incomplete else _check_notifiers(node, blocks)
-    faults = [*metrics, *_check_windows(node), *baseline, *notifiers]
+    faults = [*metrics, *_check_windows(node), *baseline, *notifiers, *_check_destinations(blocks)]
     found = [places.diagnose(("monitor", *path), message, "monitor", hint) for path, message, hint in faults]
     systems = [(block.path, block.plugin) for block in blocks.of("systems") if isinstance(block.plugin, System)]
     unwatched = ((path, fault) for path, plugin in systems if (fault := plugin.find_watch_fault()) is not None)
@@ -448,6 +453,29 @@ def _check_notifiers(node: MonitorNode, blocks: PluginBlocks) -> Iterator[AlertF
             if name not in names:
                 hint = suggest(name, names) or (list_hint(names) if names else "add one under 'notify:' of 'monitor:'")
                 yield AlertFault(("alerts", index, "notify", place), f"there is no notifier {quote(name)}", hint)
+
+
+_OF_EVALUATIONS = {"path", "dataset", "experiment", "run", "project", "file", "time"}
+"""Keys of reports that say where a whole evaluation goes."""
+
+
+def can_take(report: Any) -> bool:
+    """Whether a running monitor can send values or numbers where a report sends an evaluation."""
+    return bool(getattr(getattr(report, "target_type", None), "takes", ()))
+
+
+def _check_destinations(blocks: PluginBlocks) -> Iterator[AlertFault]:
+    for block in blocks.of("reports"):
+        if block.path[:2] != (*_HERE, "send"):
+            continue
+        path, node, plugin = block.path[len(_HERE) :], block.node, cast(Any, block.plugin)
+        if not can_take(plugin):
+            told = f"the report {quote(node.use)} keeps no traces and no numbers of a monitor"
+            yield AlertFault(path, told, "name a tool: langfuse, phoenix, mlflow, langsmith, otel or dogstatsd")
+            continue
+        for key in sorted(node.model_fields_set & {*_OF_EVALUATIONS, *plugin.target_type.monitor_keys}):
+            told = f"{quote(key)} has no meaning here: a monitor sends values to their traces"
+            yield AlertFault((*path, key), told, f"remove {quote(key)}")
 
 
 def _check_baseline(node: MonitorNode, names: Mapping[str, Sequence[str]]) -> Iterator[AlertFault]:

@@ -97,9 +97,10 @@ NAMED_SECTIONS: tuple[Section, ...] = ("datasets", "systems", "models", "judges"
 """Sections that are a mapping of names to blocks with `use:`."""
 LISTED_SECTIONS: tuple[Section, ...] = ("metrics", "reports")
 """Sections that are a list of blocks with `use:` or bare words."""
-INNER_SECTIONS: Mapping[Section, KeyPath] = MappingProxyType({"notifiers": ("monitor", "notify")})
-"""Sections that are a list of blocks within another block, and where."""
-SECTIONS = (*NAMED_SECTIONS, *LISTED_SECTIONS, *INNER_SECTIONS)
+SEND: KeyPath = ("monitor", "send")
+INNER_SECTIONS: Mapping[KeyPath, Section] = MappingProxyType({("monitor", "notify"): "notifiers", SEND: "reports"})
+"""Lists of blocks within another block: where they are, and the section that their words are of."""
+SECTIONS = tuple(dict.fromkeys((*NAMED_SECTIONS, *LISTED_SECTIONS, *INNER_SECTIONS.values())))
 
 RESUME, NEVER = "12h", "never"
 """The default of `resume:`, and its word for no time at all."""
@@ -417,6 +418,7 @@ class Spec:
         designs: which questions belong together and how much each counts, for each dataset that says so.
         monitor: how production is watched; None without the block.
         notifiers: who is told of alerts.
+        destinations: the tools that a monitor sends values and numbers to.
     """
 
     name: str
@@ -448,6 +450,7 @@ class Spec:
     resume: str = RESUME
     monitor: MonitorNode | None = None
     notifiers: tuple[Node, ...] = ()
+    destinations: tuple[ReportNode, ...] = ()
 
     @property
     def longest_resume(self) -> float:

@@ -43,7 +43,7 @@ class Scope(NamedTuple):
 
 
 class Gauge(NamedTuple):
-    """One number of a metric; `time` is in nanoseconds since 1970."""
+    """One number of a metric; `time` is in nanoseconds since 1970. A total never falls."""
 
     name: str
     value: float
@@ -51,6 +51,7 @@ class Gauge(NamedTuple):
     time: int
     description: str = ""
     unit: str = "1"
+    is_total: bool = False
 
 
 class LogEvent(NamedTuple):
@@ -243,14 +244,18 @@ def _write_value(value: Any, message: AnyValue) -> None:
 def encode_gauges(gauges: Iterable[Gauge], resource: Mapping[str, Any], scope: Scope) -> bytes:
     """An `ExportMetricsServiceRequest`. Neighbours with the same name are points of one metric."""
     from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+    from opentelemetry.proto.metrics.v1.metrics_pb2 import AGGREGATION_TEMPORALITY_CUMULATIVE
 
     request = ExportMetricsServiceRequest()
     of_scope = _open_scope(request.resource_metrics.add(), "scope_metrics", resource, scope)
-    for named, points in groupby(gauges, key=lambda gauge: (gauge.name, gauge.description, gauge.unit)):
+    for (*named, is_total), points in groupby(gauges, key=lambda one: (*one[:1], *one[4:])):
         name, description, unit = map(clean_text, named)
         metric = of_scope.metrics.add(name=name, description=description, unit=unit)
+        if is_total:
+            metric.sum.is_monotonic, metric.sum.aggregation_temporality = True, AGGREGATION_TEMPORALITY_CUMULATIVE
+        series = metric.sum if is_total else metric.gauge
         for one in points:
-            point: NumberDataPoint = metric.gauge.data_points.add(time_unix_nano=one.time, as_double=one.value)
+            point: NumberDataPoint = series.data_points.add(time_unix_nano=one.time, as_double=one.value)
             _write_attributes(one.attributes, point.attributes)
     return request.SerializeToString(deterministic=True)
 

@@ -1,0 +1,108 @@
+"""A spec's alerts as alerting rules of Prometheus.
+
+The monitor decides whether the condition of an alert holds, with the false alarms that the spec allows, and shows that
+as `rageval_alert_holds`: a threshold on the numbers themselves would fire by chance. Prometheus waits for `for:`,
+routes and groups. Further rules watch the monitor itself.
+
+Several processes of one monitor show the same alerts, so rules take the maximum over them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from rageval_spec.diagnostics import make_visible
+from rageval_spec.drawing.openmetrics import escape_label
+from rageval_spec.monitoring.looks.looking import list_alerts
+from rageval_spec.monitoring.tables import MOST_FAILURES
+from rageval_spec.plugin import AnswerMetric
+from rageval_spec.spec.blocks.monitor import COVERAGE, MonitorNode, seconds_of
+
+RULES_FILE = "rageval-rules.yml"
+_LATE = 300.0
+"""Seconds that a trace may be overdue, and a feed unread, before the rules of the monitor itself fire."""
+
+
+class AlertingRule(NamedTuple):
+    """A rule; `seconds` is how long its condition must hold."""
+
+    name: str
+    expression: str
+    severity: str
+    summary: str
+    seconds: float = 0.0
+
+    def dump(self) -> dict[str, Any]:
+        """The rule as Prometheus reads it. Braces of templates in names stay text."""
+        return {
+            "alert": self.name,
+            "expr": self.expression,
+            **({"for": f"{self.seconds:.0f}s"} if self.seconds else {}),
+            "labels": {"severity": self.severity},
+            "annotations": {"summary": self.summary.replace("{{", '{{ "{{" }}')},
+        }
+
+
+def list_rules(monitor: str, node: MonitorNode, metrics: Mapping[str, AnswerMetric[Any]]) -> list[AlertingRule]:
+    """A rule for each alert and severity of a spec, by the monitor's name, and the rules of the monitor itself."""
+    found = []
+    for key, (name, alert) in list_alerts(node, metrics).items():
+        seconds = seconds_of(alert.for_) if alert.for_ else 0.0
+        steps = alert.model_dump(include={"warning", "critical"}, exclude_none=True)
+        told = {severity: f"{alert.metric} is surely worse than {bound}." for severity, bound in steps.items()}
+        if alert.drift is not None:
+            steps = alert.drift.model_dump(exclude_none=True)
+            told = {severity: f"{alert.metric} has surely moved by {size} or more." for severity, size in steps.items()}
+        chosen = f'alert="{escape_label(key)}"'
+        found += [_watch(name, monitor, chosen, severity, text, seconds) for severity, text in told.items()]
+    if COVERAGE in node.alerts:
+        text = "Traces are not judged, a feed is not read, or a tool takes no values: see the monitor's page."
+        found += [_watch("coverage", monitor, 'alert=~"coverage:.*"', one, text) for one in ("critical", "warning")]
+    if node.ab is not None:
+        name, chosen = f"A/B test of {node.ab.metric} by {node.ab.by}", 'alert=~"ab:.*"'
+        found.append(_watch(name, monitor, chosen, "low", "One of the two systems is surely better."))
+        found.append(_watch(name, monitor, chosen, "high", "The systems do not get the shares that were set."))
+    return [*found, *_list_own(monitor, node)]
+
+
+def _watch(name: str, monitor: str, chosen: str, severity: str, told: str, seconds: float = 0.0) -> AlertingRule:
+    held = f"{select('rageval_alert_holds', monitor=monitor, severity=severity)[:-1]},{chosen}}}"
+    return AlertingRule(name, f"max by (alert, monitor, name) ({held}) == 1", severity, told, seconds)
+
+
+def _list_own(monitor: str, node: MonitorNode) -> list[AlertingRule]:
+    """What Prometheus can see of the monitor, also where it can tell nobody itself."""
+
+    def ask(name: str, *by: str) -> str:
+        return f"max by ({', '.join((*by, 'monitor'))}) ({select(name, monitor=monitor)})"
+
+    late = max(_LATE, 3 * seconds_of(node.every))
+    there, polled = select("rageval_build_info", monitor=monitor), ask("rageval_feed_polled_timestamp_seconds", "feed")
+    lag, waiting = ask("rageval_lag_seconds"), ask("rageval_messages_waiting")
+    failures = f"{ask('rageval_destination_failures', 'destination')} > {MOST_FAILURES}"
+    told = ("Prometheus sees no process of the monitor.", "The feed cannot be read.",
+            "Traces wait too long to be judged.", "A notifier does not take messages of alerts.",
+            "A tool does not take values or numbers.")  # fmt: skip
+    rules = [
+        AlertingRule("RagevalMonitorAbsent", f"absent({there})", "critical", told[0], late),
+        AlertingRule("RagevalFeedStale", f"time() - {polled} > {late:g}", "critical", told[1]),
+        AlertingRule("RagevalLag", f"{lag} > {late:g}", "warning", told[2], late),
+        AlertingRule("RagevalMessagesWaiting", f"{waiting} > 0", "critical", told[3], late),
+    ]
+    return [*rules, *([AlertingRule("RagevalDestinationDown", failures, "warning", told[4])] if node.send else [])]
+
+
+def select(name: str, /, **labels: str) -> str:
+    """A selector of PromQL, with any text as a label's value."""
+    chosen = ",".join(f'{label}="{escape_label(text)}"' for label, text in labels.items())
+    return f"{name}{{{chosen}}}"
+
+
+def render_rules(monitor: str, rules: Sequence[AlertingRule]) -> bytes:
+    """The file with the rules."""
+    import yaml
+
+    groups = [{"name": f"rageval {make_visible(monitor)}", "rules": [one.dump() for one in rules]}]
+    text = yaml.safe_dump({"groups": groups}, sort_keys=False, allow_unicode=True, width=1000)
+    return f"# Written by rageval-spec monitor rules; check it with: promtool check rules {RULES_FILE}\n{text}".encode()
