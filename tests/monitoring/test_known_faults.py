@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from rageval_spec.drawing.openmetrics import render_families
 from rageval_spec.monitoring.assembly import open_monitor
 from rageval_spec.monitoring.service import MonitorLoop
 from rageval_spec.spec import load
@@ -229,7 +230,7 @@ def test_no_data_is_not_a_score_of_zero(watched: Watched) -> None:
             watched.serve(*answers)
             watched.go_on(loop, 2 * HOUR, step=600)
             assert firing(loop) == []
-            shown = loop.publish(watched.clock.now).decode()
+            shown = render_families(loop.publish(watched.clock.now)).decode()
             assert "rageval_window_samples" in shown
             assert ("rageval_window_value{" in shown) == bool(answers)
         assert count(loop) == {"judged": 1}
