@@ -104,17 +104,18 @@ def _list_lines(message: AlertMessage) -> Iterator[str]:
     yield f"{name_state(message).upper()}: {_clean(message.name)}"
     yield _clean(message.summary)
     yield from (f"  {label}: {text}" for label, text in list_facts(message))
-    for number, one in enumerate(list_worst(message), 1):
-        yield f"  Worst answer {number} ({one.head})"
-        yield from (
-            f"    {label}: {text}"
-            for label, text in (("Question", one.question), ("Answer", one.answer), ("Reason", one.reason),
-                                ("Trace", one.link))
-            if text
-        )  # fmt: skip
+    yield from (f"  {line}" for line in list_worst_lines(message))
     if message.page:
         yield f"  Page: {_clean(message.page)}"
     yield ""
+
+
+def list_worst_lines(message: AlertMessage) -> Iterator[str]:
+    """The worst answers behind an alert as lines of plain text."""
+    for number, one in enumerate(list_worst(message), 1):
+        yield f"Worst answer {number} ({one.head})"
+        parts = (("Question", one.question), ("Answer", one.answer), ("Reason", one.reason), ("Trace", one.link))
+        yield from (f"  {label}: {text}" for label, text in parts if text)
 
 
 def write_html(messages: Sequence[AlertMessage]) -> str:

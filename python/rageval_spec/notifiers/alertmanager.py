@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import Field
 
 from rageval_spec.data.alerts import RANKS, AlertMessage, AlertSeverity, write_moment
-from rageval_spec.drawing.alert_text import find_link, list_facts
+from rageval_spec.drawing.alert_text import find_link, list_facts, list_worst_lines
 from rageval_spec.notifiers.shared.posting import PostingNode, PostingNotifier, write_json
 from rageval_spec.plugin.secrets import Secret
 from rageval_spec.wording import format_interval, format_number
@@ -63,6 +63,7 @@ class Alertmanager(PostingNotifier[AlertmanagerNode]):
         annotations = {
             "summary": message.summary,
             "description": "\n".join(f"{label}: {text}" for label, text in list_facts(message)),
+            "worst_answers": "\n".join(list_worst_lines(message)),
             "value": None if message.value is None else format_number(message.value),
             "interval": format_interval(message.interval),
             "key": message.key,
