@@ -41,7 +41,7 @@ monitor:
   windows: [{{name: last, queries: 20}}]
   alerts: [{{metric: faithfulness, warning: 0.8, window: last}}, coverage]
   notify: [{{use: alertmanager, url: "{alertmanager}"}}]
-  send: [{{use: phoenix, base_url: "{phoenix}", project: support}}]
+  send: [{{use: phoenix, url: "{phoenix}"}}]
 """
 GOLDEN = """
 version: 1
