@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from rageval_spec import registry
@@ -34,7 +35,7 @@ from rageval_spec.monitoring.looks.windows import WindowReader
 from rageval_spec.monitoring.service import MonitorLoop, name_owner
 from rageval_spec.monitoring.traces.filling import Filler
 from rageval_spec.monitoring.traces.sampling import Sampler, Spending
-from rageval_spec.monitoring.traces.trace_judging import TraceJudge
+from rageval_spec.monitoring.traces.trace_judging import Series, TraceJudge
 from rageval_spec.pipeline.execution.anchor_judging import JudgeDrift, ask_again
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins, build_parts
 from rageval_spec.plugin import Context, EmbeddingModel, Notifier
@@ -90,11 +91,8 @@ def open_monitor(spec: Spec, clock: Callable[[], float] = time.time, *, is_plan:
                 open_feed(str(spec.path), name, system, settle, ledger) for name, system in parts.systems.items()
             ]
             every = seconds_of(node.every)
-            corrector = LabelCorrector(ledger, parts.labels)
-            reader = WindowReader(ledger, settle, spec.statistics, corrector.correct)
             notifiers = {one.name: one for one in parts.notifiers}
-            baseline, explainer = choose_baseline(spec, parts, node.baseline), make_explainer(spec, ledger, parts)
-            watch = Watch(node, ledger, reader, judge.series, every, baseline, explainer)
+            watch = make_watch(spec, ledger, parts, judge.series, make_explainer(spec, ledger, parts))
             teller = Teller(watch, open_book(spec, ledger), notifiers, Redaction(spec.redact))
             filler = Filler(ledger, judge, parts, 0.0)
             keep = seconds_of(node.keep)
@@ -106,8 +104,9 @@ def open_monitor(spec: Spec, clock: Callable[[], float] = time.time, *, is_plan:
             if node.serve is not None:
                 loop.publish = partial(render_metrics, watch, teller.book, loop.progress)
             if node.page is not None:
-                page = make_page(spec, ledger, parts, spec.folder / node.page)
-                loop.ticks = [*loop.ticks, lambda now: write_page(page, loop, now)]
+                page = make_page(spec, watch, parts, spec.folder / node.page)
+                loop.show = lambda now: write_page(page, loop, now)
+            loop.read_experiment = watch.read_experiment
             teller.complaints = loop.progress.complaints
             try:
                 yield loop
@@ -176,6 +175,20 @@ class Teller:
             self.complaints[where] = reason
 
 
+def make_watch(
+    spec: Spec,
+    ledger: Ledger,
+    parts: SpecPlugins,
+    series: Mapping[str, Series] = MappingProxyType({}),
+    explainer: ChangeExplainer | None = None,
+) -> Watch:
+    """What looks at the numbers of a spec's monitor: for alerts, the page and `/metrics` alike."""
+    node, corrector = require_monitor(spec), LabelCorrector(ledger, parts.labels)
+    reader = WindowReader(ledger, seconds_of(node.settle), spec.statistics, corrector.correct)
+    baseline = choose_baseline(spec, parts, node.baseline)
+    return Watch(node, ledger, reader, series, seconds_of(node.every), baseline, explainer)
+
+
 @contextmanager
 def open_notifiers(spec: Spec) -> Iterator[dict[str, Notifier[Any]]]:
     """The notifiers of a spec by their names, without its other plugins."""
@@ -193,11 +206,9 @@ def open_book(spec: Spec, ledger: Ledger) -> AlertBook:
     return AlertBook(ledger.connection, spec.name, node.page_url or node.page)
 
 
-def make_page(spec: Spec, ledger: Ledger, parts: SpecPlugins, path: Path) -> PageWriter:
+def make_page(spec: Spec, watch: Watch, parts: SpecPlugins, path: Path) -> PageWriter:
     """What writes the page of a spec's monitor to a file."""
-    node = require_monitor(spec)
-    reader = WindowReader(ledger, seconds_of(node.settle), spec.statistics)
-    return PageWriter(node, reader, parts.answer_metrics, open_book(spec, ledger), Redaction(spec.redact), path)
+    return PageWriter(watch, parts.answer_metrics, open_book(spec, watch.ledger), Redaction(spec.redact), path)
 
 
 def write_page(page: PageWriter, loop: MonitorLoop, now: float) -> None:

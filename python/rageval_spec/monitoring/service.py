@@ -6,6 +6,7 @@ may do, such as telling people of alerts, is done by the one that holds its leas
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 import time
@@ -18,6 +19,7 @@ from rageval_spec.endpoints.pacing import double_wait
 from rageval_spec.errors import RagevalError
 from rageval_spec.monitoring.feeds.contract import Feed
 from rageval_spec.monitoring.ledger import ClaimedTrace, Judgement, Ledger
+from rageval_spec.monitoring.looks.experiments import Experiment
 from rageval_spec.monitoring.tables import MOST_FAILURES, FeedState
 from rageval_spec.monitoring.traces.filling import Filler
 from rageval_spec.monitoring.traces.sampling import Sampler
@@ -33,6 +35,8 @@ LEASE = 300.0
 """Seconds for which a process holds traces, in its own time."""
 IDLE = 1.0
 """Seconds between looks where nothing is due."""
+_SENDING = 2.0
+"""Seconds that the messages of a look have to be sent before the page says what became of them."""
 _PUBLISH = 15.0
 """Seconds between two states of what is published."""
 _PATIENCE = 60.0
@@ -70,8 +74,10 @@ class MonitorLoop:
     Attributes:
         every: the seconds between two polls of the feeds and looks at the windows.
         filler: fills series with what came before they began.
-        ticks: what is done after each poll by the process that leads: windows, alerts, pages.
+        ticks: what is done at each look by the process that leads: windows and alerts.
         chores: what each process does whenever it polls: it sends the messages that are due.
+        show: what the leading process does once the messages of a look had time to be sent: it writes the page.
+        read_experiment: what the A/B test has come to; None without one.
         clock: the time in seconds since 1970.
         publish: makes the text of `/metrics`, which `published` then holds: the database belongs to this thread.
         tell: says what people must know at once, such as that a feed cannot be read.
@@ -86,6 +92,8 @@ class MonitorLoop:
     ticks: Sequence[Tick] = ()
     clock: Callable[[], float] = time.time
     chores: Sequence[Tick] = ()
+    show: Tick = lambda _: None
+    read_experiment: Callable[[], Experiment | None] = lambda: None
     progress: Progress = field(default_factory=Progress)
     publish: Callable[[float], bytes] | None = None
     published: bytes = b""
@@ -147,11 +155,15 @@ class MonitorLoop:
 
     def look(self) -> None:
         """Do what is done after each poll, in the process that leads."""
+        self._lead(*self.ticks)
+        self.sampler.forget(self.clock() - 2 * 86_400)
+
+    def _lead(self, *ticks: Tick) -> None:
+        """Do what only one process does, if it is this one."""
         now = self.clock()
         if self.ledger.lead("look", now, 3 * self.every):
-            for tick in self.ticks:
+            for tick in ticks:
                 tick(now)
-        self.sampler.forget(now - 2 * 86_400)
 
     def do_chores(self) -> None:
         """Do what each process does."""
@@ -184,6 +196,7 @@ class MonitorLoop:
                 pass
             self.look()
             self.do_chores()
+            self._lead(self.show)
         finally:
             self._close()
 
@@ -191,6 +204,7 @@ class MonitorLoop:
         """Go on until `stop` is set; then give back what is held. `wait` waits some seconds or until then."""
         wait = wait or stop.wait
         look_at = poll_at = publish_at = chores_at = 0.0
+        show_at = math.inf
         try:
             while not stop.is_set():
                 now = self.clock()
@@ -201,9 +215,13 @@ class MonitorLoop:
                 if self.clock() >= look_at:
                     self.look()
                     look_at = self.clock() + self.every
+                    show_at = min(show_at, self.clock() + _SENDING)
                 if now >= chores_at:
                     self.do_chores()
                     chores_at = now + min(self.every, IDLE)
+                if self.clock() >= show_at:
+                    self._lead(self.show)
+                    show_at = math.inf
                 if self.publish is not None and self.clock() >= publish_at:
                     self.published = self.publish(self.clock())
                     publish_at = self.clock() + min(self.every, _PUBLISH)

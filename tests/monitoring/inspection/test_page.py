@@ -6,6 +6,7 @@ import html
 import re
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 import pytest
 from click.testing import CliRunner
@@ -13,9 +14,10 @@ from click.testing import CliRunner
 from rageval_spec.commands.monitor.command import monitor
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.monitoring.alerts import AlertBook, Look
-from rageval_spec.monitoring.assembly import make_page, open_ledger
+from rageval_spec.monitoring.assembly import make_page, make_watch, open_ledger, open_monitor
 from rageval_spec.pipeline.planning.spec_plugins import build_parts
 from rageval_spec.spec.blocks.spec_node import Spec
+from rageval_spec.wording import format_number
 from tests.browser import open_page, start_browser
 from tests.monitoring.inspection.watched import BAD, NOON, SOURCE, SPEC, judge, load_spec, write_traces
 from tests.sample_evaluation import HOSTILE
@@ -25,7 +27,8 @@ LATER = NOON + 7200
 
 def draw(spec: Spec, now: float = LATER) -> str:
     with open_ledger(spec) as ledger:
-        return make_page(spec, ledger, build_parts(spec), spec.folder / "monitor.html").draw(now).decode()
+        parts = build_parts(spec)
+        return make_page(spec, make_watch(spec, ledger, parts), parts, spec.folder / "monitor.html").draw(now).decode()
 
 
 def read(page: str) -> str:
@@ -198,3 +201,46 @@ def test_a_browser_shows_it_without_a_request_and_without_a_fault(spec: Spec, sc
         assert opened.page.get_by_text(BAD).is_visible()
         assert opened.page.evaluate("document.documentElement.scrollWidth") == 390
         assert opened.seen == [] and len(opened.requests) == 1
+
+
+DESK = "  every: 1m\n  page: monitor.html\n  notify: [{use: command, name: desk, run: ['false']}]\n"
+FAILED = "Not delivered to desk: coverage of faithfulness: false ended with exit code 1"
+
+
+def serve_error(folder: Path) -> Spec:
+    write_traces(folder, {"id": "none", "answer": None, "error": "down"})
+    return load_spec(folder, DESK)
+
+
+def test_it_is_written_after_the_messages_of_its_look_were_tried(tmp_path: Path) -> None:
+    spec = serve_error(tmp_path)
+    judge(spec, NOON + 600)
+    text = read((tmp_path / "monitor.html").read_text())
+    assert FAILED in text and "not tried yet" not in text
+
+
+def test_a_monitor_that_goes_on_writes_it_after_the_messages_too(tmp_path: Path) -> None:
+    spec, time, stop = serve_error(tmp_path), [NOON + 600], Event()
+
+    def wait(seconds: float) -> None:
+        time[0] += seconds
+        if FAILED in read((tmp_path / "monitor.html").read_text() if time[0] > NOON + 605 else "<body"):
+            stop.set()
+        assert time[0] < NOON + 700, "no page says what became of the message"
+
+    with open_monitor(spec, lambda: time[0]) as loop:
+        loop.run(stop, wait)
+    assert "not tried yet" not in (tmp_path / "monitor.html").read_text()
+
+
+def test_its_windows_are_those_of_the_alerts_where_labels_correct_them(tmp_path: Path) -> None:
+    write_traces(tmp_path, *({"id": f"t{at}"} for at in range(40)))
+    said = "".join(f"t{at},faithfulness,{at % 2}\n" for at in range(40))
+    (tmp_path / "labels.csv").write_text("query_id,metric,value\n" + said)
+    corrected = SPEC.replace("judge: overlap}", "judge: overlap, labels: people}")
+    spec = load_spec(tmp_path, "labels: {people: {use: csv, path: labels.csv}}\n", corrected)
+    judge(spec)
+    with open_monitor(spec, lambda: LATER) as loop:
+        seen = loop.ticks[0].__self__.watch.read_windows(LATER)[0]  # type: ignore[attr-defined]
+    assert seen.value is not None and seen.value < 0.7
+    assert f"faithfulness hour {format_number(seen.value)} " in read(draw(spec))

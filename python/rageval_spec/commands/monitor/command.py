@@ -17,6 +17,7 @@ from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import Front
 from rageval_spec.commands.monitor import files
 from rageval_spec.commands.monitor.alerting import show_alerts, silence_alerts, try_notifiers
+from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import PASSED, UsageError
 from rageval_spec.wording import count_noun, list_counts, read_duration
 
@@ -217,3 +218,5 @@ def _report(loop: MonitorLoop) -> None:
         before = loop.ledger.count_before(one.id)
         earlier = f"; {count_noun(before, 'trace')} came before this series began" if before else ""
         console.show(f"{one.name}: {told or 'no traces'}{earlier}\n")
+    if (experiment := loop.read_experiment()) is not None:
+        console.show(f"A/B test: {make_visible(experiment.tell())}\n")

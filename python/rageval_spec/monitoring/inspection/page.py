@@ -26,10 +26,10 @@ from rageval_spec.drawing.trend_charts import PLACES, describe_chart
 from rageval_spec.monitoring.alerts import AlertBook, AlertRow, load_message
 from rageval_spec.monitoring.inspection.redaction import Redaction
 from rageval_spec.monitoring.ledger import STATES
-from rageval_spec.monitoring.looks.windows import Span, WindowNumbers, WindowReader
+from rageval_spec.monitoring.looks.looking import Watch
+from rageval_spec.monitoring.looks.windows import Span, WindowNumbers
 from rageval_spec.monitoring.traces.trace_judging import FEEDBACK, Series
 from rageval_spec.plugin import AnswerMetric
-from rageval_spec.spec.blocks.monitor import MonitorNode
 from rageval_spec.store.disk import write_or_explain
 from rageval_spec.wording import count_noun, format_interval, format_number, format_percent, list_counts
 
@@ -77,8 +77,7 @@ class PageWriter:
         path: the file.
     """
 
-    node: MonitorNode
-    reader: WindowReader
+    watch: Watch
     metrics: Mapping[str, AnswerMetric[Any]]
     book: AlertBook
     redaction: Redaction
@@ -98,7 +97,7 @@ class PageWriter:
         alerts = [*self._describe_alerts()]
         firing = [one for one in alerts if one["state"] == "firing"]
         seen, ledger = self._read_ledger([one for one in current if one.metric is not None])
-        windows = [self.reader.read(one, window, now) for one in current for window in self.node.windows]
+        windows = [self.watch.reader.read(one, window, now) for one in current for window in self.watch.node.windows]
         return fill_page(
             read_asset("chart.svg.jinja") + read_asset("monitor.html.jinja"),
             join_styles(("page.css", "overview.css", "trend.css", "monitor.css")),
@@ -120,9 +119,9 @@ class PageWriter:
         )
 
     def _list_series(self) -> list[_StoredSeries]:
-        rows = self.reader.ledger.connection.execute(
+        rows = self.watch.ledger.connection.execute(
             "SELECT id, metric, description FROM rageval_series WHERE monitor = ? ORDER BY id",
-            (self.reader.ledger.monitor,),
+            (self.watch.ledger.monitor,),
         )
         return [_StoredSeries(*row) for row in rows]
 
@@ -156,7 +155,7 @@ class PageWriter:
 
     def _list_messages(self) -> list[AlertMessage]:
         """What was told of beginnings, and the last beginning of each alert: one message for each."""
-        rows = self.reader.ledger.connection.execute(
+        rows = self.watch.ledger.connection.execute(
             "SELECT message FROM rageval_messages WHERE monitor = ? AND state = 'firing'", (self.book.monitor,)
         )
         texts = [text for (text,) in rows] + [row.message for row in self.book.read() if row.message is not None]
@@ -165,7 +164,7 @@ class PageWriter:
     def _read_ledger(self, current: Sequence[Series]) -> tuple[int, list[dict[str, Any]]]:
         """How many traces were seen, and the states of each series. Users say something of few traces, so the series
         of feedback account for no others and are left out."""
-        ledger = self.reader.ledger
+        ledger = self.watch.ledger
         for _ in range(_TRIES):
             seen = ledger.count_traces()
             counts = {one.name: [*ledger.count(one.id).values(), ledger.count_before(one.id)] for one in current}
@@ -177,9 +176,9 @@ class PageWriter:
         ]
 
     def _describe_worst(self, series: Series, now: float) -> list[dict[str, Any]]:
-        length = max((one.seconds or 0.0 for one in self.node.windows), default=0.0) or float(DAY)
+        length = max((one.seconds or 0.0 for one in self.watch.node.windows), default=0.0) or float(DAY)
         highest = series.lower_is_better
-        rows = self.reader.ledger.read_worst(series.id, (now - length, now), _WORST, highest=highest)
+        rows = self.watch.ledger.read_worst(series.id, (now - length, now), _WORST, highest=highest)
         best = self._find_best(series) if series.metric is None else _list_bounds(series)[0 if highest else 1]
         return [
             _describe_answer(trace.id, value, self.redaction.hide_reason(reason), self.redaction.make_row(trace))
@@ -189,7 +188,7 @@ class PageWriter:
 
     def _find_best(self, series: Series) -> float:
         """The best that users ever said; 1 for thumbs, although nobody may have put one up."""
-        ((best,),) = self.reader.ledger.connection.execute(
+        ((best,),) = self.watch.ledger.connection.execute(
             "SELECT MAX(value) FROM rageval_judgements WHERE series = ? AND state = 'judged'", (series.id,)
         )
         return max(1.0, best or 0.0)
@@ -216,7 +215,7 @@ class PageWriter:
 
     def _find_bounds(self, metric: str) -> dict[str, float]:
         """The bounds of the alerts on a metric, by their severity."""
-        alerts = [one for one in self.node.alerts if not isinstance(one, str) and one.metric == metric]
+        alerts = [one for one in self.watch.node.alerts if not isinstance(one, str) and one.metric == metric]
         found = [(name, getattr(one, name)) for one in alerts for name in ("warning", "critical")]
         return {name: bound for name, bound in found if bound is not None}
 
@@ -227,7 +226,7 @@ class PageWriter:
         """
         marks = ", ".join("?" * len(ids))
         sums = ", ".join(f"SUM({name})" for name in ("judged", "weights", "weighted", "squares", "squared_weights"))
-        rows = self.reader.ledger.connection.execute(
+        rows = self.watch.ledger.connection.execute(
             f"SELECT series, pane / ? * ?, {sums} FROM rageval_panes WHERE series IN ({marks}) AND pane >= ? "
             "GROUP BY 1, 2 HAVING SUM(judged) > 0 AND SUM(weights) > 0 ORDER BY 2, 1",
             (length, length, *ids, since // length * length),
@@ -244,7 +243,7 @@ class PageWriter:
     def _read_percentile(self, series: Series, point: _Point, length: int) -> _Point | None:
         """The point with the percentile in place of the mean; None if its values were judged anew meanwhile."""
         span = Span(point.start, point.start + length)
-        own, reader = replace(series, id=point.series), self.reader
+        own, reader = replace(series, id=point.series), self.watch.reader
         numbers = reader.describe(own, "", span, reader.read_values(own, span))
         low, high = (None, None) if numbers.interval is None else (numbers.interval.low, numbers.interval.high)
         return None if numbers.value is None else point._replace(mean=numbers.value, low=low, high=high)
