@@ -206,14 +206,15 @@ class Ledger:
                 "RETURNING series, trace_id, tries, weight",
                 (self.monitor, now, most, now + lease),
             )
-        found = self._read_traces([trace_id for _, trace_id, *_ in rows])
+        found = self.read_traces([trace_id for _, trace_id, *_ in rows])
         return [
             (series, tries, found[trace_id]._replace(weight=weight))
             for series, trace_id, tries, weight in rows
             if trace_id in found
         ]
 
-    def _read_traces(self, trace_ids: Sequence[str]) -> dict[str, ClaimedTrace]:
+    def read_traces(self, trace_ids: Sequence[str]) -> dict[str, ClaimedTrace]:
+        """Those of some traces whose texts are kept, by id."""
         rows = self._query_some(
             "SELECT trace_id, started, weight, content FROM rageval_traces "
             "WHERE monitor = ? AND content IS NOT NULL AND trace_id",
@@ -233,7 +234,7 @@ class Ledger:
 
     def read_answers(self, trace_ids: Sequence[str]) -> dict[str, str | None]:
         """The answers of those traces whose texts are kept, by id."""
-        return {name: one.trace.answer for name, one in self._read_traces(trace_ids).items()}
+        return {name: one.trace.answer for name, one in self.read_traces(trace_ids).items()}
 
     def settle(self, sampled: Sequence[SampledTrace], judgements: Sequence[Judgement], now: float) -> None:
         """Write what became of claimed traces, in one transaction.

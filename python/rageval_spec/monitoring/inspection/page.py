@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from html import escape
 from itertools import pairwise
 from pathlib import Path
 from statistics import NormalDist
@@ -18,7 +19,8 @@ from typing import Any, NamedTuple
 
 from rageval_spec.data import results
 from rageval_spec.data.alerts import AlertMessage
-from rageval_spec.data.outcomes import Interval
+from rageval_spec.data.outcomes import Correction, Interval
+from rageval_spec.data.traces import Trace
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing.alert_text import format_time
 from rageval_spec.drawing.html_shell import fill_page, join_styles, read_asset
@@ -26,19 +28,35 @@ from rageval_spec.drawing.trend_charts import PLACES, describe_chart
 from rageval_spec.monitoring.alerts import AlertBook, AlertRow, load_message
 from rageval_spec.monitoring.inspection.redaction import Redaction
 from rageval_spec.monitoring.ledger import STATES
+from rageval_spec.monitoring.looks.experiments import Experiment
+from rageval_spec.monitoring.looks.levels import WindowComparison
 from rageval_spec.monitoring.looks.looking import Watch
 from rageval_spec.monitoring.looks.windows import Span, WindowNumbers
 from rageval_spec.monitoring.traces.trace_judging import FEEDBACK, Series
 from rageval_spec.plugin import AnswerMetric
 from rageval_spec.store.disk import write_or_explain
-from rageval_spec.wording import count_noun, format_interval, format_number, format_percent, list_counts
+from rageval_spec.wording import (
+    count_noun,
+    format_interval,
+    format_number,
+    format_p_value,
+    format_percent,
+    format_signed,
+    list_counts,
+)
 
 HOUR, DAY = 3600, 86_400
 UNITS = (("hour", HOUR, 2 * DAY), ("day", DAY, 30 * DAY))
 """What a point of a trend covers, and how far back trends go; in seconds."""
 LONGEST = 20_000
-"""The most characters of a text on the page; what is longer is cut, and says so."""
-_WORST = 10
+"""The most bytes of a text on the page; what is longer is cut, and says so."""
+_ROOM = 450_000
+"""The bytes of the page for the texts of all answers: with many metrics, each answer gets less, and fewer are shown."""
+_WORST, _MOST_ANSWERS, _FEWEST, _MOST_CONTEXTS = 10, 120, 3, 20
+_SHORT = 300
+"""The most bytes of an id, of the line that opens an answer, and the least that is left for each of its texts."""
+_MOST_READ = 100_000
+"""Of how many traces the failures of a window are read at most, the newest first."""
 _MANY = 100_000
 """Above this many values, the trend of a percentile would take too long to read; it shows means."""
 _TRIES = 3
@@ -97,7 +115,12 @@ class PageWriter:
         alerts = [*self._describe_alerts()]
         firing = [one for one in alerts if one["state"] == "firing"]
         seen, ledger = self._read_ledger([one for one in current if one.metric is not None])
-        windows = [self.watch.reader.read(one, window, now) for one in current for window in self.watch.node.windows]
+        watch = replace(self.watch, series={one.name: one for one in current})
+        windows = [*zip(watch.read_windows(now), watch.compare_windows(now), strict=True)]
+        worst = [(make_visible(one.name), self._read_worst(one, now)) for one in current]
+        answers = [*(one for _, found in worst for one in found), *(one for alert in firing for one in alert["worst"])]
+        for one in answers:
+            _show_texts(one, _ROOM // len(answers))
         return fill_page(
             read_asset("chart.svg.jinja") + read_asset("monitor.html.jinja"),
             join_styles(("page.css", "overview.css", "trend.css", "monitor.css")),
@@ -107,13 +130,17 @@ class PageWriter:
             lead=f"{count_noun(len(firing), 'alert')} firing" if firing else "No alert is firing",
             seen=count_noun(seen, "trace"),
             alerts=alerts,
-            windows=[_describe_window(one) for one in windows],
-            has_costs=any(one.cost for one in windows),
+            experiment=_describe_experiment(watch.read_experiment()),
+            windows=[
+                {**_describe_window(one, compared), "gaps": self._explain_gaps(watch.series[one.metric], one)}
+                for one, compared in windows
+            ],
+            has_costs=any(one.cost for one, _ in windows),
             states=[_name(state) for state in STATES],
             ledger=ledger,
             sum=_describe_sum(seen, ledger),
             trends=[*self._describe_trends(stored, current, now)],
-            worst=[(make_visible(one.name), found) for one in current if (found := self._describe_worst(one, now))],
+            worst=[(name, found) for name, found in worst if found],
             remarks=[*self._list_remarks([name for name in newest if not self._is_watched(name)])],
             **PLACES,
         )
@@ -151,7 +178,15 @@ class PageWriter:
             "since": format_time((row.held_since if is_pending else row.began) or 0.0),
             "until": "" if is_pending or row.ended is None else format_time(row.ended),
             "moved": [(part, make_visible(self.redaction.hide_quotes(why))) for part, why in moved.items()],
+            "worst": [*self._read_answers(message)] if message is not None and row.state == "firing" else [],
         }
+
+    def _read_answers(self, message: AlertMessage) -> Iterator[dict[str, Any]]:
+        """The answers behind an alert whose texts are still kept."""
+        found = self.watch.ledger.read_traces([one.trace_id for one in message.worst])
+        for one in message.worst:
+            if one.trace_id in found:
+                yield self._describe_answer(found[one.trace_id].trace, one.value, one.reason)
 
     def _list_messages(self) -> list[AlertMessage]:
         """What was told of beginnings, and the last beginning of each alert: one message for each."""
@@ -175,16 +210,42 @@ class PageWriter:
             for name, found in counts.items()
         ]
 
-    def _describe_worst(self, series: Series, now: float) -> list[dict[str, Any]]:
+    def _explain_gaps(self, series: Series, one: WindowNumbers) -> str:
+        """The most frequent reason why traces of a window have no value although they were to get one."""
+        if not one.counts["failed"] and not one.counts["over_budget"]:
+            return ""
+        newest = (
+            "SELECT state, reason FROM rageval_judgements WHERE series = ? AND started >= ? AND started < ? "
+            f"ORDER BY started DESC LIMIT {_MOST_READ}"
+        )
+        rows = self.watch.ledger.connection.execute(
+            f"SELECT reason FROM ({newest}) newest WHERE state IN ('failed', 'over_budget') GROUP BY reason "
+            "ORDER BY COUNT(*) DESC, reason LIMIT 1",
+            (series.id, *one.span),
+        )
+        reason = self.redaction.hide_reason(rows[0][0]) if rows else None
+        return _show(reason, _SHORT) if reason else ""
+
+    def _read_worst(self, series: Series, now: float) -> list[dict[str, Any]]:
         length = max((one.seconds or 0.0 for one in self.watch.node.windows), default=0.0) or float(DAY)
         highest = series.lower_is_better
-        rows = self.watch.ledger.read_worst(series.id, (now - length, now), _WORST, highest=highest)
+        most = max(_FEWEST, min(_WORST, _MOST_ANSWERS // max(1, len(self.metrics))))
+        rows = self.watch.ledger.read_worst(series.id, (now - length, now), most, highest=highest)
         best = self._find_best(series) if series.metric is None else _list_bounds(series)[0 if highest else 1]
-        return [
-            _describe_answer(trace.id, value, self.redaction.hide_reason(reason), self.redaction.make_row(trace))
-            for trace, value, reason in rows
-            if value != best
-        ]
+        return [self._describe_answer(*row) for row in rows if row[1] != best]
+
+    def _describe_answer(self, trace: Trace, value: float | None, reason: str | None) -> dict[str, Any]:
+        """An answer with whole texts, which `_show_texts` cuts."""
+        row = self.redaction.make_row(trace)
+        return {
+            "trace": _show(trace.id, _SHORT),
+            "value": "" if value is None else format_number(value),
+            "title": _show(row.get("question") or trace.id, _SHORT),
+            "started": make_visible(str(row.get("started", ""))),
+            "reason": self.redaction.hide_reason(reason),
+            **{name: row.get(name) for name in ("question", "answer", "error")},
+            "contexts": [*_list_contexts(row)],
+        }
 
     def _find_best(self, series: Series) -> float:
         """The best that users ever said; 1 for thumbs, although nobody may have put one up."""
@@ -194,8 +255,12 @@ class PageWriter:
         return max(1.0, best or 0.0)
 
     def _list_remarks(self, gone: Sequence[str]) -> Iterator[str]:
+        waiting: dict[tuple[str, str], list[str]] = {}
         for name, title, reason in self.book.list_undelivered():
-            yield make_visible(f"Not delivered to {name}: {title}: {reason or 'not tried yet'}")
+            waiting.setdefault((name, reason or "not tried yet"), []).append(title)
+        for (name, reason), titles in waiting.items():
+            more = f" and {len(titles) - 1:,} more" if len(titles) > 1 else ""
+            yield make_visible(f"Not delivered to {name}: {titles[0]}{more}: {reason}")
         if gone:
             yield make_visible(f"Not shown, because the spec no longer has the metric: {', '.join(gone)}")
 
@@ -209,7 +274,8 @@ class PageWriter:
             for unit, length, reach in UNITS:
                 points, is_mean = self._read_points(one, [*versions], length, now - reach)
                 if points and (unit == "hour" or len(points) > 1):
-                    place = "means" if is_mean else ""
+                    has_labels = one.metric is not None and one.metric.node.labels is not None
+                    place = "means" if is_mean else "without labels" if has_labels else ""
                     series, gaps = _make_series(one.name, place, points, versions, length)
                     yield _describe_trend(replace(series, bounds=self._find_bounds(one.name)), unit, gaps, marks)
 
@@ -307,18 +373,60 @@ def _describe_point(point: results.TrendPoint) -> str:
     return f"{point.time:%Y-%m-%d %H:%M} UTC: {format_number(point.mean)}{interval}, {point.record_id}"
 
 
-def _describe_window(one: WindowNumbers) -> dict[str, Any]:
+def _describe_experiment(found: Experiment | None) -> dict[str, Any] | None:
+    """What the A/B test has come to; without numbers as long as there are not two systems."""
+    if found is None:
+        return None
+    shares = found.shares.shares if found.shares is not None else ()
+    kind = "bad" if found.has_wrong_shares or found.problem else "good" if found.better else ""
+    told = {"bad": "not comparable", "good": f"{found.better} is better", "": "undecided"}[kind]
+    checks = []
+    if found.test is not None:
+        checks.append((f"{found.names[1]} less {found.names[0]}", f"{format_signed(found.test.difference)} "
+                       f"{format_interval(found.test.interval)}, {format_p_value(found.test.p_value)}"))  # fmt: skip
+    if found.shares is not None and shares:
+        said = "traces are lost" if found.has_wrong_shares else "as set"
+        checks.append(("Shares of the traces", f"{said}, {format_p_value(found.shares.sequential)}"))
+    return {
+        "name": make_visible(f"{found.metric} by {found.by}"),
+        "kind": kind,
+        "told": make_visible(told),
+        "problem": make_visible(found.problem or ""),
+        "arms": [
+            (make_visible(name), "no data" if arm.mean is None else format_number(arm.mean), f"{arm.count:,}", share)
+            for name, arm, share in zip(found.names, found.arms, map(format_percent, shares or (0, 0)), strict=False)
+        ],
+        "checks": [(make_visible(name), told) for name, told in checks],
+    }
+
+
+def _describe_window(one: WindowNumbers, compared: WindowComparison) -> dict[str, Any]:
+    others = {state: count for state, count in one.counts.items() if state != "judged"}
+    moved = compared.difference
     return {
         "metric": make_visible(one.metric),
         "window": make_visible(one.window),
         "time": f"{format_time(one.span.start).removesuffix(' UTC')} to {_end(*one.span)}",
         "value": "no data" if one.value is None else format_number(one.value),
         "interval": "" if one.interval is None else format_interval(one.interval),
+        "correction": _describe_correction(one.correction),
+        "difference": "" if moved is None else format_signed(moved.difference),
+        "difference_interval": "" if moved is None else format_interval(moved.interval),
+        "baseline": make_visible(compared.reason or f"than {compared.baseline}"),
         "samples": f"{one.samples:,}",
-        "counts": list_counts(one.counts) or "no traces",
+        "others": list_counts(others),
         "coverage": "" if one.coverage is None else format_percent(one.coverage),
         "cost": f"{one.cost:,.2f} USD" if one.cost else "",
     }
+
+
+def _describe_correction(found: Correction | None) -> str:
+    if found is None:
+        return ""
+    if found.reason is not None:
+        return make_visible(f"without labels: {found.reason}")
+    judged = "" if found.judged is None else f"; the judge alone {format_number(found.judged)}"
+    return f"corrected by {count_noun(found.labels, 'label')}{judged}"
 
 
 def _end(start: float, end: float) -> str:
@@ -340,30 +448,40 @@ def _describe_sum(seen: int, ledger: Sequence[Mapping[str, Any]]) -> str:
     return f"The numbers do not add up: {count_noun(seen, 'trace')} were seen, but {wrong} are accounted for."
 
 
-def _describe_answer(trace_id: str, value: float, reason: str | None, row: Mapping[str, Any]) -> dict[str, Any]:
-    texts = {"reason": reason, **{name: row.get(name) for name in ("question", "answer", "error")}}
-    return {
-        "trace": make_visible(trace_id),
-        "value": format_number(value),
-        **{name: None if text is None else _show(text) for name, text in texts.items()},
-        "contexts": [*_list_contexts(row)],
-        "started": make_visible(str(row.get("started", ""))),
-    }
+def _show_texts(answer: dict[str, Any], room: int) -> None:
+    """Put the texts of an answer as the page shows them, all together in so many bytes, in place of the whole ones."""
+    for name in ("question", "answer", "error", "reason"):
+        if answer[name] is not None:
+            answer[name] = _show(answer[name], max(_SHORT, min(room, LONGEST)))
+            room -= _measure(answer[name])
+    contexts, answer["contexts"] = answer["contexts"], []
+    for name, text in contexts[:_MOST_CONTEXTS]:
+        answer["contexts"].append((_show(name, _SHORT), _show(text, max(_SHORT, min(room, LONGEST)))))
+        room -= _measure(answer["contexts"][-1][1])
+    answer["more"] = count_noun(len(contexts) - _MOST_CONTEXTS, "more context") if contexts[_MOST_CONTEXTS:] else ""
 
 
 def _list_contexts(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The id and the text of each context; the ids alone where texts are left out."""
     for one in row.get("contexts") or row.get("documents") or ():
         found = {"text": one} if isinstance(one, str) else one
-        yield make_visible(str(found.get("id") or "")), _show(found.get("text") or "")
+        yield str(found.get("id") or ""), found.get("text") or ""
     if "contexts" not in row and "documents" not in row:
-        yield from ((make_visible(str(one)), "") for one in row.get("context_ids", ()))
+        yield from ((str(one), "") for one in row.get("context_ids", ()))
 
 
-def _show(text: str) -> str:
-    """A text with its lines, without control characters, cut if it is very long."""
-    cut = f"… ({len(text) - LONGEST:,} characters more)" if len(text) > LONGEST else ""
-    return make_visible(text[:LONGEST], keep="\n\t") + cut
+def _show(text: str, room: int) -> str:
+    """A text with its lines, without control characters, cut if it takes more than `room` bytes of a page."""
+    shown = text[:room]
+    if (size := _measure(make_visible(shown, keep="\n\t"))) > room:
+        shown = shown[: len(shown) * room // size]
+    cut = f"… ({len(text) - len(shown):,} characters more)" if len(shown) < len(text) else ""
+    return make_visible(shown, keep="\n\t") + cut
+
+
+def _measure(text: str) -> int:
+    """The bytes of a text in a page."""
+    return len(escape(text).encode("utf-8", "replace"))
 
 
 def _read_moment(seconds: float) -> datetime:
