@@ -34,6 +34,7 @@ from rageval_spec.monitoring.looks.looking import Watch
 from rageval_spec.monitoring.looks.windows import Span, WindowNumbers
 from rageval_spec.monitoring.traces.trace_judging import FEEDBACK, Series
 from rageval_spec.plugin import AnswerMetric
+from rageval_spec.statistics.intervals import Resampling
 from rageval_spec.store.disk import write_or_explain
 from rageval_spec.wording import (
     count_noun,
@@ -115,7 +116,10 @@ class PageWriter:
         alerts = [*self._describe_alerts()]
         firing = [one for one in alerts if one["state"] == "firing"]
         seen, ledger = self._read_ledger([one for one in current if one.metric is not None])
-        watch = replace(self.watch, series={one.name: one for one in current})
+        reader, settings = self.watch.reader, self.watch.reader.statistics
+        fast = Resampling(settings.confidence, settings.resamples, 0, settings.seed)  # no p-value of it is shown
+        series = {one.name: one for one in current}
+        watch = replace(self.watch, series=series, reader=replace(reader, statistics=fast))
         windows = [*zip(watch.read_windows(now), watch.compare_windows(now), strict=True)]
         worst = [(make_visible(one.name), self._read_worst(one, now)) for one in current]
         answers = [*(one for _, found in worst for one in found), *(one for alert in firing for one in alert["worst"])]
@@ -361,10 +365,11 @@ def _describe_trend(
     series: results.Series, unit: str, gaps: Sequence[int], marks: Sequence[tuple[datetime, str]]
 ) -> dict[str, Any]:
     first, last = (series.points[place].time for place in (0, -1))
-    shown = [(at, name) for at, name in marks if at >= first]
+    shown = sorted((at, name) for at, name in marks if at >= first)
     form = "%Y-%m-%d" if unit == "day" else "%m-%d %H:%M"
     alerts = [f"{at:%Y-%m-%d %H:%M}: {make_visible(name)}" for at, name in shown]
-    chart = describe_chart(series, gaps, shown, _describe_point)
+    within = [(min(at, last), name) for at, name in shown]  # what begins after the last point is about it
+    chart = describe_chart(series, gaps, within, _describe_point)
     return {**chart, "first": f"{first:{form}}", "last": f"{last:{form}}", "unit": unit, "alerts": alerts}
 
 
@@ -412,7 +417,7 @@ def _describe_window(one: WindowNumbers, compared: WindowComparison) -> dict[str
         "correction": _describe_correction(one.correction),
         "difference": "" if moved is None else format_signed(moved.difference),
         "difference_interval": "" if moved is None else format_interval(moved.interval),
-        "baseline": make_visible(compared.reason or f"than {compared.baseline}"),
+        "baseline": make_visible(compared.reason or compared.baseline),
         "samples": f"{one.samples:,}",
         "others": list_counts(others),
         "coverage": "" if one.coverage is None else format_percent(one.coverage),
