@@ -457,10 +457,11 @@ class Ledger:
         """How many traces have each state for a series, over all time."""
         sums = ", ".join(f"COALESCE(SUM({state}), 0)" for state in COUNTED)
         (row,) = self.connection.execute(f"SELECT {sums} FROM rageval_panes WHERE series = ?", (series,))
-        counts: dict[State, int] = dict(zip(COUNTED, map(int, row), strict=True))
+        counts = dict(zip(COUNTED, map(int, row), strict=True))
         retried = "SELECT COUNT(*) FROM rageval_judgements WHERE series = ? AND retry_at IS NOT NULL"
         ((again,),) = self.connection.execute(retried, (series,))
-        return {state: counts.get(state, again + self.count_waiting()) for state in STATES}
+        counts["waiting"] = again + self.count_waiting()
+        return {state: counts[state] for state in STATES}
 
     def count_before(self, series: int) -> int:
         """How many traces had been settled when a series began; it has no state for them unless it was filled."""
@@ -470,7 +471,8 @@ class Ledger:
     def count_waiting(self) -> int:
         """How many traces wait to be judged for the first time, or again after they were opened again."""
         ((waiting,),) = self.connection.execute(
-            "SELECT COUNT(*) FROM rageval_traces WHERE monitor = ? AND state = 'waiting' AND reopened = 0",
+            "SELECT COUNT(*) FROM rageval_traces WHERE monitor = ? AND state = 'waiting' AND reopened = 0 "
+            "AND due < 1e300",  # always true; with it, SQLite reads the index of what waits and not all traces
             (self.monitor,),
         )
         return int(waiting)

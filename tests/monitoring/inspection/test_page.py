@@ -60,7 +60,10 @@ def test_it_shows_windows_the_ledger_and_the_worst_answers(spec: Spec) -> None:
     missing = "the 7 days before has no judged trace"
     window = rf"faithfulness hour 0\.519 \[[\d., ]+\] {missing} 2 100% 1 filtered 2025-11-25 12:00:00 to 13:00:00 UTC"
     assert re.search(window, text)
-    assert "faithfulness day no data the window has no judged trace 0 2025-11-24 00:00:00 to 2025-11-25 00:00:00 UTC" in text
+    assert (
+        "faithfulness day no data the window has no judged trace 0 2025-11-24 00:00:00 to 2025-11-25 00:00:00 UTC"
+        in text
+    )
     assert "The numbers add up: each series accounts for all 3 traces that were seen." in text
     assert "faithfulness 2 0 1 0 0 0 0 3 " in text
     worst = text[text.index("Worst answers") :]

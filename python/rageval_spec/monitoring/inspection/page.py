@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from html import escape
 from itertools import pairwise
@@ -31,10 +31,12 @@ from rageval_spec.monitoring.ledger import STATES
 from rageval_spec.monitoring.looks.experiments import Experiment
 from rageval_spec.monitoring.looks.levels import WindowComparison
 from rageval_spec.monitoring.looks.looking import Watch
-from rageval_spec.monitoring.looks.windows import Span, WindowNumbers
+from rageval_spec.monitoring.looks.windows import Span, WindowNumbers, WindowReader, WindowValues
 from rageval_spec.monitoring.traces.trace_judging import FEEDBACK, Series
 from rageval_spec.plugin import AnswerMetric
+from rageval_spec.spec.blocks.monitor import WindowNode
 from rageval_spec.statistics.intervals import Resampling
+from rageval_spec.statistics.window_summaries import WindowSummary
 from rageval_spec.store.disk import write_or_explain
 from rageval_spec.wording import (
     count_noun,
@@ -51,10 +53,10 @@ UNITS = (("hour", HOUR, 2 * DAY), ("day", DAY, 30 * DAY))
 """What a point of a trend covers, and how far back trends go; in seconds."""
 LONGEST = 20_000
 """The most bytes of a text on the page; what is longer is cut, and says so."""
-_ROOM = 450_000
-"""The bytes of the page for the texts of all answers: with many metrics, each answer gets less, and fewer are shown."""
-_WORST, _MOST_ANSWERS, _FEWEST, _MOST_CONTEXTS = 10, 120, 3, 20
-_SHORT = 300
+_ROOM, _DOTS = 300_000, 2_000
+"""The bytes of the page for the texts of all answers, and its dots in trends: with many metrics, each gets less."""
+_WORST, _MOST_ANSWERS, _FEWEST = 10, 120, 3
+_SHORT = 200
 """The most bytes of an id, of the line that opens an answer, and the least that is left for each of its texts."""
 _MOST_READ = 100_000
 """Of how many traces the failures of a window are read at most, the newest first."""
@@ -65,6 +67,20 @@ _TRIES = 3
 _REACH = NormalDist().inv_cdf(0.975)
 _PARTS = {"metric": "metric", "judges": "judge", "models": "model"}
 _BADNESS = {"warning": "weak", "low": "weak", "medium": "weak", "critical": "bad", "high": "bad"}
+
+
+@dataclass(frozen=True)
+class _ReadOnce(WindowReader):
+    """Reads each window once for one page, for its numbers and for its comparison."""
+
+    found: dict[tuple[int, str], Any] = field(default_factory=dict)
+
+    def find(self, series: Series, window: WindowNode, now: float) -> tuple[Span, WindowValues | WindowSummary]:
+        key = (series.id, window.name)
+        if key not in self.found:
+            self.found[key] = super().find(series, window, now)
+        found: tuple[Span, WindowValues | WindowSummary] = self.found[key]
+        return found
 
 
 class _StoredSeries(NamedTuple):
@@ -119,7 +135,8 @@ class PageWriter:
         reader, settings = self.watch.reader, self.watch.reader.statistics
         fast = Resampling(settings.confidence, settings.resamples, 0, settings.seed)  # no p-value of it is shown
         series = {one.name: one for one in current}
-        watch = replace(self.watch, series=series, reader=replace(reader, statistics=fast))
+        reader = _ReadOnce(reader.ledger, reader.settle, fast, reader.corrector)
+        watch = replace(self.watch, series=series, reader=reader)
         windows = [*zip(watch.read_windows(now), watch.compare_windows(now), strict=True)]
         worst = [(make_visible(one.name), self._read_worst(one, now)) for one in current]
         answers = [*(one for _, found in worst for one in found), *(one for alert in firing for one in alert["worst"])]
@@ -281,7 +298,8 @@ class PageWriter:
                     has_labels = one.metric is not None and one.metric.node.labels is not None
                     place = "means" if is_mean else "without labels" if has_labels else ""
                     series, gaps = _make_series(one.name, place, points, versions, length)
-                    yield _describe_trend(replace(series, bounds=self._find_bounds(one.name)), unit, gaps, marks)
+                    shown = replace(series, bounds=self._find_bounds(one.name))
+                    yield _describe_trend(shown, unit, gaps, marks, _DOTS // len(current) // len(UNITS))
 
     def _find_bounds(self, metric: str) -> dict[str, float]:
         """The bounds of the alerts on a metric, by their severity."""
@@ -362,14 +380,14 @@ def _tell_apart(before: _StoredSeries, after: _StoredSeries) -> str:
 
 
 def _describe_trend(
-    series: results.Series, unit: str, gaps: Sequence[int], marks: Sequence[tuple[datetime, str]]
+    series: results.Series, unit: str, gaps: Sequence[int], marks: Sequence[tuple[datetime, str]], most_dots: int
 ) -> dict[str, Any]:
     first, last = (series.points[place].time for place in (0, -1))
     shown = sorted((at, name) for at, name in marks if at >= first)
     form = "%Y-%m-%d" if unit == "day" else "%m-%d %H:%M"
     alerts = [f"{at:%Y-%m-%d %H:%M}: {make_visible(name)}" for at, name in shown]
     within = [(min(at, last), name) for at, name in shown]  # what begins after the last point is about it
-    chart = describe_chart(series, gaps, within, _describe_point)
+    chart = describe_chart(series, gaps, within, _describe_point, most_dots)
     return {**chart, "first": f"{first:{form}}", "last": f"{last:{form}}", "unit": unit, "alerts": alerts}
 
 
@@ -460,10 +478,11 @@ def _show_texts(answer: dict[str, Any], room: int) -> None:
             answer[name] = _show(answer[name], max(_SHORT, min(room, LONGEST)))
             room -= _measure(answer[name])
     contexts, answer["contexts"] = answer["contexts"], []
-    for name, text in contexts[:_MOST_CONTEXTS]:
-        answer["contexts"].append((_show(name, _SHORT), _show(text, max(_SHORT, min(room, LONGEST)))))
-        room -= _measure(answer["contexts"][-1][1])
-    answer["more"] = count_noun(len(contexts) - _MOST_CONTEXTS, "more context") if contexts[_MOST_CONTEXTS:] else ""
+    while contexts and room > 0:
+        name, text = contexts.pop(0)
+        answer["contexts"].append((_show(name, _SHORT), _show(text, min(room, LONGEST))))
+        room -= sum(map(_measure, answer["contexts"][-1])) + _SHORT
+    answer["more"] = count_noun(len(contexts), "more context") if contexts else ""
 
 
 def _list_contexts(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
