@@ -36,7 +36,7 @@ from rageval_spec.monitoring.traces.trace_judging import FEEDBACK, Series
 from rageval_spec.plugin import AnswerMetric
 from rageval_spec.spec.blocks.monitor import WindowNode
 from rageval_spec.statistics.intervals import Resampling
-from rageval_spec.statistics.window_summaries import WindowSummary
+from rageval_spec.statistics.window_summaries import MANY, WindowSummary
 from rageval_spec.store.disk import write_or_explain
 from rageval_spec.wording import (
     count_noun,
@@ -60,8 +60,6 @@ _SHORT = 200
 """The most bytes of an id, of the line that opens an answer, and the least that is left for each of its texts."""
 _MOST_READ = 100_000
 """Of how many traces the failures of a window are read at most, the newest first."""
-_MANY = 100_000
-"""Above this many values, the trend of a percentile would take too long to read; it shows means."""
 _TRIES = 3
 """How often the ledger is read until it adds up, because a monitor may write in between."""
 _REACH = NormalDist().inv_cdf(0.975)
@@ -249,6 +247,8 @@ class PageWriter:
 
     def _read_worst(self, series: Series, now: float) -> list[dict[str, Any]]:
         length = max((one.seconds or 0.0 for one in self.watch.node.windows), default=0.0) or float(DAY)
+        if self.watch.reader.read_counts(series, Span(now - length, now))["judged"] > MANY:
+            length = float(HOUR)  # all values of the stretch are sorted
         highest = series.lower_is_better
         most = max(_FEWEST, min(_WORST, _MOST_ANSWERS // max(1, len(self.metrics))))
         rows = self.watch.ledger.read_worst(series.id, (now - length, now), most, highest=highest)
@@ -323,7 +323,7 @@ class PageWriter:
         points = [found[start] for start in sorted(found)]
         if series.percent is None:
             return points, False
-        if sum(one.judged for one in points) > _MANY:
+        if sum(one.judged for one in points) > MANY:
             return points, True
         found_again = (self._read_percentile(series, one, length) for one in points)
         return [one for one in found_again if one is not None], False
