@@ -71,14 +71,13 @@ _BADNESS = {"warning": "weak", "low": "weak", "medium": "weak", "critical": "bad
 class _ReadOnce(WindowReader):
     """Reads each window once for one page, for its numbers and for its comparison."""
 
-    found: dict[tuple[int, str], Any] = field(default_factory=dict)
+    found: dict[tuple[int, str], tuple[Span, WindowValues | WindowSummary]] = field(default_factory=dict)
 
     def find(self, series: Series, window: WindowNode, now: float) -> tuple[Span, WindowValues | WindowSummary]:
         key = (series.id, window.name)
         if key not in self.found:
             self.found[key] = super().find(series, window, now)
-        found: tuple[Span, WindowValues | WindowSummary] = self.found[key]
-        return found
+        return self.found[key]
 
 
 class _StoredSeries(NamedTuple):
