@@ -1,4 +1,4 @@
-"""What is exported as an experiment and imported again is the same, as far as both sides know it; values of ours stay out."""
+"""What is exported and imported again is the same, as far as both sides know it; our own values stay out."""
 
 from __future__ import annotations
 

@@ -157,6 +157,7 @@ def describe_chart(
     gaps: Sequence[int] = (),
     marks: Sequence[tuple[datetime, str]] = (),
     describe_point: Callable[[TrendPoint], str] | None = None,
+    most_dots: int = _MOST_DOTS,
 ) -> dict[str, Any]:
     """What the template draws of one series: texts and coordinates.
 
@@ -164,6 +165,7 @@ def describe_chart(
         gaps: the points before which the line is interrupted, because nothing is known in between.
         marks: moments to mark, each with a text; those outside the chart are left out.
         describe_point: what a dot says; by default its record.
+        most_dots: above this many points there is only the line, and the dots that stand out.
     """
     frame, points = _frame(series), series.points
     tell = describe_point or _describe_point
@@ -180,7 +182,7 @@ def describe_chart(
             "kind": "" if index not in changes else "up" if changes[index].after > changes[index].before else "down",
         }
         for index, point in enumerate(points)
-        if len(points) <= _MOST_DOTS or index in (0, last) or index in changes or index in alone
+        if len(points) <= most_dots or index in (0, last) or index in changes or index in alone
     ]
     return {
         "metric": make_visible(series.metric),

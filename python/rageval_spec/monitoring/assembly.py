@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from rageval_spec import registry
@@ -124,16 +125,13 @@ def open_monitor(spec: Spec, clock: Callable[[], float] = time.time, *, is_plan:
             sampler = Sampler(read_share(sample.rate), sample.at_least, sample.by, sample.always, kept)
             feeds = open_feeds(spec, ledger, parts)
             every = seconds_of(node.every)
-            corrector = LabelCorrector(ledger, parts.labels)
-            reader = WindowReader(ledger, find_delay(feeds), spec.statistics, corrector.correct)
-            baseline, explainer = choose_baseline(spec, parts, node.baseline), make_explainer(spec, ledger, parts)
             senders = make_senders(spec, parts)
             takers = [one.name for one in senders if "values" in one.target.takes]
             outbox = Outbox(ledger.connection, spec.name, takers, partial(list_judged, judge))
             if takers:
                 ledger.on_judged = outbox.queue
-            names = [one.name for one in senders]
-            watch = Watch(node, ledger, reader, judge.series, every, baseline, explainer, names)
+            explainer, names = make_explainer(spec, ledger, parts), [one.name for one in senders]
+            watch = make_watch(spec, ledger, parts, feeds, judge.series, explainer, names)
             told = [one.name for one in parts.notifiers]
             teller = Teller(watch, open_book(spec, ledger), told, Redaction(spec.redact))
             filler = Filler(ledger, judge, parts, 0.0)
@@ -148,8 +146,9 @@ def open_monitor(spec: Spec, clock: Callable[[], float] = time.time, *, is_plan:
             if node.serve is not None or any("numbers" in one.target.takes for one in senders):
                 loop.publish = Exposition(watch, teller.book, outbox, loop.progress).list_families
             if node.page is not None:
-                page = make_page(spec, ledger, parts, spec.folder / node.page)
-                loop.ticks = [*loop.ticks, lambda now: write_page(page, loop, now)]
+                page = make_page(spec, watch, parts, spec.folder / node.page)
+                loop.show = lambda now: write_page(page, loop, now)
+            loop.read_experiment = watch.read_experiment
             try:
                 yield loop
             finally:
@@ -236,6 +235,23 @@ class Teller:
         self.book.record([*looks, *self.book.list_removed(looks)], self.notifiers, now)
 
 
+def make_watch(
+    spec: Spec,
+    ledger: Ledger,
+    parts: SpecPlugins,
+    feeds: Sequence[Feed] | None = None,
+    series: Mapping[str, Series] = MappingProxyType({}),
+    explainer: ChangeExplainer | None = None,
+    destinations: Sequence[str] = (),
+) -> Watch:
+    """What looks at the numbers of a spec's monitor: for alerts, the page and `/metrics` alike."""
+    node, corrector = require_monitor(spec), LabelCorrector(ledger, parts.labels)
+    delay = find_delay(open_feeds(spec, ledger, parts) if feeds is None else feeds)
+    reader = WindowReader(ledger, delay, spec.statistics, corrector.correct)
+    baseline = choose_baseline(spec, parts, node.baseline)
+    return Watch(node, ledger, reader, series, seconds_of(node.every), baseline, explainer, destinations)
+
+
 @contextmanager
 def open_notifiers(spec: Spec) -> Iterator[dict[str, Notifier[Any]]]:
     """The notifiers of a spec by their names, without its other plugins."""
@@ -253,11 +269,9 @@ def open_book(spec: Spec, ledger: Ledger) -> AlertBook:
     return AlertBook(ledger.connection, spec.name, node.page_url or node.page)
 
 
-def make_page(spec: Spec, ledger: Ledger, parts: SpecPlugins, path: Path) -> PageWriter:
+def make_page(spec: Spec, watch: Watch, parts: SpecPlugins, path: Path) -> PageWriter:
     """What writes the page of a spec's monitor to a file."""
-    node = require_monitor(spec)
-    reader = WindowReader(ledger, find_delay(open_feeds(spec, ledger, parts)), spec.statistics)
-    return PageWriter(node, reader, parts.answer_metrics, open_book(spec, ledger), Redaction(spec.redact), path)
+    return PageWriter(watch, parts.answer_metrics, open_book(spec, watch.ledger), Redaction(spec.redact), path)
 
 
 def write_page(page: PageWriter, loop: MonitorLoop, now: float) -> None:

@@ -206,14 +206,15 @@ class Ledger:
             )
             put_off = "UPDATE rageval_judgements SET retry_at = ? WHERE series = ? AND trace_id = ?"
             self.connection.execute_many(put_off, [(now + lease, series, name) for series, name, *_ in rows])
-        found = self._read_traces([trace_id for _, trace_id, *_ in rows])
+        found = self.read_traces([trace_id for _, trace_id, *_ in rows])
         return [
             (series, tries, found[trace_id]._replace(weight=weight))
             for series, trace_id, tries, weight in rows
             if trace_id in found
         ]
 
-    def _read_traces(self, trace_ids: Sequence[str]) -> dict[str, ClaimedTrace]:
+    def read_traces(self, trace_ids: Sequence[str]) -> dict[str, ClaimedTrace]:
+        """Those of some traces whose texts are kept, by id."""
         rows = self._query_some(
             "SELECT trace_id, started, weight, content FROM rageval_traces "
             "WHERE monitor = ? AND content IS NOT NULL AND trace_id",
@@ -235,7 +236,7 @@ class Ledger:
 
     def read_answers(self, trace_ids: Sequence[str]) -> dict[str, str | None]:
         """The answers of those traces whose texts are kept, by id."""
-        return {name: one.trace.answer for name, one in self._read_traces(trace_ids).items()}
+        return {name: one.trace.answer for name, one in self.read_traces(trace_ids).items()}
 
     def settle(self, sampled: Sequence[SampledTrace], judgements: Sequence[Judgement], now: float) -> None:
         """Write what became of claimed traces, in one transaction.
@@ -525,10 +526,11 @@ class Ledger:
         """How many traces have each state for a series, over all time."""
         sums = ", ".join(f"COALESCE(SUM({state}), 0)" for state in COUNTED)
         (row,) = self.connection.execute(f"SELECT {sums} FROM rageval_panes WHERE series = ?", (series,))
-        counts: dict[State, int] = dict(zip(COUNTED, map(int, row), strict=True))
+        counts = dict(zip(COUNTED, map(int, row), strict=True))
         retried = "SELECT COUNT(*) FROM rageval_judgements WHERE series = ? AND retry_at IS NOT NULL"
         ((again,),) = self.connection.execute(retried, (series,))
-        return {state: counts.get(state, again + self.count_waiting()) for state in STATES}
+        counts["waiting"] = again + self.count_waiting()
+        return {state: counts[state] for state in STATES}
 
     def count_before(self, series: int) -> int:
         """How many traces had been settled when a series began; it has no state for them unless it was filled."""
@@ -538,7 +540,8 @@ class Ledger:
     def count_waiting(self) -> int:
         """How many traces wait to be judged for the first time, or again after they were opened again."""
         ((waiting,),) = self.connection.execute(
-            "SELECT COUNT(*) FROM rageval_traces WHERE monitor = ? AND state = 'waiting' AND reopened = 0",
+            "SELECT COUNT(*) FROM rageval_traces WHERE monitor = ? AND state = 'waiting' AND reopened = 0 "
+            "AND due < 1e300",  # always true; with it, SQLite reads the index of what waits and not all traces
             (self.monitor,),
         )
         return int(waiting)

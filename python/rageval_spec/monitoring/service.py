@@ -6,6 +6,7 @@ may do, such as telling people of alerts, is done by the one that holds its leas
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 import time
@@ -20,6 +21,7 @@ from rageval_spec.endpoints.pacing import double_wait
 from rageval_spec.errors import RagevalError
 from rageval_spec.monitoring.feeds.contract import Feed
 from rageval_spec.monitoring.ledger import LEASE, ClaimedTrace, Judgement, Ledger
+from rageval_spec.monitoring.looks.experiments import Experiment
 from rageval_spec.monitoring.outputs.couriers import Delivery
 from rageval_spec.monitoring.outputs.outbox import Outbox
 from rageval_spec.monitoring.tables import MOST_FAILURES, FeedState
@@ -37,6 +39,8 @@ NOTED_EVERY = 60.0
 """Seconds after which it is written down again how reading a feed goes."""
 IDLE = 1.0
 """Seconds between looks where nothing is due."""
+_SENDING = 2.0
+"""Seconds that the messages of a look have to be sent before the page says what became of them."""
 _PUBLISH = 15.0
 """Seconds between two states of what is published."""
 _PATIENCE = 60.0
@@ -76,7 +80,9 @@ class MonitorLoop:
         every: the seconds between two polls of the feeds and looks at the windows.
         filler: fills series with what came before they began.
         filling: judges earlier traces whenever nothing else is due, some each time; see `Filler.fill`.
-        ticks: what is done after each poll by the process that leads: windows, alerts, pages.
+        ticks: what is done at each look by the process that leads: windows and alerts.
+        show: what the leading process does once the messages of a look had time to be sent: it writes the page.
+        read_experiment: what the A/B test has come to; None without one.
         outbox: the values that are still to be sent.
         delivery: sends messages of alerts, values and numbers, beside the loop; None where nobody is told anything.
         clock: the time in seconds since 1970.
@@ -96,6 +102,8 @@ class MonitorLoop:
     clock: Callable[[], float] = time.time
     delivery: Delivery | None = None
     outbox: Outbox | None = None
+    show: Tick = lambda _: None
+    read_experiment: Callable[[], Experiment | None] = lambda: None
     progress: Progress = field(default_factory=Progress)
     publish: Callable[[float], Sequence[MetricFamily]] | None = None
     published: Sequence[MetricFamily] = ()
@@ -169,16 +177,20 @@ class MonitorLoop:
         return len(claimed) + self._retry_due()
 
     def look(self) -> None:
-        """Do what is done after each poll, in the process that leads."""
-        now = self.clock()
-        if self.ledger.lead("look", now, 3 * self.every):
-            for tick in self.ticks:
-                tick(now)
+        """Do what is done after each poll, in the process that leads; report remarks that are new."""
+        self._lead(*self.ticks)
         for part, remark in self.find_remarks().items():
             if part not in self.told:
                 self.told.add(part)
                 self.tell(remark)
-        self.sampler.forget(now - 2 * 86_400)
+        self.sampler.forget(self.clock() - 2 * 86_400)
+
+    def _lead(self, *ticks: Tick) -> None:
+        """Do what only one process does, if it is this one."""
+        now = self.clock()
+        if self.ledger.lead("look", now, 3 * self.every):
+            for tick in ticks:
+                tick(now)
 
     def find_trouble(self, *, is_start: bool = False) -> str | None:
         """Why the monitor does not do its work at the moment; None if it does.
@@ -213,6 +225,7 @@ class MonitorLoop:
                 self.published = self.publish(self.clock())
             if self.delivery is not None:
                 self.delivery.run_once()
+            self._lead(self.show)
         finally:
             self._close()
 
@@ -227,6 +240,7 @@ class MonitorLoop:
 
     def _go_round(self, stop: Event, wait: Callable[[float], Any]) -> None:
         look_at = poll_at = publish_at = 0.0
+        show_at = math.inf
         while not stop.is_set():
             now = self.clock()
             if now >= poll_at:
@@ -236,6 +250,10 @@ class MonitorLoop:
             if self.clock() >= look_at:
                 self.look()
                 look_at = self.clock() + self.every
+                show_at = min(show_at, self.clock() + _SENDING)
+            if self.clock() >= show_at:
+                self._lead(self.show)
+                show_at = math.inf
             if self.publish is not None and self.clock() >= publish_at:
                 self.published = self.publish(self.clock())
                 publish_at = self.clock() + min(self.every, _PUBLISH)

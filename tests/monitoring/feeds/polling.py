@@ -43,12 +43,12 @@ def judge_due(ledger: Ledger, now: float) -> dict[str, str | None]:
 def list_questions(ledger: Ledger) -> dict[str, str]:
     """The question of each trace that the ledger has, by id."""
     rows = ledger.connection.execute("SELECT trace_id FROM rageval_traces ORDER BY trace_id")
-    found = ledger._read_traces([trace_id for (trace_id,) in rows])
+    found = ledger.read_traces([trace_id for (trace_id,) in rows])
     return {trace_id: one.trace.question for trace_id, one in found.items()}
 
 
 def read_trace(ledger: Ledger, trace_id: str) -> Trace:
-    return ledger._read_traces([trace_id])[trace_id].trace
+    return ledger.read_traces([trace_id])[trace_id].trace
 
 
 def sample_of(trace: Trace) -> Any:

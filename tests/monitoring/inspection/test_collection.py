@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from rageval_spec.commands.monitor.command import monitor
 from rageval_spec.errors import RagevalError, UsageError
-from rageval_spec.monitoring.assembly import make_page, open_collector, open_ledger
+from rageval_spec.monitoring.assembly import make_page, make_watch, open_collector, open_ledger
 from rageval_spec.monitoring.inspection.collection import Collected, collect_into, list_bounds
 from rageval_spec.pipeline.planning.spec_plugins import build_parts
 from rageval_spec.spec.blocks.spec_node import Spec
@@ -262,6 +262,7 @@ def test_page_and_test_set_are_the_same_from_postgresql(tmp_path: Path, server: 
         collect(spec, folder / "golden.jsonl")
         rows.append((folder / "golden.jsonl").read_text())
         with open_ledger(spec) as ledger:
-            pages.append(make_page(spec, ledger, build_parts(spec), folder / "monitor.html").draw(LATER))
+            parts = build_parts(spec)
+            pages.append(make_page(spec, make_watch(spec, ledger, parts), parts, folder / "monitor.html").draw(LATER))
     assert pages[0] == pages[1] and pages[0].count(b"<svg") == 2
     assert rows[0] == rows[1] and rows[0].count("\n") == 4

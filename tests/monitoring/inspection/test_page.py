@@ -6,18 +6,21 @@ import html
 import re
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 import pytest
 from click.testing import CliRunner
 
 from rageval_spec.commands.monitor.command import monitor
+from rageval_spec.data.alerts import WorstAnswer
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.monitoring.alerts import AlertBook, Look
-from rageval_spec.monitoring.assembly import make_page, open_ledger
+from rageval_spec.monitoring.assembly import make_page, make_watch, open_ledger, open_monitor
 from rageval_spec.pipeline.planning.spec_plugins import build_parts
 from rageval_spec.spec.blocks.spec_node import Spec
+from rageval_spec.wording import format_number
 from tests.browser import open_page, start_browser
-from tests.monitoring.inspection.watched import BAD, NOON, SOURCE, SPEC, judge, load_spec, write_traces
+from tests.monitoring.inspection.watched import BAD, GOOD, NOON, SOURCE, SPEC, judge, load_spec, write_traces
 from tests.sample_evaluation import HOSTILE
 
 LATER = NOON + 7200
@@ -25,7 +28,8 @@ LATER = NOON + 7200
 
 def draw(spec: Spec, now: float = LATER) -> str:
     with open_ledger(spec) as ledger:
-        return make_page(spec, ledger, build_parts(spec), spec.folder / "monitor.html").draw(now).decode()
+        parts = build_parts(spec)
+        return make_page(spec, make_watch(spec, ledger, parts), parts, spec.folder / "monitor.html").draw(now).decode()
 
 
 def read(page: str) -> str:
@@ -54,9 +58,13 @@ def spec(tmp_path: Path) -> Spec:
 def test_it_shows_windows_the_ledger_and_the_worst_answers(spec: Spec) -> None:
     text = read(draw(spec))
     assert "No alert is firing 3 traces seen. Made 2025-11-25 14:00:00 UTC" in text
-    window = r"faithfulness hour 0\.519 \[[\d., ]+\] 2 100% 2 judged, 1 filtered 2025-11-25 12:00:00 to 13:00:00 UTC"
+    missing = "the 7 days before has no judged trace"
+    window = rf"faithfulness hour 0\.519 \[[\d., ]+\] {missing} 2 100% 1 filtered 2025-11-25 12:00:00 to 13:00:00 UTC"
     assert re.search(window, text)
-    assert "faithfulness day no data 0 no traces 2025-11-24 00:00:00 to 2025-11-25 00:00:00 UTC" in text
+    assert (
+        "faithfulness day no data the window has no judged trace 0 2025-11-24 00:00:00 to 2025-11-25 00:00:00 UTC"
+        in text
+    )
     assert "The numbers add up: each series accounts for all 3 traces that were seen." in text
     assert "faithfulness 2 0 1 0 0 0 0 3 " in text
     worst = text[text.index("Worst answers") :]
@@ -198,3 +206,132 @@ def test_a_browser_shows_it_without_a_request_and_without_a_fault(spec: Spec, sc
         assert opened.page.get_by_text(BAD).is_visible()
         assert opened.page.evaluate("document.documentElement.scrollWidth") == 390
         assert opened.seen == [] and len(opened.requests) == 1
+
+
+DESK = "  every: 1m\n  page: monitor.html\n  notify: [{use: command, name: desk, run: ['false']}]\n"
+FAILED = "Not delivered to desk: coverage of faithfulness: false ended with exit code 1"
+
+
+def serve_error(folder: Path) -> Spec:
+    write_traces(folder, {"id": "none", "answer": None, "error": "down"})
+    return load_spec(folder, DESK)
+
+
+def test_it_is_written_after_the_messages_of_its_look_were_tried(tmp_path: Path) -> None:
+    spec = serve_error(tmp_path)
+    judge(spec, NOON + 600)
+    text = read((tmp_path / "monitor.html").read_text())
+    assert FAILED in text and "not tried yet" not in text
+
+
+def test_a_monitor_that_goes_on_writes_it_after_the_messages_too(tmp_path: Path) -> None:
+    spec, time, stop = serve_error(tmp_path), [NOON + 600], Event()
+
+    def wait(seconds: float) -> None:
+        time[0] += seconds
+        if FAILED in read((tmp_path / "monitor.html").read_text() if time[0] > NOON + 605 else "<body"):
+            stop.set()
+        assert time[0] < NOON + 700, "no page says what became of the message"
+
+    with open_monitor(spec, lambda: time[0]) as loop:
+        loop.run(stop, wait)
+    assert "not tried yet" not in (tmp_path / "monitor.html").read_text()
+
+
+def test_its_windows_are_those_of_the_alerts_where_labels_correct_them(tmp_path: Path) -> None:
+    write_traces(tmp_path, *({"id": f"t{at}"} for at in range(40)))
+    said = "".join(f"t{at},faithfulness,{at % 2}\n" for at in range(40))
+    (tmp_path / "labels.csv").write_text("query_id,metric,value\n" + said)
+    corrected = SPEC.replace("judge: overlap}", "judge: overlap, labels: people}")
+    spec = load_spec(tmp_path, "labels: {people: {use: csv, path: labels.csv}}\n", corrected)
+    judge(spec)
+    with open_monitor(spec, lambda: LATER) as loop:
+        seen = loop.ticks[0].__self__.watch.read_windows(LATER)[0]  # type: ignore[attr-defined]
+    assert seen.value is not None and seen.value < 0.7
+    assert f"faithfulness hour {format_number(seen.value)} " in read(draw(spec))
+
+
+AB = "  ab: {by: variant, metric: faithfulness}\n  windows: [{name: hour, length: 1h}, {name: last 10, queries: 10}]\n"
+
+
+def test_it_shows_the_experiment_and_how_windows_differ_from_the_baseline(tmp_path: Path) -> None:
+    for day, bad in ((1, ""), (0, "a")):
+        for arm in "ab":
+            whole = {"metadata": {"variant": arm}, "answer": BAD if arm == bad else GOOD}
+            began = NOON - 86_400 * day
+            write_traces(tmp_path, *({"id": f"{arm}{day}-{at}", "at": began + at * 50, **whole} for at in range(60)))
+    spec = load_spec(tmp_path, AB)
+    judge(spec)
+    text = read(draw(spec))
+    assert re.search(r"A/B test b is better faithfulness by variant .* a 0\.519 120 50% b 1\.000 120 50%", text)
+    assert re.search(r"b less a \+0\.48\d \[0\.\d+, 0\.\d+\], p [=<] 0\.\d+ Shares of the traces as set, p = 1", text)
+    assert re.search(r"hour 0\.519 \[[\d., ]+\] -0\.48\d \[[-\d., ]+\] the 7 days before 120 100%", text)
+    assert re.search(r"last 10 \d\.\d+ \[[\d., ]+\] -?[\d.]+ \[[-\d., ]+\] the 7 days before 10 100% 2025", text)
+    done = CliRunner().invoke(monitor, ["plan", str(tmp_path / "spec.yaml")])
+    assert "A/B test: faithfulness by variant: b is better: 0.519 of 120 judged traces (a)" in done.output
+
+
+def test_an_experiment_whose_traces_are_lost_or_that_has_not_begun_says_so(tmp_path: Path) -> None:
+    write_traces(tmp_path, *({"id": f"t{at}", "metadata": {"variant": "b" if at % 10 else "a"}} for at in range(300)))
+    spec = load_spec(tmp_path, AB)
+    judge(spec)
+    text = read(draw(spec))
+    assert "A/B test not comparable" in text and "Shares of the traces traces are lost, p < 0.0001" in text
+    alone = load_spec(tmp_path, AB.replace("variant", "region"))
+    assert "region has 0 values; a test needs two" in read(draw(alone))
+
+
+def test_a_firing_alert_opens_its_answers_and_a_resolved_one_does_not(spec: Spec) -> None:
+    worst = tuple(WorstAnswer(name, "cut", "cut", 0.037, "because") for name in ("bad", "gone"))
+    record(spec, NOON, evidence={"metric": "faithfulness", "worst": worst})
+    alert = read(draw(spec)).partition("A/B test")[0].partition("Last windows")[0]
+    assert "it fell 0.037 Can I return shoes, bad? Trace bad" in alert
+    assert f"Answer {BAD} Reason because Context 1 {SOURCE}" in alert and "gone" not in alert and "cut" not in alert
+    redacted = read(draw(replace(spec, redact=("answer",)))).partition("Last windows")[0]
+    assert BAD not in redacted and "because" not in redacted and SOURCE in redacted
+    record(spec, NOON + 60, "clear")
+    assert "Can I return shoes" not in read(draw(spec)).partition("Last windows")[0]
+
+
+def test_coverage_tells_the_most_frequent_reason(spec: Spec) -> None:
+    with open_ledger(spec) as ledger:
+        ledger.connection.execute(
+            "UPDATE rageval_judgements SET state = 'failed', reason = ? WHERE trace_id = 'good'", (f"{HOSTILE} 429",)
+        )
+        ledger.connection.execute("UPDATE rageval_panes SET judged = judged - 1, failed = failed + 1")
+    page = draw(spec)
+    assert re.search(r"1 50% 1 filtered, 1 failed .*429 2025-11-25", read(page)) and HOSTILE not in page
+    assert "429" not in read(draw(replace(spec, redact=("answer",))))
+
+
+def test_forty_metrics_and_long_hostile_texts_stay_below_a_megabyte(tmp_path: Path) -> None:
+    names = "".join(f", {{use: faithfulness, judge: overlap, as: m{at}}}" for at in range(39))
+    long = (HOSTILE + "\x00\u202e\u0627\u0644\u0639\u0631\u0628\u064a\u0629 ") * 2000
+    rows = [
+        {
+            "id": f"t{at}",
+            "at": NOON - 3600 * at,
+            "question": f"{at} {long}",
+            "answer": f"{BAD} {at}",
+            "contexts": [long] * 9,
+        }
+        for at in range(4)
+    ]
+    write_traces(tmp_path, *rows)
+    spec = load_spec(tmp_path, spec=SPEC.replace("judge: overlap}]", "judge: overlap}" + names + "]"))
+    judge(spec)
+    page = draw(spec)
+    assert len(page.encode()) < 1_000_000
+    assert page.count('<details class="answer">') == 120
+    assert "characters more)" in page and "9 more contexts" in page
+    assert not any(text in page for text in (HOSTILE, "\x00", "\u202e"))
+
+
+def test_counting_what_waits_reads_no_settled_trace(spec: Spec) -> None:
+    asked: list[str] = []
+    with open_ledger(spec) as ledger:
+        execute = ledger.connection.execute
+        ledger.connection.execute = lambda text, *others: (asked.append(text), execute(text, *others))[1]  # type: ignore[method-assign, func-returns-value]
+        ledger.count_waiting()
+        (plan,) = execute(f"EXPLAIN QUERY PLAN {asked[0]}", (spec.name,))
+    assert "rageval_traces_due" in plan[-1]

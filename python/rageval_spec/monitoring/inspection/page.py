@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from html import escape
 from itertools import pairwise
 from pathlib import Path
 from statistics import NormalDist
@@ -18,7 +19,8 @@ from typing import Any, NamedTuple
 
 from rageval_spec.data import results
 from rageval_spec.data.alerts import AlertMessage
-from rageval_spec.data.outcomes import Interval
+from rageval_spec.data.outcomes import Correction, Interval
+from rageval_spec.data.traces import Trace
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing.alert_text import format_time
 from rageval_spec.drawing.html_shell import fill_page, join_styles, read_asset
@@ -26,27 +28,57 @@ from rageval_spec.drawing.trend_charts import PLACES, describe_chart
 from rageval_spec.monitoring.alerts import AlertBook, AlertRow, load_message
 from rageval_spec.monitoring.inspection.redaction import Redaction
 from rageval_spec.monitoring.ledger import STATES
-from rageval_spec.monitoring.looks.windows import Span, WindowNumbers, WindowReader
+from rageval_spec.monitoring.looks.experiments import Experiment
+from rageval_spec.monitoring.looks.levels import WindowComparison
+from rageval_spec.monitoring.looks.looking import Watch
+from rageval_spec.monitoring.looks.windows import Span, WindowNumbers, WindowReader, WindowValues
 from rageval_spec.monitoring.outputs.outbox import Outbox
 from rageval_spec.monitoring.traces.trace_judging import FEEDBACK, Series
 from rageval_spec.plugin import AnswerMetric
-from rageval_spec.spec.blocks.monitor import MonitorNode
+from rageval_spec.spec.blocks.monitor import WindowNode
+from rageval_spec.statistics.intervals import Resampling
+from rageval_spec.statistics.window_summaries import MANY, WindowSummary
 from rageval_spec.store.disk import write_or_explain
-from rageval_spec.wording import count_noun, format_interval, format_number, format_percent, list_counts
+from rageval_spec.wording import (
+    count_noun,
+    format_interval,
+    format_number,
+    format_p_value,
+    format_percent,
+    format_signed,
+    list_counts,
+)
 
 HOUR, DAY = 3600, 86_400
 UNITS = (("hour", HOUR, 2 * DAY), ("day", DAY, 30 * DAY))
 """What a point of a trend covers, and how far back trends go; in seconds."""
 LONGEST = 20_000
-"""The most characters of a text on the page; what is longer is cut, and says so."""
-_WORST = 10
-_MANY = 100_000
-"""Above this many values, the trend of a percentile would take too long to read; it shows means."""
+"""The most bytes of a text on the page; what is longer is cut, and says so."""
+_ROOM, _DOTS = 300_000, 2_000
+"""The bytes of the page for the texts of all answers, and its dots in trends: with many metrics, each gets less."""
+_WORST, _MOST_ANSWERS, _FEWEST = 10, 120, 3
+_SHORT = 200
+"""The most bytes of an id, of the line that opens an answer, and the least that is left for each of its texts."""
+_MOST_READ = 100_000
+"""Of how many traces the failures of a window are read at most, the newest first."""
 _TRIES = 3
 """How often the ledger is read until it adds up, because a monitor may write in between."""
 _REACH = NormalDist().inv_cdf(0.975)
 _PARTS = {"metric": "metric", "judges": "judge", "models": "model"}
 _BADNESS = {"warning": "weak", "low": "weak", "medium": "weak", "critical": "bad", "high": "bad"}
+
+
+@dataclass(frozen=True)
+class _ReadOnce(WindowReader):
+    """Reads each window once for one page, for its numbers and for its comparison."""
+
+    found: dict[tuple[int, str], tuple[Span, WindowValues | WindowSummary]] = field(default_factory=dict)
+
+    def find(self, series: Series, window: WindowNode, now: float) -> tuple[Span, WindowValues | WindowSummary]:
+        key = (series.id, window.name)
+        if key not in self.found:
+            self.found[key] = super().find(series, window, now)
+        return self.found[key]
 
 
 class _StoredSeries(NamedTuple):
@@ -78,8 +110,7 @@ class PageWriter:
         path: the file.
     """
 
-    node: MonitorNode
-    reader: WindowReader
+    watch: Watch
     metrics: Mapping[str, AnswerMetric[Any]]
     book: AlertBook
     redaction: Redaction
@@ -99,7 +130,16 @@ class PageWriter:
         alerts = [*self._describe_alerts()]
         firing = [one for one in alerts if one["state"] == "firing"]
         seen, ledger = self._read_ledger([one for one in current if one.metric is not None])
-        windows = [self.reader.read(one, window, now) for one in current for window in self.node.windows]
+        reader, settings = self.watch.reader, self.watch.reader.statistics
+        fast = Resampling(settings.confidence, settings.resamples, 0, settings.seed)  # no p-value of it is shown
+        series = {one.name: one for one in current}
+        reader = _ReadOnce(reader.ledger, reader.settle, fast, reader.corrector)
+        watch = replace(self.watch, series=series, reader=reader)
+        windows = [*zip(watch.read_windows(now), watch.compare_windows(now), strict=True)]
+        worst = [(make_visible(one.name), self._read_worst(one, now)) for one in current]
+        answers = [*(one for _, found in worst for one in found), *(one for alert in firing for one in alert["worst"])]
+        for one in answers:
+            _show_texts(one, _ROOM // len(answers))
         return fill_page(
             read_asset("chart.svg.jinja") + read_asset("monitor.html.jinja"),
             join_styles(("page.css", "overview.css", "trend.css", "monitor.css")),
@@ -109,21 +149,25 @@ class PageWriter:
             lead=f"{count_noun(len(firing), 'alert')} firing" if firing else "No alert is firing",
             seen=count_noun(seen, "trace"),
             alerts=alerts,
-            windows=[_describe_window(one) for one in windows],
-            has_costs=any(one.cost for one in windows),
+            experiment=_describe_experiment(watch.read_experiment()),
+            windows=[
+                {**_describe_window(one, compared), "gaps": self._explain_gaps(watch.series[one.metric], one)}
+                for one, compared in windows
+            ],
+            has_costs=any(one.cost for one, _ in windows),
             states=[_name(state) for state in STATES],
             ledger=ledger,
             sum=_describe_sum(seen, ledger),
             trends=[*self._describe_trends(stored, current, now)],
-            worst=[(make_visible(one.name), found) for one in current if (found := self._describe_worst(one, now))],
+            worst=[(name, found) for name, found in worst if found],
             remarks=[*self._list_remarks([name for name in newest if not self._is_watched(name)])],
             **PLACES,
         )
 
     def _list_series(self) -> list[_StoredSeries]:
-        rows = self.reader.ledger.connection.execute(
+        rows = self.watch.ledger.connection.execute(
             "SELECT id, metric, description FROM rageval_series WHERE monitor = ? ORDER BY id",
-            (self.reader.ledger.monitor,),
+            (self.watch.ledger.monitor,),
         )
         return [_StoredSeries(*row) for row in rows]
 
@@ -153,11 +197,19 @@ class PageWriter:
             "since": format_time((row.held_since if is_pending else row.began) or 0.0),
             "until": "" if is_pending or row.ended is None else format_time(row.ended),
             "moved": [(part, make_visible(self.redaction.hide_quotes(why))) for part, why in moved.items()],
+            "worst": [*self._read_answers(message)] if message is not None and row.state == "firing" else [],
         }
+
+    def _read_answers(self, message: AlertMessage) -> Iterator[dict[str, Any]]:
+        """The answers behind an alert whose texts are still kept."""
+        found = self.watch.ledger.read_traces([one.trace_id for one in message.worst])
+        for one in message.worst:
+            if one.trace_id in found:
+                yield self._describe_answer(found[one.trace_id].trace, one.value, one.reason)
 
     def _list_messages(self) -> list[AlertMessage]:
         """What was told of beginnings, and the last beginning of each alert: one message for each."""
-        rows = self.reader.ledger.connection.execute(
+        rows = self.watch.ledger.connection.execute(
             "SELECT message FROM rageval_messages WHERE monitor = ? AND state = 'firing'", (self.book.monitor,)
         )
         texts = [text for (text,) in rows] + [row.message for row in self.book.read() if row.message is not None]
@@ -166,7 +218,7 @@ class PageWriter:
     def _read_ledger(self, current: Sequence[Series]) -> tuple[int, list[dict[str, Any]]]:
         """How many traces were seen, and the states of each series. Users say something of few traces, so the series
         of feedback account for no others and are left out."""
-        ledger = self.reader.ledger
+        ledger = self.watch.ledger
         for _ in range(_TRIES):
             seen = ledger.count_traces()
             counts = {one.name: [*ledger.count(one.id).values(), ledger.count_before(one.id)] for one in current}
@@ -177,27 +229,59 @@ class PageWriter:
             for name, found in counts.items()
         ]
 
-    def _describe_worst(self, series: Series, now: float) -> list[dict[str, Any]]:
-        length = max((one.seconds or 0.0 for one in self.node.windows), default=0.0) or float(DAY)
+    def _explain_gaps(self, series: Series, one: WindowNumbers) -> str:
+        """The most frequent reason why traces of a window have no value although they were to get one."""
+        if not one.counts["failed"] and not one.counts["over_budget"]:
+            return ""
+        newest = (
+            "SELECT state, reason FROM rageval_judgements WHERE series = ? AND started >= ? AND started < ? "
+            f"ORDER BY started DESC LIMIT {_MOST_READ}"
+        )
+        rows = self.watch.ledger.connection.execute(
+            f"SELECT reason FROM ({newest}) newest WHERE state IN ('failed', 'over_budget') GROUP BY reason "
+            "ORDER BY COUNT(*) DESC, reason LIMIT 1",
+            (series.id, *one.span),
+        )
+        reason = self.redaction.hide_reason(rows[0][0]) if rows else None
+        return _show(reason, _SHORT) if reason else ""
+
+    def _read_worst(self, series: Series, now: float) -> list[dict[str, Any]]:
+        length = max((one.seconds or 0.0 for one in self.watch.node.windows), default=0.0) or float(DAY)
+        if self.watch.reader.read_counts(series, Span(now - length, now))["judged"] > MANY:
+            length = float(HOUR)  # all values of the stretch are sorted
         highest = series.lower_is_better
-        rows = self.reader.ledger.read_worst(series.id, (now - length, now), _WORST, highest=highest)
+        most = max(_FEWEST, min(_WORST, _MOST_ANSWERS // max(1, len(self.metrics))))
+        rows = self.watch.ledger.read_worst(series.id, (now - length, now), most, highest=highest)
         best = self._find_best(series) if series.metric is None else _list_bounds(series)[0 if highest else 1]
-        return [
-            _describe_answer(trace.id, value, self.redaction.hide_reason(reason), self.redaction.make_row(trace))
-            for trace, value, reason in rows
-            if value != best
-        ]
+        return [self._describe_answer(*row) for row in rows if row[1] != best]
+
+    def _describe_answer(self, trace: Trace, value: float | None, reason: str | None) -> dict[str, Any]:
+        """An answer with whole texts, which `_show_texts` cuts."""
+        row = self.redaction.make_row(trace)
+        return {
+            "trace": _show(trace.id, _SHORT),
+            "value": "" if value is None else format_number(value),
+            "title": _show(row.get("question") or trace.id, _SHORT),
+            "started": make_visible(str(row.get("started", ""))),
+            "reason": self.redaction.hide_reason(reason),
+            **{name: row.get(name) for name in ("question", "answer", "error")},
+            "contexts": [*_list_contexts(row)],
+        }
 
     def _find_best(self, series: Series) -> float:
         """The best that users ever said; 1 for thumbs, although nobody may have put one up."""
-        ((best,),) = self.reader.ledger.connection.execute(
+        ((best,),) = self.watch.ledger.connection.execute(
             "SELECT MAX(value) FROM rageval_judgements WHERE series = ? AND state = 'judged'", (series.id,)
         )
         return max(1.0, best or 0.0)
 
     def _list_remarks(self, gone: Sequence[str]) -> Iterator[str]:
+        waiting: dict[tuple[str, str], list[str]] = {}
         for name, title, reason in self.book.list_undelivered():
-            yield make_visible(f"Not delivered to {name}: {title}: {reason or 'not tried yet'}")
+            waiting.setdefault((name, reason or "not tried yet"), []).append(title)
+        for (name, reason), titles in waiting.items():
+            more = f" and {len(titles) - 1:,} more" if len(titles) > 1 else ""
+            yield make_visible(f"Not delivered to {name}: {titles[0]}{more}: {reason}")
         for line in Outbox(self.book.connection, self.book.monitor).describe(only_troubles=True):
             yield make_visible(f"Sent to {line}")
         if gone:
@@ -213,13 +297,15 @@ class PageWriter:
             for unit, length, reach in UNITS:
                 points, is_mean = self._read_points(one, [*versions], length, now - reach)
                 if points and (unit == "hour" or len(points) > 1):
-                    place = "means" if is_mean else ""
+                    has_labels = one.metric is not None and one.metric.node.labels is not None
+                    place = "means" if is_mean else "without labels" if has_labels else ""
                     series, gaps = _make_series(one.name, place, points, versions, length)
-                    yield _describe_trend(replace(series, bounds=self._find_bounds(one.name)), unit, gaps, marks)
+                    shown = replace(series, bounds=self._find_bounds(one.name))
+                    yield _describe_trend(shown, unit, gaps, marks, _DOTS // len(current) // len(UNITS))
 
     def _find_bounds(self, metric: str) -> dict[str, float]:
         """The bounds of the alerts on a metric, by their severity."""
-        alerts = [one for one in self.node.alerts if not isinstance(one, str) and one.metric == metric]
+        alerts = [one for one in self.watch.node.alerts if not isinstance(one, str) and one.metric == metric]
         found = [(name, getattr(one, name)) for one in alerts for name in ("warning", "critical")]
         return {name: bound for name, bound in found if bound is not None}
 
@@ -230,7 +316,7 @@ class PageWriter:
         """
         marks = ", ".join("?" * len(ids))
         sums = ", ".join(f"SUM({name})" for name in ("judged", "weights", "weighted", "squares", "squared_weights"))
-        rows = self.reader.ledger.connection.execute(
+        rows = self.watch.ledger.connection.execute(
             f"SELECT series, pane / ? * ?, {sums} FROM rageval_panes WHERE series IN ({marks}) AND pane >= ? "
             "GROUP BY 1, 2 HAVING SUM(judged) > 0 AND SUM(weights) > 0 ORDER BY 2, 1",
             (length, length, *ids, since // length * length),
@@ -239,7 +325,7 @@ class PageWriter:
         points = [found[start] for start in sorted(found)]
         if series.percent is None:
             return points, False
-        if sum(one.judged for one in points) > _MANY:
+        if sum(one.judged for one in points) > MANY:
             return points, True
         found_again = (self._read_percentile(series, one, length) for one in points)
         return [one for one in found_again if one is not None], False
@@ -247,7 +333,7 @@ class PageWriter:
     def _read_percentile(self, series: Series, point: _Point, length: int) -> _Point | None:
         """The point with the percentile in place of the mean; None if its values were judged anew meanwhile."""
         span = Span(point.start, point.start + length)
-        own, reader = replace(series, id=point.series), self.reader
+        own, reader = replace(series, id=point.series), self.watch.reader
         numbers = reader.describe(own, "", span, reader.read_values(own, span))
         low, high = (None, None) if numbers.interval is None else (numbers.interval.low, numbers.interval.high)
         return None if numbers.value is None else point._replace(mean=numbers.value, low=low, high=high)
@@ -296,13 +382,14 @@ def _tell_apart(before: _StoredSeries, after: _StoredSeries) -> str:
 
 
 def _describe_trend(
-    series: results.Series, unit: str, gaps: Sequence[int], marks: Sequence[tuple[datetime, str]]
+    series: results.Series, unit: str, gaps: Sequence[int], marks: Sequence[tuple[datetime, str]], most_dots: int
 ) -> dict[str, Any]:
     first, last = (series.points[place].time for place in (0, -1))
-    shown = [(at, name) for at, name in marks if at >= first]
+    shown = sorted((at, name) for at, name in marks if at >= first)
     form = "%Y-%m-%d" if unit == "day" else "%m-%d %H:%M"
     alerts = [f"{at:%Y-%m-%d %H:%M}: {make_visible(name)}" for at, name in shown]
-    chart = describe_chart(series, gaps, shown, _describe_point)
+    within = [(min(at, last), name) for at, name in shown]  # what begins after the last point is about it
+    chart = describe_chart(series, gaps, within, _describe_point, most_dots)
     return {**chart, "first": f"{first:{form}}", "last": f"{last:{form}}", "unit": unit, "alerts": alerts}
 
 
@@ -311,18 +398,60 @@ def _describe_point(point: results.TrendPoint) -> str:
     return f"{point.time:%Y-%m-%d %H:%M} UTC: {format_number(point.mean)}{interval}, {point.record_id}"
 
 
-def _describe_window(one: WindowNumbers) -> dict[str, Any]:
+def _describe_experiment(found: Experiment | None) -> dict[str, Any] | None:
+    """What the A/B test has come to; without numbers as long as there are not two systems."""
+    if found is None:
+        return None
+    shares = found.shares.shares if found.shares is not None else ()
+    kind = "bad" if found.has_wrong_shares or found.problem else "good" if found.better else ""
+    told = {"bad": "not comparable", "good": f"{found.better} is better", "": "undecided"}[kind]
+    checks = []
+    if found.test is not None:
+        checks.append((f"{found.names[1]} less {found.names[0]}", f"{format_signed(found.test.difference)} "
+                       f"{format_interval(found.test.interval)}, {format_p_value(found.test.p_value)}"))  # fmt: skip
+    if found.shares is not None and shares:
+        said = "traces are lost" if found.has_wrong_shares else "as set"
+        checks.append(("Shares of the traces", f"{said}, {format_p_value(found.shares.sequential)}"))
+    return {
+        "name": make_visible(f"{found.metric} by {found.by}"),
+        "kind": kind,
+        "told": make_visible(told),
+        "problem": make_visible(found.problem or ""),
+        "arms": [
+            (make_visible(name), "no data" if arm.mean is None else format_number(arm.mean), f"{arm.count:,}", share)
+            for name, arm, share in zip(found.names, found.arms, map(format_percent, shares or (0, 0)), strict=False)
+        ],
+        "checks": [(make_visible(name), told) for name, told in checks],
+    }
+
+
+def _describe_window(one: WindowNumbers, compared: WindowComparison) -> dict[str, Any]:
+    others = {state: count for state, count in one.counts.items() if state != "judged"}
+    moved = compared.difference
     return {
         "metric": make_visible(one.metric),
         "window": make_visible(one.window),
         "time": f"{format_time(one.span.start).removesuffix(' UTC')} to {_end(*one.span)}",
         "value": "no data" if one.value is None else format_number(one.value),
         "interval": "" if one.interval is None else format_interval(one.interval),
+        "correction": _describe_correction(one.correction),
+        "difference": "" if moved is None else format_signed(moved.difference),
+        "difference_interval": "" if moved is None else format_interval(moved.interval),
+        "baseline": make_visible(compared.reason or compared.baseline),
         "samples": f"{one.samples:,}",
-        "counts": list_counts(one.counts) or "no traces",
+        "others": list_counts(others),
         "coverage": "" if one.coverage is None else format_percent(one.coverage),
         "cost": f"{one.cost:,.2f} USD" if one.cost else "",
     }
+
+
+def _describe_correction(found: Correction | None) -> str:
+    if found is None:
+        return ""
+    if found.reason is not None:
+        return make_visible(f"without labels: {found.reason}")
+    judged = "" if found.judged is None else f"; the judge alone {format_number(found.judged)}"
+    return f"corrected by {count_noun(found.labels, 'label')}{judged}"
 
 
 def _end(start: float, end: float) -> str:
@@ -344,30 +473,41 @@ def _describe_sum(seen: int, ledger: Sequence[Mapping[str, Any]]) -> str:
     return f"The numbers do not add up: {count_noun(seen, 'trace')} were seen, but {wrong} are accounted for."
 
 
-def _describe_answer(trace_id: str, value: float, reason: str | None, row: Mapping[str, Any]) -> dict[str, Any]:
-    texts = {"reason": reason, **{name: row.get(name) for name in ("question", "answer", "error")}}
-    return {
-        "trace": make_visible(trace_id),
-        "value": format_number(value),
-        **{name: None if text is None else _show(text) for name, text in texts.items()},
-        "contexts": [*_list_contexts(row)],
-        "started": make_visible(str(row.get("started", ""))),
-    }
+def _show_texts(answer: dict[str, Any], room: int) -> None:
+    """Put the texts of an answer as the page shows them, all together in so many bytes, in place of the whole ones."""
+    for name in ("question", "answer", "error", "reason"):
+        if answer[name] is not None:
+            answer[name] = _show(answer[name], max(_SHORT, min(room, LONGEST)))
+            room -= _measure(answer[name])
+    contexts, answer["contexts"] = answer["contexts"], []
+    while contexts and room > 0:
+        name, text = contexts.pop(0)
+        answer["contexts"].append((_show(name, _SHORT), _show(text, min(room, LONGEST))))
+        room -= sum(map(_measure, answer["contexts"][-1])) + _SHORT
+    answer["more"] = count_noun(len(contexts), "more context") if contexts else ""
 
 
 def _list_contexts(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The id and the text of each context; the ids alone where texts are left out."""
     for one in row.get("contexts") or row.get("documents") or ():
         found = {"text": one} if isinstance(one, str) else one
-        yield make_visible(str(found.get("id") or "")), _show(found.get("text") or "")
+        yield str(found.get("id") or ""), found.get("text") or ""
     if "contexts" not in row and "documents" not in row:
-        yield from ((make_visible(str(one)), "") for one in row.get("context_ids", ()))
+        yield from ((str(one), "") for one in row.get("context_ids", ()))
 
 
-def _show(text: str) -> str:
-    """A text with its lines, without control characters, cut if it is very long."""
-    cut = f"… ({len(text) - LONGEST:,} characters more)" if len(text) > LONGEST else ""
-    return make_visible(text[:LONGEST], keep="\n\t") + cut
+def _show(text: str, room: int) -> str:
+    """A text with its lines, without control characters, cut if it takes more than `room` bytes of a page."""
+    shown = text[:room]
+    if (size := _measure(make_visible(shown, keep="\n\t"))) > room:
+        shown = shown[: len(shown) * room // size]
+    cut = f"… ({len(text) - len(shown):,} characters more)" if len(shown) < len(text) else ""
+    return make_visible(shown, keep="\n\t") + cut
+
+
+def _measure(text: str) -> int:
+    """The bytes of a text in a page."""
+    return len(escape(text).encode("utf-8", "replace"))
 
 
 def _read_moment(seconds: float) -> datetime:
