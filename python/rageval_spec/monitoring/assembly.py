@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rageval_spec import registry
+from rageval_spec.data.traces import TraceLink
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.exchange.otel.source import SPOOL_FOLDER, OtelFilesNode, split_address
 from rageval_spec.exchange.shared.contracts import WindowNode, open_part
@@ -94,8 +95,11 @@ def open_monitor(spec: Spec, clock: Callable[[], float] = time.time, *, is_plan:
             reader = WindowReader(ledger, settle, spec.statistics, corrector.correct)
             notifiers = {one.name: one for one in parts.notifiers}
             baseline, explainer = choose_baseline(spec, parts, node.baseline), make_explainer(spec, ledger, parts)
-            watch = Watch(node, ledger, reader, judge.series, every, baseline, explainer)
-            teller = Teller(watch, open_book(spec, ledger), notifiers, Redaction(spec.redact))
+            redaction = Redaction(spec.redact)
+            hide = redaction.hide_quotes
+            pages = partial(find_trace_page, parts)
+            watch = Watch(node, ledger, reader, judge.series, every, baseline, explainer, hide, pages)
+            teller = Teller(watch, open_book(spec, ledger), notifiers, redaction)
             filler = Filler(ledger, judge, parts, 0.0)
             keep = seconds_of(node.keep)
 
@@ -121,6 +125,13 @@ def open_monitor(spec: Spec, clock: Callable[[], float] = time.time, *, is_plan:
 def find_embedding(parts: SpecPlugins) -> EmbeddingModel[Any] | None:
     """The first embedding model of a spec; None without one."""
     return next((one for one in parts.models.values() if isinstance(one, EmbeddingModel)), None)
+
+
+def find_trace_page(parts: SpecPlugins, link: TraceLink) -> str | None:
+    """Where people see a trace in its tool; None if that is not known, or if two systems of the tool disagree."""
+    systems = [one for one in parts.systems.values() if isinstance(one, TraceSystem) and one.node.use == link.tool]
+    found = {open_part(one.source_type, one).find_page(link) for one in systems}
+    return found.pop() if len(found) == 1 else None
 
 
 def make_explainer(spec: Spec, ledger: Ledger, parts: SpecPlugins) -> ChangeExplainer:
@@ -190,7 +201,8 @@ def open_notifiers(spec: Spec) -> Iterator[dict[str, Notifier[Any]]]:
 def open_book(spec: Spec, ledger: Ledger) -> AlertBook:
     """The alerts of a spec's monitor."""
     node = require_monitor(spec)
-    return AlertBook(ledger.connection, spec.name, node.page_url or node.page)
+    page = None if node.page is None else str((spec.folder / node.page).resolve())
+    return AlertBook(ledger.connection, spec.name, node.page_url or page)
 
 
 def make_page(spec: Spec, ledger: Ledger, parts: SpecPlugins, path: Path) -> PageWriter:

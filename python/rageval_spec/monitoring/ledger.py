@@ -514,6 +514,26 @@ class Ledger:
         )
         return [(unpack(content), value, weight) for content, value, weight in rows]
 
+    def count_reasons(self, series: int, span: Sequence[float], tries: int) -> list[tuple[str, str | None, int]]:
+        """What became of the traces of a stretch of time without a value, and why: the most frequent reason first.
+
+        Those that wait to be tried again count after so many tries.
+        """
+        rows = self.connection.execute(
+            "SELECT state, reason, COUNT(*) FROM rageval_judgements WHERE series = ? AND started >= ? AND started < ? "
+            "AND state <> 'judged' AND (state <> 'waiting' OR tries >= ?) GROUP BY state, reason "
+            "ORDER BY COUNT(*) DESC, reason",
+            (series, *span, tries),
+        )
+        return [(state, reason, int(count)) for state, reason, count in rows]
+
+    def find_last_judged(self, series: int) -> float | None:
+        """The minute of the newest trace with a value; None without one."""
+        ((last,),) = self.connection.execute(
+            "SELECT MAX(pane) FROM rageval_panes WHERE series = ? AND judged > 0", (series,)
+        )
+        return None if last is None else float(last)
+
     def count_traces(self) -> int:
         """How many traces were seen."""
         return int(

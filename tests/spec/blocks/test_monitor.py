@@ -52,3 +52,25 @@ def test_two_notifiers_of_one_name_are_reported() -> None:
 def test_a_name_that_a_wrong_notifier_could_have_is_not_reported() -> None:
     assert [one.partition(": ")[2][:20] for one in faults("[team]", "[{use: webhook, naem: team, url: 'http://a'}]")]
     assert not any("no notifier" in one for one in faults("[team]", "[{use: webhook, naem: team, url: 'http://a'}]"))
+
+
+@pytest.mark.parametrize(
+    ("second", "told"),
+    [
+        ("{metric: latency, warning: 5}", "there is an alert 'latency above 5.000 (hour)' before"),
+        ("{metric: latency, warning: 5, window: day}", None),
+        ("{metric: latency, drift: {low: 5%}}", None),
+        ("{metric: latency, warning: 9, name: latency above 5.000 (hour)}", "choose another"),
+        ("coverage, coverage", "there is an alert 'coverage' before; remove one of them"),
+    ],
+)
+def test_two_alerts_of_one_name_are_reported(second: str, told: str | None) -> None:
+    text = TEXT.replace("exact_match", "latency").replace("warning: 0.8, notify: %s}", f"critical: 5}}, {second}")
+    text = text.replace("notify: %s", "every: 5m")
+    if told is None:
+        loads(text, check_files=False)
+        return
+    with pytest.raises(SpecError) as caught:
+        loads(text, check_files=False)
+    (found,) = caught.value.diagnostics
+    assert told in f"{found.message}; {found.hint}"
