@@ -131,7 +131,7 @@ class PageWriter:
 
     def _describe_alerts(self) -> Iterator[dict[str, Any]]:
         """The alerts that hold or ever fired, first those that fire now, then the newest."""
-        rows = [row for row in self.book.read() if row.message is not None or row.state == "pending"]
+        rows = [row for row in self.book.read() if row.state != "clear"]
         for row in sorted(rows, key=lambda row: (row.state != "firing", -(row.held_since or row.began or 0.0))):
             yield self._describe_alert(row, None if row.message is None else load_message(row.message))
 
