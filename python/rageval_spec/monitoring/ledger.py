@@ -494,15 +494,18 @@ class Ledger:
         self, series: int, span: Sequence[float], most: int, *, highest: bool
     ) -> list[tuple[Trace, float, str | None]]:
         """The traces of a stretch of time with the lowest or highest values, whose texts are still kept."""
-        order = "DESC" if highest else "ASC"
-        rows = self.connection.execute(
-            "SELECT t.content, j.value, j.reason FROM rageval_judgements j JOIN rageval_traces t "
-            "ON t.trace_id = j.trace_id AND t.monitor = ? WHERE j.series = ? AND j.state = 'judged' "
-            "AND j.started >= ? AND j.started < ? AND t.content IS NOT NULL "
-            f"ORDER BY j.value {order}, j.started DESC LIMIT ?",
-            (self.monitor, series, *span, most),
-        )
-        return [(unpack(content), value, reason) for content, value, reason in rows]
+        order, found = "DESC" if highest else "ASC", list[tuple[Trace, float, str | None]]()
+        for skipped in range(0, _MOST_PASSED, _PAGE):  # joined with the texts at once, this would read all of them
+            rows = self.connection.execute(
+                "SELECT trace_id, value, reason FROM rageval_judgements WHERE series = ? AND state = 'judged' "
+                f"AND started >= ? AND started < ? ORDER BY value {order}, started DESC LIMIT ? OFFSET ?",
+                (series, *span, _PAGE, skipped),
+            )
+            traces = self._read_traces([row[0] for row in rows])
+            found += [(traces[name].trace, value, reason) for name, value, reason in rows if name in traces]
+            if len(found) >= most or len(rows) < _PAGE:
+                break
+        return found[:most]
 
     def read_sample(self, series: int, span: Sequence[float], most: int) -> list[tuple[Trace, float, float]]:
         """Some judged traces of a stretch of time whose texts are kept, with values and weights; always the same."""
@@ -583,6 +586,8 @@ _SETTLE = (
     "content = CASE WHEN ? = 1 THEN content END WHERE monitor = ? AND trace_id = ?"
 )
 _ADD_KEPT = insert_or_add("rageval_strata", ("monitor", "stratum", "hour"), ("kept",))
+_PAGE, _MOST_PASSED = 100, 1000
+"""How many of the worst answers are looked up at once, and how many may have lost their texts."""
 _MOST_NAMED = 500
 """How many ids one statement names at the most."""
 
