@@ -24,7 +24,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 from rageval_spec.data.traces import Trace
 from rageval_spec.history.database import Connection, insert, insert_or_add, insert_or_set, migrate
 from rageval_spec.libraries import np
-from rageval_spec.monitoring.tables import MIGRATIONS, FeedState, Pane
+from rageval_spec.monitoring.tables import MIGRATIONS, FeedState, Pane, space_minutes
 from rageval_spec.statistics.window_summaries import find_buckets
 
 State: TypeAlias = Literal["judged", "sampled_out", "filtered", "waiting", "failed", "over_budget"]
@@ -508,34 +508,24 @@ class Ledger:
         return found[:most]
 
     def read_sample(self, series: int, span: Sequence[float], most: int) -> list[tuple[Trace, float, float]]:
-        """Some judged traces of a stretch of time whose texts are kept, with values and weights; always the same."""
+        """Some judged traces of a stretch of time whose texts are kept, with values and weights; always the same.
+
+        Of very many traces, those of every so many minutes are looked at.
+        """
+        ((count,),) = self.connection.execute(
+            "SELECT SUM(judged) FROM rageval_panes WHERE series = ? AND pane > ? AND pane < ?",
+            (series, span[0] - PANE, span[1]),
+        )
+        part = space_minutes(count or 0, _LOOKED_AT * most)
         rows = self.connection.execute(
             "SELECT t.content, j.value, j.weight FROM rageval_judgements j JOIN rageval_traces t "
             "ON t.trace_id = j.trace_id AND t.monitor = ? WHERE j.series = ? AND j.state = 'judged' "
-            "AND j.started >= ? AND j.started < ? AND t.content IS NOT NULL ORDER BY t.digest, j.trace_id LIMIT ?",
+            "AND j.started >= ? AND j.started < ? AND t.content IS NOT NULL "
+            f"AND CAST(j.started / {PANE} AS BIGINT) / {part} * {part} = CAST(j.started / {PANE} AS BIGINT) "
+            "ORDER BY t.digest, j.trace_id LIMIT ?",
             (self.monitor, series, *span, most),
         )
         return [(unpack(content), value, weight) for content, value, weight in rows]
-
-    def count_reasons(self, series: int, span: Sequence[float], tries: int) -> list[tuple[str, str | None, int]]:
-        """What became of the traces of a stretch of time without a value, and why: the most frequent reason first.
-
-        Those that wait to be tried again count after so many tries.
-        """
-        rows = self.connection.execute(
-            "SELECT state, reason, COUNT(*) FROM rageval_judgements WHERE series = ? AND started >= ? AND started < ? "
-            "AND state <> 'judged' AND (state <> 'waiting' OR tries >= ?) GROUP BY state, reason "
-            "ORDER BY COUNT(*) DESC, reason",
-            (series, *span, tries),
-        )
-        return [(state, reason, int(count)) for state, reason, count in rows]
-
-    def find_last_judged(self, series: int) -> float | None:
-        """The minute of the newest trace with a value; None without one."""
-        ((last,),) = self.connection.execute(
-            "SELECT MAX(pane) FROM rageval_panes WHERE series = ? AND judged > 0", (series,)
-        )
-        return None if last is None else float(last)
 
     def count_traces(self) -> int:
         """How many traces were seen."""
@@ -586,6 +576,7 @@ _SETTLE = (
     "content = CASE WHEN ? = 1 THEN content END WHERE monitor = ? AND trace_id = ?"
 )
 _ADD_KEPT = insert_or_add("rageval_strata", ("monitor", "stratum", "hour"), ("kept",))
+_LOOKED_AT = 25
 _PAGE, _MOST_PASSED = 100, 1000
 """How many of the worst answers are looked up at once, and how many may have lost their texts."""
 _MOST_NAMED = 500

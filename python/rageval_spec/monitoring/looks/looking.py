@@ -260,7 +260,7 @@ class Watch:
             if one.metric is None:
                 continue
             counts = self.reader.read_counts(one, span)
-            rows = [] if counts["judged"] else self.ledger.count_reasons(one.id, span, _MOST_TRIES)
+            rows = [] if counts["judged"] else self.reader.count_reasons(one.id, span, _MOST_TRIES)
             waiting = sum(count for state, _, count in rows if state == "waiting")
             expected = sum(counts[state] for state in ("judged", "failed", "over_budget", "filtered")) + waiting
             name = f"coverage of {one.name}"
@@ -272,7 +272,7 @@ class Watch:
             told += next(
                 (f". The most frequent reason, of {count}: {self.hide(why)}" for _, why, count in rows if why), ""
             )
-            if (last := self.ledger.find_last_judged(one.id)) is not None:
+            if (last := self.reader.find_last_judged(one.id)) is not None:
                 told += f". Its last value is of {_write_minute(last)}"
             verdict: Any = "clear" if counts["judged"] else "holds" if expected else "undecided"
             yield Look(f"coverage:{one.name}", name, verdict, "critical", told if verdict == "holds" else "", known)

@@ -18,6 +18,7 @@ from typing import NamedTuple, TypeAlias
 from rageval_spec.data.outcomes import Correction, Interval
 from rageval_spec.libraries import Floats, np
 from rageval_spec.monitoring.ledger import COUNTED, PANE, Ledger, State
+from rageval_spec.monitoring.tables import space_minutes
 from rageval_spec.monitoring.traces.trace_judging import Series
 from rageval_spec.spec.blocks.monitor import WindowNode
 from rageval_spec.statistics.intervals import ResamplingSettings
@@ -157,9 +158,7 @@ class WindowReader:
 
     def read_part(self, series: Series, span: Span, counted_before: float) -> WindowValues:
         """The same of those that were first judged before a time; of every so many minutes, if there are very many."""
-        part = math.ceil(self.read_counts(series, span)["judged"] / MANY) or 1
-        while math.gcd(part, _ROUND_TIMES) > 1:
-            part += 1  # so that what comes every ten minutes, or at full hours, is neither left out nor all there is
+        part = space_minutes(self.read_counts(series, span)["judged"], MANY)
         minute = f"CAST(started / {PANE} AS BIGINT)"
         chosen = f"AND counted < ? AND {minute} / {part} * {part} = {minute}"
         parts = (series.id, *span, counted_before)
@@ -199,6 +198,26 @@ class WindowReader:
         """The traces that began in a stretch of time, by state, to the minute."""
         return self._sum(series, span)[0]
 
+    def count_reasons(self, series: int, span: Sequence[float], tries: int) -> list[tuple[str, str | None, int]]:
+        """What became of the traces of a stretch of time without a value, and why: the most frequent reason first.
+
+        Those that wait to be tried again count after so many tries.
+        """
+        rows = self.ledger.connection.execute(
+            "SELECT state, reason, COUNT(*) FROM rageval_judgements WHERE series = ? AND started >= ? AND started < ? "
+            "AND state <> 'judged' AND (state <> 'waiting' OR tries >= ?) GROUP BY state, reason "
+            "ORDER BY COUNT(*) DESC, reason",
+            (series, *span, tries),
+        )
+        return [(state, reason, int(count)) for state, reason, count in rows]
+
+    def find_last_judged(self, series: int) -> float | None:
+        """The minute of the newest trace with a value; None without one."""
+        ((last,),) = self.ledger.connection.execute(
+            "SELECT MAX(pane) FROM rageval_panes WHERE series = ? AND judged > 0", (series,)
+        )
+        return None if last is None else float(last)
+
     def _sum(self, series: Series, span: Span) -> tuple[dict[State, int], float]:
         sums = ", ".join(f"COALESCE(SUM({name}), 0)" for name in (*COUNTED, "cost"))
         (row,) = self.ledger.connection.execute(
@@ -208,7 +227,6 @@ class WindowReader:
         return dict(zip(COUNTED, map(int, row[:-1]), strict=True)), float(row[-1])
 
 
-_ROUND_TIMES = 2 * 3 * 5 * 7
 _WITHIN, _IN_ORDER = "AND started >= ? AND started < ?", "ORDER BY started, trace_id"
 _VALUES = "SELECT trace_id, value, weight, started FROM rageval_judgements WHERE series = ? AND state = 'judged'"
 
