@@ -10,7 +10,7 @@ A small table decides, row by row, from what was measured:
 | scores on comparable traffic, with none of the judge and the model | the app moved |
 | scores, but not those on comparable traffic | the traffic explains the change |
 
-What was not measured excludes nothing, and the reasons say so.
+What was not measured excludes nothing.
 """
 
 from __future__ import annotations
