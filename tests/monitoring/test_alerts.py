@@ -59,8 +59,10 @@ def test_an_alert_fires_once_and_is_resolved_once(book: AlertBook) -> None:
 def test_no_data_neither_fires_nor_resolves(book: AlertBook) -> None:
     notifier = Recording()
     go(book, notifier, "undecided", 0)
-    assert book.read() == []
+    assert [(row.state, row.began) for row in book.read()] == [("clear", None)]
+    assert book.list_waiting() == [("faithfulness below 0.7", "it fell")]
     go(book, notifier, "holds", 1)
+    assert book.list_waiting() == []
     go(book, notifier, "undecided", 2)
     assert [row.state for row in book.read()] == ["firing"]
 

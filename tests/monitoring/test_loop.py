@@ -97,7 +97,7 @@ def test_a_drop_is_found_told_and_resolved(tmp_path: Path, told: list[dict[str, 
         production.run(loop, 8, 0.4)
         assert {(one["name"], one["state"]) for one in told} == {
             ("faithfulness changed", "firing"),
-            ("faithfulness below 0.800", "firing"),
+            ("faithfulness below 0.800 (hour)", "firing"),
         }
         change = next(one for one in told if one["name"] == "faithfulness changed")
         assert change["severity"] == "high"
@@ -110,7 +110,7 @@ def test_a_drop_is_found_told_and_resolved(tmp_path: Path, told: list[dict[str, 
         production.run(again, 14, 0.97)
         assert {(one["name"], one["state"]) for one in told} == {
             ("faithfulness changed", "resolved"),
-            ("faithfulness below 0.800", "resolved"),
+            ("faithfulness below 0.800 (hour)", "resolved"),
         }
         assert again.progress.complaints == {}
         for one in again.judge.series.values():

@@ -1,20 +1,14 @@
-"""Summaries of windows: exact in any order, and percentiles within 1 %."""
+"""Summaries of windows: means, errors, and percentiles within 1 %."""
 
 from __future__ import annotations
 
-import json
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import stats
 
-from rageval_spec.statistics.window_summaries import WindowSummary, parse_summary, summarize_values
-
-NUMBERS = st.floats(-1e6, 1e6, allow_subnormal=False)
+from rageval_spec.statistics.window_summaries import WindowSummary, summarize_values
 
 
 def test_three_values_worked_by_hand() -> None:
@@ -25,21 +19,6 @@ def test_three_values_worked_by_hand() -> None:
     assert found.error == pytest.approx(math.sqrt((1.75**2 + 0.75**2 + 2.5**2) * 1.5) / 4)
     assert found.find_percentile(50) == pytest.approx(2, rel=0.01)
     assert found.find_percentile(51) == pytest.approx(4, rel=0.01)
-
-
-@settings(max_examples=50)
-@given(st.lists(st.tuples(NUMBERS, st.floats(1, 100)), min_size=1, max_size=30), st.randoms(use_true_random=False))
-def test_merging_in_any_order_gives_the_same_bytes(rows: list[tuple[float, float]], random) -> None:  # type: ignore[no-untyped-def]
-    values, weights = (list(part) for part in zip(*rows, strict=True))
-    whole = summarize_values(values, weights)
-    assert whole.sums["value"] == sum(Fraction(v * w) for v, w in rows)
-    parts = [summarize_values([value], [weight]) for value, weight in rows]
-    random.shuffle(parts)
-    merged = WindowSummary()
-    for part in parts:
-        merged = merged.merge(part)
-    assert json.dumps(merged.dump()) == json.dumps(whole.dump())
-    assert parse_summary(json.loads(json.dumps(whole.dump()))) == whole
 
 
 def test_percentiles_are_within_one_percent() -> None:

@@ -58,7 +58,11 @@ class Look:
 
 
 class AlertRow(NamedTuple):
-    """An alert as the database holds it. `held_since` is when its condition began to hold."""
+    """An alert as the database holds it.
+
+    `held_since` is when its condition began to hold. The message of one that is clear says what it waits for, if it
+    cannot be decided.
+    """
 
     alert: str
     state: AlertState | Literal["clear"]
@@ -159,10 +163,14 @@ class AlertBook:
     def _change(self, row: AlertRow, look: Look, now: float) -> tuple[AlertRow, AlertMessage | None]:
         """The new state of an alert, and the message that people get unless they have it, if any."""
         if look.verdict == "undecided":
-            return row, None
+            if row.state != "clear":
+                return row, None
+            waits = _dump(replace(self._make(look, now), state="pending")) if look.summary else None
+            return row._replace(message=waits), None
         if look.verdict == "clear":
             if row.state != "firing":
-                return row._replace(state="clear" if row.state == "pending" else row.state, held_since=None), None
+                kept = row if row.state == "resolved" else row._replace(state="clear", message=None)
+                return kept._replace(held_since=None), None
             ended = row._replace(state="resolved", held_since=None, ended=now)
             return ended, self._resolve(row, look, now)
         held_since = row.held_since if row.held_since is not None else now
@@ -329,6 +337,11 @@ class AlertBook:
             (self.monitor, now),
         )
         return [(row[0], row[1], row[2]) for row in rows]
+
+    def list_waiting(self) -> list[tuple[str, str]]:
+        """The alerts that cannot be decided yet: their names, and what each waits for."""
+        found = [load_message(row.message) for row in self.read() if row.state == "clear" and row.message]
+        return sorted((one.name, one.summary) for one in found)
 
     def list_unsent(self) -> list[str]:
         """The keys of the firings of which somebody is still to be told something."""

@@ -14,6 +14,7 @@ from typing import Any
 
 from rageval_spec import registry
 from rageval_spec.data.evaluation import Evaluation, Provenance
+from rageval_spec.data.traces import TraceLink
 from rageval_spec.diagnostics import SpecError, make_visible
 from rageval_spec.endpoints.http_server import split_address
 from rageval_spec.errors import RagevalError, UsageError
@@ -54,6 +55,7 @@ from rageval_spec.spec.blocks.monitor import MonitorNode, read_rate, read_share,
 from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.store.store import open_store
 from rageval_spec.systems.file import FileNode
+from rageval_spec.systems.shared.trace_system import TraceSystem
 from rageval_spec.wording import count_noun
 
 STORE = Path(".rageval") / "store"
@@ -176,6 +178,13 @@ def find_embedding(parts: SpecPlugins) -> EmbeddingModel[Any] | None:
     return next((one for one in parts.models.values() if isinstance(one, EmbeddingModel)), None)
 
 
+def find_trace_page(parts: SpecPlugins, link: TraceLink) -> str | None:
+    """Where people see a trace in its tool; None if that is not known, or if two systems of the tool disagree."""
+    systems = [one for one in parts.systems.values() if isinstance(one, TraceSystem) and one.node.use == link.tool]
+    found = {open_part(one.source_type, one).find_page(link) for one in systems}
+    return found.pop() if len(found) == 1 else None
+
+
 def make_explainer(spec: Spec, ledger: Ledger, parts: SpecPlugins) -> ChangeExplainer:
     """Finds what moved, with the spec's embedding model and its anchors, where there are any."""
     node, embedding = require_monitor(spec), find_embedding(parts)
@@ -248,8 +257,9 @@ def make_watch(
     node, corrector = require_monitor(spec), LabelCorrector(ledger, parts.labels)
     delay = find_delay(open_feeds(spec, ledger, parts) if feeds is None else feeds)
     reader = WindowReader(ledger, delay, spec.statistics, corrector.correct)
-    baseline = choose_baseline(spec, parts, node.baseline)
-    return Watch(node, ledger, reader, series, seconds_of(node.every), baseline, explainer, destinations)
+    baseline, hide = choose_baseline(spec, parts, node.baseline), Redaction(spec.redact).hide_quotes
+    every, pages = seconds_of(node.every), partial(find_trace_page, parts)
+    return Watch(node, ledger, reader, series, every, baseline, explainer, destinations, hide, pages)
 
 
 @contextmanager
@@ -266,7 +276,8 @@ def open_notifiers(spec: Spec) -> Iterator[dict[str, Notifier[Any]]]:
 def open_book(spec: Spec, ledger: Ledger) -> AlertBook:
     """The alerts of a spec's monitor."""
     node = require_monitor(spec)
-    return AlertBook(ledger.connection, spec.name, node.page_url or node.page)
+    page = None if node.page is None else str((spec.folder / node.page).resolve())
+    return AlertBook(ledger.connection, spec.name, node.page_url or page)
 
 
 def make_page(spec: Spec, watch: Watch, parts: SpecPlugins, path: Path) -> PageWriter:

@@ -562,30 +562,6 @@ class Ledger:
         )
         return None if oldest is None else float(oldest)
 
-    def read_worst(
-        self, series: int, span: Sequence[float], most: int, *, highest: bool
-    ) -> list[tuple[Trace, float, str | None]]:
-        """The traces of a stretch of time with the lowest or highest values, whose texts are still kept."""
-        order = "DESC" if highest else "ASC"
-        rows = self.connection.execute(
-            "SELECT t.content, j.value, j.reason FROM rageval_judgements j JOIN rageval_traces t "
-            "ON t.trace_id = j.trace_id AND t.monitor = ? WHERE j.series = ? AND j.state = 'judged' "
-            "AND j.started >= ? AND j.started < ? AND t.content IS NOT NULL "
-            f"ORDER BY j.value {order}, j.started DESC LIMIT ?",
-            (self.monitor, series, *span, most),
-        )
-        return [(unpack(content), value, reason) for content, value, reason in rows]
-
-    def read_sample(self, series: int, span: Sequence[float], most: int) -> list[tuple[Trace, float, float]]:
-        """Some judged traces of a stretch of time whose texts are kept, with values and weights; always the same."""
-        rows = self.connection.execute(
-            "SELECT t.content, j.value, j.weight FROM rageval_judgements j JOIN rageval_traces t "
-            "ON t.trace_id = j.trace_id AND t.monitor = ? WHERE j.series = ? AND j.state = 'judged' "
-            "AND j.started >= ? AND j.started < ? AND t.content IS NOT NULL ORDER BY t.digest, j.trace_id LIMIT ?",
-            (self.monitor, series, *span, most),
-        )
-        return [(unpack(content), value, weight) for content, value, weight in rows]
-
     def read_recent(self, most: int) -> list[Trace]:
         """The traces that began last, whose texts are still kept."""
         rows = self.connection.execute(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -96,6 +97,18 @@ class PaneSums:
         return [(*place, weight) for place, weight in sorted(found.items()) if weight]
 
 
+def space_minutes(count: int, most: int) -> int:
+    """Of every so many minutes one is looked at, so that of a number of traces about `most` are.
+
+    What comes every ten minutes, or at full hours, is neither left out nor all there is.
+    """
+    part = math.ceil(count / most) or 1
+    while math.gcd(part, _ROUND_TIMES) > 1:
+        part += 1
+    return part
+
+
+_ROUND_TIMES = 2 * 3 * 5 * 7
 _LEDGER: Sequence[str] = (
     """CREATE TABLE rageval_traces (
         monitor TEXT NOT NULL, trace_id TEXT NOT NULL, started DOUBLE PRECISION NOT NULL,

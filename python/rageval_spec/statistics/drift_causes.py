@@ -10,12 +10,12 @@ A small table decides, row by row, from what was measured:
 | scores on comparable traffic, with none of the judge and the model | the app moved |
 | scores, but not those on comparable traffic | the traffic explains the change |
 
-What was not measured excludes nothing, and the reasons say so.
+What was not measured excludes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
 from rageval_spec.data.alerts import Moved
@@ -40,69 +40,43 @@ class Evidence(NamedTuple):
     app_version: bool | None = None
 
 
-class Cause(NamedTuple):
-    """What moved, and why one thinks so.
-
-    Attributes:
-        moved: the parts that moved; empty if what was measured names none.
-        reasons: one sentence for each thing that was measured and matters, and for each that is missing.
-    """
-
-    moved: tuple[Moved, ...]
-    reasons: tuple[str, ...]
-
-
-def attribute_change(seen: Evidence) -> Cause:
-    """The parts that moved, for scores that have changed.
+def attribute_change(seen: Evidence) -> dict[Moved, str]:
+    """The parts that moved, each with why one thinks so, for scores that have changed; none if nothing names any.
 
     Several parts can have moved at once. The app is blamed only if scores moved on comparable traffic, and neither the
     judge nor the model explains it, or its version changed.
     """
-    found = [*_judge(seen), *_traffic(seen), *_model(seen)]
-    found += _app(seen, {part for part, _ in found if part is not None})
-    moved = dict.fromkeys(part for part, _ in found if part is not None)
-    return Cause(tuple(moved), tuple(reason for _, reason in found))
+    found = dict([*_judge(seen), *_traffic(seen), *_model(seen)])
+    return found | dict(_app(seen, found))
 
 
-_Row: TypeAlias = tuple[Moved | None, str]
+_Row: TypeAlias = tuple[Moved, str]
 
 
 def _judge(seen: Evidence) -> Iterator[_Row]:
     if seen.anchors:
-        yield "judge", "The judge scores frozen answers otherwise than before."
-    elif seen.anchors is None:
-        yield None, "The judge was not asked again about frozen answers, so that it may have moved."
-    else:
-        yield None, "The judge scores frozen answers as before."
+        yield "judge", "it scores frozen answers otherwise than before"
 
 
 def _traffic(seen: Evidence) -> Iterator[_Row]:
-    if seen.traffic and seen.comparable is False:
-        yield "traffic", "The questions have changed, and on comparable questions the scores have not."
-    elif seen.traffic:
-        yield "traffic", "The questions have changed."
-    elif seen.traffic is None:
-        yield None, "The questions were not compared with the baseline's, so that the traffic may have moved."
+    if seen.traffic:
+        same = ", and on comparable questions the scores have not" if seen.comparable is False else ""
+        yield "traffic", f"the questions have changed{same}"
 
 
 def _model(seen: Evidence) -> Iterator[_Row]:
     if seen.model_version:
-        yield "model", "The traces name another version of the model."
+        yield "model", "the traces name another version of the model"
     elif seen.lengths and not seen.app_version and seen.traffic is not True:
-        yield "model", "Answers have another length, although neither the app's version nor the questions changed."
-    elif seen.model_version is None and seen.lengths is None:
-        yield None, "Neither the model's version nor the length of answers is known, so that the model may have moved."
+        yield "model", "answers have another length, although neither the app's version nor the questions changed"
 
 
-def _app(seen: Evidence, others: set[Moved]) -> Iterator[_Row]:
+def _app(seen: Evidence, others: Mapping[Moved, str]) -> Iterator[_Row]:
     if seen.comparable is False:
         return
-    explained = others & {"judge", "model"}
     if seen.app_version:
-        yield "app", "The traces name another version of the app."
-    elif seen.comparable and not explained:
-        yield "app", "Scores have changed on comparable questions, and neither the judge nor the model explains it."
+        yield "app", "the traces name another version of the app"
+    elif seen.comparable and not others.keys() & {"judge", "model"}:
+        yield "app", "scores have changed on comparable questions, and neither the judge nor the model explains it"
     elif seen.comparable is None and not others and seen.anchors is False and seen.traffic is False:
-        yield "app", "Neither the judge nor the questions have changed."
-    elif seen.comparable is None:
-        yield None, "Scores on comparable questions are not known, so that the app may have moved."
+        yield "app", "neither the judge nor the questions have changed"

@@ -11,6 +11,10 @@
 
 from __future__ import annotations
 
+import math
+import re
+import zlib
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -30,6 +34,9 @@ SAMPLE = 400
 PERMUTATIONS = 999
 _SEED = 20_240_601
 _ROUNDING = 1e-12
+_PLACES = 1024
+_FEWEST_NEW, _RARE = 3, 0.01
+"""How many questions a new word must be in, and in which share of the baseline it may be."""
 _FEWEST = 2
 
 
@@ -60,6 +67,24 @@ class NewKinds(NamedTuple):
     places: tuple[int, ...]
     distances: Floats
     p_values: Floats
+
+
+def embed_words(*sides: Sequence[str]) -> list[Floats]:
+    """Texts as vectors where there is no embedding model: tf-idf of their words and of parts of three letters, hashed.
+
+    Each side has the shape (n, 1024), with rows of length 1. How rare a word is follows from all sides together.
+    """
+    texts = [text for side in sides for text in side]
+    found = np.zeros((len(texts), _PLACES))
+    for row, text in zip(found, texts, strict=True):
+        words = re.findall(r"\w+", text.casefold()) or [text]
+        for part in (*words, *(word[at : at + 3] for word in words for at in range(len(word) - 2))):
+            row[zlib.crc32(part.encode("utf-8", "replace")) % _PLACES] += 1
+    rarity = np.log((1 + len(texts)) / (1 + (found > 0).sum(axis=0))) + 1
+    found = np.log1p(found) * rarity
+    found /= np.linalg.norm(found, axis=1, keepdims=True)
+    ends = np.cumsum([len(side) for side in sides])
+    return [found[end - len(side) : end] for side, end in zip(sides, ends, strict=True)]
 
 
 def compare_embeddings(
@@ -138,6 +163,30 @@ def _find_nearest(rows: Embeddings, among: Embeddings) -> Floats:
     scores = kernels.top_k(np.ascontiguousarray(rows), np.ascontiguousarray(among), 1, metric="cosine").scores
     found: Floats = 1 - np.asarray(scores, dtype=np.float64)[:, 0]
     return found
+
+
+def find_new_words(before: Sequence[str], now: Sequence[str], *, alpha: float = 0.01) -> list[int]:
+    """The questions of `now` with words that few questions of `before` have and surely more do now: most words first.
+
+    For where there is no embedding model. Each word has a one-sided exact test (R. A. Fisher, 1922); together they name
+    a word wrongly with a probability of at most `alpha`.
+    """
+    sides = [[set(re.findall(r"\w{3,}", text.casefold())) for text in side] for side in (before, now)]
+    earlier, later = (Counter(word for words in side for word in words) for side in sides)
+    tested = sum(count + earlier[one] >= _FEWEST_NEW for one, count in later.items())
+    rare = [one for one, count in later.items() if count >= _FEWEST_NEW and earlier[one] <= _RARE * len(before)]
+    new = {
+        one for one in rare
+        if _test_rise(earlier[one], len(before), later[one], len(now)) * tested <= alpha
+    }  # fmt: skip
+    found = [(-len(words & new), place) for place, words in enumerate(sides[1]) if words & new]
+    return [place for _, place in sorted(found)]
+
+
+def _test_rise(before: int, of_before: int, now: int, of_now: int) -> float:
+    """The probability that so many, or more, of the texts with a word are of now, if that is by chance."""
+    total, whole = before + now, math.comb(of_before + of_now, before + now)
+    return sum(math.comb(of_now, k) * math.comb(of_before, total - k) for k in range(now, total + 1)) / whole
 
 
 def select_discoveries(p_values: Floats, share: float) -> list[int]:

@@ -1,20 +1,17 @@
 """What is kept of a window with too many values to hold: their number, their weighted moments, and a quantile sketch.
 
-Summaries are merged, and it must not matter in which order: parts arrive late, twice as many workers cut a day
-elsewhere, and the same traces must give the same bytes. So the sums are exact. A float is a whole number times a power
-of 2; these are added as whole numbers, and a sum is rounded once, when it is read. The sketch (DDSketch: C. Masson, J.
-E. Rim, H. K. Lee, PVLDB 12, 2019) counts values in buckets whose bounds grow by a constant factor, so that any value
-of a bucket is within 1 % of its middle; it counts weights in units of a millionth of 1.
+The sketch (DDSketch: C. Masson, J. E. Rim, H. K. Lee, PVLDB 12, 2019) counts values in buckets whose bounds grow by a
+constant factor, so that any value of a bucket is within 1 % of its middle. It counts weights in millionths of 1: whole
+numbers, whose sums are the same in any order, so a database can add them as parts arrive.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from rageval_spec.libraries import Floats, Ints, np
 
@@ -40,7 +37,7 @@ class WindowSummary:
 
     Attributes:
         count: the number of values.
-        sums: exact sums by name, over the values x with weights w: of w, w², w x, w x², w² x and w² x².
+        sums: sums by name, over the values x with weights w: of w, w², w x, w x², w² x and w² x².
         buckets: the weight in each bucket of the sketch, in millionths of 1, by the bucket's number: positive ones for
             values above 0, negative ones for those below, and 0 for 0.
         low, high: the extreme values; None without any.
@@ -51,19 +48,6 @@ class WindowSummary:
     buckets: Mapping[int, int] = field(default_factory=dict)
     low: float | None = None
     high: float | None = None
-
-    def merge(self, other: WindowSummary) -> WindowSummary:
-        """The summary of all values of both; the same in any order, to the last bit."""
-        lows, highs = (
-            [end for end in ends if end is not None] for ends in ((self.low, other.low), (self.high, other.high))
-        )
-        return WindowSummary(
-            self.count + other.count,
-            {name: self.sums[name] + other.sums[name] for name in _POWERS},
-            dict(sorted((Counter(self.buckets) + Counter(other.buckets)).items())),
-            min(lows, default=None),
-            max(highs, default=None),
-        )
 
     @property
     def mean(self) -> float | None:
@@ -107,17 +91,6 @@ class WindowSummary:
                 return min(max(find_middle(bucket), self.low), self.high)
         return self.high
 
-    def dump(self) -> dict[str, Any]:
-        """The summary as what JSON can hold; `parse_summary` reads it. Fractions are texts."""
-        sums = {name: str(number) for name, number in self.sums.items()}
-        return {
-            "count": self.count,
-            "sums": sums,
-            "buckets": {str(bucket): weight for bucket, weight in self.buckets.items()},
-            "low": self.low,
-            "high": self.high,
-        }
-
 
 def summarize_values(values: Numbers, weights: Numbers | None = None) -> WindowSummary:
     """The summary of values, of shape (n,), with weights, of the same shape and above 0; None if all count the same.
@@ -133,39 +106,13 @@ def summarize_values(values: Numbers, weights: Numbers | None = None) -> WindowS
     if not len(numbers):
         return WindowSummary()
     products = (own, own**2, own * numbers, own * numbers**2, own**2 * numbers, own**2 * numbers**2)
-    sums = {name: _add_exactly(of) for name, of in zip(_POWERS, products, strict=True)}
+    sums = {name: Fraction(math.fsum(of)) for name, of in zip(_POWERS, products, strict=True)}
     of_value, units = find_buckets(numbers, own)
     places, rows = np.unique(of_value, return_inverse=True)
     weighed = np.zeros(len(places), dtype=np.int64)
     np.add.at(weighed, rows, units)
     buckets = dict(zip(places.tolist(), weighed.tolist(), strict=True))
     return WindowSummary(len(numbers), sums, buckets, float(numbers.min()), float(numbers.max()))
-
-
-def parse_summary(content: Mapping[str, Any]) -> WindowSummary:
-    """Read what `dump` wrote."""
-    return WindowSummary(
-        int(content["count"]),
-        {name: Fraction(content["sums"][name]) for name in _POWERS},
-        {int(bucket): int(weight) for bucket, weight in content["buckets"].items()},
-        content["low"],
-        content["high"],
-    )
-
-
-def _add_exactly(numbers: Floats) -> Fraction:
-    """The sum without rounding: numbers with the same power of 2 are added as whole numbers, in two halves of 27 bits,
-    so that no sum of them is too large for an integer of 64 bits.
-    """
-    parts, powers = np.frexp(numbers)
-    whole = np.ldexp(parts, 53).astype(np.int64)
-    first, rows = np.unique(powers, return_inverse=True)
-    total = Fraction(0)
-    for halves, shift in ((whole >> 27, 27), (whole & ((1 << 27) - 1), 0)):
-        sums = np.zeros(len(first), dtype=np.int64)
-        np.add.at(sums, rows, halves)
-        total += sum(Fraction(2) ** (int(power) - 53 + shift) * int(of) for power, of in zip(first, sums, strict=True))
-    return total
 
 
 def find_buckets(numbers: Floats, weights: Floats) -> tuple[Ints, Ints]:

@@ -210,7 +210,8 @@ def test_new_kinds_of_question_are_collected(tmp_path: Path) -> None:
         _, made = collect_into(path, replace(collector, embedding=Directions()), LATER - 7 * DAY, 50, LATER)
         assert made.remarks == [] and [(row["id"], row["why"]) for row in made.rows] == [("new", "new_kind")]
         _, without = collect_into(path, collector, LATER - 7 * DAY, 50, LATER)
-        assert without.remarks == ["new kinds of question were not looked for: the spec has no embedding model"]
+        told = "the spec has no embedding model, so new kinds of question were looked for by their words"
+        assert without.remarks == [told]
 
 
 def test_the_command_says_what_it_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,3 +267,17 @@ def test_page_and_test_set_are_the_same_from_postgresql(tmp_path: Path, server: 
             pages.append(make_page(spec, make_watch(spec, ledger, parts), parts, folder / "monitor.html").draw(LATER))
     assert pages[0] == pages[1] and pages[0].count(b"<svg") == 2
     assert rows[0] == rows[1] and rows[0].count("\n") == 4
+
+
+def test_a_percentile_has_no_failing_answers_and_what_redact_leaves_out_is_said(tmp_path: Path) -> None:
+    slow = SPEC.replace("judge: overlap}]", "judge: overlap}, latency@p95]").replace(
+        "alerts: [", "alerts: [{metric: latency@p95, warning: 1}, "
+    )
+    assert slow.count("latency@p95") == 2
+    spec = watch(tmp_path, {"id": "slow", "seconds": 9.0}, {"id": "bad", "answer": BAD}, spec=slow,
+                 more="redact: [contexts]\n")  # fmt: skip
+    made = collect(spec, tmp_path / "golden.jsonl")
+    assert [*read(tmp_path / "golden.jsonl")] == ["bad"]
+    told = " ".join(made.remarks)
+    assert "the rows have no contexts, because 'redact:' leaves that out" in told
+    assert "latency@p95: no answer was collected as failing: its bounds are of a percentile" in told

@@ -265,3 +265,52 @@ def test_old_traces_that_fill_a_series_say_nothing_of_today(tmp_path: Path) -> N
     now = begin(ledger, series)
     fill(ledger, series.id, [0.0] * 100, began=BEGAN - 30 * DAY, now=now, prefix="old")
     assert not watch(ledger).read(RULE, series, now + 60).changes
+
+
+@pytest.mark.parametrize("days_ago", [0.5, 5.0])
+def test_a_fall_in_a_backlog_that_one_run_judged_is_found(tmp_path: Path, days_ago: float) -> None:
+    ledger = open_ledger(tmp_path)
+    series = make_series(ledger)
+    weeks = np.arange(0, 21, 1 / 50)
+    values = np.where(weeks < 21 - days_ago, 1.0, 0.3).tolist()
+    now = fill(ledger, series.id, values, began=BEGAN, step=DAY / 50) + 30
+    (change,) = watch(ledger).read(RULE, series, now).changes
+    assert (change.side, change.severity) == ("fall", "high")
+    assert change.size == pytest.approx(0.7, abs=0.05)
+    assert change.values == pytest.approx(days_ago * 50, abs=3)
+
+
+@pytest.mark.parametrize("good", [60, 300, 900])
+def test_a_fall_within_one_file_is_found_wherever_it_is(tmp_path: Path, good: int) -> None:
+    ledger = open_ledger(tmp_path)
+    series = make_series(ledger)
+    now = fill(ledger, series.id, [1.0] * good + [0.3] * 100, step=5) + 30
+    assert [one.severity for one in watch(ledger).read(RULE, series, now).changes] == ["high"]
+    now = fill(ledger, series.id, [1.0] * 200, began=now, step=5, prefix="again") + 30
+    assert watch(ledger).read(RULE, series, now).changes == []
+
+
+def test_a_backlog_is_compared_with_a_record(tmp_path: Path) -> None:
+    ledger = open_ledger(tmp_path)
+    series = make_series(ledger)
+    rule = replace(RULE, fixed=FixedBaseline("main", np.array(draw(0.9, 200)), np.ones(200)))
+    now = fill(ledger, series.id, draw(0.5, 80)) + 30
+    assert [one.severity for one in watch(ledger).read(rule, series, now).changes] == ["high"]
+
+
+def test_a_quiet_backlog_raises_no_alarm(tmp_path: Path) -> None:
+    ledger = open_ledger(tmp_path)
+    for number in range(10):
+        series = make_series(ledger, f"m{number}")
+        now = fill(ledger, series.id, draw(0.9, 700), step=DAY / 50, prefix=f"{number}-") + 30
+        assert not watch(ledger).read(RULE, series, now).changes
+
+
+def test_a_backlog_that_is_judged_while_the_detector_looks_is_seen(tmp_path: Path) -> None:
+    ledger = open_ledger(tmp_path)
+    series = make_series(ledger)
+    now = BEGAN + 12 * DAY
+    fill(ledger, series.id, draw(0.95, 150), began=BEGAN + 6 * DAY, step=DAY / 50, now=now, prefix="first")
+    assert watch(ledger).read(RULE, series, now + 30).level == pytest.approx(0.95, abs=0.05)
+    fill(ledger, series.id, draw(0.3, 90), began=BEGAN + 9 * DAY, step=DAY / 50, now=now + 60, prefix="rest")
+    assert [one.severity for one in watch(ledger).read(RULE, series, now + 90).changes] == ["high"]

@@ -52,7 +52,7 @@ def test_the_worst_of_two_bounds_that_are_surely_broken_counts(tmp_path: Path) -
     fill(ledger, series.id, [1.0, 0.0, 0.0, 0.0] * 50, began=START, step=15)
     found = look(watch, START + 3900)
     assert (found.verdict, found.severity, found.evidence["bound"]) == ("holds", "warning", 0.05)
-    assert found.name == "error_rate above 0.050"
+    assert found.name == "error_rate above 0.050 (hour)"
     fill(ledger, series.id, [1.0, 1.0, 1.0, 0.0] * 50, began=START + 3600, step=15, prefix="n")
     assert look(watch, START + 7500).severity == "critical"
 
@@ -78,7 +78,10 @@ def test_a_metric_that_judged_nothing_is_not_covered(tmp_path: Path) -> None:
     ledger.settle([SampledTrace(one, 1.0) for one in claimed], made, START + 60)
     found, _ = watch.look(START + 3000)
     assert (found.verdict, found.severity) == ("holds", "critical")
-    assert found.summary == "error_rate judged none of 5 traces of the last hour: 5 failed"
+    assert found.summary == (
+        "error_rate judged none of 5 traces of the 60 minutes before 2025-11-24 16:50 UTC: 5 failed. "
+        "The most frequent reason, of 5: HTTP 401"
+    )
 
 
 def see_unasked(ledger: Ledger, series: int, began: float) -> None:
@@ -137,3 +140,79 @@ def test_a_change_of_clicks_says_what_clicks_are_worth(tmp_path: Path) -> None:
     found = look(watch, now)
     assert found.verdict == "holds"
     assert "People click what stands first whether or not it is better" in found.summary
+
+
+def test_two_windows_of_one_metric_have_names_of_their_own(tmp_path: Path) -> None:
+    alerts = [{"metric": "error_rate", "warning": 0.1, "window": one} for one in ("hour", "day")]
+    _, _, watch = make(tmp_path, alerts, metric=ERRORS.metric)
+    found = watch.look(START)
+    assert [one.name for one in found] == ["error_rate above 0.100 (hour)", "error_rate above 0.100 (day)"]
+    assert len({one.alert for one in found}) == 2
+
+
+def test_what_an_alert_waits_for_is_told(tmp_path: Path) -> None:
+    alerts = [
+        {"metric": "error_rate", "warning": 0.1, "window": "hour"},
+        {"metric": "error_rate", "drift": {"low": "2pp"}},
+        {"metric": "feedback.thumbs", "warning": 0.5},
+    ]
+    ledger, series, watch = make(tmp_path, alerts, metric=ERRORS.metric)
+    fill(ledger, series.id, [1.0] * 9, began=START)
+    assert [one.summary for one in watch.look(START + 3900)] == [
+        "error_rate has 9 judged traces in window hour (2025-11-24 16:00 to 17:00 UTC); 10 are needed",
+        "error_rate has 9 of the 30 judged traces that a baseline needs, in the 7 days before",
+        "no trace has feedback.thumbs yet",
+    ]
+
+
+def test_a_window_is_told_with_its_time_and_how_far_it_is_from_the_baseline(tmp_path: Path) -> None:
+    alert = {"metric": "error_rate", "warning": 0.1, "window": "hour"}
+    ledger, series, watch = make(tmp_path, [alert], metric=ERRORS.metric)
+    fill(ledger, series.id, [0.0] * 200, began=START - 200 * 60)
+    fill(ledger, series.id, [1.0, 0.0] * 30, began=START, prefix="n")
+    told = look(watch, START + 3900).summary
+    assert ", above 0.100, in window hour (2025-11-24 16:00 to 17:00 UTC); +0.500 [" in told
+    assert told.endswith("] against the 7 days before")
+    name = look(watch, START + 3900).alert
+    (again,) = watch.look(START + 3900, firing=[name])
+    assert "against" not in again.summary
+
+
+def test_the_last_queries_are_named_as_such(tmp_path: Path) -> None:
+    ledger, series, watch = make(tmp_path, [{"metric": "error_rate", "warning": 0.1}], metric=ERRORS.metric)
+    node = MonitorNode.model_validate(
+        {
+            "windows": [{"name": "last", "queries": 50}],
+            "alerts": [{"metric": "error_rate", "warning": 0.1, "window": "last"}],
+        }
+    )
+    fill(ledger, series.id, [1.0, 0.0] * 30, began=START)
+    told = look(replace(watch, node=node), START + 3900)
+    assert told.name == "error_rate above 0.100 (last)"
+    assert ", in the last 50 judged traces" in told.summary
+
+
+def test_a_judge_that_is_down_is_no_coverage_long_before_its_deadline(tmp_path: Path) -> None:
+    ledger, series, watch = make(tmp_path, ["coverage"], metric=ERRORS.metric)
+    fill(ledger, series.id, [0.0], began=START - 7200)
+    ledger.see([seen(f"w{at}", START, START) for at in range(5)], "live", None)
+    claimed = ledger.claim(START + 60, 10, 300)
+    for tries, verdict in ((1, "undecided"), (3, "holds")):
+        made = [
+            Judgement(series.id, one.trace_id, "waiting", None, 1.0, "HTTP 503", tries=tries, retry_at=START + 9e3)
+            for one in claimed
+        ]
+        ledger.settle([SampledTrace(one, 1.0) for one in claimed], made, START + 60)
+        ledger.retry([(one, START) for one in made], START + 90)
+        found, _ = watch.look(START + 3000)
+        assert found.verdict == verdict
+    assert "judged none of 5 traces" in found.summary and "5 waiting" in found.summary
+    assert found.summary.endswith("The most frequent reason, of 5: HTTP 503. Its last value is of 2025-11-24 14:00 UTC")
+
+
+def test_the_worst_answers_link_to_their_traces(tmp_path: Path) -> None:
+    alert = {"metric": "error_rate", "warning": 0.1, "window": "hour"}
+    ledger, series, watch = make(tmp_path, [alert], metric=ERRORS.metric)
+    fill(ledger, series.id, [1.0, 0.0] * 30, began=START)
+    found = look(replace(watch, find_page=lambda link: f"https://tool/{link.trace_id}"), START + 3900)
+    assert found.evidence["worst"][0].link == f"https://tool/{found.evidence['worst'][0].trace_id}"

@@ -1,5 +1,7 @@
 """What moved when scores changed: app, judge, traffic or model, and what could not be checked."""
 
+import gzip
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -16,6 +18,7 @@ from rageval_spec.monitoring.traces.trace_judging import Series
 from rageval_spec.pipeline.execution.anchor_judging import JudgeDrift
 from rageval_spec.plugin import EmbeddingModel
 from rageval_spec.plugin.model import Embeddings
+from rageval_spec.statistics.traffic_drift import compare_embeddings, embed_words, find_new_words
 from tests.monitoring.seen_traces import BEGAN, open_ledger
 
 BEFORE, NOW = Span(BEGAN, BEGAN + 1000), Span(BEGAN + 1000, BEGAN + 2000)
@@ -115,8 +118,12 @@ def test_what_could_not_be_checked_is_said(tmp_path: Path) -> None:
     add(ledger, series.id, BEFORE, [0.9] * 60, "billing question")
     add(ledger, series.id, NOW, [0.4] * 60, "billing question")
     told = explain(ledger, series, knows_topics=False).tell()
-    assert told.startswith(". What moved: not known. Not checked: ")
-    for missing in ("no embedding model", "which the traces do not name", "no 'anchors:'"):
+    assert told.startswith(". What moved: app. As before: the questions and the lengths of answers. Not checked: ")
+    for missing in (
+        "their words were compared instead), because the spec has no embedding model",
+        "which the traces do not name",
+        "no 'anchors:'",
+    ):
         assert missing in told
 
     def fail(metric: str) -> JudgeDrift:
@@ -148,3 +155,50 @@ def test_hostile_questions_stay_text(tmp_path: Path) -> None:
     add(ledger, series.id, NOW, [0.9] * 60, "billing question")
     add(ledger, series.id, NOW, [0.1] * 40, "refunds\x1b[31m @everyone")
     assert "\x1b" not in explain(ledger, series).moved["traffic"]
+
+
+QUESTIONS = [
+    f"{how} {what} {where}?"
+    for how in ("How do I cancel", "Can you explain", "Where do I find", "Why was I charged for", "Who approves")
+    for what in (
+        "my invoice",
+        "the annual plan",
+        "a second seat",
+        "the discount",
+        "the receipt",
+        "my card",
+        "this order",
+    )
+    for where in ("in the app", "on the website", "for my team", "after the trial", "before renewal", "in March")
+]
+
+
+def test_new_words_are_named_without_an_embedding_model(tmp_path: Path) -> None:
+    usual = RANDOM.permutation(QUESTIONS).tolist()
+    before, now = usual[:120], [*usual[120:180], *(f"Is the parcel {at} at customs?" for at in range(15))]
+    kept = find_new_words(before, now)
+    assert sorted(kept) == list(range(60, 75))
+    assert find_new_words(before, usual[120:]) == []
+    ledger, series = begin(tmp_path)
+    add(ledger, series.id, BEFORE, [0.9] * 100, "billing question")
+    add(ledger, series.id, NOW, [0.9] * 60, "billing question")
+    add(ledger, series.id, NOW, [0.1] * 40, "refunds at customs")
+    found = explain(ledger, series, knows_topics=False)
+    assert "40 questions of 100 have new words: refunds at customs" in found.moved["traffic"]
+
+
+def test_real_questions_of_another_field_are_found_and_a_split_raises_no_alarm(shared_data: Path) -> None:
+    fields = {}
+    for name in ("lfrqa_writing", "lfrqa_fiqa", "pubmedqa_labeled"):
+        with gzip.open(shared_data / "rag_qa" / f"{name}.jsonl.gz", "rt") as file:
+            rows = [json.loads(line)["question"] for line in file]
+        fields[name] = np.random.default_rng(3).permutation(list(dict.fromkeys(rows))).tolist()
+    for own in fields.values():
+        before, now = own[:400], own[400:800]
+        assert find_new_words(before, now) == []
+        shift = compare_embeddings(*embed_words(before, now))
+        assert shift is not None and shift.p_value > 0.01
+    taxes = [one for one in fields["lfrqa_fiqa"] if " tax" in one][:20]
+    for name in ("lfrqa_writing", "pubmedqa_labeled"):
+        found = find_new_words(fields[name][:400], [*fields[name][400:480], *taxes])
+        assert len(found) >= 10 and sum(place < 80 for place in found) <= 1

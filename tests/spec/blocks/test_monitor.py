@@ -185,3 +185,25 @@ def test_missing_datasets_are_told_beside_another_mistake() -> None:
     assert told[0] == "the key 'datasets' is missing"
     assert "or what to watch: monitor:" in str(caught.value.diagnostics[0].hint)
     assert "unknown key 'metricss'" in told
+
+
+@pytest.mark.parametrize(
+    ("second", "told"),
+    [
+        ("{metric: latency, warning: 5}", "there is an alert 'latency above 5.000 (hour)' before"),
+        ("{metric: latency, warning: 5, window: day}", None),
+        ("{metric: latency, drift: {low: 5%}}", None),
+        ("{metric: latency, warning: 9, name: latency above 5.000 (hour)}", "choose another"),
+        ("coverage, coverage", "there is an alert 'coverage' before; remove one of them"),
+    ],
+)
+def test_two_alerts_of_one_name_are_reported(second: str, told: str | None) -> None:
+    text = TEXT.replace("exact_match", "latency").replace("warning: 0.8, notify: %s}", f"critical: 5}}, {second}")
+    text = text.replace("notify: %s", "every: 5m")
+    if told is None:
+        loads(text, check_files=False)
+        return
+    with pytest.raises(SpecError) as caught:
+        loads(text, check_files=False)
+    (found,) = caught.value.diagnostics
+    assert told in f"{found.message}; {found.hint}"

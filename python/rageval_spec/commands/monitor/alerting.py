@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @shared.spec_argument
 @shared.form_option
 def show_alerts(spec: Path, overrides: Iterable[str], form: str) -> int:
-    """Show what fires, since when, who was told, and what could not be delivered.
+    """Show what fires, since when, who was told, what could not be delivered, and which alerts wait for data.
 
     \b
     rageval-spec monitor alerts spec.yaml
@@ -46,6 +46,7 @@ def show_alerts(spec: Path, overrides: Iterable[str], form: str) -> int:
         names = {node.name or node.use for node in found.notifiers if isinstance(node, NotifierNode)}
         if form == "json":
             told = {"alerts": [_export(*one) for one in shown],
+                    "waiting": [{"name": name, "reason": reason} for name, reason in book.list_waiting()],
                     "silences": [{"pattern": pattern, "until": write_moment(until), "reason": reason}
                                  for pattern, until, reason in silences]}  # fmt: skip
             console.show(dump_visible(told))
@@ -54,6 +55,8 @@ def show_alerts(spec: Path, overrides: Iterable[str], form: str) -> int:
             console.show("".join(f"{line}\n" for line in _describe(message, rows, names, now)))
         if not any(message.state == "firing" for message, _ in shown):
             console.show("No alert fires.\n")
+        for name, missing in book.list_waiting():
+            console.show(f"{make_visible(name)}: not decided: {make_visible(missing)}\n")
         for pattern, until, reason in silences:
             told_of = f": {make_visible(reason)}" if reason else ""
             console.show(f"Silenced until {format_time(until)}: {make_visible(pattern)}{told_of}\n")
@@ -87,6 +90,8 @@ def _describe(message: AlertMessage, rows: Iterable[TellingRow], names: set[str]
     yield f"{make_visible(message.name)}: {ages[message.state]}"
     if message.summary:
         yield f"  {make_visible(message.summary)}"
+    for part, why in message.moved.items():
+        yield f"  moved: {part}: {make_visible(why)}"
     rows = list(rows)
     if message.state == "firing" and not rows:
         yield "  nobody was told: a silence covers it, or it names no notifier"

@@ -277,6 +277,12 @@ class LangfuseSource(SpooledSource[LangfuseSourceNode]):
     tool = TOOL
     loose = "score"
     api: LangfuseApi
+
+    def find_page(self, link: TraceLink) -> str | None:
+        from rageval_spec.endpoints.service import quote_part
+
+        return f"{self.node.find_url()}/trace/{quote_part(link.trace_id)}"
+
     api_type = LangfuseApi
 
     def fetch(self) -> Iterator[Iterable[tuple[str, Any]]]:

@@ -158,6 +158,13 @@ class MlflowSource(SpanSource[MlflowSourceNode]):
 
     tool = TOOL
     api: MlflowServer
+
+    def find_page(self, link: TraceLink) -> str | None:
+        if (experiment := link.others.get("experiment_id")) is None:
+            return None
+        shown = f"selectedEvaluationId={quote_part(link.trace_id)}"
+        return f"{self.node.find_url()}/#/experiments/{quote_part(experiment)}/traces?{shown}"
+
     api_type = MlflowServer
 
     def read_all(self) -> Iterator[Trace]:
@@ -330,9 +337,12 @@ def read_trace(info: Mapping[str, Any], spans: Any, reader: SpanReader, experime
         raise DataError(f"{place}: a trace without a trace_id")
     place = f"{place}: trace {trace_id}"
     found = list(_read_spans(spans, place)) or [_read_summary(info, trace_id)]
+    location = read_object(info.get("trace_location"))
+    number = read_object(location.get("mlflow_experiment")).get("experiment_id")
     for trace in reader.read(found):
         is_only = trace.query_id != ""
-        link = TraceLink(TOOL, trace_id, None if is_only else trace.link.span_id, experiment)
+        others = {} if number is None else {"experiment_id": str(number)}
+        link = TraceLink(TOOL, trace_id, None if is_only else trace.link.span_id, experiment, others)
         is_open = info.get("state") == "IN_PROGRESS"
         yield _complete(replace(trace, link=link, query_id=trace_id if is_only else "", is_open=is_open), info)
 

@@ -184,6 +184,10 @@ class PhoenixSource(SpanSource[PhoenixSourceNode]):
 
     tool = TOOL
     api: PhoenixServer
+
+    def find_page(self, link: TraceLink) -> str | None:
+        return f"{self.node.find_url()}/redirects/traces/{quote_part(link.trace_id)}"
+
     api_type = PhoenixServer
 
     def read_all(self) -> Iterator[Trace]:

@@ -36,7 +36,7 @@ from rageval_spec.wording import format_percent, read_duration
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
-    from rageval_spec.data.traces import Trace
+    from rageval_spec.data.traces import Trace, TraceLink
     from rageval_spec.exchange.shared.spans.protobuf import Gauge
     from rageval_spec.plugin import Context, Plugin
     from rageval_spec.plugin.budget import Budget
@@ -395,6 +395,10 @@ class TraceSource(ToolPart[S]):
     def inputs(self) -> Sequence[InputFile]:
         """The files that are read; none if the traces come from a server."""
         return ()
+
+    def find_page(self, link: TraceLink) -> str | None:  # noqa: ARG002 - for those that know it
+        """The address at which people see a trace of this tool in their browser; None if it is not known."""
+        return None
 
     @abstractmethod
     def read(self) -> Iterator[Trace]:

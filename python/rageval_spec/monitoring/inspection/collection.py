@@ -22,11 +22,11 @@ from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.monitoring.inspection.redaction import Redaction
 from rageval_spec.monitoring.ledger import Ledger, unpack
 from rageval_spec.monitoring.traces.sampling import is_disliked
-from rageval_spec.monitoring.traces.trace_judging import FEEDBACK
+from rageval_spec.monitoring.traces.trace_judging import FEEDBACK, Series
 from rageval_spec.plugin import AnswerMetric, EmbeddingModel
 from rageval_spec.reading.formats.json_files import json_objects
 from rageval_spec.spec.blocks.spec_node import Spec
-from rageval_spec.statistics.traffic_drift import find_new_kinds
+from rageval_spec.statistics.traffic_drift import find_new_kinds, find_new_words
 from rageval_spec.store.disk import write_or_explain
 from rageval_spec.wording import format_number, list_names
 
@@ -38,6 +38,8 @@ _MOST = 10_000
 """How many answers of one reason are considered, besides as many as the file has."""
 _QUESTIONS = 2_000
 """How many questions of each side are compared to find new kinds."""
+_FEWEST = 20
+"""How many earlier questions show which words are usual."""
 _PAGE = 500
 
 
@@ -122,6 +124,8 @@ class Collector:
         for why in by_trace.values():
             made.found.update({one.word for one in why})
         asked, redaction = set(known.questions), Redaction(self.spec.redact)
+        if lost := sorted({"answer", "contexts", "reference"}.intersection(self.spec.redact)):
+            made.remarks.append(f"the rows have no {list_names(lost)}, because 'redact:' leaves that out")
         for trace_id in dict.fromkeys(one.trace_id for turn in zip_longest(*reasons) for one in turn if one):
             if len(made.rows) >= most:
                 break
@@ -143,7 +147,13 @@ class Collector:
         """The traces of each reason, the worst first."""
         ids = self.ledger.newest_series()
         most = _MOST + known.rows
-        yield [one for name in ids for one in self._find_failing(name, ids[name], since, most)]
+        percentiles = [name for name in ids if Series(0, name, self.metrics.get(name)).percent is not None]
+        if shown := [name for name in percentiles if list_bounds(self.spec, name, self.metrics.get(name))]:
+            told = "its bounds are of a percentile, so no single answer fails them"
+            made.remarks.append(f"{list_names(shown)}: no answer was collected as failing: {told}")
+        yield [
+            one for name in ids if name not in percentiles for one in self._find_failing(name, ids[name], since, most)
+        ]
         yield [one for pair in self._list_pairs(ids, since) for one in self._find_apart(pair, ids, since, most)]
         liked, labelled, questions = self._read_texts(since)
         yield from (liked, labelled)
@@ -200,16 +210,21 @@ class Collector:
     def _find_new_kinds(
         self, questions: Sequence[tuple[str, str]], since: float, known: TestSet, made: Collected
     ) -> Iterator[Reason]:
-        if self.embedding is None:
-            made.remarks.append("new kinds of question were not looked for: the spec has no embedding model")
-            return
         earlier = [json.loads(one)[0] for one in sorted(known.questions)]
         for trace in self._iterate("started < ?", since):
             if len(earlier) >= _QUESTIONS:
                 break
             earlier.append(trace.question)
+        texts = [text for _, text in questions]
+        if self.embedding is None:
+            made.remarks.append(
+                "the spec has no embedding model, so new kinds of question were looked for by their words"
+            )
+            for place in find_new_words(earlier, texts) if len(earlier) >= _FEWEST else ():
+                yield Reason(questions[place][0], "new_kind", "it has words that earlier questions do not have")
+            return
         try:
-            sides = [self.embedding.embed(one).vectors for one in (earlier, [text for _, text in questions]) if one]
+            sides = [self.embedding.embed(one).vectors for one in (earlier, texts) if one]
         except RagevalError as error:
             made.remarks.append(f"new kinds of question were not looked for: {error}")
             return

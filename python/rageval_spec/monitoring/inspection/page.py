@@ -176,7 +176,7 @@ class PageWriter:
 
     def _describe_alerts(self) -> Iterator[dict[str, Any]]:
         """The alerts that hold or ever fired, first those that fire now, then the newest."""
-        rows = [row for row in self.book.read() if row.message is not None or row.state == "pending"]
+        rows = [row for row in self.book.read() if row.state != "clear"]
         for row in sorted(rows, key=lambda row: (row.state != "firing", -(row.held_since or row.began or 0.0))):
             yield self._describe_alert(row, None if row.message is None else load_message(row.message))
 
@@ -251,7 +251,7 @@ class PageWriter:
             length = float(HOUR)  # all values of the stretch are sorted
         highest = series.lower_is_better
         most = max(_FEWEST, min(_WORST, _MOST_ANSWERS // max(1, len(self.metrics))))
-        rows = self.watch.ledger.read_worst(series.id, (now - length, now), most, highest=highest)
+        rows = self.watch.reader.read_worst(series, (now - length, now), most, highest=highest)
         best = self._find_best(series) if series.metric is None else _list_bounds(series)[0 if highest else 1]
         return [self._describe_answer(*row) for row in rows if row[1] != best]
 

@@ -1,8 +1,9 @@
 """The detectors of alerts on changes: what each knows is in the database, so that a restart loses and repeats nothing.
 
-A detector is of one alert and one series. It begins with a baseline, from the values before it began or from an earlier
-evaluation, and then sees each judged trace once, in the order in which they were first judged; what a trace that was
-opened again comes to later changes windows, not detectors. A new series has a new detector with a baseline of its own.
+A detector is of one alert and one series. It begins with a baseline, from the first values that there are or from an
+earlier evaluation, and then sees each judged trace once: those that were judged before it began in the order of their
+time, later ones in the order in which they were first judged. What a trace that was opened again comes to later changes
+windows, not detectors. A new series has a new detector with a baseline of its own.
 
 What a detector sees has bounds. Where the metric has none, as the seconds of an answer, values count as at most twice
 the 99th percentile of the baseline, so one very slow answer is no change. For a percentile it sees whether a value is
@@ -119,10 +120,10 @@ class Detectors:
         """
         row = self._find(rule, series) or self._begin(rule, series, now)
         if row is None:
-            return ChangeReading(None, len(self._read_before(rule, series, now).values))
+            return ChangeReading(None, len(self._read_before(series, now, rule.days).values))
         row = self._show(row, rule, series, now)
         if self._can_be_better(row, rule, series, now):
-            row = self._begin(rule, series, now) or row
+            row = self._renew(rule, series, now) or row
         self._write(rule, series, row)
         kept = row.kept
         changes = self._make(rule, kept, series, now).describe(row.state)
@@ -130,17 +131,21 @@ class Detectors:
 
     def _show(self, row: _Row, rule: ChangeRule, series: Series, now: float) -> _Row:
         """The row after all whole groups of values that it has not seen."""
-        kept, state, counted, trace_id = row
-        detector, whole = self._make(rule, kept, series, now), _BLOCK // kept.group * kept.group
-        while block := self._read_block(series, kept.began, counted, trace_id, now, whole):
+        kept, whole = row.kept, _BLOCK // row.kept.group * row.kept.group
+        while block := self._read_block(series, kept.began, row.counted, row.trace_id, now, whole):
             if not (block := block[: len(block) // kept.group * kept.group]):
                 break
             seen = [np.array(column, dtype=np.float64) for column in list(zip(*block, strict=True))[:3]]
-            values, weights, started = kept.group_values(*seen)
-            hours = hour_of_week(started) if kept.baseline.offsets else None
-            state, _ = detector.update(state, values, np.minimum(weights, kept.baseline.largest), hours)
-            counted, trace_id = block[-1][3], block[-1][4]
-        return _Row(kept, state, counted, trace_id)
+            row = self._advance(row, rule, series, now, seen)._replace(counted=block[-1][3], trace_id=block[-1][4])
+        return row
+
+    def _advance(self, row: _Row, rule: ChangeRule, series: Series, now: float, seen: Sequence[Floats]) -> _Row:
+        """The row after values, with their weights and when their traces began."""
+        kept = row.kept
+        values, weights, started = kept.group_values(*seen)
+        hours = hour_of_week(started) if kept.baseline.offsets else None
+        weights = np.minimum(weights, kept.baseline.largest)
+        return row._replace(state=self._make(rule, kept, series, now).update(row.state, values, weights, hours)[0])
 
     def _make(self, rule: ChangeRule, kept: _Kept, series: Series, now: float) -> Detector:
         """The detector of the traffic of the baseline, or of that of the last week if there was more."""
@@ -169,20 +174,43 @@ class Detectors:
         return counts["judged"] >= 2 * row.kept.size or now - row.kept.began >= rule.days * _DAY
 
     def _begin(self, rule: ChangeRule, series: Series, now: float) -> _Row | None:
-        """A detector with the baseline of what was judged before; None as long as that is too little."""
-        per_day = self._count_per_day(series, now)
+        """The first detector; None as long as there is too little for a baseline.
+
+        It sees what was judged already as if that had come bit by bit. So a change in a backlog that one run judged is
+        found, and does not become a part of the baseline.
+        """
+        found = self._read_before(series, now, (1 if rule.fixed else 2) * rule.days)
+        columns, count = [found.values, found.weights, found.started], len(found.values)
         if rule.fixed is not None:
-            values, weights, started = rule.fixed.values, rule.fixed.weights, np.zeros(len(rule.fixed.values))
-        else:
-            found = self._read_before(rule, series, now)
-            values, weights, started = found.values, found.weights, found.started
+            row = self._fit(rule, series, now, [*rule.fixed[1:], np.zeros(len(rule.fixed.values))])
+            return None if row is None else self._advance(row, rule, series, now, columns) if count else row
+        row, at, size = None, _find_first(found.started, now - rule.days * _DAY), 0
+        while at < count:
+            if row is None or not any(row.state.changed):
+                row, size = self._fit(rule, series, now, _take(columns, at, rule.days)), at
+            if row is None:
+                break
+            row = self._advance(row, rule, series, now, [column[at : at + size] for column in columns])
+            at += size
+        return row if row is not None and any(row.state.changed) else self._renew(rule, series, now)
+
+    def _renew(self, rule: ChangeRule, series: Series, now: float) -> _Row | None:
+        """A detector with the baseline of all that was judged before; None as long as that is too little."""
+        found = self._read_before(series, now, rule.days)
+        return self._fit(rule, series, now, [found.values, found.weights, found.started])
+
+    def _fit(self, rule: ChangeRule, series: Series, now: float, columns: Sequence[Floats]) -> _Row | None:
+        """A detector with the baseline of some values, with their weights and when their traces began."""
+        values, weights, started = columns
         if len(values) < LEAST_BASELINE:
             return None
-        size = self.reader.read_counts(series, Span(now - rule.days * _DAY, now))["judged"]
+        per_day = self._count_per_day(series, now)
         days = 0.0 if rule.fixed else float(np.ptp(started)) / _DAY
         per_day = per_day if rule.fixed else max(per_day, len(values) / max(days, 1.0))
+        began = now - rule.days * _DAY if rule.fixed else float(started.max())
+        size = self.reader.read_counts(series, Span(float(started.min()), began))["judged"]
         empty = Baseline(0.0, 0.0, 0.0)
-        kept = _Kept(_find_bounds(rule, values), empty, 0.0, per_day, size, days, now, None, 1, {})
+        kept = _Kept(_find_bounds(rule, values), empty, 0.0, per_day, size, days, began, None, 1, {})
         kept = _choose_level(rule, kept, values, weights)
         group = 1 if rule.fixed else max(1, min(math.ceil(per_day / _MOST_PER_DAY), len(values) // LEAST_BASELINE))
         kept = kept._replace(group=group)
@@ -192,9 +220,9 @@ class Detectors:
         kept = kept._replace(baseline=fit_baseline(values, weights, hours, largest=rule.largest, span=span))
         return _Row(kept, _make(rule, kept).begin(), now - _WRITING, "")
 
-    def _read_before(self, rule: ChangeRule, series: Series, now: float) -> WindowValues:
+    def _read_before(self, series: Series, now: float, days: float) -> WindowValues:
         """What was judged before a detector begins: all that its first block does not have."""
-        return self.reader.read_part(series, Span(now - rule.days * _DAY, now), now - _WRITING)
+        return self.reader.read_part(series, Span(now - days * _DAY, now), now - _WRITING)
 
     def _count_per_day(self, series: Series, now: float) -> float:
         """How many values a day had in the last week."""
@@ -315,6 +343,21 @@ def _make(rule: ChangeRule, kept: _Kept) -> Detector:
     per_day = max(kept.per_day, 1.0) / kept.group
     alpha = min(_MOST_ALPHA, rule.alarms_per_day / per_day)
     return Detector(kept.baseline, kept.steps, alpha, rule.sides, kept.seen_bounds, per_week=7 * per_day)
+
+
+def _find_first(started: Floats, before: float) -> int:
+    """How many values the first baseline is of: those before a time, or if these are too few, those of a day or 30."""
+    whole = int(np.searchsorted(started, before))
+    if whole >= LEAST_BASELINE or not len(started):
+        return whole
+    is_long = float(np.ptp(started)) >= 2 * _DAY
+    return max(LEAST_BASELINE, int(np.searchsorted(started, started[0] + _DAY)) if is_long else 0)
+
+
+def _take(columns: Sequence[Floats], end: int, days: float) -> list[Floats]:
+    """The values before a place, of at most so many days."""
+    begin = int(np.searchsorted(columns[-1][:end], columns[-1][end - 1] - days * _DAY))
+    return [column[begin:end] for column in columns]
 
 
 def hour_of_week(started: Any) -> Any:

@@ -101,7 +101,18 @@ def compare_window(
     The traces are others, so nothing is paired. From two weeks of baseline on, a window shorter than a day is compared
     with the same hours of the week.
     """
-    span, found = reader.find(series, window, now)
+    return compare_found(reader, series, window.name, *reader.find(series, window, now), baseline)
+
+
+def compare_found(
+    reader: WindowReader,
+    series: Series,
+    window: str,
+    span: Span,
+    found: WindowValues | WindowSummary,
+    baseline: float | FixedBaseline,
+) -> WindowComparison:
+    """The same of values that were read before; `window` names them."""
     before: WindowValues | WindowSummary
     if isinstance(baseline, FixedBaseline):
         name = baseline.name
@@ -112,8 +123,8 @@ def compare_window(
         before = _keep_hours(before, span) if isinstance(before, WindowValues) else before
     if not _count(found) or not _count(before):
         missing = "the window" if not _count(found) else name
-        return WindowComparison(series.name, window.name, name, None, f"{missing} has no judged trace")
-    return WindowComparison(series.name, window.name, name, _compare(series, before, found, reader.statistics))
+        return WindowComparison(series.name, window, name, None, f"{missing} has no judged trace")
+    return WindowComparison(series.name, window, name, _compare(series, before, found, reader.statistics))
 
 
 def _count(found: WindowValues | WindowSummary) -> int:

@@ -14,29 +14,46 @@ Too few judged traces decide nothing.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from rageval_spec.data.alerts import AlertSeverity, WorstAnswer
+from rageval_spec.data.traces import TraceLink
 from rageval_spec.monitoring.alerts import Look
 from rageval_spec.monitoring.ledger import LEASE, Ledger, State
 from rageval_spec.monitoring.looks.baselines import BaselineChoice
 from rageval_spec.monitoring.looks.detectors import LEAST_BASELINE, ChangeReading, ChangeRule, Detectors, FixedBaseline
 from rageval_spec.monitoring.looks.experiments import Experiment, read_experiment
-from rageval_spec.monitoring.looks.levels import WindowComparison, compare_window, is_surely_beyond
+from rageval_spec.monitoring.looks.levels import WindowComparison, compare_found, compare_window, is_surely_beyond
 from rageval_spec.monitoring.looks.what_changed import ChangeExplainer, Explanation
-from rageval_spec.monitoring.looks.windows import Span, WindowNumbers, WindowReader, WindowValues, choose_window
+from rageval_spec.monitoring.looks.windows import (
+    MissingValues,
+    Span,
+    WindowNumbers,
+    WindowReader,
+    WindowValues,
+    choose_window,
+)
 from rageval_spec.monitoring.outputs.outbox import Outbox
 from rageval_spec.monitoring.tables import MOST_FAILURES
 from rageval_spec.monitoring.traces.trace_judging import FEEDBACK, NO_QUESTION, Series
 from rageval_spec.plugin import AnswerMetric
 from rageval_spec.recorded.values import write_time
-from rageval_spec.spec.blocks.monitor import COVERAGE, AlertNode, MonitorNode, read_rate, read_share, seconds_of
+from rageval_spec.spec.blocks.monitor import (
+    COVERAGE,
+    AlertNode,
+    MonitorNode,
+    WindowNode,
+    name_alert,
+    read_rate,
+    read_share,
+    seconds_of,
+)
 from rageval_spec.statistics.change_detection import Change, share_false_alarms
 from rageval_spec.statistics.window_summaries import MANY, WindowSummary
-from rageval_spec.wording import count_noun, format_interval, format_number, list_counts
+from rageval_spec.wording import count_noun, format_interval, format_number, format_signed, list_counts
 
 _DAY = 86_400
 _WORST = 3
@@ -55,6 +72,15 @@ _POSITION_BIAS = (
 )
 
 
+class _Began(NamedTuple):
+    """What an alert that holds was seen in: a window, or None for the time since a change, and its values."""
+
+    series: Series
+    window: str | None
+    span: Span
+    found: WindowValues | WindowSummary
+
+
 @dataclass(frozen=True)
 class Watch:
     """Looks at the numbers of one monitor.
@@ -65,6 +91,8 @@ class Watch:
         baseline: what changes are measured from.
         explainer: finds what moved; None if nobody asks.
         destinations: the names of the tools that values and numbers are sent to.
+        hide: leaves out of a reason what must not be told.
+        find_page: where people see a trace in its tool; None where that is not known.
     """
 
     node: MonitorNode
@@ -75,8 +103,10 @@ class Watch:
     baseline: BaselineChoice = field(default_factory=lambda: BaselineChoice(_BASELINE_DAYS))
     explainer: ChangeExplainer | None = None
     destinations: Collection[str] = ()
+    hide: Callable[[str], str] = lambda reason: reason
+    find_page: Callable[[TraceLink], str | None] = lambda _: None
     _explained: dict[str, Explanation] = field(default_factory=dict)
-    _began: dict[str, tuple[Series, float]] = field(default_factory=dict)
+    _began: dict[str, _Began] = field(default_factory=dict)
 
     def look(self, now: float, firing: Collection[str] = ()) -> list[Look]:
         """What each alert comes to. Of those that begin, which are not among the `firing` ones, also what moved."""
@@ -115,7 +145,8 @@ class Watch:
         if isinstance(alert, str):
             yield from self._look_at_coverage(now)
         elif alert.metric not in self.series:
-            yield _undecided(alert, alert.metric)
+            name = name_alert(alert, self.node.windows, lower_is_better=False)
+            yield _undecided(alert, name, f"no trace has {alert.metric} yet")
         elif alert.drift is None:
             yield self._look_at_level(alert, now)
         else:
@@ -125,11 +156,12 @@ class Watch:
         series, window = self.series[alert.metric], choose_window(alert.window, self.node.windows)
         span, found = self.reader.find(series, window, now)
         numbers = self.reader.describe(series, window.name, span, found)
-        name = _name_alert(alert, series)
+        name, where = self._name(alert, series), describe_span(window, span)
         known = {"metric": alert.metric, "window": window.name, "value": numbers.value, "interval": numbers.interval,
                  "samples": numbers.samples, "labels": {"metric": alert.metric}}  # fmt: skip
         if numbers.samples < alert.min_samples or numbers.value is None:
-            return _undecided(alert, name)
+            few = count_noun(numbers.samples, "judged trace")
+            return _undecided(alert, name, f"{alert.metric} has {few} in {where}; {alert.min_samples} are needed")
         # A stretch that slides, or the last so many queries, is another window at each look.
         is_new = window.slide or window.seconds is None
         (alpha,) = share_false_alarms(self._share(), 1.0, [_DAY / (self.every if is_new else window.seconds or _DAY)])
@@ -144,7 +176,8 @@ class Watch:
             return _make_look(alert, name, "clear" if meets else "undecided", "warning", told, known)
         severity, bound = broken[-1]
         side = "above" if series.lower_is_better else "below"
-        told = f"{alert.metric} is {_show(numbers)}, {side} {format_number(bound)}, in the last {window.name}"
+        told = f"{alert.metric} is {_show(numbers)}, {side} {format_number(bound)}, in {where}"
+        self._began[_name_entry(alert)] = _Began(series, window.name, span, found)
         worst = self._find_worst(series, span)
         return _make_look(alert, name, "holds", severity, told, {**known, "bound": bound, "worst": worst})
 
@@ -161,8 +194,7 @@ class Watch:
 
     def _look_at_change(self, alert: AlertNode, now: float) -> Look:
         assert alert.drift is not None
-        series = self.series[alert.metric]
-        name = _name_alert(alert, series)
+        series, name = self.series[alert.metric], self._name(alert, self.series[alert.metric])
         baseline = self._find_baseline(series)
         if isinstance(baseline, str):
             return _undecided(alert, name, baseline)
@@ -175,7 +207,8 @@ class Watch:
         )  # fmt: skip
         reading = Detectors(self.ledger.connection, self.reader).read(rule, series, now)
         if reading.level is None:
-            missing = f"{reading.values} of the {LEAST_BASELINE} judged traces of a baseline"
+            within = "" if fixed else f", in the {rule.days:g} days before"
+            missing = f"{reading.values} of the {LEAST_BASELINE} judged traces that a baseline needs{within}"
             return _undecided(alert, name, f"{alert.metric} has {missing}")
         return self._tell_reading(alert, name, series, reading, now)
 
@@ -191,25 +224,47 @@ class Watch:
         numbers = self.reader.describe(series, "since the change", span, found)
         known |= {"value": numbers.value, "interval": numbers.interval, "samples": numbers.samples,
                   "window": numbers.window, "worst": self._find_worst(series, span)}  # fmt: skip
-        self._began[key] = (series, span.start)
+        self._began[key] = _Began(series, None, span, found)
         told = _tell_change(series, change, level, numbers)
         return _make_look(alert, name, "holds", change.severity, told, known)
 
     def _explain(self, look: Look, firing: Collection[str], now: float) -> Look:
-        """A look with what moved, which is looked for once, when the alert begins."""
+        """A look with how far the number is from the baseline, and with what moved.
+
+        Both are looked for when the alert begins; what moved only once, even if the alert has to wait to fire.
+        """
         if look.verdict != "holds":
             self._explained.pop(look.alert, None)
-        if look.verdict != "holds" or self.explainer is None or look.alert not in self._began:
+        if look.verdict != "holds" or look.alert not in self._began:
+            return look
+        began = self._began.pop(look.alert)
+        if look.alert not in firing:
+            look = replace(look, summary=look.summary + self._tell_difference(began))
+        if began.window is not None or self.explainer is None:
             return look
         if look.alert not in self._explained:
             if look.alert in firing:
                 return look  # it began before this process did
-            series, start = self._began[look.alert]
-            days = self.baseline.days or _BASELINE_DAYS
+            start, days = began.span.start, self.baseline.days or _BASELINE_DAYS
             before, since = Span(start - days * _DAY, start), Span(start, now + _DAY)
-            self._explained[look.alert] = self.explainer.explain(series, before, since)
+            self._explained[look.alert] = self.explainer.explain(began.series, before, since)
         found = self._explained[look.alert]
         return replace(look, summary=look.summary + found.tell(), evidence={**look.evidence, "moved": found.moved})
+
+    def _tell_difference(self, began: _Began) -> str:
+        """`; -0.300 [-0.350, -0.250] against the 7 days before`; "" if there is nothing to compare with."""
+        series, window, span, found = began
+        baseline = self._find_baseline(series)
+        if isinstance(baseline, str):
+            return ""
+        compared = compare_found(self.reader, series, window or "since the change", span, found, baseline)
+        if (apart := compared.difference) is None:
+            return ""
+        interval = "" if apart.interval is None else f" {format_interval(apart.interval)}"
+        return f"; {format_signed(apart.difference)}{interval} against {compared.baseline}"
+
+    def _name(self, alert: AlertNode, series: Series) -> str:
+        return name_alert(alert, self.node.windows, lower_is_better=series.lower_is_better)
 
     def _look_at_coverage(self, now: float) -> Iterator[Look]:
         """A look for each metric, and one for all traces that wait."""
@@ -218,11 +273,12 @@ class Watch:
             if one.metric is None:
                 continue
             counts = self.reader.read_counts(one, span)
-            counts["waiting"] = self.reader.count_retried(one, span, MOST_FAILURES)
+            missing = [] if counts["judged"] else self.reader.count_reasons(one.id, span, MOST_FAILURES)
+            counts["waiting"] = sum(count for state, _, count in missing if state == "waiting")
             expected = sum(counts.values()) - counts["sampled_out"]
             name = f"coverage of {one.name}"
             known = {"metric": one.name, "samples": expected, "labels": {"metric": one.name, "rule": COVERAGE}}
-            told = None if counts["judged"] else self._explain_nothing(one, counts, expected, span)
+            told = None if counts["judged"] else self._explain_nothing(one, counts, expected, missing, span)
             verdict: Any = "holds" if told else "clear" if counts["judged"] else "undecided"
             yield Look(f"coverage:{one.name}", name, verdict, "critical", told or "", known)
         yield self._look_at_waiting(now)
@@ -238,24 +294,28 @@ class Watch:
                 verdict: Any = "holds" if one.is_stuck else "clear"
                 yield Look(f"coverage:send:{name}", f"send to {name}", verdict, "warning", told, known)
 
-    def _explain_nothing(self, series: Series, counts: Mapping[State, int], expected: int, span: Span) -> str | None:
+    def _explain_nothing(
+        self, series: Series, counts: Mapping[State, int], expected: int, missing: Sequence[MissingValues], span: Span
+    ) -> str | None:
         """Why it is a fault that a series judged nothing; None if it is none, as far as can be known.
 
         Traces in which nothing was asked, such as those of health checks, are none, once the series has judged any.
         """
-        told = f"{series.name} judged none of {count_noun(expected, 'trace')} of the last hour: {list_counts(counts)}"
-        unasked = self.reader.count_filtered(series, span, NO_QUESTION)
-        if expected > unasked:
-            return told
-        if unasked and not self.ledger.count(series.id)["judged"]:
-            return f"{told}; {NO_QUESTION}"
+        unasked = sum(one.traces for one in missing if one.reason == NO_QUESTION)
+        if expected > unasked or (unasked and not self.ledger.count(series.id)["judged"]):
+            told = f"{series.name} judged none of {count_noun(expected, 'trace')} of the hour before "
+            told += f"{_write_minute(span.end)}: {list_counts(counts)}"
+            if (most := next((one for one in missing if one.reason), None)) is not None:
+                told += f". The most frequent reason, of {most.traces}: {self.hide(str(most.reason))}"
+            last = self.reader.find_last_judged(series.id)
+            return told if last is None else f"{told}. Its last value is of {_write_minute(last)}"
         days = [Span(*(end - day * _DAY for end in span)) for day in range(1, _USUAL_DAYS + 1)]
         usual = min(self.reader.read_counts(series, one)["judged"] for one in days)
         if usual < _USUAL:
             return None
         return (
-            f"{series.name} judged nothing in the last hour; at this time of each of the last {_USUAL_DAYS} days it "
-            f"judged {usual:,} traces or more"
+            f"{series.name} judged nothing in the hour before {_write_minute(span.end)}; at this time of each of the "
+            f"last {_USUAL_DAYS} days it judged {usual:,} traces or more"
         )
 
     def _look_at_feeds(self) -> Iterator[Look]:
@@ -269,7 +329,9 @@ class Watch:
 
     def _look_at_waiting(self, now: float) -> Look:
         late = self.ledger.count_overdue(now - max(_LATE_LOOKS * self.every, _LATE))
-        told = f"{count_noun(late, 'trace')} waited too long to be judged" if late else ""
+        told = ""
+        if late and (due := self.ledger.find_oldest_due(now)) is not None:
+            told = f"{count_noun(late, 'trace')} waited too long to be judged, the oldest since {_write_minute(due)}"
         known = {"samples": late, "labels": {"rule": COVERAGE}}
         return Look("coverage:", "traces wait", "holds" if late else "clear", "critical", told, known)
 
@@ -280,9 +342,11 @@ class Watch:
         return rate.events / (rate.seconds / _DAY) / max(1, alerts)
 
     def _find_worst(self, series: Series, span: Span) -> tuple[WorstAnswer, ...]:
-        rows = self.ledger.read_worst(series.id, span, _WORST, highest=series.lower_is_better)
+        rows = self.reader.read_worst(series, span, _WORST, highest=series.lower_is_better)
         return tuple(
-            WorstAnswer(trace.id, trace.question, trace.answer or trace.error or "", value, reason)
+            WorstAnswer(
+                trace.id, trace.question, trace.answer or trace.error or "", value, reason, self.find_page(trace.link)
+            )
             for trace, value, reason in rows
         )
 
@@ -318,18 +382,11 @@ def _is_worse(value: float, bound: float, series: Series) -> bool:
     return value > bound if series.lower_is_better else value < bound
 
 
-def _name_alert(alert: AlertNode, series: Series) -> str:
-    """What people know an alert as: `faithfulness below 0.8`."""
-    if alert.name is not None or alert.drift is not None:
-        return alert.name or f"{alert.metric} changed"
-    side = "above" if series.lower_is_better else "below"
-    return f"{alert.metric} {side} {format_number(_list_bounds(alert)[0][1])}"
-
-
 def list_alerts(node: MonitorNode, metrics: Mapping[str, AnswerMetric[Any]]) -> dict[str, tuple[str, AlertNode]]:
     """The alerts on metrics by what they are called in the database, each with the name that people know."""
     alerts = [(one, Series(0, one.metric, metrics.get(one.metric))) for one in node.alerts if not isinstance(one, str)]
-    return {_name_entry(one): (_name_alert(one, series), one) for one, series in alerts}
+    names = {id(one): name_alert(one, node.windows, lower_is_better=series.lower_is_better) for one, series in alerts}
+    return {_name_entry(one): (names[id(one)], one) for one, _ in alerts}
 
 
 def _show(numbers: WindowNumbers) -> str:
@@ -337,6 +394,18 @@ def _show(numbers: WindowNumbers) -> str:
     interval = "" if numbers.interval is None else f" {format_interval(numbers.interval)}"
     assert numbers.value is not None
     return f"{format_number(numbers.value)}{interval} of {count_noun(numbers.samples, 'judged trace')}"
+
+
+def describe_span(window: WindowNode, span: Span) -> str:
+    """`window hour (2026-11-28 02:00 to 03:00 UTC)`, or `the last 500 judged traces`."""
+    if window.queries is not None:
+        return f"the last {window.queries} judged traces"
+    start, end = _write_minute(span.start).removesuffix(" UTC"), _write_minute(span.end)
+    return f"window {window.name} ({start} to {end.removeprefix(start[:11])})"
+
+
+def _write_minute(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def _tell_change(series: Series, change: Change, level: float, numbers: WindowNumbers) -> str:

@@ -17,8 +17,9 @@ from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import RagevalError
 from rageval_spec.judging.language import find_language
 from rageval_spec.libraries import Floats, np
-from rageval_spec.monitoring.ledger import Ledger
+from rageval_spec.monitoring.ledger import Ledger, unpack
 from rageval_spec.monitoring.looks.windows import Span
+from rageval_spec.monitoring.tables import PANE, space_minutes
 from rageval_spec.monitoring.traces.trace_judging import Series
 from rageval_spec.pipeline.execution.anchor_judging import JudgeDrift
 from rageval_spec.plugin import EmbeddingModel
@@ -30,13 +31,25 @@ from rageval_spec.statistics.traffic_drift import (
     compare_categories,
     compare_embeddings,
     compare_lengths,
+    embed_words,
     find_new_kinds,
+    find_new_words,
 )
 from rageval_spec.statistics.two_windows import compare_means
-from rageval_spec.wording import count_noun, format_p_value, format_percent
+from rageval_spec.wording import count_noun, format_p_value, format_percent, list_names
 
 AskAnchors = Callable[[str], JudgeDrift | None]
 """Asks the judge of a metric about frozen answers; raises `RagevalError` if that is not possible."""
+_CHECKED = {
+    "anchors": "the judge",
+    "traffic": "the questions",
+    "lengths": "the lengths of answers",
+    "model_version": "the model",
+    "app_version": "the version of the app",
+}
+"""What people call each piece of evidence."""
+_LOOKED_AT = 25
+"""How many times as many judged traces are looked at as the sample has."""
 _SURE = 0.01
 _EXAMPLES = 3
 _LONGEST = 80
@@ -44,15 +57,17 @@ _FEWEST = 20
 
 
 class Explanation(NamedTuple):
-    """What moved, with the reasons; and what could not be checked, or checks that found nothing, in sentences."""
+    """What moved, with the reasons; what could not be checked, and why; and what was checked and is as before."""
 
     moved: Mapping[Moved, str]
     unknown: Sequence[str]
+    same: Sequence[str] = ()
 
     def tell(self) -> str:
-        """What follows the text of an alert: `. What moved: traffic. Not checked: the judge, because ...`."""
+        """What follows the text of an alert: `. What moved: traffic. As before: the model. Not checked: the judge`."""
+        same = f". As before: {list_names(self.same)}" if self.same else ""
         unchecked = f". Not checked: {'; '.join(self.unknown)}" if self.unknown else ""
-        return f". What moved: {', '.join(self.moved) or 'not known'}{unchecked}"
+        return f". What moved: {', '.join(self.moved) or 'not known'}{same}{unchecked}"
 
 
 @dataclass(frozen=True)
@@ -70,7 +85,7 @@ class ChangeExplainer:
 
     def explain(self, series: Series, before: Span, now: Span) -> Explanation:
         """Compare the time since a change with that before it, and ask the judge again."""
-        sides = [_Side.of(self.ledger.read_sample(series.id, span, SAMPLE)) for span in (before, now)]
+        sides = [_Side.of(_read_sample(self.ledger, series.id, span)) for span in (before, now)]
         look = _Look(sides[0], sides[1], self.embedding)
         reasons: dict[Moved, str] = {}
         unknown: list[str] = []
@@ -80,9 +95,11 @@ class ChangeExplainer:
         else:
             seen = look.collect(reasons, unknown)
         seen = seen._replace(anchors=self._ask(series, reasons, unknown))
-        cause = attribute_change(seen)
-        default = "scores changed on comparable questions, and no other part explains it"
-        return Explanation({part: reasons.get(part, default) for part in cause.moved}, unknown)
+        moved = attribute_change(seen)
+        same = [part for name, part in _CHECKED.items() if getattr(seen, name) is False]
+        if series.metric is None or not series.metric.judges():
+            same = [part for part in same if part != _CHECKED["anchors"]]
+        return Explanation({part: reasons.get(part, why) for part, why in moved.items()}, unknown, same)
 
     def _ask(self, series: Series, reasons: dict[Moved, str], unknown: list[str]) -> bool | None:
         """Whether the judge moved; None if it could not be asked. A metric without a judge has none that could."""
@@ -143,45 +160,49 @@ class _Look:
         models = self._compare_named("model", "model", reasons, unknown)
         versions = self._compare_named("version", "app", reasons, unknown)
         lengths = _is_sure(compare_lengths(*(_measure_answers(one) for one in (self.before, self.now))))
-        if lengths and not models and "model" not in reasons:
-            reasons["model"] = "answers have another length"
-        return Evidence(None, traffic, self._compare_comparable(traffic), lengths, models, versions)
+        return Evidence(None, traffic, self._compare_comparable(), lengths, models, versions)
 
     @cached_property
-    def _vectors(self) -> tuple[Any, Any] | None:
+    def _vectors(self) -> Sequence[Any]:
+        """The questions of both sides by their meaning, or else by their words; `unread` then says why."""
+        sides = self.before.questions, self.now.questions
         if self.embedding is None:
-            return None
-        try:
-            self.embedding.prepare()
-            found = [self.embedding.embed(one.questions).vectors for one in (self.before, self.now)]
-        except RagevalError as error:
-            self.unread.append(f"the meaning of questions, because the embedding model failed: {error}")
-            return None
-        return found[0], found[1]
+            why = "the spec has no embedding model"
+        else:
+            try:
+                self.embedding.prepare()
+                return [self.embedding.embed(one).vectors for one in sides]
+            except RagevalError as error:
+                why = f"the embedding model failed: {error}"
+        self.unread.append(f"the meaning of questions (their words were compared instead), because {why}")
+        return embed_words(*sides)
 
-    def _compare_traffic(self, reasons: dict[Moved, str], unknown: list[str]) -> bool | None:
-        """Whether questions have another distribution; None if nothing says so, but no model read their meaning."""
+    def _compare_traffic(self, reasons: dict[Moved, str], unknown: list[str]) -> bool:
+        """Whether questions have another distribution."""
         tests = list(self._test_traffic())
-        if self._vectors is None:
-            unknown.extend(self.unread or ["the meaning of questions, because the spec has no embedding model"])
+        unknown.extend(self.unread)
         found = [(name, one) for name, one in tests if one is not None and one.p_value < _SURE / len(tests)]
-        if self._vectors is not None:
+        if self.unread:
+            self.new.extend(find_new_words(self.before.questions, self.now.questions))
+        else:
             kinds = find_new_kinds(*self._vectors)
             self.new.extend(() if kinds is None else kinds.places)
         if not found and not self.new:
-            return None if self._vectors is None else False
+            return False
         told = [f"{name} of questions changed ({format_p_value(one.p_value)})" for name, one in found]
         if self.new:
             some = "; ".join(make_visible(self.now.traces[place].question[:_LONGEST]) for place in self.new[:_EXAMPLES])
             count = count_noun(len(self.new), "question")
-            told.append(f"{count} of {len(self.now.traces)} are of a new kind: {some}")
+            told.append(
+                f"{count} of {len(self.now.traces)} {'have new words' if self.unread else 'are of a new kind'}: {some}"
+            )
         reasons["traffic"] = "; ".join(told)
         return True
 
     def _test_traffic(self) -> Iterator[tuple[str, Shift | None]]:
         sides = self.before.questions, self.now.questions
-        if self._vectors is not None:
-            yield "the meaning", compare_embeddings(*self._vectors)
+        meaning = compare_embeddings(*self._vectors)
+        yield "the words" if self.unread else "the meaning", meaning
         yield "the languages", compare_categories(*([find_language(text) for text in side] for side in sides))
         yield "the lengths", compare_lengths(*([len(text.split()) for text in side] for side in sides))
 
@@ -202,10 +223,8 @@ class _Look:
         reasons[part] = f"traces name another {column}: {', '.join(told)}"
         return True
 
-    def _compare_comparable(self, traffic: bool | None) -> bool | None:
+    def _compare_comparable(self) -> bool | None:
         """Whether scores changed on questions of kinds that were there before; None if that is not known."""
-        if traffic is None or self._vectors is None:
-            return None
         kept = self.now.keep([place for place in range(len(self.now.traces)) if place not in set(self.new)])
         found = compare_means(
             self.before.values, kept.values, self.before.weights, kept.weights, settings=Resampling(permutations=999)
@@ -219,3 +238,24 @@ def _measure_answers(side: _Side) -> list[float]:
 
 def _is_sure(shift: Shift | None) -> bool | None:
     return None if shift is None else shift.p_value < _SURE
+
+
+def _read_sample(ledger: Ledger, series: int, span: Span) -> list[tuple[Trace, float, float]]:
+    """Some judged traces of a stretch of time whose texts are kept, with values and weights; always the same.
+
+    Of very many traces, those of every so many minutes are looked at.
+    """
+    ((count,),) = ledger.connection.execute(
+        "SELECT SUM(judged) FROM rageval_panes WHERE series = ? AND pane > ? AND pane < ?",
+        (series, span.start - PANE, span.end),
+    )
+    part = space_minutes(count or 0, _LOOKED_AT * SAMPLE)
+    rows = ledger.connection.execute(
+        "SELECT t.content, j.value, j.weight FROM rageval_judgements j JOIN rageval_traces t "
+        "ON t.trace_id = j.trace_id AND t.monitor = ? WHERE j.series = ? AND j.state = 'judged' "
+        "AND j.started >= ? AND j.started < ? AND t.content IS NOT NULL "
+        f"AND CAST(j.started / {PANE} AS BIGINT) / {part} * {part} = CAST(j.started / {PANE} AS BIGINT) "
+        "ORDER BY t.digest, j.trace_id LIMIT ?",
+        (ledger.monitor, series, *span, SAMPLE),
+    )
+    return [(unpack(content), value, weight) for content, value, weight in rows]

@@ -16,9 +16,10 @@ from statistics import NormalDist
 from typing import NamedTuple, TypeAlias
 
 from rageval_spec.data.outcomes import Correction, Interval
+from rageval_spec.data.traces import Trace
 from rageval_spec.libraries import Floats, np
 from rageval_spec.monitoring.ledger import COUNTED, Ledger, State
-from rageval_spec.monitoring.tables import PANE
+from rageval_spec.monitoring.tables import PANE, space_minutes
 from rageval_spec.monitoring.traces.trace_judging import Series
 from rageval_spec.spec.blocks.monitor import WindowNode
 from rageval_spec.statistics.intervals import ResamplingSettings
@@ -30,6 +31,8 @@ from rageval_spec.wording import read_duration
 
 LATENESS = 60.0
 """Seconds that the traces of a window's end have to come, besides the time in which they settle."""
+_PAGE, _MOST_PASSED = 100, 1000
+"""How many of the worst answers are looked up at once, and how many may have lost their texts."""
 PERCENTS = (50, 95, 99)
 """The percentiles of a window that are shown."""
 _MOMENTS: Mapping[str, str] = {
@@ -48,6 +51,14 @@ class Span(NamedTuple):
 
     start: float
     end: float
+
+
+class MissingValues(NamedTuple):
+    """Traces without a value in a series that have one state and one reason."""
+
+    state: str
+    reason: str | None
+    traces: int
 
 
 @dataclass(frozen=True)
@@ -158,9 +169,7 @@ class WindowReader:
 
     def read_part(self, series: Series, span: Span, counted_before: float) -> WindowValues:
         """The same of those that were first judged before a time; of every so many minutes, if there are very many."""
-        part = math.ceil(self.read_counts(series, span)["judged"] / MANY) or 1
-        while math.gcd(part, _ROUND_TIMES) > 1:
-            part += 1  # so that what comes every ten minutes, or at full hours, is neither left out nor all there is
+        part = space_minutes(self.read_counts(series, span)["judged"], MANY)
         minute = f"CAST(started / {PANE} AS BIGINT)"
         chosen = f"AND counted < ? AND {minute} / {part} * {part} = {minute}"
         parts = (series.id, *span, counted_before)
@@ -172,6 +181,23 @@ class WindowReader:
             f"{_VALUES} ORDER BY started DESC, trace_id DESC LIMIT ?", (series.id, count)
         )
         return _collect(rows[::-1])
+
+    def read_worst(
+        self, series: Series, span: Sequence[float], most: int, *, highest: bool
+    ) -> list[tuple[Trace, float, str | None]]:
+        """The traces of a stretch of time with the lowest or highest values, whose texts are still kept."""
+        order, found = "DESC" if highest else "ASC", list[tuple[Trace, float, str | None]]()
+        for skipped in range(0, _MOST_PASSED, _PAGE):  # joined with the texts at once, this would read all of them
+            rows = self.ledger.connection.execute(
+                "SELECT trace_id, value, reason FROM rageval_judgements WHERE series = ? AND state = 'judged' "
+                f"AND started >= ? AND started < ? ORDER BY value {order}, started DESC LIMIT ? OFFSET ?",
+                (series.id, *span, _PAGE, skipped),
+            )
+            traces = self.ledger.read_traces([row[0] for row in rows])
+            found += [(traces[name].trace, value, reason) for name, value, reason in rows if name in traces]
+            if len(found) >= most or len(rows) < _PAGE:
+                break
+        return found[:most]
 
     def describe(self, series: Series, name: str, span: Span, found: WindowValues | WindowSummary) -> WindowNumbers:
         """The numbers of values of a window."""
@@ -200,19 +226,25 @@ class WindowReader:
         """The traces that began in a stretch of time, by state, to the minute."""
         return self._sum(series, span)[0]
 
-    def count_filtered(self, series: Series, span: Span, reason: str) -> int:
-        """The filtered traces among them that have a reason."""
-        return self._count(series, span, "state = 'filtered' AND reason = ?", reason)
+    def count_reasons(self, series: int, span: Sequence[float], tries: int) -> list[MissingValues]:
+        """What became of the traces of a stretch of time without a value, and why: the most frequent reason first.
 
-    def count_retried(self, series: Series, span: Span, tries: int) -> int:
-        """Those besides that failed more often than that and are to be tried again."""
-        return self._count(series, span, "state = 'waiting' AND tries > ?", tries)
+        Those that wait to be tried again count if they failed more often than `tries`.
+        """
+        rows = self.ledger.connection.execute(
+            "SELECT state, reason, COUNT(*) FROM rageval_judgements WHERE series = ? AND started >= ? AND started < ? "
+            "AND state <> 'judged' AND (state <> 'waiting' OR tries > ?) GROUP BY state, reason "
+            "ORDER BY COUNT(*) DESC, reason",
+            (series, *span, tries),
+        )
+        return [MissingValues(*row) for row in rows]
 
-    def _count(self, series: Series, span: Span, condition: str, parameter: object) -> int:
-        ends = span.start // PANE * PANE, math.ceil(span.end / PANE) * PANE
-        among = "SELECT COUNT(*) FROM rageval_judgements WHERE series = ? AND started >= ? AND started < ? AND"
-        rows = self.ledger.connection.execute(f"{among} {condition}", (series.id, *ends, parameter))
-        return int(rows[0][0])
+    def find_last_judged(self, series: int) -> float | None:
+        """The minute of the newest trace with a value; None without one."""
+        ((last,),) = self.ledger.connection.execute(
+            "SELECT MAX(pane) FROM rageval_panes WHERE series = ? AND judged > 0", (series,)
+        )
+        return None if last is None else float(last)
 
     def _sum(self, series: Series, span: Span) -> tuple[dict[State, int], float]:
         sums = ", ".join(f"COALESCE(SUM({name}), 0)" for name in (*COUNTED, "cost"))
@@ -223,7 +255,6 @@ class WindowReader:
         return dict(zip(COUNTED, map(int, row[:-1]), strict=True)), float(row[-1])
 
 
-_ROUND_TIMES = 2 * 3 * 5 * 7
 _WITHIN, _IN_ORDER = "AND started >= ? AND started < ?", "ORDER BY started, trace_id"
 _VALUES = "SELECT trace_id, value, weight, started FROM rageval_judgements WHERE series = ? AND state = 'judged'"
 

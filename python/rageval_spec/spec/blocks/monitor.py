@@ -15,7 +15,7 @@ from rageval_spec.endpoints.http_server import split_address
 from rageval_spec.plugin import AnswerMetric, Metric, System
 from rageval_spec.spec.blocks.plugin_blocks import PluginBlocks, SpecBlock
 from rageval_spec.spec.text.places import Places, list_hint, quote
-from rageval_spec.wording import DURATION, read_duration
+from rageval_spec.wording import DURATION, format_number, read_duration
 
 _HERE = ("monitor",)
 COVERAGE: Literal["coverage"] = "coverage"
@@ -374,7 +374,8 @@ def check_monitor(
     metrics += [*_check_bounds(node, blocks.metrics)]
     baseline = [] if "datasets" in blocks.incomplete else _check_baseline(node, blocks.names)
     notifiers = [] if "notifiers" in blocks.incomplete else _check_notifiers(node, blocks)
-    faults = [*metrics, *_check_windows(node), *baseline, *notifiers, *_check_destinations(blocks)]
+    names = [] if "metrics" in blocks.incomplete else _check_names(node, blocks.metrics)
+    faults = [*metrics, *names, *_check_windows(node), *baseline, *notifiers, *_check_destinations(blocks)]
     found = [places.diagnose(("monitor", *path), message, "monitor", hint) for path, message, hint in faults]
     systems = [(block.path, block.plugin) for block in blocks.of("systems") if isinstance(block.plugin, System)]
     unwatched = ((path, fault) for path, plugin in systems if (fault := plugin.find_watch_fault()) is not None)
@@ -439,6 +440,31 @@ def _check_windows(node: MonitorNode) -> Iterator[AlertFault]:
             continue
         hint = suggest(alert.window, names) or f"{list_hint(names)}, or write a length such as 15m"
         yield AlertFault(("alerts", index, "window"), f"there is no window {quote(alert.window)}", hint)
+
+
+def name_alert(alert: AlertNode, windows: Sequence[WindowNode], *, lower_is_better: bool) -> str:
+    """What an alert is called in messages and silences: its `name`, or `faithfulness below 0.700 (hour)`."""
+    if alert.name is not None or alert.drift is not None:
+        return alert.name or f"{alert.metric} changed"
+    bound = alert.critical if alert.warning is None else alert.warning
+    assert bound is not None, "an alert without steps has a bound"
+    window = alert.window or (windows[0].name if windows else "hour")
+    return f"{alert.metric} {'above' if lower_is_better else 'below'} {format_number(bound)} ({window})"
+
+
+def _check_names(node: MonitorNode, metrics: Mapping[str, Metric[Any]]) -> Iterator[AlertFault]:
+    seen = set[str]()
+    for index, alert in enumerate(node.alerts):
+        if isinstance(alert, str):
+            name, key, hint = str(alert), "", "remove one of them"
+        else:
+            is_low = alert.metric in metrics and metrics[alert.metric].higher_is_better is False
+            name = name_alert(alert, node.windows, lower_is_better=is_low)
+            key, hint = ("name", "choose another") if alert.name else ("metric", "give one of them a 'name'")
+        if name in seen:
+            place: tuple[str | int, ...] = ("alerts", index, key) if key else ("alerts", index)
+            yield AlertFault(place, f"there is an alert {quote(name)} before", hint)
+        seen.add(name)
 
 
 def _check_notifiers(node: MonitorNode, blocks: PluginBlocks) -> Iterator[AlertFault]:
