@@ -188,8 +188,8 @@ CASES: list[tuple[str, str, str, float, str, dict[str, str] | None]] = [
     ("latency changed", "rageval_alert_holds", "0", 10, "high", None),
     ("latency changed", "rageval_alert_holds", "1", 10, "high", {"alert": "?", "name": "n"}),
     ("coverage", "rageval_alert_holds", "1", 10, "critical", {"alert": "coverage:feed:live", "name": "feed live"}),
-    (f"{HOSTILE} below 0.950", "rageval_alert_holds", "1", 590, "critical", None),
-    (f"{HOSTILE} below 0.950", "rageval_alert_holds", "1", 610, "critical", {"alert": "?", "name": "n"}),
+    (f"{HOSTILE} below 0.950 (15m)", "rageval_alert_holds", "1", 590, "critical", None),
+    (f"{HOSTILE} below 0.950 (15m)", "rageval_alert_holds", "1", 610, "critical", {"alert": "?", "name": "n"}),
     (
         f"A/B test of {HOSTILE} by variant",
         "rageval_alert_holds",
@@ -247,7 +247,7 @@ def test_each_alert_has_a_rule_for_each_severity(folder: Path) -> None:
     for rule in list_rules(folder):
         found.setdefault(rule["alert"], []).append(rule["labels"]["severity"])
     assert found == {
-        f"{HOSTILE} below 0.950": ["warning", "critical"],
+        f"{HOSTILE} below 0.950 (15m)": ["warning", "critical"],
         "errors {{ in }} production": ["warning"],
         "latency changed": ["low", "high"],
         "coverage": ["critical", "warning"],
