@@ -41,6 +41,7 @@ from rageval_spec.pipeline.execution.anchor_judging import JudgeDrift, ask_again
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins, build_parts
 from rageval_spec.plugin import Context, EmbeddingModel, Notifier
 from rageval_spec.plugin.budget import Budget
+from rageval_spec.progress import ProgressDisplay
 from rageval_spec.recorded.json_path import list_keys
 from rageval_spec.spec.blocks.monitor import MonitorNode, read_rate, read_share, seconds_of
 from rageval_spec.spec.blocks.spec_node import Spec
@@ -73,18 +74,25 @@ def open_ledger(spec: Spec) -> Iterator[Ledger]:
 
 
 @contextmanager
-def open_monitor(spec: Spec, clock: Callable[[], float] = time.time, *, is_plan: bool = False) -> Iterator[MonitorLoop]:
+def open_monitor(
+    spec: Spec,
+    clock: Callable[[], float] = time.time,
+    display: ProgressDisplay | None = None,
+    *,
+    is_plan: bool = False,
+) -> Iterator[MonitorLoop]:
     """The loop of a spec's monitor, ready to run; for a plan, without what its metrics load."""
-    node = require_monitor(spec)
+    node, display = require_monitor(spec), display or ProgressDisplay(quiet=True)
     with open_ledger(spec) as ledger:
         store = open_store(spec.folder / STORE)
         try:
             budget = Budget()
-            parts = build_parts(spec, answers=store.answers, fingerprint=store.fingerprint, budget=budget)
+            parts = build_parts(spec, display.counting, store.answers, store.fingerprint, budget)
             spending = Spending(ledger.connection, spec.name, node.budget, budget)
             judge = TraceJudge(parts, ledger, seconds_of(node.retry_for), clock(), spending, begin=not is_plan)
             if not is_plan:
-                judge.prepare()
+                with display.showing("load the metrics"):
+                    judge.prepare()
             sample = node.sample
             kept = ledger.count_kept(clock() - _KEPT_FOR)
             sampler = Sampler(read_share(sample.rate), sample.at_least, sample.by, sample.always, kept)
@@ -106,6 +114,7 @@ def open_monitor(spec: Spec, clock: Callable[[], float] = time.time, *, is_plan:
                 ledger.prune_texts(now - keep)
 
             loop = MonitorLoop(ledger, feeds, judge, sampler, every, filler, [teller.look, prune], clock, [teller.tell])
+            loop.display = display
             loop.find_remarks = lambda: dict(list_remarks(node, ledger, judge.series))
             if node.serve is not None:
                 loop.publish = partial(render_metrics, watch, teller.book, loop.progress)

@@ -22,6 +22,7 @@ from rageval_spec.monitoring.tables import MOST_FAILURES, FeedState
 from rageval_spec.monitoring.traces.filling import Filler
 from rageval_spec.monitoring.traces.sampling import Sampler
 from rageval_spec.monitoring.traces.trace_judging import TraceJudge
+from rageval_spec.progress import ProgressDisplay
 
 CLAIM = 1000
 """The most traces that are judged at once."""
@@ -74,7 +75,8 @@ class MonitorLoop:
         chores: what each process does whenever it polls: it sends the messages that are due.
         clock: the time in seconds since 1970.
         publish: makes the text of `/metrics`, which `published` then holds: the database belongs to this thread.
-        tell: says what people must know at once, such as that a feed cannot be read.
+        tell: reports what people must know at once, such as that a feed cannot be read.
+        display: shows how far reading and judging are.
         find_remarks: what in the spec comes to nothing, by the part of the spec; each is told once.
         told: the parts of the spec of which it was told.
     """
@@ -94,6 +96,10 @@ class MonitorLoop:
     tell: Callable[[str], None] = lambda _: None
     find_remarks: Callable[[], Mapping[str, str]] = dict
     told: set[str] = field(default_factory=set)
+    display: ProgressDisplay = field(default_factory=lambda: ProgressDisplay(quiet=True))
+    stop: Event = field(default_factory=Event)
+    _backlog: tuple[int, int] = (0, 0)
+    """How many traces of the present backlog were judged, and how many it has."""
     _noted: dict[str, float] = field(default_factory=dict)
     _again_at: dict[str, float] = field(default_factory=dict)
 
@@ -107,10 +113,13 @@ class MonitorLoop:
             if self.clock() < self._again_at.get(feed.name, 0.0):
                 continue
             try:
-                for batch in feed.poll(self.ledger.read_cursor(feed.name), self.clock()):
-                    self.ledger.see(batch.traces, feed.name, batch.cursor)
-                    self.progress.seen += len(batch.traces)
-                    self.progress.unread += batch.unread
+                with self.display.showing(f"read {feed.name}"):
+                    for batch in feed.poll(self.ledger.read_cursor(feed.name), self.clock()):
+                        self.ledger.see(batch.traces, feed.name, batch.cursor)
+                        self.progress.seen += len(batch.traces)
+                        self.progress.unread += batch.unread
+                        if self.stop.is_set():
+                            return
                 self._note_success(feed.name)
                 self.progress.polled[feed.name] = self.clock()
             except RagevalError as error:
@@ -144,10 +153,19 @@ class MonitorLoop:
         self.progress.beat = self.clock()
         claimed = self.ledger.claim(self.clock(), CLAIM, LEASE)
         if claimed:
+            self._show_backlog(0, len(claimed))
             sampled = [self.sampler.choose(one) for one in claimed]
             self.ledger.settle(sampled, self.judge.judge(sampled, self.clock()), self.clock())
             self.progress.settled += len(claimed)
+            self._show_backlog(len(claimed), 0)
         return len(claimed) + self._retry_due()
+
+    def _show_backlog(self, judged: int, claimed: int) -> None:
+        done, total = self._backlog
+        if done >= total:  # a new one begins
+            done, total = 0, max(claimed, self.ledger.count_overdue(self.clock()))
+        self._backlog = (done + judged, max(total, done + judged))
+        self.display.counting("judge", "traces")(*self._backlog)
 
     def look(self) -> None:
         """Do what is done after each poll, in the process that leads."""
@@ -184,20 +202,22 @@ class MonitorLoop:
                 return f"{feed.name} cannot be read: {self.progress.complaints.get(feed.name, 'no poll has ended')}"
         return None
 
-    def run_once(self) -> None:
-        """One poll, all that is due, one look: for cron."""
+    def run_once(self, stop: Event | None = None) -> None:
+        """One poll, all that is due, one look: for cron. If `stop` is set meanwhile, it ends after the batch."""
+        self.stop = stop or self.stop
         try:
             self.poll()
-            while self.judge_due():
+            while not self.stop.is_set() and self.judge_due():
                 pass
-            self.look()
-            self.do_chores()
+            if not self.stop.is_set():
+                self.look()
+                self.do_chores()
         finally:
             self._close()
 
     def run(self, stop: Event, wait: Callable[[float], Any] | None = None) -> None:
         """Go on until `stop` is set; then give back what is held. `wait` waits some seconds or until then."""
-        wait = wait or stop.wait
+        wait, self.stop = wait or stop.wait, stop
         look_at = poll_at = publish_at = chores_at = 0.0
         try:
             while not stop.is_set():

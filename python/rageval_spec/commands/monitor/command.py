@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 import click
@@ -19,12 +19,16 @@ from rageval_spec.commands.monitor import files
 from rageval_spec.commands.monitor.alerting import show_alerts, silence_alerts, try_notifiers
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import GATE_FAILED, PASSED, UsageError
+from rageval_spec.progress import PATIENCE, ProgressDisplay
+from rageval_spec.signals import Interrupted, stopping
 from rageval_spec.wording import count_noun, list_counts, read_duration
 
 if TYPE_CHECKING:
     from rageval_spec.monitoring.service import MonitorLoop
     from rageval_spec.spec import Spec
 
+_STATUS_EVERY = 600.0
+"""Seconds between two lines about how a service is doing."""
 _filling_options = shared.together(
     click.option("--since", metavar="AGE", help="With --metric: fill its series from so long ago on: 30d."),
     click.option("--metric", help="The metric to fill with the traces that came before it, or before its new judge."),
@@ -69,7 +73,7 @@ for _command in (show_alerts, silence_alerts, try_notifiers):
 @shared.spec_argument
 @click.option("--once", is_flag=True, help="Fetch and judge what is due, decide the alerts, and end: for cron.")
 @_filling_options
-@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress and no status lines.")
 def run_monitor(
     spec: Path, overrides: Iterable[str], once: bool, since: str | None, metric: str | None, quiet: bool
 ) -> int:
@@ -81,24 +85,63 @@ def run_monitor(
     rageval-spec monitor run spec.yaml --once --since 30d --metric answer_relevancy
     """
     from rageval_spec.monitoring.assembly import open_monitor
-    from rageval_spec.signals import stopping
 
     age, stop = _read_age(since, metric), Event()
-    loaded = _load(spec, overrides)
-    address = None if loaded.monitor is None else loaded.monitor.serve
-    with open_monitor(loaded) as loop, stopping(stop.set):
-        loop.tell = lambda told: console.tell(f"{console.PROGRAM}: {told}")
-        if age is not None and metric is not None:
-            filled = replace(loop.filler, since=time.time() - age).fill(metric, time.time)
-            console.tell(f"{metric}: {count_noun(filled, 'earlier trace')} judged")
-        if once:
-            loop.run_once()
-        else:
-            with _serve(loop, address):
-                loop.run(stop)
-        if not quiet:
+    loaded, display = _load(spec, overrides), ProgressDisplay(quiet=quiet)
+    with ExitStack() as showing:
+        showing.enter_context(display)
+        with open_monitor(loaded, display=display) as loop, stopping(stop.set):
+            say = console.tell if quiet else display.tell
+            loop.tell = lambda told: say(f"{console.PROGRAM}: {told}")
+            if not quiet:
+                loop.chores = [*loop.chores, *([] if once else [_StatusLine(loop)])]
+                Thread(target=_announce_stop, args=(stop, loop.tell), daemon=True).start()
+            if age is not None and metric is not None:
+                shown = display.counting(f"fill {metric}", "traces")
+                filled = replace(loop.filler, since=time.time() - age).fill(metric, time.time, shown, stop.is_set)
+                loop.tell(f"{metric}: {count_noun(filled, 'earlier trace')} judged")
+            if once:
+                loop.run_once(stop)
+            else:
+                with _serve(loop, loaded.monitor.serve if loaded.monitor else None):
+                    loop.run(stop)
+            showing.close()
             _report(loop)
+            left = loop.ledger.count_overdue(time.time()) if stop.is_set() else 0
+            told = f"{count_noun(left, 'trace')} left to judge; the next run judges them" if left else ""
+            if stop.is_set() and once:
+                raise Interrupted(explanation=told)
+            if told:
+                console.tell(f"{console.PROGRAM}: {told}")
     return PASSED
+
+
+def _announce_stop(stop: Event, tell: Callable[[str], None]) -> None:
+    stop.wait()
+    time.sleep(PATIENCE)
+    tell("stopping once the current batch is judged; press Ctrl-C again to stop at once")
+
+
+@dataclass
+class _StatusLine:
+    """Writes how a service is doing: at the start, then every ten minutes if something has changed."""
+
+    loop: MonitorLoop
+    due: float = 0.0
+    last: str = ""
+
+    def __call__(self, now: float) -> None:
+        from rageval_spec.monitoring.alerts import AlertBook
+
+        if now < self.due:
+            return
+        self.due, ledger, done = now + _STATUS_EVERY, self.loop.ledger, self.loop.progress.settled
+        firing = sum(row.state == "firing" for row in AlertBook(ledger.connection, ledger.monitor).read())
+        alerts = f"{count_noun(firing, 'alert')} firing"
+        line = f"{count_noun(done, 'trace')} processed, {ledger.count_waiting():,} waiting, {alerts}"
+        if line != self.last:
+            self.loop.tell(line)
+        self.last = line
 
 
 @contextmanager
@@ -120,7 +163,7 @@ def _serve(loop: MonitorLoop, address: str | None) -> Iterator[None]:
         "/ready": lambda: explain(loop.find_trouble(is_start=True)),
     }
     server = Server(make_app(pages), *split_address(address, USUAL_PORT))
-    console.tell(f"numbers at {server.url}/metrics, health at /healthz and /ready")
+    loop.tell(f"metrics at {server.url}/metrics, health at {server.url}/healthz and /ready")
     try:
         yield
     finally:

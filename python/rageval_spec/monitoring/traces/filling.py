@@ -11,6 +11,7 @@ from rageval_spec.monitoring.traces.trace_judging import Series, TraceJudge, mak
 from rageval_spec.pipeline.cost_estimate import ModelCalls, add_up
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
 from rageval_spec.pipeline.values.answer_values import list_usable
+from rageval_spec.progress import Progress, ignore_progress
 
 BLOCK = 500
 
@@ -49,15 +50,24 @@ class Filler:
                 calls[one.model] = one if one.model not in calls else _add(calls[one.model], one)
         return FillingPlan(metric, traces, tuple(calls.values()))
 
-    def fill(self, metric: str, clock: Callable[[], float], progress: Callable[[int], None] = lambda _: None) -> int:
-        """Judge the traces, block by block; how many. What is written stays, so a filling that is killed goes on."""
+    def fill(
+        self,
+        metric: str,
+        clock: Callable[[], float],
+        progress: Progress = ignore_progress,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> int:
+        """Judge the traces, block by block; how many. What is written stays, so a filling that is stopped goes on."""
         series, done = self._find(metric), 0
+        total = self.ledger.count_unfilled(series.id, self.since)
         for block in self._read_blocks(series):
             started = {one.trace_id: one.started for one in block}
             made = self.judge.judge_for(series, block, clock())
             self.ledger.fill([(one, started[one.trace_id]) for one in made], series.id, clock())
             done += len(block)
-            progress(done)
+            progress(done, max(total, done))
+            if stop():
+                break
         return done
 
     def _read_blocks(self, series: Series) -> Iterator[list[ClaimedTrace]]:
