@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 _STATUS_EVERY = 600.0
 """Seconds between two lines about how a service is doing."""
 _filling_options = shared.together(
-    click.option("--since", metavar="AGE", help="With --metric: fill its series from so long ago on: 30d."),
-    click.option("--metric", help="The metric to fill with the traces that came before it, or before its new judge."),
+    click.option("--since", metavar="AGE", help="With --metric: fill the series with traces up to this old: 30d."),
+    click.option("--metric", help="The metric to fill with traces from before it, or its new judge, was added."),
 )
 
 
 @click.group("monitor", cls=Front)
 def monitor() -> None:
-    """Judge production as it runs: account for every trace, watch windows of values, send alerts.
+    """Judge production as it runs.
 
-    The spec has a block `monitor:`. `plan` shows what judging would take, `run` does it, until Ctrl-C or once.
+    Accounts for every trace, watches windows of values and sends alerts. The spec needs a block `monitor:`.
 
     \b
     rageval-spec monitor plan spec.yaml
@@ -71,13 +71,15 @@ for _command in (show_alerts, silence_alerts, try_notifiers):
 
 @monitor.command("run")
 @shared.spec_argument
-@click.option("--once", is_flag=True, help="Fetch and judge what is due, decide the alerts, and end: for cron.")
+@click.option("--once", is_flag=True, help="Fetch and judge what is ready, decide the alerts, and exit. For cron.")
 @_filling_options
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress and no status lines.")
 def run_monitor(
     spec: Path, overrides: Iterable[str], once: bool, since: str | None, metric: str | None, quiet: bool
 ) -> int:
-    """Watch production until Ctrl-C.
+    """Judge production until Ctrl-C.
+
+    Fetches traces, judges those that are ready, decides the alerts and notifies.
 
     \b
     rageval-spec monitor run spec.yaml
@@ -174,7 +176,9 @@ def _serve(loop: MonitorLoop, address: str | None) -> Iterator[None]:
 @shared.spec_argument
 @_filling_options
 def plan_monitor(spec: Path, overrides: Iterable[str], since: str | None, metric: str | None) -> int:
-    """Show the series that traces would be judged for, what waits, and what filling one would cost.
+    """Show what judging would take.
+
+    Shows each series with its counts of traces, and the calls and cost of filling one.
 
     \b
     rageval-spec monitor plan spec.yaml
@@ -199,7 +203,9 @@ def plan_monitor(spec: Path, overrides: Iterable[str], since: str | None, metric
 @monitor.command("retry")
 @shared.spec_argument
 def retry_failed(spec: Path, overrides: Iterable[str]) -> int:
-    """Try all judgements again that failed for good; the running monitor does it, or the next one.
+    """Retry failed judgements.
+
+    The running monitor retries them, or the next one that starts.
 
     \b
     rageval-spec monitor retry spec.yaml
@@ -217,7 +223,9 @@ def retry_failed(spec: Path, overrides: Iterable[str]) -> int:
 @click.option("--trace", metavar="ID", help="Remove the texts of this trace, whatever its age.")
 @click.option("--user", metavar="ID", help="Remove the texts of all traces of this user, whatever their age.")
 def prune_texts(spec: Path, overrides: Iterable[str], trace: str | None, user: str | None) -> int:
-    """Remove the texts of traces that are older than `keep:` says, or those of one trace or user. Numbers stay.
+    """Remove the texts of old traces.
+
+    Removes the texts of traces older than `keep:`, or those of one trace or user. Numbers stay.
 
     \b
     rageval-spec monitor prune spec.yaml
