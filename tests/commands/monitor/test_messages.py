@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -145,3 +149,16 @@ def test_a_monitor_without_a_history_is_refused_when_the_spec_is_read(spec: Path
     found = invoke("validate", spec)
     assert found.exit_code == SPEC_WRONG
     assert "a monitor keeps its ledger in the history; remove 'history: none'" in found.stderr
+
+
+def test_a_service_reports_how_it_does_and_ends_on_a_signal(spec: Path) -> None:
+    watch(spec, {**ROW, "latency": 0.3})
+    command = [sys.executable, "-m", "rageval_spec", "monitor", "run", str(spec)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stderr is not None
+        first = running.stderr.readline()
+        running.send_signal(signal.SIGTERM)
+        stdout, _ = running.communicate(timeout=60)
+    assert re.search(r"[01] traces? processed, [01] waiting, 0 alerts firing", first)
+    assert running.returncode == PASSED
+    assert "faithfulness: 1 judged" in stdout
