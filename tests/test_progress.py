@@ -220,3 +220,15 @@ def test_what_was_spent_stands_beside_the_count(capfd: pytest.CaptureFixture[str
         display.describe_spending = lambda: "$0.12 so far"
         display.counting("judge")(3, 10)
         wait_for(lambda: "judge: 3/10, $0.12 so far" in capfd.readouterr().err)
+
+
+def test_a_step_is_shown_while_it_lasts_and_nothing_is_drawn_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = open_terminal(monkeypatch)
+    with ProgressDisplay(patience=0.0) as display:
+        with display.showing("read live"):
+            wait_for(lambda: "read live" in terminal.getvalue())
+        idle = terminal.getvalue()
+        assert "\x1b[2K" in idle.partition("read live")[2]  # it was erased
+        with display.showing("read tickets"):
+            wait_for(lambda: "read tickets" in terminal.getvalue())
+        assert terminal.getvalue().startswith(idle)

@@ -45,7 +45,7 @@ COMMANDS = (
     Later("models", "rageval_spec.commands.models.listing:models",
           "Show the models on this machine, export a model to ONNX, or measure one."),
     Later("monitor", "rageval_spec.commands.monitor.command:monitor",
-          "Judge production as it runs: account for every trace, watch windows of values, send alerts."),
+          "Judge production as it runs."),
     Later("plan", "rageval_spec.commands.plan:plan",
           "Show the steps of an evaluation, which of them are stored, and the calls, tokens and cost of the rest."),
     Later("review", "rageval_spec.commands.review.command:review",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from threading import Event, Lock, Thread, Timer
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
@@ -14,7 +14,7 @@ from rageval_spec.diagnostics import make_visible
 from rageval_spec.libraries import Console
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from rich.progress import Progress as Drawing
     from rich.progress import TaskID
@@ -34,7 +34,7 @@ _TEXTS = ("description", "fields[count]")
 class ProgressDisplay:
     """A context manager that shows on standard error what is being done, how far it is and how long it takes.
 
-    On a terminal it draws one line for each label, starting after one second, and erases the lines at the end;
+    On a terminal it draws one line for each label once the work has lasted a second, and erases the lines at the end;
     `NO_COLOR` turns colours off. In a pipe or on a dumb terminal it writes a plain line every 30 seconds and does not
     import rich. In a notebook it shows one line, which it replaces every second and erases at the end. With
     `quiet` it shows nothing.
@@ -60,26 +60,18 @@ class ProgressDisplay:
         """Returns what was spent so far, such as `$0.12`; "" for nothing. It is shown beside what costs money."""
 
     def __enter__(self) -> Self:
-        if self._enabled and self._draws:
-            self._timer = Timer(self._patience, self._start)
-            self._timer.daemon = True
-            self._timer.start()
-        elif self._enabled:
+        if self._enabled and not self._draws:
             Thread(target=self._report, name="progress", daemon=True).start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
         self._ended.set()
         with self._lock:
             self._enabled = False
             self._replace("")
-            if self._drawing is not None:
-                self._drawing.stop()
-                self._drawing = None
+            self._stop()
 
     def counting(self, label: str, unit: str | None = None) -> Progress:
         """A `Progress` that updates the count of this label. With a unit, for example "texts", the rate is shown."""
@@ -102,6 +94,16 @@ class ProgressDisplay:
                         self._remove(other)
             self._update(label, 0, None)
 
+    @contextmanager
+    def showing(self, label: str) -> Iterator[None]:
+        """Show a step whose progress cannot be counted, for as long as this context lasts."""
+        self._update(label, 0, None)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._remove(label)
+
     def tell(self, message: str) -> None:
         """Write a sentence to standard error that stays visible, unless `quiet`."""
         if not self._enabled:
@@ -120,6 +122,10 @@ class ProgressDisplay:
         with self._lock:
             self._counts[label] = (done, total)
             self._starts.setdefault(label, (time.monotonic(), done))
+            if self._draws and self._timer is None:
+                self._timer = Timer(self._patience, self._start)
+                self._timer.daemon = True
+                self._timer.start()
             self._draw(label)
             if total is not None and done >= total:
                 self._remove(label)
@@ -154,12 +160,21 @@ class ProgressDisplay:
 
         columns = (SpinnerColumn(), *(TextColumn(f"{{task.{name}}}", markup=False) for name in _TEXTS))
         with self._lock:
-            if not self._enabled:
+            if not self._enabled or not self._counts or self._drawing is not None:
                 return
             self._drawing = Drawing(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
             self._drawing.start()
             for label in self._counts:
                 self._draw(label)
+
+    def _stop(self) -> None:
+        """Erase the lines and forget them. What is done next is drawn once it has lasted."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._drawing is not None:
+            self._drawing.stop()
+        self._timer = self._drawing = None
+        self._tasks.clear()
 
     def _draw(self, label: str) -> None:
         if self._drawing is None:
@@ -187,6 +202,8 @@ class ProgressDisplay:
         task = self._tasks.pop(label, None)
         if self._drawing is not None and task is not None:
             self._drawing.remove_task(task)
+        if not self._counts:
+            self._stop()
 
 
 def _write(message: str, end: str = "\n") -> None:

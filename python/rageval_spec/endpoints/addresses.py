@@ -19,8 +19,11 @@ from rageval_spec.errors import UsageError
 _VERSION = re.compile(r"v\d+\w*")
 
 
-def check_base_url(text: str) -> str:
-    """Return the text; raise `ValueError` if it is no URL, contains credentials or has characters that no URL has."""
+def check_base_url(text: str, example: str = "http://localhost:8080") -> str:
+    """Return the text; raise `ValueError` if it is no URL, contains credentials or has characters that no URL has.
+
+    `example` is what the message suggests.
+    """
     try:
         url = urlsplit(text)
         port = url.port
@@ -28,7 +31,7 @@ def check_base_url(text: str) -> str:
         # The reason would show a part of the text, which can be a part of a password.
         raise ValueError("this is not a URL: its host or its port cannot be read") from None
     if url.scheme not in ("http", "https") or not url.hostname or port == 0 or not text.isprintable():
-        raise ValueError("write a URL such as http://localhost:8080 or https://api.openai.com/v1")
+        raise ValueError(f"write a URL such as {example}")
     if "@" in url.netloc:
         raise ValueError("this URL has credentials, which results would show; use api_key or headers instead")
     if not text.isascii() or " " in text:
@@ -36,7 +39,11 @@ def check_base_url(text: str) -> str:
     return text
 
 
-BaseUrl = Annotated[str, AfterValidator(check_base_url)]
+def _check_model_url(text: str) -> str:
+    return check_base_url(text, "http://localhost:8080 or https://api.openai.com/v1")
+
+
+BaseUrl = Annotated[str, AfterValidator(_check_model_url)]
 
 
 def complete_url(base_url: str, ending: Sequence[str], version: Sequence[str] = ("v1",)) -> str:

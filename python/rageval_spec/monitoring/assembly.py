@@ -50,6 +50,7 @@ from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins, build_parts
 from rageval_spec.pipeline.results.provenance import describe_spec
 from rageval_spec.plugin import Context, EmbeddingModel, Notifier
 from rageval_spec.plugin.budget import Budget
+from rageval_spec.progress import ProgressDisplay
 from rageval_spec.recorded.json_path import list_keys
 from rageval_spec.spec.blocks.monitor import MonitorNode, read_rate, read_share, seconds_of
 from rageval_spec.spec.blocks.spec_node import Spec
@@ -109,19 +110,26 @@ def make_senders(spec: Spec, parts: SpecPlugins) -> list[ToolSender]:
 
 
 @contextmanager
-def open_monitor(spec: Spec, clock: Callable[[], float] = time.time, *, is_plan: bool = False) -> Iterator[MonitorLoop]:
+def open_monitor(
+    spec: Spec,
+    clock: Callable[[], float] = time.time,
+    display: ProgressDisplay | None = None,
+    *,
+    is_plan: bool = False,
+) -> Iterator[MonitorLoop]:
     """The loop of a spec's monitor, ready to run; for a plan, without what its metrics load."""
-    node = require_monitor(spec)
+    node, display = require_monitor(spec), display or ProgressDisplay(quiet=True)
     with open_ledger(spec) as ledger:
         store = open_store(spec.folder / STORE)
         try:
             budget = Budget(max_cost=node.budget.most_cost)
-            parts = build_parts(spec, answers=store.answers, fingerprint=store.fingerprint, budget=budget)
+            parts = build_parts(spec, display.counting, store.answers, store.fingerprint, budget)
             check_judges(spec, parts)
             spending = Spending(ledger.connection, spec.name, node.budget, budget)
             judge = TraceJudge(parts, ledger, seconds_of(node.retry_for), clock(), spending, begin=not is_plan)
             if not is_plan:
-                judge.prepare()
+                with display.showing("load the metrics"):
+                    judge.prepare()
             sample = node.sample
             kept = ledger.count_kept(clock() - _KEPT_FOR)
             sampler = Sampler(read_share(sample.rate), sample.at_least, sample.by, sample.always, kept)
@@ -143,6 +151,7 @@ def open_monitor(spec: Spec, clock: Callable[[], float] = time.time, *, is_plan:
                 ledger.prune_texts(now - keep)
 
             loop = MonitorLoop(ledger, feeds, judge, sampler, every, filler, [teller.look, prune], clock)
+            loop.display = display
             loop.find_remarks = lambda: dict(list_remarks(node, ledger, judge.series))
             loop.outbox, loop.delivery = outbox, make_delivery(spec, loop, parts.notifiers, senders)
             if node.serve is not None or any("numbers" in one.target.takes for one in senders):

@@ -329,13 +329,15 @@ class Ledger:
         Only those whose texts are still kept; at most so many, whose ids come after one.
         """
         rows = self.connection.execute(
-            "SELECT trace_id, started, weight, content FROM rageval_traces WHERE monitor = ? AND state = 'judged' "
-            "AND started >= ? AND content IS NOT NULL AND trace_id > ? AND NOT EXISTS (SELECT 1 FROM "
-            "rageval_judgements j WHERE j.series = ? AND j.trace_id = rageval_traces.trace_id) "
-            "ORDER BY trace_id LIMIT ?",
-            (self.monitor, since, after, series, most),
+            f"SELECT trace_id, started, weight, content {_UNFILLED} AND trace_id > ? ORDER BY trace_id LIMIT ?",
+            (self.monitor, since, series, after, most),
         )
         return [*map(_read_trace, rows)]
+
+    def count_unfilled(self, series: int, since: float) -> int:
+        """How many traces `read_unfilled` would return in all."""
+        ((count,),) = self.connection.execute(f"SELECT COUNT(*) {_UNFILLED}", (self.monitor, since, series))
+        return int(count)
 
     def fill(self, filled: Sequence[tuple[Judgement, float]], series: int, now: float) -> None:
         """Write judgements of traces that were settled before a series began, each with when its trace began.
@@ -634,6 +636,10 @@ _SEE = (
 _SETTLE = (
     "UPDATE rageval_traces SET state = ?, owner = NULL, lease = NULL, weight = ?, "
     "content = CASE WHEN ? = 1 THEN content END WHERE monitor = ? AND trace_id = ?"
+)
+_UNFILLED = (
+    "FROM rageval_traces WHERE monitor = ? AND state = 'judged' AND started >= ? AND content IS NOT NULL AND NOT "
+    "EXISTS (SELECT 1 FROM rageval_judgements j WHERE j.series = ? AND j.trace_id = rageval_traces.trace_id)"
 )
 _ADD_KEPT = insert_or_add("rageval_strata", ("monitor", "stratum", "hour"), ("kept",))
 _REMEMBERED = 7200

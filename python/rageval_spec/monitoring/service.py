@@ -28,6 +28,7 @@ from rageval_spec.monitoring.tables import MOST_FAILURES, FeedState
 from rageval_spec.monitoring.traces.filling import Filler
 from rageval_spec.monitoring.traces.sampling import Sampler
 from rageval_spec.monitoring.traces.trace_judging import TraceJudge
+from rageval_spec.progress import ProgressDisplay
 
 CLAIM = 1000
 """The most traces that are judged at once; fewer where judges take so long that the lease would end before them."""
@@ -87,7 +88,9 @@ class MonitorLoop:
         delivery: sends messages of alerts, values and numbers, beside the loop; None where nobody is told anything.
         clock: the time in seconds since 1970.
         publish: makes the numbers of `/metrics`, which `published` then holds: the database belongs to this thread.
-        tell: says what people must know at once, such as that a feed cannot be read.
+        tell: reports what people must know at once, such as that a feed cannot be read.
+        display: shows how far reading and judging are.
+        show_status: writes how a service is doing, from time to time.
         find_remarks: what in the spec comes to nothing, by the part of the spec; each is told once.
         told: the parts of the spec of which it was told.
     """
@@ -112,6 +115,11 @@ class MonitorLoop:
     told: set[str] = field(default_factory=set)
     filling: Iterator[int] = field(default_factory=lambda: iter(()))
     _most: int = FIRST_CLAIM
+    display: ProgressDisplay = field(default_factory=lambda: ProgressDisplay(quiet=True))
+    stop: Event = field(default_factory=Event)
+    _backlog: tuple[int, int] = (0, 0)
+    """How many traces of the present backlog were judged, and how many it has."""
+    show_status: Tick = lambda _: None
     _noted: dict[str, float] = field(default_factory=dict)
     _again_at: dict[str, float] = field(default_factory=dict)
 
@@ -126,10 +134,13 @@ class MonitorLoop:
                 continue
             seen, unread = self.progress.seen, self.progress.unread
             try:
-                for batch in feed.poll(self.ledger.read_cursor(feed.name), self.clock()):
-                    self.ledger.see(batch.traces, feed.name, batch.cursor)
-                    self.progress.seen += len(batch.traces)
-                    self.progress.unread += batch.unread
+                with self.display.showing(f"read {feed.name}"):
+                    for batch in feed.poll(self.ledger.read_cursor(feed.name), self.clock()):
+                        self.ledger.see(batch.traces, feed.name, batch.cursor)
+                        self.progress.seen += len(batch.traces)
+                        self.progress.unread += batch.unread
+                        if self.stop.is_set():
+                            return
                 self._note_success(feed.name)
                 self.progress.polled[feed.name] = self.clock()
             except RagevalError as error:
@@ -169,12 +180,21 @@ class MonitorLoop:
         began = self.clock()
         claimed = self.ledger.claim(began, self._most, LEASE)
         if claimed:
+            self._show_backlog(0, len(claimed))
             sampled = [self.sampler.choose(one) for one in claimed]
             self.ledger.settle(sampled, self.judge.judge(sampled, self.clock()), self.clock())
             self.progress.settled += len(claimed)
+            self._show_backlog(len(claimed), 0)
             each = (self.clock() - began) / len(claimed)
             self._most = max(1, min(CLAIM, 2 * self._most, int(LEASE / 4 / each))) if each > 0 else CLAIM
         return len(claimed) + self._retry_due()
+
+    def _show_backlog(self, judged: int, claimed: int) -> None:
+        done, total = self._backlog
+        if done >= total:  # a new one begins
+            done, total = 0, max(claimed, self.ledger.count_overdue(self.clock()))
+        self._backlog = (done + judged, max(total, done + judged))
+        self.display.counting("judge", "traces")(*self._backlog)
 
     def look(self) -> None:
         """Do what is done after each poll, in the process that leads; report remarks that are new."""
@@ -214,24 +234,26 @@ class MonitorLoop:
                 return f"{feed.name} cannot be read: {self.progress.complaints.get(feed.name, 'no poll has ended')}"
         return None
 
-    def run_once(self) -> None:
-        """One poll, all that is due, one look: for cron."""
+    def run_once(self, stop: Event | None = None) -> None:
+        """One poll, all that is due, one look: for cron. If `stop` is set meanwhile, it ends after the batch."""
+        self.stop = stop or self.stop
         try:
             self.poll()
-            while self.judge_due() or self._fill_some():
+            while not self.stop.is_set() and (self.judge_due() or self._fill_some()):
                 pass
-            self.look()
-            if self.publish is not None:
-                self.published = self.publish(self.clock())
-            if self.delivery is not None:
-                self.delivery.run_once()
-            self._lead(self.show)
+            if not self.stop.is_set():
+                self.look()
+                if self.publish is not None:
+                    self.published = self.publish(self.clock())
+                if self.delivery is not None:
+                    self.delivery.run_once()
+                self._lead(self.show)
         finally:
             self._close()
 
     def run(self, stop: Event, wait: Callable[[float], Any] | None = None) -> None:
         """Go on until `stop` is set; then give back what is held. `wait` waits some seconds or until then."""
-        wait = wait or stop.wait
+        wait, self.stop = wait or stop.wait, stop
         try:
             with nullcontext() if self.delivery is None else self.delivery.going_on():
                 self._go_round(stop, wait)
@@ -257,6 +279,7 @@ class MonitorLoop:
             if self.publish is not None and self.clock() >= publish_at:
                 self.published = self.publish(self.clock())
                 publish_at = self.clock() + min(self.every, _PUBLISH)
+            self.show_status(self.clock())
             if not busy:
                 wait(min(IDLE, self.every))
 

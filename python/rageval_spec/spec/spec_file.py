@@ -159,6 +159,9 @@ def _load_tree(
         diagnostics += gate_blocks.check_stopping(checked.spec.stopping, checked, by_index, places)
         if checked.spec.monitor is not None:
             diagnostics += check_monitor(checked.spec.monitor, checked, places)
+            if "none" in (checked.spec.history, getattr(checked.spec.history, "use", None)):
+                told = "a monitor keeps its ledger in the history"
+                diagnostics.append(places.diagnose(("history",), told, "monitor", "remove 'history: none'"))
         datasets = checked.names.get("datasets") if "datasets" in tree.entries else None
         diagnostics += check_weight_keys(checked.spec, datasets, places, folder, check_files=check_files)
     if "monitor" not in tree.entries and checked.names.get("datasets") == [] and "datasets" not in checked.incomplete:

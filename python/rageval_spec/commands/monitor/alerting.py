@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 @shared.spec_argument
 @shared.form_option
 def show_alerts(spec: Path, overrides: Iterable[str], form: str) -> int:
-    """Show what fires, since when, who was told, what could not be delivered, and which alerts wait for data.
+    """Show the alerts that fire.
+
+    Shows since when each alert fires, who was notified, and what could not be delivered,
+    and which alerts wait for data.
 
     \b
     rageval-spec monitor alerts spec.yaml
@@ -123,12 +126,14 @@ def _export(message: AlertMessage, rows: Iterable[TellingRow]) -> dict[str, Any]
 @click.argument("spec", type=click.Path(path_type=Path))
 @click.argument("pattern")
 @shared.set_option
-@click.option("--for", "length", required=True, metavar="DURATION", help="For how long: 2h. With 0s, a silence ends.")
-@click.option("--reason", metavar="TEXT", help="Why, for those who look at the alerts meanwhile.")
+@click.option(
+    "--for", "length", required=True, metavar="DURATION", help="How long to silence the alerts: 2h. 0s ends a silence."
+)
+@click.option("--reason", metavar="TEXT", help="Why. `monitor alerts` shows it.")
 def silence_alerts(spec: Path, pattern: str, overrides: Iterable[str], length: str, reason: str | None) -> int:
-    """Tell nobody of the alerts whose names match a pattern.
+    """Stop notifications for some alerts.
 
-    Alerts that still fire when the silence ends are told then.
+    Silences the alerts whose names match PATTERN. Alerts that still fire when the silence ends are sent then.
 
     \b
     rageval-spec monitor silence spec.yaml 'faithfulness*' --for 2h --reason 'new index'
@@ -159,7 +164,9 @@ def silence_alerts(spec: Path, pattern: str, overrides: Iterable[str], length: s
 @click.command("test-notify")
 @shared.spec_argument
 def try_notifiers(spec: Path, overrides: Iterable[str]) -> int:
-    """Send a test alert and its end to each notifier, and say what came of it.
+    """Send a test alert to each notifier.
+
+    Sends a test alert and its end, and reports whether each notifier accepted them.
 
     \b
     rageval-spec monitor test-notify spec.yaml

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 import click
@@ -19,6 +19,8 @@ from rageval_spec.commands.monitor import files
 from rageval_spec.commands.monitor.alerting import show_alerts, silence_alerts, try_notifiers
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import GATE_FAILED, PASSED, UsageError
+from rageval_spec.progress import PATIENCE, ProgressDisplay
+from rageval_spec.signals import Interrupted, stopping
 from rageval_spec.wording import count_noun, format_percent, list_counts, read_duration
 
 if TYPE_CHECKING:
@@ -26,17 +28,19 @@ if TYPE_CHECKING:
     from rageval_spec.monitoring.traces.sampling import Allowance
     from rageval_spec.spec import Spec
 
+_STATUS_EVERY = 600.0
+"""Seconds between two lines about how a service is doing."""
 _filling_options = shared.together(
-    click.option("--since", metavar="AGE", help="With --metric: fill its series from so long ago on: 30d."),
-    click.option("--metric", help="The metric to fill with the traces that came before it, or before its new judge."),
+    click.option("--since", metavar="AGE", help="With --metric: fill the series with traces up to this old: 30d."),
+    click.option("--metric", help="The metric to fill with traces from before it, or its new judge, was added."),
 )
 
 
 @click.group("monitor", cls=Front)
 def monitor() -> None:
-    """Judge production as it runs: account for every trace, watch windows of values, send alerts.
+    """Judge production as it runs.
 
-    The spec has a block `monitor:`. `plan` shows what judging would take, `run` does it, until Ctrl-C or once.
+    Accounts for every trace, watches windows of values and sends alerts. The spec needs a block `monitor:`.
 
     \b
     rageval-spec monitor plan spec.yaml
@@ -68,13 +72,15 @@ for _command in (show_alerts, silence_alerts, try_notifiers):
 
 @monitor.command("run")
 @shared.spec_argument
-@click.option("--once", is_flag=True, help="Fetch and judge what is due, decide the alerts, and end: for cron.")
+@click.option("--once", is_flag=True, help="Fetch and judge what is ready, decide the alerts, and exit. For cron.")
 @_filling_options
-@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress and no status lines.")
 def run_monitor(
     spec: Path, overrides: Iterable[str], once: bool, since: str | None, metric: str | None, quiet: bool
 ) -> int:
-    """Watch production until Ctrl-C.
+    """Judge production until Ctrl-C.
+
+    Fetches traces, judges those that are ready, decides the alerts and notifies.
 
     \b
     rageval-spec monitor run spec.yaml
@@ -82,29 +88,65 @@ def run_monitor(
     rageval-spec monitor run spec.yaml --once --since 30d --metric answer_relevancy
     """
     from rageval_spec.monitoring.assembly import open_monitor
-    from rageval_spec.signals import stopping
 
     age, stop = _read_age(since, metric), Event()
-    loaded = _load(spec, overrides)
-    address = None if loaded.monitor is None else loaded.monitor.serve
-    with open_monitor(loaded) as loop, stopping(stop.set):
-        loop.tell = lambda told: console.tell(f"{console.PROGRAM}: {told}")
-        filler = replace(loop.filler, since=time.time() - (age or 0.0))
-        if metric is not None:
-            loop.filling = filler.fill(metric, time.time)
-        if once:
-            loop.run_once()
-        else:
-            with _serve(loop, address):
-                loop.run(stop)
-        if metric is not None:
-            rest = (
-                "; run this again for the others, when the budget has room for them" if filler.has_more(metric) else ""
-            )
-            console.tell(f"{metric}: {count_noun(loop.progress.filled, 'earlier trace')} judged{rest}")
-        if not quiet:
+    loaded, display = _load(spec, overrides), ProgressDisplay(quiet=quiet)
+    with ExitStack() as showing:
+        showing.enter_context(display)
+        with open_monitor(loaded, display=display) as loop, stopping(stop.set):
+            say = console.tell if quiet else display.tell
+            loop.tell = lambda told: say(f"{console.PROGRAM}: {told}")
+            if not quiet:
+                loop.show_status = _StatusLine(loop)
+                Thread(target=_announce_stop, args=(stop, loop.tell), daemon=True).start()
+            filler = replace(loop.filler, since=time.time() - (age or 0.0))
+            if metric is not None:
+                loop.filling = filler.fill(metric, time.time, display.counting(f"fill {metric}", "traces"))
+            if once:
+                loop.run_once(stop)
+            else:
+                with _serve(loop, loaded.monitor.serve if loaded.monitor else None):
+                    loop.run(stop)
+            if metric is not None:
+                rest = "; run this again for the others" if filler.has_more(metric) else ""
+                loop.tell(f"{metric}: {count_noun(loop.progress.filled, 'earlier trace')} judged{rest}")
+            showing.close()
             _report(loop)
+            left = loop.ledger.count_overdue(time.time()) if stop.is_set() else 0
+            told = f"{count_noun(left, 'trace')} left to judge; the next run judges them" if left else ""
+            if stop.is_set() and once:
+                raise Interrupted(explanation=told)
+            if told:
+                console.tell(f"{console.PROGRAM}: {told}")
     return PASSED
+
+
+def _announce_stop(stop: Event, tell: Callable[[str], None]) -> None:
+    stop.wait()
+    time.sleep(PATIENCE)
+    tell("stopping once the current batch is judged; press Ctrl-C again to stop at once")
+
+
+@dataclass
+class _StatusLine:
+    """Writes how a service is doing: at the start, then every ten minutes if something has changed."""
+
+    loop: MonitorLoop
+    due: float = 0.0
+    last: str = ""
+
+    def __call__(self, now: float) -> None:
+        from rageval_spec.monitoring.alerts import AlertBook
+
+        if now < self.due:
+            return
+        self.due, ledger, done = now + _STATUS_EVERY, self.loop.ledger, self.loop.progress.settled
+        firing = sum(row.state == "firing" for row in AlertBook(ledger.connection, ledger.monitor).read())
+        alerts = f"{count_noun(firing, 'alert')} firing"
+        line = f"{count_noun(done, 'trace')} processed, {ledger.count_waiting():,} waiting, {alerts}"
+        if line != self.last:
+            self.loop.tell(line)
+        self.last = line
 
 
 @contextmanager
@@ -129,7 +171,7 @@ def _serve(loop: MonitorLoop, address: str | None) -> Iterator[None]:
         "/ready": lambda: explain(loop.find_trouble(is_start=True)),
     }
     server = Server(make_app(pages), *split_address(address, USUAL_PORT))
-    console.tell(f"numbers at {server.url}/metrics, health at /healthz and /ready")
+    loop.tell(f"metrics at {server.url}/metrics, health at {server.url}/healthz and /ready")
     try:
         yield
     finally:
@@ -140,7 +182,9 @@ def _serve(loop: MonitorLoop, address: str | None) -> Iterator[None]:
 @shared.spec_argument
 @_filling_options
 def plan_monitor(spec: Path, overrides: Iterable[str], since: str | None, metric: str | None) -> int:
-    """Show the series that traces would be judged for, what waits, and what filling one would cost.
+    """Show what judging would take.
+
+    Shows each series with its counts of traces, and the calls and cost of filling one.
 
     \b
     rageval-spec monitor plan spec.yaml
@@ -195,7 +239,9 @@ def _write_amount(limit: Allowance) -> Callable[[float], str]:
 @monitor.command("retry")
 @shared.spec_argument
 def retry_failed(spec: Path, overrides: Iterable[str]) -> int:
-    """Try all judgements again that failed for good; the running monitor does it, or the next one.
+    """Retry failed judgements.
+
+    The running monitor retries them, or the next one that starts.
 
     \b
     rageval-spec monitor retry spec.yaml
@@ -213,7 +259,9 @@ def retry_failed(spec: Path, overrides: Iterable[str]) -> int:
 @click.option("--trace", metavar="ID", help="Remove the texts of this trace, whatever its age.")
 @click.option("--user", metavar="ID", help="Remove the texts of all traces of this user, whatever their age.")
 def prune_texts(spec: Path, overrides: Iterable[str], trace: str | None, user: str | None) -> int:
-    """Remove the texts of traces that are older than `keep:` says, or those of one trace or user. Numbers stay.
+    """Remove the texts of old traces.
+
+    Removes the texts of traces older than `keep:`, or those of one trace or user. Numbers stay.
 
     \b
     rageval-spec monitor prune spec.yaml

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     show_default=True, help="The file to write.",
 )  # fmt: skip
 def write_page(spec: Path, overrides: Iterable[str], output: Path) -> int:
-    """Write the monitor's page: the last windows, alerts, the ledger, trends and the worst answers.
+    """Write the monitor's page.
+
+    Shows the last windows, alerts, the ledger, trends and the worst answers.
 
     \b
     rageval-spec monitor page spec.yaml -o monitor.html
@@ -84,10 +86,10 @@ def write_rules(spec: Path, overrides: Iterable[str], output: Path) -> int:
     "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, metavar="FILE",
     help="The test set, ending in .jsonl. If it exists, it grows: nothing in it is changed.",
 )  # fmt: skip
-@click.option("--since", default="7d", show_default=True, metavar="AGE", help="Only traces that began so long ago.")
+@click.option("--since", default="7d", show_default=True, metavar="AGE", help="Only traces up to this old.")
 @click.option("--limit", type=click.IntRange(1), default=50, show_default=True, metavar="N", help="At most N new rows.")
 def collect_answers(spec: Path, overrides: Iterable[str], output: Path, since: str, limit: int) -> int:
-    """Add answers that people should look at to a test set.
+    """Add answers to a test set for review.
 
     \b
     rageval-spec monitor collect spec.yaml -o golden.jsonl

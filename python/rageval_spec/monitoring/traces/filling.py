@@ -11,6 +11,7 @@ from rageval_spec.monitoring.traces.trace_judging import Series, TraceJudge, mak
 from rageval_spec.pipeline.cost_estimate import ModelCalls, add_up
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
 from rageval_spec.pipeline.values.answer_values import list_usable
+from rageval_spec.progress import Progress, ignore_progress
 
 BLOCK = 500
 
@@ -49,20 +50,20 @@ class Filler:
                 calls[one.model] = one if one.model not in calls else _add(calls[one.model], one)
         return FillingPlan(metric, traces, tuple(calls.values()))
 
-    def fill(self, metric: str, clock: Callable[[], float]) -> Iterator[int]:
+    def fill(self, metric: str, clock: Callable[[], float], progress: Progress = ignore_progress) -> Iterator[int]:
         """Judge the traces, block by block; how many each time, and 0 while the budget has no room.
 
         What is written stays, so a filling that is killed goes on. What the budget refuses is left for later.
         """
-        return self._fill(self._find(metric), clock)
+        return self._fill(self._find(metric), clock, progress)
 
     def has_more(self, metric: str) -> bool:
         """Whether traces are left that `fill` would judge."""
         return bool(self.ledger.read_unfilled(self._find(metric).id, self.since, 1))
 
-    def _fill(self, series: Series, clock: Callable[[], float]) -> Iterator[int]:
+    def _fill(self, series: Series, clock: Callable[[], float], progress: Progress) -> Iterator[int]:
         assert series.metric is not None
-        after = ""
+        after, done, total = "", 0, self.ledger.count_unfilled(series.id, self.since)
         while block := self.ledger.read_unfilled(series.id, self.since, BLOCK, after):
             some = block[: self.judge.count_affordable(series.metric, block, clock())]
             started = {one.trace_id: one.started for one in some}
@@ -71,6 +72,8 @@ class Filler:
             self.ledger.fill([(one, started[one.trace_id]) for one in filled], series.id, clock())
             if some and len(filled) == len(made):
                 after = some[-1].trace_id
+            done += len(filled)
+            progress(done, max(total, done))
             yield len(filled)
 
     def _read_blocks(self, series: Series) -> Iterator[list[ClaimedTrace]]:

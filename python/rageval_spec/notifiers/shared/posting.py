@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator
@@ -24,6 +24,9 @@ _ONCE = Limits(concurrency=1, retries=0, patience=0.0)
 class PostingNode(NotifierNode):
     """A notifier that posts to a URL."""
 
+    EXAMPLE: ClassVar[str] = "https://hooks.example.com/alerts"
+    """A URL that messages suggest."""
+
     url: Secret = Field(description="Where to post, as `${secret:HOOK}`: the address of most hooks is their password.")
     headers: Mapping[str, Secret] = Field(
         default_factory=dict, description="Headers of the requests: `{Authorization: 'Bearer ${secret:TOKEN}'}`."
@@ -33,7 +36,7 @@ class PostingNode(NotifierNode):
     @classmethod
     def _check_url(cls, url: Secret) -> Secret:
         if url.reveal():  # a variable that is not set has a message of its own
-            check_base_url(url.reveal())
+            check_base_url(url.reveal(), cls.EXAMPLE)
         return url
 
 

@@ -385,6 +385,8 @@ def _hint_keys(block: CheckedBlock, finding: _Finding) -> str | None:
     for name, field in models[0].model_fields.items():
         if finding.node.text in get_args(field.annotation):
             return f"write {{{field.alias or name}: {finding.node.text}}}"
+    if example := getattr(models[0], "EXAMPLE", None):
+        return f"write {example}"
     return _list(list_keys(models[0])) if len(models[0].model_fields) <= _MOST_KEYS_HINTED else None
 
 

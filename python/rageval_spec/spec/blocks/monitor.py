@@ -144,6 +144,11 @@ USUAL_PORT = 9464
 """Where numbers and health are if `serve` names no port: the one of OpenTelemetry's exporter for Prometheus."""
 
 
+def _read_port(value: Any) -> Any:
+    """A port that is written without quotes is text as well."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
 def _check_address(text: str) -> str:
     split_address(text, USUAL_PORT)
     return text
@@ -152,6 +157,7 @@ def _check_address(text: str) -> str:
 class SampleNode(SpecBlock):
     """`sample:` which traces are judged."""
 
+    EXAMPLE = "{rate: 5%}"
     rate: Share = Field(default=1.0, description="The share of the traces to judge: `5%`. Default: all.")
     at_least: int = Field(
         default=0, ge=0, description="How many traces of each stratum and hour to judge before `rate` decides."
@@ -167,6 +173,7 @@ class SampleNode(SpecBlock):
 class WindowNode(SpecBlock):
     """An entry of `windows:` a stretch of time, or the last so many judged queries."""
 
+    EXAMPLE = "{name: hour, length: 1h}"
     name: str = Field(min_length=1, max_length=60, description="The name of the window in alerts.")
     length: Duration | None = Field(default=None, description="How long it is: `1h`.")
     queries: int | None = Field(default=None, ge=10, description="Of how many of the last judged queries it is.")
@@ -190,6 +197,7 @@ class WindowNode(SpecBlock):
 class BaselineNode(SpecBlock):
     """`baseline:` what production is compared with."""
 
+    EXAMPLE = "{window: 7d}"
     window: Duration | None = Field(default=None, description="What came in so long before: `7d`.")
     dataset: str | None = Field(
         default=None,
@@ -204,9 +212,16 @@ class BaselineNode(SpecBlock):
         return self
 
 
+def _refuse_duration(value: Any) -> Any:
+    if isinstance(value, str) and read_duration(value) is not None:
+        raise ValueError(f"{quote(value)} would be the label of a record; for a duration write {{window: {value}}}")
+    return _refuse_number(value)
+
+
 class StepsNode(SpecBlock):
     """`drift:` of an alert: from which size on a change has a severity."""
 
+    EXAMPLE = "{low: 5%, high: 15%}"
     low: StepSize | None = Field(default=None, description="A change of this size has low severity: `5%`, `2pp`.")
     medium: StepSize | None = Field(default=None, description="A change of this size has medium severity.")
     high: StepSize | None = Field(default=None, description="A change of this size has high severity.")
@@ -230,10 +245,11 @@ class StepsNode(SpecBlock):
 class AlertNode(SpecBlock):
     """An entry of `alerts:` a level that must hold, or a change that must be noticed."""
 
+    EXAMPLE = "{metric: faithfulness, warning: 0.8}"
     metric: str = Field(description="The metric's name in this spec, or a series of feedback: `feedback.thumbs`.")
     warning: float | None = Field(default=None, description="Warn when the number is surely worse than this.")
     critical: float | None = Field(default=None, description="Alert when the number is surely worse than this.")
-    window: str | None = Field(
+    window: Annotated[str, BeforeValidator(_refuse_number)] | None = Field(
         default=None, description="The window of `warning` and `critical`: an entry of `windows`, or a length: `15m`."
     )
     min_samples: int = Field(default=10, ge=1, description="Decide nothing on fewer judged queries than this.")
@@ -264,6 +280,7 @@ class AlertNode(SpecBlock):
 class ExperimentNode(SpecBlock):
     """`ab:` two systems in production that are compared while traces arrive."""
 
+    EXAMPLE = "{by: variant, metric: faithfulness}"
     by: str = Field(
         min_length=1, description="The attribute of the traces that tells the two systems apart: `variant`."
     )
@@ -283,6 +300,7 @@ class ExperimentNode(SpecBlock):
 class HourlyBudgetNode(SpecBlock):
     """`budget:` what judging can use at most."""
 
+    EXAMPLE = "{calls: 600 per 1h}"
     calls: EventRate | None = Field(default=None, description="Calls to models: `600 per 1h`.")
     cost: EventRate | None = Field(default=None, description="US dollars: `2.50 per 1h`.")
 
@@ -295,6 +313,7 @@ class HourlyBudgetNode(SpecBlock):
 class MonitorNode(SpecBlock):
     """`monitor:` how production is watched."""
 
+    EXAMPLE = "{every: 5m, alerts: [coverage]}"
     every: Duration = Field(default="5m", description="How often traces are fetched and alerts are decided.")
     settle: Duration = Field(
         default="60s", description="A trace is judged when its root ended and nothing of it came for so long."
@@ -304,7 +323,7 @@ class MonitorNode(SpecBlock):
         default=(WindowNode(name="hour", length="1h"), WindowNode(name="day", length="24h")),
         description="The windows whose numbers are shown and that alerts can name. Default: `hour` and `day`.",
     )
-    baseline: str | BaselineNode = Field(
+    baseline: Annotated[str | BaselineNode, BeforeValidator(_refuse_duration)] = Field(
         default=BaselineNode(window="7d"),
         description="What changes are measured from: the label of a record of the history, `{window: 7d}` before, or "
         "`{dataset: NAME}`.",
@@ -339,7 +358,7 @@ class MonitorNode(SpecBlock):
     retry_for: Duration = Field(
         default="24h", description="How long a judgement that failed is tried again before it counts as failed."
     )
-    serve: Annotated[str, AfterValidator(_check_address)] | None = Field(
+    serve: Annotated[str, BeforeValidator(_read_port), AfterValidator(_check_address)] | None = Field(
         default=None,
         description="The address for `/metrics` (OpenMetrics), `/healthz` and `/ready`: `127.0.0.1:9464`. Needs the "
         "extra `serve`. Default: none.",

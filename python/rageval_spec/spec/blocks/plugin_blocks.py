@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
@@ -16,6 +16,9 @@ from rageval_spec.spec.text.places import KeyPath, TextPlace
 
 class SpecBlock(BaseModel):
     """A YAML block without `use:`. Frozen; an unknown key is an error."""
+
+    EXAMPLE: ClassVar[str] = ""
+    """What messages suggest in place of a word or a number; "" for the list of keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
