@@ -178,7 +178,7 @@ class MonitorLoop:
         """Judge at most one batch of what is due; how many traces it was."""
         self.progress.beat = self.clock()
         began = self.clock()
-        claimed = self.ledger.claim(began, self._most, LEASE)
+        claimed = self.ledger.claim(began, min(self._most, CLAIM), LEASE)
         if claimed:
             self._show_backlog(0, len(claimed))
             sampled = [self.sampler.choose(one) for one in claimed]

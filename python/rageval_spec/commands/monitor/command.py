@@ -19,7 +19,7 @@ from rageval_spec.commands.monitor import files
 from rageval_spec.commands.monitor.alerting import show_alerts, silence_alerts, try_notifiers
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import GATE_FAILED, PASSED, UsageError
-from rageval_spec.progress import PATIENCE, ProgressDisplay
+from rageval_spec.progress import PATIENCE, ProgressDisplay, name_seconds
 from rageval_spec.signals import Interrupted, stopping
 from rageval_spec.wording import count_noun, format_percent, list_counts, read_duration
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rageval_spec.monitoring.traces.sampling import Allowance
     from rageval_spec.spec import Spec
 
+_NEVER = 1e300
 _STATUS_EVERY = 600.0
 """Seconds between two lines about how a service is doing."""
 _filling_options = shared.together(
@@ -108,7 +109,8 @@ def run_monitor(
                 with _serve(loop, loaded.monitor.serve if loaded.monitor else None):
                     loop.run(stop)
             if metric is not None:
-                rest = "; run this again for the others" if filler.has_more(metric) else ""
+                more = "; run this again for the others, when the budget has room for them"
+                rest = more if filler.has_more(metric) else ""
                 loop.tell(f"{metric}: {count_noun(loop.progress.filled, 'earlier trace')} judged{rest}")
             showing.close()
             _report(loop)
@@ -250,7 +252,8 @@ def retry_failed(spec: Path, overrides: Iterable[str]) -> int:
 
     with open_ledger(_load(spec, overrides)) as ledger:
         again = ledger.retry_failed(time.time())
-    console.show(f"{count_noun(again, 'judgement')} will be tried again\n")
+    told = f"{count_noun(again, 'judgement')} will be tried again" if again else "no judgement has failed for good"
+    console.show(f"{told}\n")
     return PASSED
 
 
@@ -326,6 +329,10 @@ def _report(loop: MonitorLoop) -> None:
         before = loop.ledger.count_before(one.id)
         earlier = f"; {count_noun(before, 'trace')} came before this series began" if before else ""
         console.show(f"{one.name}: {told or 'no traces'}{earlier}\n")
+    now = loop.clock()
+    first = loop.ledger.find_oldest_due(_NEVER)
+    if first is not None and first > now:
+        console.tell(f"{console.PROGRAM}: the next trace is ready in {name_seconds(first - now)}")
     for line in () if loop.outbox is None else loop.outbox.describe():
         console.show(f"{make_visible(line)}\n")
     if (experiment := loop.read_experiment()) is not None:

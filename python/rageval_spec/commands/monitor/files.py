@@ -124,7 +124,8 @@ def _describe(output: Path, known: TestSet, made: Collected) -> Iterator[str]:
     if told := [f"{count:,} {why}" for why, count in left_out.items() if count]:
         yield f"left out: {', '.join(told)}"
     if not made.rows:
-        yield f"nothing new; {output} stays at version {known.version} with {count_noun(known.rows, 'row')}"
+        stays = f"{output} stays at version {known.version} with {count_noun(known.rows, 'row')}"
+        yield f"nothing new; {stays if known.version else f'{output} is not written'}"
         return
     rows = f"{count_noun(len(made.rows), 'new row')} after {known.rows:,}"
     yield f"wrote {output}: version {known.version + 1}, {rows}"

@@ -81,7 +81,8 @@ class FileFeed(Feed):
             except RagevalError as error:
                 self._unread = make_visible(str(error))
                 unread += 1
-        return [self.see(trace, now) for trace in self._tell_apart(traces)], unread
+        due = max(now, _find_last_write(piece.path, now) + self.settle)
+        return [self.see(trace, now, due=due) for trace in self._tell_apart(traces)], unread
 
     def _tell_apart(self, traces: Sequence[Trace]) -> Iterator[Trace]:
         """The traces, where those that ask another question under a known id have one of their own."""
@@ -94,6 +95,14 @@ class FileFeed(Feed):
             else:
                 self._renamed += 1
                 yield replace(trace, query_id=f"{trace.id}#{asked}")
+
+
+def _find_last_write(path: Path, now: float) -> float:
+    """When something came to a file last; now, if it is gone. Rows of a file that rests need not wait."""
+    try:
+        return min(now, path.stat().st_mtime)
+    except OSError:
+        return now
 
 
 class RowReader:
