@@ -32,6 +32,14 @@ _HOST = r"\[(?P<six>[0-9a-fA-F:.]+)\]|(?P<name>[^\s:/\[\]]*)"
 _ADDRESS = re.compile(rf"(?:{_HOST})(?::(?P<port>\d{{1,5}}))?", re.ASCII)
 
 
+class Refusal(Exception):  # noqa: N818 - an answer, not a fault of the program
+    """A request that is not taken: the status, and why or what to send instead."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
 def split_address(text: str, usual_port: int) -> tuple[str, int]:
     """The host and the port of `127.0.0.1:4318`, `[::1]:4318`, `:4318`, `4318` or `localhost`.
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from threading import Lock
 from typing import IO, TYPE_CHECKING, NamedTuple
 
-from rageval_spec.endpoints.http_server import MOST_CONNECTIONS, Server, knows_token
+from rageval_spec.endpoints.http_server import MOST_CONNECTIONS, Refusal, Server, knows_token
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.exchange.shared.spans import protobuf
 from rageval_spec.exchange.shared.spans.json_spans import JsonSpanError, decode_json
@@ -43,14 +43,6 @@ _GRACE = 3
 """Seconds that a request has for its answer once its time is over."""
 _LONGEST_NUMBER = 18
 _RETRY_AFTER = "5"
-
-
-class Refusal(Exception):  # noqa: N818 - an answer, not a fault of the program
-    """A request that is not taken: the status, and why."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
 
 
 class Taken(NamedTuple):
