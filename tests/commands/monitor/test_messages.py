@@ -81,3 +81,12 @@ def test_validate_and_run_agree_on_a_file_that_is_not_followed(spec: Path, comma
     found = invoke(*command, spec)
     assert found.exit_code == SPEC_WRONG
     assert "a monitor reads files that grow; add 'follow: true'" in found.stderr
+
+
+@pytest.mark.parametrize("command", ["alerts", "page", "plan", "prune", "retry", "run"])
+def test_a_spec_without_the_block_is_told_what_to_add(spec: Path, command: str) -> None:
+    (spec.parent / "traces.jsonl").write_text(f"{json.dumps(ROW)}\n")
+    spec.write_text(f"{SPEC.partition('monitor:')[0]}datasets: {{d: {{use: jsonl, path: traces.jsonl}}}}\n")
+    found = invoke("monitor", command, spec)
+    assert found.exit_code == SPEC_WRONG, found.stdout
+    assert "the spec has no 'monitor:'; add one: monitor:" in found.stderr
