@@ -41,7 +41,6 @@ PATIENCE = 30.0
 """Seconds for a whole request, from its first byte to its last one."""
 _GRACE = 3
 """Seconds that a request has for its answer once its time is over."""
-_LONGEST_NUMBER = 18
 _RETRY_AFTER = "5"
 
 
@@ -130,7 +129,7 @@ class _Reader:
     async def read(self, request: Request) -> bytes:
         """The body as it was sent."""
         length = request.headers.get("content-length", "0")
-        if len(length) > _LONGEST_NUMBER or int(length) > LARGEST:
+        if int(length) > LARGEST:
             raise Refusal(413, f"a request of {length} bytes; at most {LARGEST:,} are taken; send smaller batches")
         parts: list[bytes] = []
         size = 0
