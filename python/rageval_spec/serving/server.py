@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rageval_spec.endpoints.http_server import PATIENCE, Refusal, knows_token
+from rageval_spec.endpoints.http_server import PATIENCE, Refusal, knows_token, read_body
 from rageval_spec.errors import UsageError
 from rageval_spec.serving.answer_check import OUTCOMES, AnswerCheck
 from rageval_spec.spec.text.places import quote
@@ -117,8 +117,6 @@ LONGEST = 100_000
 EXAMPLE = '{"question": "...", "contexts": ["..."], "answer": "..."}'
 _HEADERS = {408: {"Connection": "close"}, 503: {"Retry-After": "1"}}
 """The headers of refusals, by their status."""
-_LINGER = 1.0
-"""Seconds in which the rest of a request that is too large is read, and thrown away."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 """What JSON can write as an escape, but no text has."""
 
@@ -147,8 +145,8 @@ def make_check_app(
 
     async def answer(request: Request) -> Response:
         try:
-            asked = read_request(await _read_body(request, limits.patience))
-            return _reply(await run(*asked))
+            body = await read_body(request, LARGEST, limits.patience, "send fewer or shorter contexts")
+            return _reply(await run(*read_request(body)))
         except Refusal as refusal:
             return _reply({"error": str(refusal)}, refusal.status, _HEADERS.get(refusal.status))
 
@@ -160,32 +158,6 @@ def make_check_app(
     app.add_route("/check", answer, methods=["POST"])
     app.add_exception_handler(HTTPException, refuse)
     return app
-
-
-async def _read_body(request: Request, patience: float) -> bytes:
-    from starlette.requests import ClientDisconnect
-
-    is_too_large = int(request.headers.get("content-length", "0")) > LARGEST
-    parts, size, stream = [], 0, request.stream()
-    try:
-        async with asyncio.timeout(_LINGER if is_too_large else patience):
-            async for part in stream:
-                size += len(part)
-                if size > LARGEST:
-                    is_too_large = True
-                    break
-                parts.append(part)
-        async with asyncio.timeout(_LINGER):
-            async for _ in stream:  # many clients read no reply before they have sent everything
-                pass
-    except ClientDisconnect:
-        raise Refusal(400, "the request broke off") from None
-    except TimeoutError:
-        if not is_too_large:
-            raise Refusal(408, f"the request did not come within {patience:g} s") from None
-    if is_too_large:
-        raise Refusal(413, f"a request has at most {LARGEST:,} bytes; send fewer or shorter contexts")
-    return b"".join(parts)
 
 
 def read_request(body: bytes) -> tuple[str, list[str] | None, str]:
