@@ -16,8 +16,10 @@ from rageval_spec.errors import RagevalError, UsageError
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Callable
 
     from starlette.applications import Starlette
+    from starlette.requests import Request
 
 MOST_CONNECTIONS = 256
 """The most connections at a time; a request on a further one is answered with 503."""
@@ -27,9 +29,19 @@ PATIENCE = 10.0
 """Seconds for a whole request, from its first byte to its last one."""
 _IDLE = 5
 """Seconds after which a connection without a request is closed."""
+_LINGER = 1.0
+"""Seconds in which the rest of a request that is too large is read, and thrown away."""
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _HOST = r"\[(?P<six>[0-9a-fA-F:.]+)\]|(?P<name>[^\s:/\[\]]*)"
 _ADDRESS = re.compile(rf"(?:{_HOST})(?::(?P<port>\d{{1,5}}))?", re.ASCII)
+
+
+class Refusal(Exception):  # noqa: N818 - an answer, not a fault of the program
+    """A request that is not taken: the status, and why or what to send instead."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 def split_address(text: str, usual_port: int) -> tuple[str, int]:
@@ -66,6 +78,45 @@ def knows_token(authorization: bytes, token: str) -> bool:
     """Whether the header `authorization` of a request has the token, as `Bearer TOKEN`."""
     scheme, _, given = authorization.partition(b" ")
     return scheme.lower() == b"bearer" and hmac.compare_digest(given.strip(), token.encode())
+
+
+async def read_body(
+    request: Request, largest: int, patience: float, advice: str, hold: Callable[[int], None] = lambda _: None
+) -> bytes:
+    """The body of a request of at most `largest` bytes that comes whole within `patience` seconds.
+
+    `advice` is what to do about a larger one. `hold` gets the size of each part that is kept, and can refuse it.
+
+    Raises:
+        Refusal: the request is too large, too slow, or breaks off.
+    """
+    import asyncio
+
+    from starlette.requests import ClientDisconnect
+
+    is_too_large = int(request.headers.get("content-length", "0")) > largest
+    parts, size, stream = list[bytes](), 0, request.stream()
+    try:
+        if not is_too_large:
+            async with asyncio.timeout(patience):
+                async for part in stream:
+                    size += len(part)
+                    if size > largest:
+                        is_too_large = True
+                        break
+                    hold(len(part))
+                    parts.append(part)
+        async with asyncio.timeout(_LINGER):
+            async for _ in stream:  # many clients read no reply before they have sent everything
+                pass
+    except ClientDisconnect:
+        raise Refusal(400, "the request broke off") from None
+    except TimeoutError:
+        if not is_too_large:
+            raise Refusal(408, f"the request did not come within {patience:g} s") from None
+    if is_too_large:
+        raise Refusal(413, f"a request has at most {largest:,} bytes; {advice}")
+    return b"".join(parts)
 
 
 class Server:

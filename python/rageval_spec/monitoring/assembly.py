@@ -74,13 +74,12 @@ def require_monitor(spec: Spec) -> MonitorNode:
 
 @contextmanager
 def open_ledger(spec: Spec) -> Iterator[Ledger]:
-    """The ledger of a spec's monitor, in its history."""
-    place = locate(spec.history, spec.folder)
+    """The ledger of a spec's monitor, in its history. Raises `UsageError` without a block `monitor:`."""
+    node, place = require_monitor(spec), locate(spec.history, spec.folder)
     if place is None:
         raise UsageError(f"{spec.path}: a monitor keeps its ledger in the history; remove 'history: none'")
     with open_history(place) as history:
-        by = None if spec.monitor is None or spec.monitor.ab is None else spec.monitor.ab.by
-        yield Ledger(history.connection, spec.name, name_owner(), by)
+        yield Ledger(history.connection, spec.name, name_owner(), None if node.ab is None else node.ab.by)
 
 
 def open_target(plugin: Any) -> Target[Any]:
@@ -305,7 +304,6 @@ def write_page(page: PageWriter, loop: MonitorLoop, now: float) -> None:
 @contextmanager
 def open_collector(spec: Spec) -> Iterator[Collector]:
     """What chooses answers of a spec's monitor for a test set."""
-    require_monitor(spec)
     with open_ledger(spec) as ledger:
         store = open_store(spec.folder / STORE)
         try:

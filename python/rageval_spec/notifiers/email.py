@@ -16,13 +16,13 @@ from pydantic import AfterValidator, Field, model_validator
 from rageval_spec.data.alerts import AlertMessage, identify_group
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing.alert_text import write_html, write_text, write_title
+from rageval_spec.endpoints.http_server import is_local
 from rageval_spec.errors import RagevalError
 from rageval_spec.notifiers.shared.posting import TIMEOUT
 from rageval_spec.plugin import Context, Notifier, NotifierNode
 from rageval_spec.plugin.secrets import Redactor, Secret
 
 _LONGEST_SUBJECT = 200
-_LOCAL = ("localhost", "127.0.0.1", "::1")
 _PORTS = {"starttls": 587, "ssl": 465, "none": 25}
 
 
@@ -57,7 +57,7 @@ class EmailNode(NotifierNode):
 
     @model_validator(mode="after")
     def _check_password(self) -> EmailNode:
-        if self.security == "none" and self.password is not None and self.host not in _LOCAL:
+        if self.security == "none" and self.password is not None and not is_local(self.host):
             raise ValueError("with 'security: none' the password could be read on its way; write starttls or ssl")
         return self
 

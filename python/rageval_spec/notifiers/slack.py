@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import Field
 
 from rageval_spec.data.alerts import AlertMessage, AlertSeverity
-from rageval_spec.drawing.alert_text import (
-    MOST_ALERTS,
-    find_link,
-    list_facts,
-    list_worst,
-    name_state,
-    write_title,
-)
+from rageval_spec.drawing.alert_text import MOST_ALERTS, find_link, list_facts, list_worst, name_state, write_title
 from rageval_spec.drawing.card_view import shorten
 from rageval_spec.notifiers.shared.posting import PostingNode, PostingNotifier, write_json
 from rageval_spec.plugin.secrets import Secret
@@ -69,7 +62,7 @@ def _draw(message: AlertMessage, *, has_answers: bool) -> Iterator[dict[str, Any
         yield _section(_link(page, "Look at the monitor's page"))
 
 
-def _block(parts: Iterator[dict[str, Any]] | Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _block(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
     return {"type": "rich_text", "elements": list(parts)}
 
 

@@ -165,7 +165,7 @@ def read_text(value: Any, what: str) -> str:
     if isinstance(value, (bool, int, float)):
         return json.dumps(value)
     if not isinstance(value, str):
-        raise UnusableReplyError(f"{what} must be text, not {name_kind(value)}: {_show(value)}")
+        raise UnusableReplyError(f"{what} must be text, not {name_kind(value)}: {values.show(value)}")
     try:
         value.encode()
     except UnicodeEncodeError as error:
@@ -274,7 +274,7 @@ def read_id(value: Any, what: str) -> str:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, (str, Integral)):
-        raise UnusableReplyError(f"{what} must be text or a whole number, not {_show(value)}")
+        raise UnusableReplyError(f"{what} must be text or a whole number, not {values.show(value)}")
     text = read_text(str(value), what)
     if not text.strip():
         raise UnusableReplyError(f"{what} is empty")
@@ -285,7 +285,7 @@ def read_count(value: Any, what: str) -> int:
     """A whole number of at least 0, also as text. Raises UnusableReplyError: it is something else, such as NaN."""
     number = read_amount(value, what)
     if not number.is_integer() or number > 2**53:
-        raise UnusableReplyError(f"{what} must be a whole number, not {_show(value)}")
+        raise UnusableReplyError(f"{what} must be a whole number, not {values.show(value)}")
     return int(number)
 
 
@@ -297,7 +297,7 @@ def read_amount(value: Any, what: str, low: float = 0.0) -> float:
         number = math.nan
     if not math.isfinite(number) or number < low:
         least = "" if low == -math.inf else f" of at least {low:g}"
-        raise UnusableReplyError(f"{what} must be a number{least}, not {_show(value)}")
+        raise UnusableReplyError(f"{what} must be a number{least}, not {values.show(value)}")
     return number
 
 
@@ -324,14 +324,6 @@ def _all_or_none(items: Sequence[Mapping[str, Any]], keys: Sequence[str], what: 
     if absent is not None:
         raise UnusableReplyError(f"{what}[{absent}] has no {key!r}, although others have one")
     return [item[key] for item in items]
-
-
-def _show(value: Any) -> str:
-    try:
-        text = json.dumps(value, ensure_ascii=True)
-    except (ValueError, TypeError, RecursionError):
-        text = repr(value)
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
 
 
 _KINDS: Mapping[str, StepKind] = {

@@ -7,7 +7,6 @@ is in seconds.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -44,7 +43,6 @@ _SIZES = ((1e11, 1.0), (1e14, 1e-3), (1e17, 1e-6), (float("inf"), 1e-9))
 _FIRST_YEAR, _LAST_YEAR = 2000, 2100
 _SLOW = 120.0
 """Seconds above which a length without a unit is more likely in milliseconds."""
-_SHOWN = 60
 
 
 class LogFields(NamedTuple):
@@ -86,7 +84,7 @@ def read_fields(row: Mapping[str, Any], spell: Any) -> LogFields:
             read, wanted = values.read_text(inner), "text or a number"
         found.parts[part] = read
         if read is None:
-            found.doubts.append(f"'{field.name}' is not {wanted}; it is {_show(value)}")
+            found.doubts.append(f"'{field.name}' is not {wanted}; it is {values.show(value)}")
     found.parts.pop("ended", None)
     if found.parts.get("seconds") is None and len(moments) == len(MOMENTS):
         seconds = (moments["ended"] - moments["started"]).total_seconds()
@@ -141,8 +139,3 @@ def _find_fields(names: tuple[str, ...], spell: Any) -> tuple[tuple[str, _Field]
             known.setdefault(match[1], _Field(name, _UNITS[match[2]]))
     parts = {**MOMENTS, "seconds": LENGTHS, **TEXTS}
     return tuple((part, known[one]) for part, wanted in parts.items() for one in wanted if one in known)
-
-
-def _show(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=True, default=str)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

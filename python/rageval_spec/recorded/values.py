@@ -22,6 +22,7 @@ _MOST_DEPTH = 32
 _LONGEST_PRINTED = 200_000
 _CAN_BE_MORE = re.compile(r"\s*(?:[{\[\"<]|\(\s*['\"\[({A-Z]|[A-Za-z_][\w.]*[(=])")
 """How texts begin that can be JSON or printed objects. Most texts begin otherwise and are looked at no further."""
+_SHOWN = 60
 _PARSING = Lock()
 _PRINTED = re.compile(
     r"\s*(?:<?[A-Z][\w.]*\(\s*(?:\w+\s*[=:]|<|'|\"|[A-Z]\w*\(|\)\s*$)|[\[(]\s*<?[A-Z]\w*\(\s*\w+\s*[=:]"
@@ -220,6 +221,15 @@ def dump_text(value: Any) -> str | None:
         return clean_text(json.dumps(clean(value), ensure_ascii=False))
     except RecursionError:
         return f"{type(value).__name__} that nests too deeply"
+
+
+def show(value: Any) -> str:
+    """A value as it can stand in a message: JSON in ASCII, its end left out if it is long."""
+    try:
+        text = json.dumps(value, ensure_ascii=True, default=str)
+    except (ValueError, TypeError, RecursionError):
+        text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def clean_text(text: str) -> str:

@@ -67,10 +67,15 @@ class AnswerCheck:
         metrics = {name: one for name, one in parts.answer_metrics.items() if name not in useless}
         for section, plugins in (("metrics", metrics), ("judges", parts.judges)):
             for name, plugin in plugins.items():
-                if (fault := _find_fault(plugin)) is not None:
+                try:
+                    fault = plugin.check()
+                except RagevalError as error:
+                    fault = str(error)
+                if fault is not None:
                     raise UsageError(f"{spec.path}: {section}.{name}: {fault}")
         bounds = {name: [*_list_bounds(spec, name, one)] for name, one in metrics.items()}
-        idle = [name for name, one in metrics.items() if not bounds[name] and not _decides(one)]
+        decided = [name for name, one in metrics.items() if any(judge.holds_back for judge in one.judges())]
+        idle = [name for name in metrics if not bounds[name] and name not in decided]
         remarks = [*_remark_on(spec, useless, idle)]
         if len(idle) == len(metrics):
             raise UsageError("\n".join([f"{spec.path}: no answer can be held back; {_WRITE}", *remarks]))
@@ -113,15 +118,11 @@ class AnswerCheck:
             return "accept" if told.startswith(REFUSES) else "person", told or "it has no value"
         if told.startswith(REJECTED):
             return "reject", told
-        missed = [bound for bound in self.bounds[name] if _misses(value, bound)]
+        missed = [one for one in self.bounds[name] if (value < one.bound if one.passes_above else value > one.bound)]
         if not missed:
             return "accept", told or f"{value:.3g}"
         worst = next((bound for bound in missed if bound.miss == "fail"), missed[0])
         return "reject" if worst.miss == "fail" else "person", _describe(value, worst)
-
-
-def _misses(value: float, bound: GateBound) -> bool:
-    return value < bound.bound if bound.passes_above else value > bound.bound
 
 
 def _describe(value: float, bound: GateBound) -> str:
@@ -142,25 +143,12 @@ def _explain_useless(metric: Metric[Any]) -> str | None:
     return None
 
 
-def _find_fault(plugin: Any) -> str | None:
-    try:
-        fault: str | None = plugin.check()
-    except RagevalError as error:
-        return str(error)
-    return fault
-
-
 def _list_bounds(spec: Spec, name: str, metric: Metric[Any]) -> Iterator[GateBound]:
     """What the spec's gates demand of a metric's value; those on slices are about many answers."""
     for gate in spec.gates:
         if gate.metric == name and gate.slice is None:
             lower_is_better = metric.higher_is_better is False
             yield from gate.list_bounds(lower_is_better=lower_is_better, scale=spec.bands.get(name))
-
-
-def _decides(metric: AnswerMetric[Any]) -> bool:
-    """Whether a judge of the metric holds answers back by itself."""
-    return any(judge.holds_back for judge in metric.judges())
 
 
 def _remark_on(spec: Spec, useless: Mapping[str, str], idle: Sequence[str]) -> Iterator[str]:

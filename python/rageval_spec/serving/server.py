@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rageval_spec.endpoints.http_server import PATIENCE, knows_token
+from rageval_spec.endpoints.http_server import PATIENCE, Refusal, knows_token, read_body
 from rageval_spec.errors import UsageError
 from rageval_spec.serving.answer_check import OUTCOMES, AnswerCheck
 from rageval_spec.spec.text.places import quote
@@ -115,18 +115,10 @@ MOST_CONTEXTS = 100
 LONGEST = 100_000
 """The most characters of a question, a context or an answer."""
 EXAMPLE = '{"question": "...", "contexts": ["..."], "answer": "..."}'
-
-
 _HEADERS = {408: {"Connection": "close"}, 503: {"Retry-After": "1"}}
 """The headers of refusals, by their status."""
-
-
-class Refusal(Exception):  # noqa: N818 - an answer, not a fault of the program
-    """A request that is not checked: the status, and what to send instead."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
+_SURROGATE = re.compile("[\ud800-\udfff]")
+"""What JSON can write as an escape, but no text has."""
 
 
 def make_check_app(
@@ -134,21 +126,27 @@ def make_check_app(
 ) -> Starlette:
     """The application: `POST /check`, `/openapi.json`, `/healthz` and `/ready`."""
     description = json.dumps(describe_api(name, has_token=token is not None)).encode()
-    pages = {
-        "/openapi.json": lambda: Page(description, _JSON),
-        "/healthz": lambda: Page(b"ok\n"),
-        "/ready": lambda: Page(b"ok\n"),
-    }
+    pages = {"/openapi.json": lambda: Page(description, _JSON), **dict.fromkeys(_OPEN, lambda: Page(b"ok\n"))}
     app = make_app(pages, token)
     from starlette.exceptions import HTTPException
 
     limits = limits or CheckLimits()
-    queue = _Queue(check, limits)
+    pool, places = ThreadPoolExecutor(limits.at_once, thread_name_prefix="check"), BoundedSemaphore(limits.most)
+
+    async def run(question: str, contexts: list[str] | None, answer: str) -> dict[str, Any]:
+        if not places.acquire(blocking=False):
+            raise Refusal(503, f"at most {limits.most} checks are taken at a time; try again in a second")
+        future = pool.submit(check.check, question, contexts, answer)
+        future.add_done_callback(lambda _: places.release())
+        try:
+            return await asyncio.wait_for(asyncio.wrap_future(future), limits.seconds)
+        except TimeoutError:
+            raise Refusal(503, f"the check took longer than {limits.seconds:g} s; hold the answer back") from None
 
     async def answer(request: Request) -> Response:
         try:
-            asked = read_request(await _read_body(request, limits.patience))
-            return _reply(await queue.check(*asked))
+            body = await read_body(request, LARGEST, limits.patience, "send fewer or shorter contexts")
+            return _reply(await run(*read_request(body)))
         except Refusal as refusal:
             return _reply({"error": str(refusal)}, refusal.status, _HEADERS.get(refusal.status))
 
@@ -160,59 +158,6 @@ def make_check_app(
     app.add_route("/check", answer, methods=["POST"])
     app.add_exception_handler(HTTPException, refuse)
     return app
-
-
-class _Queue:
-    """Runs checks in threads, so many at a time; what waits beyond the limits is refused."""
-
-    def __init__(self, check: AnswerCheck, limits: CheckLimits) -> None:
-        self._check = check
-        self._limits = limits
-        self._pool = ThreadPoolExecutor(limits.at_once, thread_name_prefix="check")
-        self._places = BoundedSemaphore(limits.most)
-
-    async def check(self, question: str, contexts: list[str] | None, answer: str) -> dict[str, Any]:
-        if not self._places.acquire(blocking=False):
-            raise Refusal(503, f"at most {self._limits.most} checks are taken at a time; try again in a second")
-        future = self._pool.submit(self._check.check, question, contexts, answer)
-        future.add_done_callback(lambda _: self._places.release())
-        try:
-            return await asyncio.wait_for(asyncio.wrap_future(future), self._limits.seconds)
-        except TimeoutError:
-            raise Refusal(503, f"the check took longer than {self._limits.seconds:g} s; hold the answer back") from None
-
-
-async def _read_body(request: Request, patience: float) -> bytes:
-    from starlette.requests import ClientDisconnect
-
-    length = request.headers.get("content-length", "0")
-    is_too_large = len(length) > _LONGEST_NUMBER or int(length) > LARGEST
-    parts, size, stream = [], 0, request.stream()
-    try:
-        async with asyncio.timeout(_LINGER if is_too_large else patience):
-            async for part in stream:
-                size += len(part)
-                if size > LARGEST:
-                    is_too_large = True
-                    break
-                parts.append(part)
-        async with asyncio.timeout(_LINGER):
-            async for _ in stream:  # many clients read no reply before they have sent everything
-                pass
-    except ClientDisconnect:
-        raise Refusal(400, "the request broke off") from None
-    except TimeoutError:
-        if not is_too_large:
-            raise Refusal(408, f"the request did not come within {patience:g} s") from None
-    if is_too_large:
-        raise Refusal(413, f"a request has at most {LARGEST:,} bytes; send fewer or shorter contexts")
-    return b"".join(parts)
-
-
-_LINGER = 1.0
-"""Seconds in which the rest of a request that is too large is read, and thrown away."""
-_LONGEST_NUMBER = 18
-"""Digits; HTTP allows any number of them in the length of a request."""
 
 
 def read_request(body: bytes) -> tuple[str, list[str] | None, str]:
@@ -228,37 +173,25 @@ def read_request(body: bytes) -> tuple[str, list[str] | None, str]:
     contexts = found.get("contexts")
     if contexts is not None and not isinstance(contexts, list):
         raise Refusal(400, f"'contexts' is not a list of texts; send {EXAMPLE}")
-    if len(contexts or ()) > MOST_CONTEXTS:
-        raise Refusal(422, f"there are {len(contexts or ()):,} contexts; at most {MOST_CONTEXTS} are taken")
+    if contexts is not None and len(contexts) > MOST_CONTEXTS:
+        raise Refusal(422, f"there are {len(contexts):,} contexts; at most {MOST_CONTEXTS} are taken")
     named = {"'question'": found.get("question"), "'answer'": found.get("answer")}
     named |= {f"'contexts', number {place},": text for place, text in enumerate(contexts or (), 1)}
     for name, text in named.items():
-        _check_text(name, text)
+        if not isinstance(text, str):
+            raise Refusal(400, f"{name} is missing or not a text; send {EXAMPLE}")
+        if len(text) > LONGEST:
+            raise Refusal(422, f"{name} has {len(text):,} characters; at most {LONGEST:,} are taken")
+        if half := _SURROGATE.search(text):
+            raise Refusal(400, f"{name} has half of a character, {half[0]!a}; send whole ones")
     return found["question"], contexts, found["answer"]
-
-
-def _check_text(name: str, text: Any) -> None:
-    if not isinstance(text, str):
-        raise Refusal(400, f"{name} is missing or not a text; send {EXAMPLE}")
-    if len(text) > LONGEST:
-        raise Refusal(422, f"{name} has {len(text):,} characters; at most {LONGEST:,} are taken")
-    if found := _SURROGATE.search(text):
-        raise Refusal(400, f"{name} has half of a character, {found[0]!a}; send whole ones")
-
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
-"""What JSON can write as an escape, but no text has."""
 
 
 def describe_api(name: str, *, has_token: bool) -> dict[str, Any]:
     """The OpenAPI document."""
     text = {"type": "string", "maxLength": LONGEST}
-    contexts = {
-        "type": ["array", "null"],
-        "items": text,
-        "maxItems": MOST_CONTEXTS,
-        "description": "The texts that the answer was written from.",
-    }
+    told = "The texts that the answer was written from."
+    contexts = {"type": ["array", "null"], "items": text, "maxItems": MOST_CONTEXTS, "description": told}
     outcome = {"enum": [*reversed(OUTCOMES)], "description": "The worst outcome of all metrics."}
     metric = {
         "metric": {"type": "string"},
@@ -274,7 +207,7 @@ def describe_api(name: str, *, has_token: bool) -> dict[str, Any]:
         "seconds": {"type": "number", "minimum": 0, "description": "How long the check took."},
     }
     schemas = {
-        "Request": _describe_object({"question": text, "contexts": contexts, "answer": text}, optional=("contexts",)),
+        "Request": _describe_object({"question": text, "contexts": contexts, "answer": text}, {"contexts"}),
         "Outcome": _describe_object(found),
         "Error": _describe_object({"error": {"type": "string", "description": "What to send instead."}}),
     }
@@ -302,7 +235,7 @@ def describe_api(name: str, *, has_token: bool) -> dict[str, Any]:
     }
 
 
-def _describe_object(properties: Mapping[str, Any], optional: Sequence[str] = ()) -> dict[str, Any]:
+def _describe_object(properties: Mapping[str, Any], optional: Collection[str] = ()) -> dict[str, Any]:
     required = [name for name in properties if name not in optional]
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 

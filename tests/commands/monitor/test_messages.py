@@ -167,3 +167,12 @@ def test_a_service_reports_how_it_does_and_ends_on_a_signal(spec: Path) -> None:
     assert re.search(r"[01] traces? processed, [01] waiting, 0 alerts firing", first)
     assert running.returncode == PASSED
     assert "faithfulness: 1 judged" in stdout
+
+
+@pytest.mark.parametrize("command", ["alerts", "page", "plan", "prune", "retry", "run"])
+def test_a_spec_without_the_block_is_told_what_to_add(spec: Path, command: str) -> None:
+    (spec.parent / "traces.jsonl").write_text(f"{json.dumps(ROW)}\n")
+    spec.write_text(f"{SPEC.partition('monitor:')[0]}datasets: {{d: {{use: jsonl, path: traces.jsonl}}}}\n")
+    found = invoke("monitor", command, spec)
+    assert found.exit_code == SPEC_WRONG, found.stdout
+    assert "the spec has no 'monitor:'; add one: monitor:" in found.stderr

@@ -206,9 +206,13 @@ def test_an_address_in_use_is_an_error(opened: Open, tmp_path: Path) -> None:
 def test_a_larger_request_than_allowed(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LARGEST", 100)
     status, content = opened.post(b"\0" * 101)
-    assert status == 413 and b"at most 100 are taken" in content
+    assert status == 413 and b"a request has at most 100 bytes; send smaller batches" in content
     chunks = b"Transfer-Encoding: chunked\r\n\r\n32\r\n" + b"\0" * 50 + b"\r\n33\r\n" + b"\0" * 51
     assert b" 413 " in exchange(opened, HEAD + chunks)
+
+
+def test_a_sender_that_reads_nothing_before_all_is_sent_is_told_that_it_is_too_much(opened: Open) -> None:
+    assert opened.post(b"\0" * (module.LARGEST + 2**20))[0] == 413
 
 
 HEAD = b"POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-protobuf\r\n"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,12 +38,11 @@ def show_alerts(spec: Path, overrides: Iterable[str], form: str) -> int:
     rageval-spec monitor alerts spec.yaml
     """
     from rageval_spec.monitoring.alerts import AlertBook
-    from rageval_spec.monitoring.assembly import open_ledger, require_monitor
+    from rageval_spec.monitoring.assembly import open_ledger
     from rageval_spec.plugin import NotifierNode
     from rageval_spec.spec import load
 
     found = load(spec, overrides=list(overrides))
-    require_monitor(found)
     with open_ledger(found) as ledger:
         book, now = AlertBook(ledger.connection, found.name), time.time()
         shown = list(_list_alerts(book))
@@ -68,8 +69,6 @@ def show_alerts(spec: Path, overrides: Iterable[str], form: str) -> int:
 
 def _list_alerts(book: AlertBook) -> Iterator[tuple[AlertMessage, list[TellingRow]]]:
     """The alerts that fire or wait to, and those of whose end somebody is still to be told; with who is told."""
-    from dataclasses import replace
-
     from rageval_spec.monitoring.alerts import load_message
 
     current = {}
@@ -138,17 +137,14 @@ def silence_alerts(spec: Path, pattern: str, overrides: Iterable[str], length: s
     \b
     rageval-spec monitor silence spec.yaml 'faithfulness*' --for 2h --reason 'new index'
     """
-    from fnmatch import fnmatchcase
-
     from rageval_spec.monitoring.alerts import AlertBook
-    from rageval_spec.monitoring.assembly import open_ledger, require_monitor
+    from rageval_spec.monitoring.assembly import open_ledger
     from rageval_spec.spec import load
 
     seconds = read_duration(length)
     if seconds is None:
         raise UsageError(f"--for {make_visible(length)} is not a duration; write 2h, 30m or 1d")
     found = load(spec, overrides=list(overrides))
-    require_monitor(found)
     with open_ledger(found) as ledger:
         book, now = AlertBook(ledger.connection, found.name), time.time()
         book.silence(pattern, now + seconds, reason)
@@ -189,16 +185,11 @@ def try_notifiers(spec: Path, overrides: Iterable[str]) -> int:
 
 def _try(notifier: Notifier[Any], monitor: str) -> str | None:
     """Why a notifier did not take a test; None if it did."""
-    from dataclasses import replace
-
     from rageval_spec.monitoring.alerts import explain_failure
 
-    now = time.time()
-    told = "This is a test. Nothing is wrong, and there is nothing to do."
-    labels = {"test": "true"}
-    message = AlertMessage(
-        f"test-{int(now * 1000):x}", monitor, "test of alerts", "firing", "warning", told, now, labels=labels
-    )
+    now, labels = time.time(), {"test": "true"}
+    key, told = f"test-{int(now * 1000):x}", "This is a test. Nothing is wrong, and there is nothing to do."
+    message = AlertMessage(key, monitor, "test of alerts", "firing", "warning", told, now, labels=labels)
     try:
         notifier.send([message])
         notifier.send([replace(message, state="resolved", ended=time.time(), summary="The test is over.")])

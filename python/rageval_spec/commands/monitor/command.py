@@ -67,10 +67,6 @@ def _read_age(since: str | None, metric: str | None) -> float | None:
     return age
 
 
-for _command in (show_alerts, silence_alerts, try_notifiers):
-    monitor.add_command(_command)
-
-
 @monitor.command("run")
 @shared.spec_argument
 @click.option("--once", is_flag=True, help="Fetch and judge what is ready, decide the alerts, and exit. For cron.")
@@ -165,10 +161,9 @@ def _serve(loop: MonitorLoop, address: str | None) -> Iterator[None]:
     def explain(trouble: str | None) -> Page:
         return Page(b"ok\n") if trouble is None else Page(f"{trouble}\n".encode(), status=503)
 
+    media_type = "application/openmetrics-text; version=1.0.0; charset=utf-8"
     pages = {
-        "/metrics": lambda: Page(
-            render_families(loop.published), "application/openmetrics-text; version=1.0.0; charset=utf-8"
-        ),
+        "/metrics": lambda: Page(render_families(loop.published), media_type),
         "/healthz": lambda: explain(loop.find_trouble()),
         "/ready": lambda: explain(loop.find_trouble(is_start=True)),
     }
@@ -303,9 +298,9 @@ def _explain_unknown(trace: str | None, user: str | None) -> str:
     )
 
 
-monitor.add_command(files.write_page)
-monitor.add_command(files.write_rules)
-monitor.add_command(files.collect_answers)
+_OTHERS = (show_alerts, silence_alerts, try_notifiers, files.write_page, files.write_rules, files.collect_answers)
+for _command in _OTHERS:
+    monitor.add_command(_command)
 
 
 def _report(loop: MonitorLoop) -> None:
@@ -324,8 +319,7 @@ def _report(loop: MonitorLoop) -> None:
         last = f"; the last: {'; '.join(reasons)}" if reasons else ""
         console.tell(f"{console.PROGRAM}: warning: {count_noun(progress.unread, 'row')} could not be read{last}")
     for one in loop.judge.series.values():
-        counts = loop.ledger.count(one.id)
-        told = list_counts(counts)
+        told = list_counts(loop.ledger.count(one.id))
         before = loop.ledger.count_before(one.id)
         earlier = f"; {count_noun(before, 'trace')} came before this series began" if before else ""
         console.show(f"{one.name}: {told or 'no traces'}{earlier}\n")

@@ -35,12 +35,11 @@ def write_page(spec: Path, overrides: Iterable[str], output: Path) -> int:
     The page is one HTML file without a script. With 'page: monitor.html' in 'monitor:', a running monitor writes it at
     each look.
     """
-    from rageval_spec.monitoring.assembly import make_page, make_watch, open_ledger, require_monitor
+    from rageval_spec.monitoring.assembly import make_page, make_watch, open_ledger
     from rageval_spec.pipeline.planning.spec_plugins import build_parts
     from rageval_spec.spec import load
 
     loaded = load(spec, overrides=list(overrides))
-    require_monitor(loaded)
     with open_ledger(loaded) as ledger:
         parts = build_parts(loaded)
         make_page(loaded, make_watch(loaded, ledger, parts), parts, output).write(time.time())

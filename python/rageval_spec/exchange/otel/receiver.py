@@ -11,7 +11,6 @@ length in four bytes. It can be imported as any other file.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import zlib
@@ -20,7 +19,7 @@ from pathlib import Path
 from threading import Lock
 from typing import IO, TYPE_CHECKING, NamedTuple
 
-from rageval_spec.endpoints.http_server import MOST_CONNECTIONS, Server, knows_token
+from rageval_spec.endpoints.http_server import MOST_CONNECTIONS, Refusal, Server, knows_token, read_body
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.exchange.shared.spans import protobuf
 from rageval_spec.exchange.shared.spans.json_spans import JsonSpanError, decode_json
@@ -41,16 +40,7 @@ PATIENCE = 30.0
 """Seconds for a whole request, from its first byte to its last one."""
 _GRACE = 3
 """Seconds that a request has for its answer once its time is over."""
-_LONGEST_NUMBER = 18
 _RETRY_AFTER = "5"
-
-
-class Refusal(Exception):  # noqa: N818 - an answer, not a fault of the program
-    """A request that is not taken: the status, and why."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
 
 
 class Taken(NamedTuple):
@@ -137,26 +127,19 @@ class _Reader:
 
     async def read(self, request: Request) -> bytes:
         """The body as it was sent."""
-        length = request.headers.get("content-length", "0")
-        if len(length) > _LONGEST_NUMBER or int(length) > LARGEST:
-            raise Refusal(413, f"a request of {length} bytes; at most {LARGEST:,} are taken; send smaller batches")
-        parts: list[bytes] = []
-        size = 0
+        held = 0
+
+        def hold(size: int) -> None:
+            nonlocal held
+            held += size
+            self._held += size
+            if self._held > MOST_HELD:
+                raise Refusal(503, "too many requests at once")
+
         try:
-            async with asyncio.timeout(PATIENCE):
-                async for part in request.stream():
-                    size += len(part)
-                    self._held += len(part)
-                    parts.append(part)
-                    if size > LARGEST:
-                        raise Refusal(413, f"at most {LARGEST:,} bytes are taken; send smaller batches")
-                    if self._held > MOST_HELD:
-                        raise Refusal(503, "too many requests at once")
-        except TimeoutError:
-            raise Refusal(408, "the request did not come in time") from None
+            return await read_body(request, LARGEST, PATIENCE, "send smaller batches", hold)
         finally:
-            self._held -= size
-        return b"".join(parts)
+            self._held -= held
 
 
 def _unpack(content: bytes, encoding: str) -> bytes:

@@ -25,7 +25,6 @@ class Panel(NamedTuple):
     title: str
     queries: Sequence[tuple[str, str]]
     unit: str = "short"
-    kind: str = "timeseries"
     told: str = ""
     bounds: Sequence[tuple[float, str]] = ()
 
@@ -43,9 +42,9 @@ class Panel(NamedTuple):
                          "custom": {"thresholdsStyle": {"mode": "line"}}}  # fmt: skip
         row, column = divmod(number * _WIDTH, _COLUMNS)
         return {
-            "id": number + 1, "type": self.kind, "title": self.title, "description": self.told, "datasource": _SOURCE,
-            "gridPos": {"x": column, "y": row * _HEIGHT, "w": _WIDTH, "h": _HEIGHT}, "targets": targets,
-            "fieldConfig": {"defaults": defaults, "overrides": []}, "options": {},
+            "id": number + 1, "type": "timeseries", "title": self.title, "description": self.told,
+            "datasource": _SOURCE, "gridPos": {"x": column, "y": row * _HEIGHT, "w": _WIDTH, "h": _HEIGHT},
+            "targets": targets, "fieldConfig": {"defaults": defaults, "overrides": []}, "options": {},
         }  # fmt: skip
 
 

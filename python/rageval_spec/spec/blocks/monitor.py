@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, cast
 
@@ -14,7 +15,7 @@ from rageval_spec.diagnostics import Diagnostic, suggest
 from rageval_spec.endpoints.http_server import split_address
 from rageval_spec.plugin import AnswerMetric, Metric, System
 from rageval_spec.spec.blocks.plugin_blocks import PluginBlocks, SpecBlock
-from rageval_spec.spec.text.places import Places, list_hint, quote
+from rageval_spec.spec.text.places import KeyPath, Places, list_hint, quote
 from rageval_spec.wording import DURATION, format_number, read_duration
 
 _HERE = ("monitor",)
@@ -25,45 +26,28 @@ _ROUNDING = 1e-9
 _EVENTS = re.compile(rf"(\d{{1,6}}(?:\.\d+)?) per ({DURATION})")
 
 
-def _refuse_number(value: Any) -> Any:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        raise ValueError(f"{value} has no unit; write {value}s, {value}m or {value}h")
-    return value
-
-
-def _check_duration(text: str) -> str:
-    seconds = read_duration(text)
-    if seconds is None:
-        raise ValueError(f"{quote(text)} is not a duration; write a number and s, m, h, d or w, such as 60s or 30d")
-    if not seconds:
-        raise ValueError(f"{quote(text)} is too short; write a duration longer than 0, such as 60s or 30d")
-    return text
-
-
 def seconds_of(duration: str) -> float:
-    """The seconds of a duration that was checked."""
-    found = read_duration(duration)
-    assert found is not None, "durations are checked when a spec is read"
-    return found
-
-
-def _check_share(value: float | str) -> float | str:
-    if 0 < read_share(value) <= 1:
-        return value
-    number = re.fullmatch(r"(\d+(?:\.\d+)?) ?%?", str(value).strip())
-    if number and not isinstance(value, str) and 1 < value <= 100:
-        raise ValueError(f"{value:g} is more than all; for {value:g}% write {value:g}%")
-    if number and float(number[1]) > 0:
-        raise ValueError(f"{quote(str(value))} is more than all; write a share of at most 100%")
-    raise ValueError(f"{quote(str(value))} is not a share; write a share above 0, such as 5%")
+    """The seconds of a duration. Raises `ValueError` if it is none, or of length 0."""
+    seconds = read_duration(duration)
+    if seconds is None:
+        raise ValueError(f"{quote(duration)} is not a duration; write a number and s, m, h, d or w, such as 60s or 30d")
+    if not seconds:
+        raise ValueError(f"{quote(duration)} is too short; write a duration longer than 0, such as 60s or 30d")
+    return seconds
 
 
 def read_share(value: float | str) -> float:
-    """The number in [0, 1] of `5%` or `0.05`; 0 for other text."""
-    if not isinstance(value, str):
-        return float(value)
-    found = _SHARE.fullmatch(value.strip())
-    return float(found[1]) / 100 if found else 0.0
+    """The number above 0 and up to 1 of `5%` or `0.05`. Raises `ValueError` if it is none."""
+    found = _SHARE.fullmatch(str(value).strip())
+    share = float(found[1]) / 100 if found else value
+    if not isinstance(share, str) and 0 < share <= 1:
+        return float(share)
+    if not isinstance(value, str) and 1 < value <= 100:
+        raise ValueError(f"{value:g} is more than all; for {value:g}% write {value:g}%")
+    number = re.fullmatch(r"(\d+(?:\.\d+)?) ?%?", str(value).strip())
+    if number and float(number[1]) > 0:
+        raise ValueError(f"{quote(str(value))} is more than all; write a share of at most 100%")
+    raise ValueError(f"{quote(str(value))} is not a share; write a share above 0, such as 5%")
 
 
 class Step(NamedTuple):
@@ -88,11 +72,6 @@ def read_step(value: float | str) -> Step:
     return Step(float(found[1]) / (100 if found[2] else 1), found[2] == "%")
 
 
-def _check_step(value: float | str) -> float | str:
-    read_step(value)
-    return value
-
-
 class Rate(NamedTuple):
     """So many events in so many seconds."""
 
@@ -109,35 +88,29 @@ def read_rate(text: str) -> Rate:
     return Rate(float(found[1]), seconds)
 
 
-def _check_rate(text: str) -> str:
-    read_rate(text)
-    return text
+def _check_by(read: Callable[[Any], object]) -> AfterValidator:
+    """A value stays as it is written, unless `read` raises `ValueError`."""
+
+    def check(value: Any) -> Any:
+        read(value)
+        return value
+
+    return AfterValidator(check)
 
 
-def _refuse_plain_number(value: Any) -> Any:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        raise ValueError(f"{value:g} is not a rate; write in how long: {value:g} per 1h, or {value:g} per 90d")
-    return value
+def _refuse_number(told: str) -> BeforeValidator:
+    """A number alone is refused; `told` says what to write, with `{0}` for the number."""
+
+    def refuse(value: Any) -> Any:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            raise ValueError(told.format(value))
+        return value
+
+    return BeforeValidator(refuse)
 
 
-Duration: TypeAlias = Annotated[
-    str,
-    BeforeValidator(_refuse_number),
-    AfterValidator(_check_duration),
-    Field(json_schema_extra={"pattern": f"^\\s*{DURATION}\\s*$"}),
-]
-Share: TypeAlias = Annotated[
-    float | str, AfterValidator(_check_share), Field(json_schema_extra={"pattern": f"^{_SHARE.pattern}$"})
-]
-StepSize: TypeAlias = Annotated[
-    float | str, AfterValidator(_check_step), Field(json_schema_extra={"pattern": f"^{_STEP.pattern}$"})
-]
-EventRate: TypeAlias = Annotated[
-    str,
-    BeforeValidator(_refuse_plain_number),
-    AfterValidator(_check_rate),
-    Field(json_schema_extra={"pattern": f"^{_EVENTS.pattern}$"}),
-]
+def _look_like(pattern: str) -> Any:
+    return Field(json_schema_extra={"pattern": f"^{pattern}$"})
 
 
 USUAL_PORT = 9464
@@ -149,9 +122,15 @@ def _read_port(value: Any) -> Any:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def _check_address(text: str) -> str:
-    split_address(text, USUAL_PORT)
-    return text
+_NO_UNIT = _refuse_number("{0} has no unit; write {0}s, {0}m or {0}h")
+_NO_TIME = _refuse_number("{0} is not a rate; write in how long: {0} per 1h, or {0} per 90d")
+Duration: TypeAlias = Annotated[str, _NO_UNIT, _check_by(seconds_of), _look_like(rf"\s*{DURATION}\s*")]
+Share: TypeAlias = Annotated[float | str, _check_by(read_share), _look_like(_SHARE.pattern)]
+StepSize: TypeAlias = Annotated[float | str, _check_by(read_step), _look_like(_STEP.pattern)]
+EventRate: TypeAlias = Annotated[str, _NO_TIME, _check_by(read_rate), _look_like(_EVENTS.pattern)]
+Address: TypeAlias = Annotated[
+    str, BeforeValidator(_read_port), _check_by(partial(split_address, usual_port=USUAL_PORT))
+]
 
 
 class SampleNode(SpecBlock):
@@ -215,7 +194,7 @@ class BaselineNode(SpecBlock):
 def _refuse_duration(value: Any) -> Any:
     if isinstance(value, str) and read_duration(value) is not None:
         raise ValueError(f"{quote(value)} would be the label of a record; for a duration write {{window: {value}}}")
-    return _refuse_number(value)
+    return value
 
 
 class StepsNode(SpecBlock):
@@ -249,7 +228,7 @@ class AlertNode(SpecBlock):
     metric: str = Field(description="The metric's name in this spec, or a series of feedback: `feedback.thumbs`.")
     warning: float | None = Field(default=None, description="Warn when the number is surely worse than this.")
     critical: float | None = Field(default=None, description="Alert when the number is surely worse than this.")
-    window: Annotated[str, BeforeValidator(_refuse_number)] | None = Field(
+    window: Annotated[str, _NO_UNIT] | None = Field(
         default=None, description="The window of `warning` and `critical`: an entry of `windows`, or a length: `15m`."
     )
     min_samples: int = Field(default=10, ge=1, description="Decide nothing on fewer judged queries than this.")
@@ -323,7 +302,7 @@ class MonitorNode(SpecBlock):
         default=(WindowNode(name="hour", length="1h"), WindowNode(name="day", length="24h")),
         description="The windows whose numbers are shown and that alerts can name. Default: `hour` and `day`.",
     )
-    baseline: Annotated[str | BaselineNode, BeforeValidator(_refuse_duration)] = Field(
+    baseline: Annotated[str | BaselineNode, BeforeValidator(_refuse_duration), _NO_UNIT] = Field(
         default=BaselineNode(window="7d"),
         description="What changes are measured from: the label of a record of the history, `{window: 7d}` before, or "
         "`{dataset: NAME}`.",
@@ -358,7 +337,7 @@ class MonitorNode(SpecBlock):
     retry_for: Duration = Field(
         default="24h", description="How long a judgement that failed is tried again before it counts as failed."
     )
-    serve: Annotated[str, BeforeValidator(_read_port), AfterValidator(_check_address)] | None = Field(
+    serve: Address | None = Field(
         default=None,
         description="The address for `/metrics` (OpenMetrics), `/healthz` and `/ready`: `127.0.0.1:9464`. Needs the "
         "extra `serve`. Default: none.",
@@ -378,37 +357,43 @@ class MonitorNode(SpecBlock):
 class AlertFault(NamedTuple):
     """What is wrong with an entry of the block: where in it, and what to write."""
 
-    path: tuple[str | int, ...]
+    path: KeyPath
     message: str
     hint: str | None = None
 
 
-def check_monitor(
-    node: MonitorNode,
-    blocks: PluginBlocks,
-    places: Places,
-) -> list[Diagnostic]:
+def check_monitor(node: MonitorNode, blocks: PluginBlocks, places: Places) -> list[Diagnostic]:
     """What is wrong with the references of a monitor. A name that a wrong block could have is not reported."""
-    metrics = [] if "metrics" in blocks.incomplete else [*_check_metrics(node, blocks.metrics)]
-    metrics += [*_check_bounds(node, blocks.metrics)]
-    baseline = [] if "datasets" in blocks.incomplete else _check_baseline(node, blocks.names)
-    notifiers = [] if "notifiers" in blocks.incomplete else _check_notifiers(node, blocks)
-    names = [] if "metrics" in blocks.incomplete else _check_names(node, blocks.metrics)
-    faults = [*metrics, *names, *_check_windows(node), *baseline, *notifiers, *_check_destinations(blocks)]
-    found = [places.diagnose(("monitor", *path), message, "monitor", hint) for path, message, hint in faults]
+    checks = [
+        ("metrics", _check_metrics(node, blocks.metrics)),
+        ("", _check_bounds(node, blocks.metrics)),
+        ("metrics", _check_names(node, blocks.metrics)),
+        ("", _check_windows(node)),
+        ("datasets", _check_baseline(node, blocks.names)),
+        ("notifiers", _check_notifiers(node, blocks)),
+        ("", _check_destinations(blocks)),
+    ]
+    faults = [fault for section, found in checks if section not in blocks.incomplete for fault in found]
+    told = [((*_HERE, *path), message, hint) for path, message, hint in faults]
     systems = [(block.path, block.plugin) for block in blocks.of("systems") if isinstance(block.plugin, System)]
     unwatched = ((path, fault) for path, plugin in systems if (fault := plugin.find_watch_fault()) is not None)
-    told = (places.diagnose((*path, *fault.key), fault.message, "monitor", fault.hint) for path, fault in unwatched)
-    return [*found, *told]
+    told += [((*path, *fault.key), fault.message, fault.hint) for path, fault in unwatched]
+    return [places.diagnose(path, message, "monitor", hint) for path, message, hint in told]
+
+
+def _list_alerts(node: MonitorNode) -> list[tuple[int, AlertNode]]:
+    """The alerts on a metric, each with its place among all."""
+    return [(index, alert) for index, alert in enumerate(node.alerts) if not isinstance(alert, str)]
+
+
+def _find_repeated(names: Sequence[str]) -> list[int]:
+    """The places of names that are there before."""
+    return [place for place, name in enumerate(names) if name in names[:place]]
 
 
 def _check_metrics(node: MonitorNode, metrics: Mapping[str, Metric[Any]]) -> Iterator[AlertFault]:
     judged = [name for name, metric in metrics.items() if isinstance(metric, AnswerMetric)]
-    named: list[tuple[tuple[str | int, ...], str]] = [
-        (("alerts", index, "metric"), alert.metric)
-        for index, alert in enumerate(node.alerts)
-        if not isinstance(alert, str)
-    ]
+    named: list[tuple[KeyPath, str]] = [(("alerts", index, "metric"), one.metric) for index, one in _list_alerts(node)]
     named += [] if node.ab is None else [(("ab", "metric"), node.ab.metric)]
     for place, name in named:
         if name in judged or name.startswith("feedback."):
@@ -422,9 +407,9 @@ def _check_metrics(node: MonitorNode, metrics: Mapping[str, Metric[Any]]) -> Ite
 
 def _check_bounds(node: MonitorNode, metrics: Mapping[str, Metric[Any]]) -> Iterator[AlertFault]:
     """Bounds that a metric cannot reach, or that are in the wrong order."""
-    for index, alert in enumerate(node.alerts):
-        metric = None if isinstance(alert, str) else metrics.get(alert.metric)
-        if isinstance(alert, str) or not isinstance(metric, AnswerMetric):
+    for index, alert in _list_alerts(node):
+        metric = metrics.get(alert.metric)
+        if not isinstance(metric, AnswerMetric):
             continue
         low, high = metric.bounds
         for name, bound in (("warning", alert.warning), ("critical", alert.critical)):
@@ -437,28 +422,25 @@ def _check_bounds(node: MonitorNode, metrics: Mapping[str, Metric[Any]]) -> Iter
             continue
         is_lower_better = metric.higher_is_better is False
         if alert.critical < alert.warning if is_lower_better else alert.critical > alert.warning:
-            told = f"a lower {alert.metric} is {'better' if is_lower_better else 'worse'}, so 'critical' must be "
-            told += f"{'above' if is_lower_better else 'below'} 'warning' ({alert.warning:g})"
+            better, side = ("better", "above") if is_lower_better else ("worse", "below")
+            told = f"a lower {alert.metric} is {better}, so 'critical' must be {side} 'warning' ({alert.warning:g})"
             yield AlertFault(("alerts", index, "critical"), told, "exchange the two numbers")
 
 
 def _check_windows(node: MonitorNode) -> Iterator[AlertFault]:
     names = [one.name for one in node.windows]
-    for index, name in enumerate(names):
-        if name in names[:index]:
-            yield AlertFault(("windows", index, "name"), f"there is a window {quote(name)} before", "choose another")
-    for index, alert in enumerate(node.alerts):
-        if isinstance(alert, str):
-            continue
+    for index in _find_repeated(names):
+        told = f"there is a window {quote(names[index])} before"
+        yield AlertFault(("windows", index, "name"), told, "choose another")
+    for index, alert in _list_alerts(node):
         window = next((one for one in node.windows if one.name == alert.window), None)
         if window is not None and window.queries is not None and alert.min_samples > window.queries:
             told = f"the window {quote(window.name)} has {window.queries} queries, so never {alert.min_samples} samples"
             place = "min_samples" if "min_samples" in alert.model_fields_set else "window"
             yield AlertFault(("alerts", index, place), told, f"write at most {window.queries}")
-        if alert.window is None or window is not None or read_duration(alert.window):
-            continue
-        hint = suggest(alert.window, names) or f"{list_hint(names)}, or write a length such as 15m"
-        yield AlertFault(("alerts", index, "window"), f"there is no window {quote(alert.window)}", hint)
+        if alert.window is not None and window is None and not read_duration(alert.window):
+            hint = suggest(alert.window, names) or f"{list_hint(names)}, or write a length such as 15m"
+            yield AlertFault(("alerts", index, "window"), f"there is no window {quote(alert.window)}", hint)
 
 
 def name_alert(alert: AlertNode, windows: Sequence[WindowNode], *, lower_is_better: bool) -> str:
@@ -472,29 +454,29 @@ def name_alert(alert: AlertNode, windows: Sequence[WindowNode], *, lower_is_bett
 
 
 def _check_names(node: MonitorNode, metrics: Mapping[str, Metric[Any]]) -> Iterator[AlertFault]:
-    seen = set[str]()
-    for index, alert in enumerate(node.alerts):
+    is_low = {name: metric.higher_is_better is False for name, metric in metrics.items()}
+    names = [
+        one if isinstance(one, str) else name_alert(one, node.windows, lower_is_better=is_low.get(one.metric, False))
+        for one in node.alerts
+    ]
+    for index in _find_repeated(names):
+        alert, told = node.alerts[index], f"there is an alert {quote(names[index])} before"
         if isinstance(alert, str):
-            name, key, hint = str(alert), "", "remove one of them"
+            yield AlertFault(("alerts", index), told, "remove one of them")
         else:
-            is_low = alert.metric in metrics and metrics[alert.metric].higher_is_better is False
-            name = name_alert(alert, node.windows, lower_is_better=is_low)
             key, hint = ("name", "choose another") if alert.name else ("metric", "give one of them a 'name'")
-        if name in seen:
-            place: tuple[str | int, ...] = ("alerts", index, key) if key else ("alerts", index)
-            yield AlertFault(place, f"there is an alert {quote(name)} before", hint)
-        seen.add(name)
+            yield AlertFault(("alerts", index, key), told, hint)
 
 
 def _check_notifiers(node: MonitorNode, blocks: PluginBlocks) -> Iterator[AlertFault]:
-    found = [(block.path[len(_HERE) :], block.node) for block in blocks.of("notifiers")]
-    names = [one.name or one.use for _, one in found]
-    for place, ((path, one), name) in enumerate(zip(found, names, strict=True)):
-        if name in names[:place]:
-            told = f"there is a notifier {quote(name)} before"
-            yield AlertFault((*path, "name" if one.name else "use"), told, f"add a name: {{use: {one.use}, name: ...}}")
-    for index, alert in enumerate(node.alerts):
-        for place, name in enumerate(() if isinstance(alert, str) else alert.notify or ()):
+    found = blocks.of("notifiers")
+    names = [block.node.name or block.node.use for block in found]
+    for place in _find_repeated(names):
+        path, one = found[place].path[len(_HERE) :], found[place].node
+        told = f"there is a notifier {quote(names[place])} before"
+        yield AlertFault((*path, "name" if one.name else "use"), told, f"add a name: {{use: {one.use}, name: ...}}")
+    for index, alert in _list_alerts(node):
+        for place, name in enumerate(alert.notify or ()):
             if name not in names:
                 hint = suggest(name, names) or (list_hint(names) if names else "add one under 'notify:' of 'monitor:'")
                 yield AlertFault(("alerts", index, "notify", place), f"there is no notifier {quote(name)}", hint)
@@ -524,10 +506,7 @@ def _check_destinations(blocks: PluginBlocks) -> Iterator[AlertFault]:
 
 
 def _check_baseline(node: MonitorNode, names: Mapping[str, Sequence[str]]) -> Iterator[AlertFault]:
-    if not isinstance(node.baseline, BaselineNode) or node.baseline.dataset is None:
-        return
-    datasets = names.get("datasets", ())
-    if node.baseline.dataset not in datasets:
-        told = f"the spec has no dataset {quote(node.baseline.dataset)}"
-        hint = suggest(node.baseline.dataset, datasets) or list_hint(datasets)
-        yield AlertFault(("baseline", "dataset"), told, hint)
+    dataset, datasets = getattr(node.baseline, "dataset", None), names.get("datasets", ())
+    if dataset is not None and dataset not in datasets:
+        hint = suggest(dataset, datasets) or list_hint(datasets)
+        yield AlertFault(("baseline", "dataset"), f"the spec has no dataset {quote(dataset)}", hint)
