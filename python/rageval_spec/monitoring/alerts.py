@@ -40,9 +40,7 @@ class Look:
     Attributes:
         alert: names the alert in the database; stable for as long as its entry in the spec is.
         name: how people know it: `faithfulness below 0.7`.
-        severity: how bad it is, if the condition holds.
         evidence: what goes into the message: the attributes of `AlertMessage` from `metric` on.
-        for_seconds, cooldown: as in the spec.
         notifiers: who is told; None for all.
     """
 

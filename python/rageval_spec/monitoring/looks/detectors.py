@@ -63,14 +63,12 @@ class ChangeRule:
     """What an alert on changes looks for.
 
     Attributes:
-        alert: names the alert.
         steps: the size from which each severity begins.
         alarms_per_day: the expected number of false alarms a day.
         both: whether a change for the better counts too.
         bounds: the lowest and the highest value of the metric; None, or infinite, if it has none on one side.
         days: of how many days before it began its baseline is.
         largest: the largest weight that the sample gives to a trace.
-        percent: the percentile that the metric is of; None for a mean.
         fixed: the values of an earlier evaluation to compare with; None for those of the days before.
     """
 
