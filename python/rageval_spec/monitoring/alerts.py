@@ -286,7 +286,7 @@ class AlertBook:
         """The end of each alert that fires or is pending, but is no longer in the spec as it was."""
         kept = {one.alert for one in looks}
         gone = [row for row in self.read() if row.state in ("firing", "pending") and row.alert not in kept]
-        names = [(row.alert, load_message(row.message).name if row.message else row.alert) for row in gone]
+        names = [(row.alert, load_message(row.message).name) for row in gone if row.message]
         return [
             Look(alert, name, "clear", summary=f"{name}: the spec no longer has this alert") for alert, name in names
         ]

@@ -13,7 +13,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, zip_longest
+from itertools import combinations, islice, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -211,10 +211,8 @@ class Collector:
         self, questions: Sequence[tuple[str, str]], since: float, known: TestSet, made: Collected
     ) -> Iterator[Reason]:
         earlier = [json.loads(one)[0] for one in sorted(known.questions)]
-        for trace in self._iterate("started < ?", since):
-            if len(earlier) >= _QUESTIONS:
-                break
-            earlier.append(trace.question)
+        room = max(0, _QUESTIONS - len(earlier))
+        earlier += [trace.question for trace in islice(self._iterate("started < ?", since), room)]
         texts = [text for _, text in questions]
         if self.embedding is None:
             made.remarks.append(

@@ -153,24 +153,21 @@ class PageWriter:
             yield self._describe_alert(row)
 
     def _describe_alert(self, row: AlertRow) -> dict[str, Any]:
-        message = None if row.message is None else load_message(row.message)
-        is_pending = row.state == "pending" or message is None
-        name = row.alert.rpartition(":")[0] if message is None else message.name
-        told: str = "The condition holds, but for a shorter time than 'for:' says."
-        moved: Mapping[Any, str] = {}
-        if message is not None and not is_pending:
-            told, moved = message.summary, message.moved
+        assert row.message is not None, "an alert that held has a message"
+        message, is_pending = load_message(row.message), row.state == "pending"
+        waits = "The condition holds, but for a shorter time than 'for:' says."
+        told, moved = (waits, {}) if is_pending else (message.summary, message.moved)
         severity = row.severity or "warning"
         return {
-            "state": "resolved" if row.state == "clear" else row.state,
+            "state": row.state,
             "kind": _BADNESS[severity] if row.state == "firing" else "",
             "severity": severity,
-            "name": make_visible(name),
+            "name": make_visible(message.name),
             "summary": make_visible(told),
             "since": format_time((row.held_since if is_pending else row.began) or 0.0),
             "until": "" if is_pending or row.ended is None else format_time(row.ended),
             "moved": [(part, make_visible(self.redaction.hide_quotes(why))) for part, why in moved.items()],
-            "worst": [*self._read_answers(message)] if message is not None and row.state == "firing" else [],
+            "worst": [*self._read_answers(message)] if row.state == "firing" else [],
         }
 
     def _read_answers(self, message: AlertMessage) -> Iterator[dict[str, Any]]:
@@ -183,7 +180,7 @@ class PageWriter:
     def _list_messages(self) -> list[AlertMessage]:
         """What was told of beginnings, and the last beginning of each alert: one message for each."""
         texts = [row.message for row in self.book.list_messages() if row.state == "firing"]
-        texts += [row.message for row in self.book.read() if row.message is not None]
+        texts += [row.message for row in self.book.read() if row.message is not None and row.state != "clear"]
         return [*{one.key: one for one in map(load_message, texts)}.values()]
 
     def _read_ledger(self, current: Sequence[Series]) -> tuple[int, list[dict[str, Any]]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from statistics import NormalDist
 from typing import Any, NamedTuple, TypeAlias
@@ -107,7 +107,7 @@ class WindowNumbers:
     samples: int
     value: float | None = None
     interval: Interval | None = None
-    percentiles: Mapping[int, float] | None = None
+    percentiles: Mapping[int, float] = field(default_factory=dict)
     cost: float = 0.0
     correction: Correction | None = None
 
@@ -189,11 +189,9 @@ class WindowReader:
     def read_part(self, series: Series, span: Span, counted_before: float) -> WindowValues:
         """The same of those that were first judged before a time; of every so many minutes, if there are very many."""
         chosen = choose_minutes("started", self.read_counts(series, span)["judged"], MANY)
-        return _collect(
-            self.ledger.connection.execute(
-                f"{_VALUES} {_WITHIN} AND counted < ? AND {chosen} {_IN_ORDER}", (series.id, *span, counted_before)
-            )
-        )
+        parts = (series.id, *span, counted_before)
+        rows = self.ledger.connection.execute(f"{_VALUES} {_WITHIN} AND counted < ? AND {chosen} {_IN_ORDER}", parts)
+        return _collect(rows)
 
     def read_last(self, series: Series, count: int) -> WindowValues:
         """The judged values of the last traces."""
