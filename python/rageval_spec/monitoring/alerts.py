@@ -40,9 +40,7 @@ class Look:
     Attributes:
         alert: names the alert in the database; stable for as long as its entry in the spec is.
         name: how people know it: `faithfulness below 0.7`.
-        severity: how bad it is, if the condition holds.
         evidence: what goes into the message: the attributes of `AlertMessage` from `metric` on.
-        for_seconds, cooldown: as in the spec.
         notifiers: who is told; None for all.
     """
 
@@ -73,24 +71,13 @@ class AlertRow(NamedTuple):
     message: str | None = None
 
 
-class _Due(NamedTuple):
-    """A message that is due, of one notifier."""
-
-    message_key: str
-    state: str
-    severity: str
-    message: str
-    tries: int
-    made: float
-    retry_at: float
-
-
 class TellingRow(NamedTuple):
     """A message to a notifier. `sent` is when it took it; `reason` is why it did not take it last."""
 
-    notifier: str
+    message_key: str
     state: AlertState
     severity: AlertSeverity
+    notifier: str
     made: float
     tries: int
     retry_at: float | None
@@ -149,10 +136,7 @@ class AlertBook:
 
         Nobody is told twice, so those who were not told because of a silence are told when it is over.
         """
-        told = self.connection.execute(
-            "SELECT notifier, state, severity FROM rageval_messages WHERE monitor = ? AND message_key = ?",
-            (self.monitor, message.key),
-        )
+        told = {(row.notifier, row.state, row.severity) for row in self.list_messages(message.key)}
         if message.state == "resolved":
             return [name for name in notifiers if any(name == row[0] for row in told)]
         if self.is_silenced(message, now):
@@ -175,10 +159,10 @@ class AlertBook:
             return ended, self._resolve(row, look, now)
         held_since = row.held_since if row.held_since is not None else now
         if row.state == "firing":
+            message = self._make(look, row.began or now)
             if RANKS[look.severity] <= RANKS[row.severity]:
-                return row, replace(self._make(look, row.began or now), severity=row.severity or look.severity)
-            worse = self._make(look, row.began or now)
-            return row._replace(severity=look.severity, message=_dump(worse)), worse
+                return row, replace(message, severity=row.severity or look.severity)
+            return row._replace(severity=look.severity, message=_dump(message)), message
         is_cooling = row.ended is not None and now < row.ended + look.cooldown
         if is_cooling or now < held_since + look.for_seconds:
             waits = _dump(replace(self._make(look, held_since), state="pending"))
@@ -214,18 +198,23 @@ class AlertBook:
 
     def is_silenced(self, message: AlertMessage, now: float) -> bool:
         """Whether a silence covers an alert. Its state changes all the same."""
-        rows = self.connection.execute(
-            "SELECT pattern FROM rageval_silences WHERE monitor = ? AND until > ?", (self.monitor, now)
-        )
-        return any(fnmatchcase(message.name, pattern) for (pattern,) in rows)
+        return any(fnmatchcase(message.name, pattern) for pattern, _, _ in self.list_silences(now))
 
-    def list_undelivered(self) -> list[tuple[str, str, str | None]]:
-        """What nobody has taken yet: the notifier, the alert's name, and why the last try failed."""
+    def list_messages(self, key: str | None = None) -> list[TellingRow]:
+        """Who is told of one firing, or of all, and how far that came, in the order in which it was to be told."""
+        return self._select("TRUE") if key is None else self._select("message_key = ?", key)
+
+    def list_undelivered(self) -> list[TellingRow]:
+        """What is still to be told."""
+        return self._select("sent IS NULL")
+
+    def _select(self, condition: str, *parameters: Any) -> list[TellingRow]:
         rows = self.connection.execute(
-            "SELECT notifier, message, reason FROM rageval_messages WHERE monitor = ? AND sent IS NULL ORDER BY made",
-            (self.monitor,),
+            f"SELECT {', '.join(TellingRow._fields)} FROM rageval_messages m WHERE monitor = ? AND {condition} "
+            "ORDER BY made, notifier",
+            (self.monitor, *parameters),
         )
-        return [(name, load_message(text).name, reason) for name, text, reason in rows]
+        return [TellingRow(*row) for row in rows]
 
     def deliver(
         self,
@@ -244,7 +233,9 @@ class AlertBook:
                 claimed = self._claim(name, rows, now + notifier.patience + CLAIM)
                 if not claimed:
                     continue
-                reason = self._send(notifier, claimed)
+                messages = [load_message(row.message) for row in claimed]
+                worst_first = sorted(messages, key=lambda one: (-RANKS[one.severity], one.name))
+                reason = _hand_over(worst_first, notifier, notifier.send)
                 self._settle(name, claimed, reason, now)
                 note(name, reason)
                 if reason is not None:
@@ -252,21 +243,20 @@ class AlertBook:
                 taken += len(claimed)
         return taken
 
-    def _list_due(self, name: str, notifier: Notifier[Any], now: float) -> list[list[_Due]]:
+    def _list_due(self, name: str, notifier: Notifier[Any], now: float) -> list[list[TellingRow]]:
         """The messages that are due, those that are sent together in one list; what was tried least comes first."""
-        found = self.connection.execute(
-            "SELECT message_key, state, severity, message, tries, made, retry_at FROM rageval_messages m "
-            "WHERE monitor = ? AND notifier = ? AND sent IS NULL AND retry_at <= ? AND NOT EXISTS (SELECT 1 FROM "
-            "rageval_messages f WHERE f.monitor = m.monitor AND f.notifier = m.notifier AND f.sent IS NULL "
-            "AND f.message_key = m.message_key AND f.made < m.made) ORDER BY tries, made, state, message_key",
-            (self.monitor, name, now),
-        )
-        groups: dict[Any, list[_Due]] = {}
-        for row in map(_Due._make, found):
+        found = self._select(
+            "notifier = ? AND sent IS NULL AND retry_at <= ? AND NOT EXISTS (SELECT 1 FROM rageval_messages f WHERE "
+            "f.monitor = m.monitor AND f.notifier = m.notifier AND f.sent IS NULL AND f.message_key = m.message_key "
+            "AND f.made < m.made)",
+            name, now,
+        )  # fmt: skip
+        groups: dict[Any, list[TellingRow]] = {}
+        for row in sorted(found, key=lambda one: (one.tries, one.made, one.state, one.message_key)):
             groups.setdefault((row.made, row.state, row.retry_at) if notifier.groups else row, []).append(row)
         return list(groups.values())
 
-    def _claim(self, name: str, rows: Iterable[_Due], until: float) -> list[_Due]:
+    def _claim(self, name: str, rows: Iterable[TellingRow], until: float) -> list[TellingRow]:
         """Those of some messages that no other process has begun to send meanwhile; until a time, none does."""
         claim = (
             "UPDATE rageval_messages SET retry_at = ?, tries = tries + 1 WHERE monitor = ? AND notifier = ? AND "
@@ -276,16 +266,7 @@ class AlertBook:
             return [row for row in rows
                     if self.connection.execute(claim, (until, self.monitor, name, *row[:3], row.retry_at))]  # fmt: skip
 
-    def _send(self, notifier: Notifier[Any], rows: Sequence[_Due]) -> str | None:
-        """Send messages together, the worst first; why they were not taken, or None if they were."""
-        messages = [load_message(row.message) for row in rows]
-        try:
-            notifier.send(sorted(messages, key=lambda one: (-RANKS[one.severity], one.name)))
-        except Exception as error:
-            return explain_failure(error, notifier)
-        return None
-
-    def _settle(self, name: str, rows: Sequence[_Due], reason: str | None, now: float) -> None:
+    def _settle(self, name: str, rows: Sequence[TellingRow], reason: str | None, now: float) -> None:
         wait = double_wait(1 + min(row.tries for row in rows), FIRST_WAIT, LONGEST_WAIT)
         self.connection.execute_many(
             "UPDATE rageval_messages SET sent = ?, retry_at = ?, reason = ? WHERE monitor = ? "
@@ -295,40 +276,20 @@ class AlertBook:
 
     def refresh(self, name: str, notifier: Notifier[Any]) -> str | None:
         """Tell a notifier once more of what it knows and still fires; why it did not take that, or None."""
-        sent = set(
-            self.connection.execute(
-                "SELECT message_key, severity FROM rageval_messages WHERE monitor = ? AND notifier = ? "
-                "AND state = 'firing' AND sent IS NOT NULL",
-                (self.monitor, name),
-            )
-        )
+        taken = self._select("notifier = ? AND state = 'firing' AND sent IS NOT NULL", name)
+        sent = {(row.message_key, row.severity) for row in taken}
         firing = [load_message(row.message) for row in self.read() if row.state == "firing" and row.message]
         known = [one for one in firing if (one.key, one.severity) in sent]
-        try:
-            if known:
-                notifier.refresh(known)
-        except Exception as error:
-            return explain_failure(error, notifier)
-        return None
+        return _hand_over(known, notifier, notifier.refresh) if known else None
 
     def list_removed(self, looks: Iterable[Look]) -> list[Look]:
         """The end of each alert that fires or is pending, but is no longer in the spec as it was."""
         kept = {one.alert for one in looks}
         gone = [row for row in self.read() if row.state in ("firing", "pending") and row.alert not in kept]
-        names = {row.alert: load_message(row.message).name if row.message else row.alert for row in gone}
+        names = [(row.alert, load_message(row.message).name) for row in gone if row.message]
         return [
-            Look(alert, name, "clear", summary=f"{name}: the spec no longer has this alert")
-            for alert, name in names.items()
+            Look(alert, name, "clear", summary=f"{name}: the spec no longer has this alert") for alert, name in names
         ]
-
-    def list_messages(self, key: str) -> list[TellingRow]:
-        """Who is told of one firing, and how far that came, in the order in which it was to be told."""
-        rows = self.connection.execute(
-            f"SELECT {', '.join(TellingRow._fields)} FROM rageval_messages WHERE monitor = ? AND message_key = ? "
-            "ORDER BY made, notifier",
-            (self.monitor, key),
-        )
-        return [TellingRow(*row) for row in rows]
 
     def list_silences(self, now: float) -> list[tuple[str, float, str | None]]:
         """The silences that are not over: their pattern, their end and their reason."""
@@ -336,19 +297,23 @@ class AlertBook:
             "SELECT pattern, until, reason FROM rageval_silences WHERE monitor = ? AND until > ? ORDER BY pattern",
             (self.monitor, now),
         )
-        return [(row[0], row[1], row[2]) for row in rows]
+        return [(pattern, until, reason) for pattern, until, reason in rows]
 
     def list_waiting(self) -> list[tuple[str, str]]:
         """The alerts that cannot be decided yet: their names, and what each waits for."""
         found = [load_message(row.message) for row in self.read() if row.state == "clear" and row.message]
         return sorted((one.name, one.summary) for one in found)
 
-    def list_unsent(self) -> list[str]:
-        """The keys of the firings of which somebody is still to be told something."""
-        rows = self.connection.execute(
-            "SELECT DISTINCT message_key FROM rageval_messages WHERE monitor = ? AND sent IS NULL", (self.monitor,)
-        )
-        return sorted(row[0] for row in rows)
+
+def _hand_over(
+    messages: Sequence[AlertMessage], notifier: Notifier[Any], hand: Callable[[Sequence[AlertMessage]], None]
+) -> str | None:
+    """Why a notifier did not take messages; None if it did."""
+    try:
+        hand(messages)
+    except Exception as error:
+        return explain_failure(error, notifier)
+    return None
 
 
 def explain_failure(error: Exception, notifier: Notifier[Any]) -> str:

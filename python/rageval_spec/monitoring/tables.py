@@ -97,15 +97,15 @@ class PaneSums:
         return [(*place, weight) for place, weight in sorted(found.items()) if weight]
 
 
-def space_minutes(count: int, most: int) -> int:
-    """Of every so many minutes one is looked at, so that of a number of traces about `most` are.
+def choose_minutes(column: str, count: int, most: int) -> str:
+    """The condition that a time is in every so many minutes, so that of a number of traces about `most` are chosen.
 
     What comes every ten minutes, or at full hours, is neither left out nor all there is.
     """
-    part = math.ceil(count / most) or 1
+    part, minute = math.ceil(count / most) or 1, f"CAST({column} / {PANE} AS BIGINT)"
     while math.gcd(part, _ROUND_TIMES) > 1:
         part += 1
-    return part
+    return f"{minute} / {part} * {part} = {minute}"
 
 
 _ROUND_TIMES = 2 * 3 * 5 * 7

@@ -144,7 +144,7 @@ def test_alerts_and_windows_compare_with_the_record(recorded: Path) -> None:
             "undecided",
             "error_rate cannot be compared with main: it has no values of error_rate",
         )
-        rows = {(one.metric, one.window): one for one in watch.compare_windows(start + 3900)}
+        rows = {(one.metric, one.window): compared for one, compared in watch.compare_windows(start + 3900)}
         hour = rows["faithfulness", "hour"]
         assert hour.baseline == "main"
         assert hour.difference is not None

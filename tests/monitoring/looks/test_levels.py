@@ -64,7 +64,7 @@ def test_a_window_is_compared_with_the_days_before(tmp_path: Path) -> None:
     reader = WindowReader(ledger, 60, Resampling(permutations=999))
     fill(ledger, series.id, [1.0, 1.0, 1.0, 0.0] * 60, began=START - 30_000, prefix="b")
     fill(ledger, series.id, [1.0, 0.0, 0.0, 0.0] * 15, began=START, prefix="n")
-    found = compare_window(reader, series, HOUR, 7.0, START + 3900)
+    found = compare_window(reader, series, *reader.find(series, HOUR, START + 3900), 7.0)
     assert found.difference is not None and found.difference.interval is not None
     assert found.baseline == "the 7 days before"
     assert found.difference.difference == pytest.approx(-0.5)
@@ -76,7 +76,9 @@ def test_no_data_is_not_zero(tmp_path: Path) -> None:
     ledger = open_ledger(tmp_path)
     series = Series(ledger.find_series("feedback.thumbs", "", {}, BEGAN), "feedback.thumbs")
     reader = WindowReader(ledger, 60, Resampling())
-    found = compare_window(reader, series, HOUR, FixedBaseline("main", np.ones(40), np.ones(40)), START)
+    found = compare_window(
+        reader, series, *reader.find(series, HOUR, START), FixedBaseline("main", np.ones(40), np.ones(40))
+    )
     assert (found.difference, found.reason) == (None, "the window has no judged trace")
 
 
@@ -88,7 +90,7 @@ def test_short_windows_are_compared_with_the_same_hours(tmp_path: Path) -> None:
     of_day = ((times - START) % (7 * 86_400)) < 3600  # the same hour of the week as the window
     fill(ledger, series.id, np.where(of_day, 0.2, 0.9).tolist(), began=times[0], step=1800, prefix="b")
     fill(ledger, series.id, [0.2] * 12, began=START, step=300, prefix="n")
-    found = compare_window(reader, series, HOUR, 15.0, START + 3900)
+    found = compare_window(reader, series, *reader.find(series, HOUR, START + 3900), 15.0)
     assert found.difference is not None
     assert found.difference.before == pytest.approx(0.2)
 
@@ -114,7 +116,6 @@ def test_a_window_of_very_many_values_comes_from_sums_that_are_nearly_the_values
     assert summary.sums["weight"] == 2002
     summed = reader.read(series, HOUR, START + 3900)
     assert summed.value == pytest.approx(exact.value, rel=0.02)
-    assert exact.percentiles is not None
     assert summed.percentiles == pytest.approx(exact.percentiles, rel=0.02)
     assert reader.read_summary(series, Span(START, START + 3600)).mean == pytest.approx(values.mean(), rel=0.01)
     assert is_surely_beyond(series, summary, 3.0, above=True, alpha=0.01, largest=1.0)

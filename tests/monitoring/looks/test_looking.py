@@ -187,9 +187,10 @@ def test_the_last_queries_are_named_as_such(tmp_path: Path) -> None:
             "alerts": [{"metric": "error_rate", "warning": 0.1, "window": "last"}],
         }
     )
-    fill(ledger, series.id, [1.0, 0.0] * 30, began=START)
+    fill(ledger, series.id, [0.0, 1.0] * 30, began=START)
     told = look(replace(watch, node=node), START + 3900)
     assert told.name == "error_rate above 0.100 (last)"
+    assert told.evidence["worst"][0].trace_id == "t59", "the newest trace is one of the last 50"
     assert ", in the last 50 judged traces" in told.summary
 
 

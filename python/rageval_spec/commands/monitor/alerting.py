@@ -77,7 +77,7 @@ def _list_alerts(book: AlertBook) -> Iterator[tuple[AlertMessage, list[TellingRo
             one = load_message(row.message)
             severity = row.severity or one.severity
             current[one.key] = replace(one, state="firing" if row.state == "firing" else "pending", severity=severity)
-    for key in dict.fromkeys([*current, *book.list_unsent()]):
+    for key in dict.fromkeys([*current, *(row.message_key for row in book.list_undelivered())]):
         rows = book.list_messages(key)
         yield current.get(key) or load_message(rows[-1].message), rows
 

@@ -13,7 +13,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, zip_longest
+from itertools import combinations, islice, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -131,16 +131,16 @@ class Collector:
                 break
             if trace_id in known.ids:
                 made.repeated += 1
-            elif (trace := self._read(trace_id)) is None:
+            elif trace_id not in (kept := self.ledger.read_traces([trace_id])):
                 made.removed += 1
-            elif (question := _identify(trace.to_row())) in asked:
+            elif (question := _identify(kept[trace_id].trace.to_row())) in asked:
                 made.repeated += 1
             else:
                 asked.add(question)
                 why = by_trace[trace_id]
                 words, told = dict.fromkeys(one.word for one in why), [one.told for one in why]
                 new = {VERSION: known.version + 1, WHY: " + ".join(words), DETAILS: told}
-                made.rows.append(redaction.make_row(trace) | new)
+                made.rows.append(redaction.make_row(kept[trace_id].trace) | new)
         return made
 
     def _list_reasons(self, since: float, known: TestSet, made: Collected) -> Iterator[list[Reason]]:
@@ -211,10 +211,8 @@ class Collector:
         self, questions: Sequence[tuple[str, str]], since: float, known: TestSet, made: Collected
     ) -> Iterator[Reason]:
         earlier = [json.loads(one)[0] for one in sorted(known.questions)]
-        for trace in self._iterate("started < ?", since):
-            if len(earlier) >= _QUESTIONS:
-                break
-            earlier.append(trace.question)
+        room = max(0, _QUESTIONS - len(earlier))
+        earlier += [trace.question for trace in islice(self._iterate("started < ?", since), room)]
         texts = [text for _, text in questions]
         if self.embedding is None:
             made.remarks.append(
@@ -246,12 +244,6 @@ class Collector:
             yield from (unpack(content) for *_, content in rows)
             last = rows[-1][:2]
 
-    def _read(self, trace_id: str) -> Trace | None:
-        rows = self._query(
-            "SELECT content FROM rageval_traces WHERE monitor = ? AND trace_id = ?", self.ledger.monitor, trace_id
-        )
-        return None if not rows or rows[0][0] is None else unpack(rows[0][0])
-
     def _query(self, statement: str, *parameters: Any) -> Sequence[tuple[Any, ...]]:
         return self.ledger.connection.execute(statement, parameters)
 
@@ -262,18 +254,16 @@ _VALUES = "SELECT trace_id, value FROM rageval_judgements WHERE series = ? AND s
 def list_bounds(spec: Spec, name: str, metric: AnswerMetric[Any] | None) -> dict[str, float]:
     """The bounds that gates and alerts set for a metric, and on which side of them values fail: the stricter ones."""
     is_low = metric is not None and metric.higher_is_better is False
-    found: dict[str, list[float | None]] = {"below": [], "above": []}
+    found: dict[str, list[float]] = {"below": [], "above": []}
     for gate in (one for one in spec.gates if one.metric == name):
-        found["below"].append(gate.min)
-        found["above"].append(gate.max)
-        if gate.at_least is not None and name in spec.bands:
-            found["above" if is_low else "below"].append(spec.bands[name].bound_of(gate.at_least))
+        for bound in gate.list_bounds(lower_is_better=is_low, scale=spec.bands.get(name)):
+            if bound.miss == "fail":
+                found["below" if bound.passes_above else "above"].append(bound.bound)
     for alert in () if spec.monitor is None else spec.monitor.alerts:
         if not isinstance(alert, str) and alert.metric == name:
-            found["above" if is_low else "below"] += [alert.warning, alert.critical]
+            found["above" if is_low else "below"] += alert.bounds.values()
     strictest: Mapping[str, Callable[[Iterable[float]], float]] = {"below": max, "above": min}
-    known = {side: [one for one in bounds if one is not None] for side, bounds in found.items()}
-    return {side: strictest[side](bounds) for side, bounds in known.items() if bounds}
+    return {side: strictest[side](bounds) for side, bounds in found.items() if bounds}
 
 
 def collect_into(path: Path, collector: Collector, since: float, most: int, now: float) -> tuple[TestSet, Collected]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from html import escape
 from itertools import pairwise
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from rageval_spec.data import results
 from rageval_spec.data.alerts import AlertMessage
@@ -31,13 +31,12 @@ from rageval_spec.monitoring.ledger import STATES
 from rageval_spec.monitoring.looks.experiments import Experiment
 from rageval_spec.monitoring.looks.levels import WindowComparison
 from rageval_spec.monitoring.looks.looking import Watch
-from rageval_spec.monitoring.looks.windows import Span, WindowNumbers, WindowReader, WindowValues
+from rageval_spec.monitoring.looks.windows import Span, WindowNumbers
 from rageval_spec.monitoring.outputs.outbox import Outbox
 from rageval_spec.monitoring.traces.trace_judging import FEEDBACK, Series
 from rageval_spec.plugin import AnswerMetric
-from rageval_spec.spec.blocks.monitor import WindowNode
 from rageval_spec.statistics.intervals import Resampling
-from rageval_spec.statistics.window_summaries import MANY, WindowSummary
+from rageval_spec.statistics.window_summaries import MANY
 from rageval_spec.store.disk import write_or_explain
 from rageval_spec.wording import (
     count_noun,
@@ -68,19 +67,6 @@ _PARTS = {"metric": "metric", "judges": "judge", "models": "model"}
 _BADNESS = {"warning": "weak", "low": "weak", "medium": "weak", "critical": "bad", "high": "bad"}
 
 
-@dataclass(frozen=True)
-class _ReadOnce(WindowReader):
-    """Reads each window once for one page, for its numbers and for its comparison."""
-
-    found: dict[tuple[int, str], tuple[Span, WindowValues | WindowSummary]] = field(default_factory=dict)
-
-    def find(self, series: Series, window: WindowNode, now: float) -> tuple[Span, WindowValues | WindowSummary]:
-        key = (series.id, window.name)
-        if key not in self.found:
-            self.found[key] = super().find(series, window, now)
-        return self.found[key]
-
-
 class _StoredSeries(NamedTuple):
     """A series as the database has it."""
 
@@ -89,26 +75,13 @@ class _StoredSeries(NamedTuple):
     description: str
 
 
-class _Point(NamedTuple):
-    """The sums of one series in one hour or day."""
-
-    series: int
-    start: float
-    judged: int
-    mean: float
-    low: float | None
-    high: float | None
+_Point: TypeAlias = tuple[int, results.TrendPoint]
+"""The numbers of one hour or day, with the id of the series that they are of."""
 
 
 @dataclass(frozen=True)
 class PageWriter:
-    """Writes the page of a monitor.
-
-    Attributes:
-        metrics: those of the spec, by name.
-        redaction: what is left out of the answers.
-        path: the file.
-    """
+    """Writes the page of a monitor to a file."""
 
     watch: Watch
     metrics: Mapping[str, AnswerMetric[Any]]
@@ -130,12 +103,11 @@ class PageWriter:
         alerts = [*self._describe_alerts()]
         firing = [one for one in alerts if one["state"] == "firing"]
         seen, ledger = self._read_ledger([one for one in current if one.metric is not None])
-        reader, settings = self.watch.reader, self.watch.reader.statistics
+        settings = self.watch.reader.statistics
         fast = Resampling(settings.confidence, settings.resamples, 0, settings.seed)  # no p-value of it is shown
         series = {one.name: one for one in current}
-        reader = _ReadOnce(reader.ledger, reader.settle, fast, reader.corrector)
-        watch = replace(self.watch, series=series, reader=reader)
-        windows = [*zip(watch.read_windows(now), watch.compare_windows(now), strict=True)]
+        watch = replace(self.watch, series=series, reader=replace(self.watch.reader, statistics=fast))
+        windows = [*watch.compare_windows(now)]
         worst = [(make_visible(one.name), self._read_worst(one, now)) for one in current]
         answers = [*(one for _, found in worst for one in found), *(one for alert in firing for one in alert["worst"])]
         for one in answers:
@@ -155,7 +127,7 @@ class PageWriter:
                 for one, compared in windows
             ],
             has_costs=any(one.cost for one, _ in windows),
-            states=[_name(state) for state in STATES],
+            states=[state.replace("_", " ") for state in STATES],
             ledger=ledger,
             sum=_describe_sum(seen, ledger),
             trends=[*self._describe_trends(stored, current, now)],
@@ -178,26 +150,24 @@ class PageWriter:
         """The alerts that hold or ever fired, first those that fire now, then the newest."""
         rows = [row for row in self.book.read() if row.state != "clear"]
         for row in sorted(rows, key=lambda row: (row.state != "firing", -(row.held_since or row.began or 0.0))):
-            yield self._describe_alert(row, None if row.message is None else load_message(row.message))
+            yield self._describe_alert(row)
 
-    def _describe_alert(self, row: AlertRow, message: AlertMessage | None) -> dict[str, Any]:
-        is_pending = row.state == "pending" or message is None
-        name = row.alert.rpartition(":")[0] if message is None else message.name
-        told: str = "The condition holds, but for a shorter time than 'for:' says."
-        moved: Mapping[Any, str] = {}
-        if message is not None and not is_pending:
-            told, moved = message.summary, message.moved
+    def _describe_alert(self, row: AlertRow) -> dict[str, Any]:
+        assert row.message is not None, "an alert that held has a message"
+        message, is_pending = load_message(row.message), row.state == "pending"
+        waits = "The condition holds, but for a shorter time than 'for:' says."
+        told, moved = (waits, {}) if is_pending else (message.summary, message.moved)
         severity = row.severity or "warning"
         return {
-            "state": "resolved" if row.state == "clear" else row.state,
+            "state": row.state,
             "kind": _BADNESS[severity] if row.state == "firing" else "",
             "severity": severity,
-            "name": make_visible(name),
+            "name": make_visible(message.name),
             "summary": make_visible(told),
             "since": format_time((row.held_since if is_pending else row.began) or 0.0),
             "until": "" if is_pending or row.ended is None else format_time(row.ended),
             "moved": [(part, make_visible(self.redaction.hide_quotes(why))) for part, why in moved.items()],
-            "worst": [*self._read_answers(message)] if message is not None and row.state == "firing" else [],
+            "worst": [*self._read_answers(message)] if row.state == "firing" else [],
         }
 
     def _read_answers(self, message: AlertMessage) -> Iterator[dict[str, Any]]:
@@ -209,10 +179,8 @@ class PageWriter:
 
     def _list_messages(self) -> list[AlertMessage]:
         """What was told of beginnings, and the last beginning of each alert: one message for each."""
-        rows = self.watch.ledger.connection.execute(
-            "SELECT message FROM rageval_messages WHERE monitor = ? AND state = 'firing'", (self.book.monitor,)
-        )
-        texts = [text for (text,) in rows] + [row.message for row in self.book.read() if row.message is not None]
+        texts = [row.message for row in self.book.list_messages() if row.state == "firing"]
+        texts += [row.message for row in self.book.read() if row.message is not None and row.state != "clear"]
         return [*{one.key: one for one in map(load_message, texts)}.values()]
 
     def _read_ledger(self, current: Sequence[Series]) -> tuple[int, list[dict[str, Any]]]:
@@ -277,8 +245,8 @@ class PageWriter:
 
     def _list_remarks(self, gone: Sequence[str]) -> Iterator[str]:
         waiting: dict[tuple[str, str], list[str]] = {}
-        for name, title, reason in self.book.list_undelivered():
-            waiting.setdefault((name, reason or "not tried yet"), []).append(title)
+        for row in self.book.list_undelivered():
+            waiting.setdefault((row.notifier, row.reason or "not tried yet"), []).append(load_message(row.message).name)
         for (name, reason), titles in waiting.items():
             more = f" and {len(titles) - 1:,} more" if len(titles) > 1 else ""
             yield make_visible(f"Not delivered to {name}: {titles[0]}{more}: {reason}")
@@ -292,6 +260,10 @@ class PageWriter:
     ) -> Iterator[dict[str, Any]]:
         fired = self._list_messages()
         for one in current:
+            alerts = [alert for alert in self.watch.node.alerts if not isinstance(alert, str)]
+            bounds: dict[str, float] = {
+                name: at for alert in alerts if alert.metric == one.name for name, at in alert.bounds.items()
+            }
             versions = {row.id: row for row in stored if row.metric == one.name}
             marks = [(_read_moment(told.began), told.name) for told in fired if told.metric == one.name]
             for unit, length, reach in UNITS:
@@ -300,14 +272,9 @@ class PageWriter:
                     has_labels = one.metric is not None and one.metric.node.labels is not None
                     place = "means" if is_mean else "without labels" if has_labels else ""
                     series, gaps = _make_series(one.name, place, points, versions, length)
-                    shown = replace(series, bounds=self._find_bounds(one.name))
-                    yield _describe_trend(shown, unit, gaps, marks, _DOTS // len(current) // len(UNITS))
-
-    def _find_bounds(self, metric: str) -> dict[str, float]:
-        """The bounds of the alerts on a metric, by their severity."""
-        alerts = [one for one in self.watch.node.alerts if not isinstance(one, str) and one.metric == metric]
-        found = [(name, getattr(one, name)) for one in alerts for name in ("warning", "critical")]
-        return {name: bound for name, bound in found if bound is not None}
+                    yield _describe_trend(
+                        replace(series, bounds=bounds), unit, gaps, marks, _DOTS // len(current) // len(UNITS)
+                    )
 
     def _read_points(self, series: Series, ids: Sequence[int], length: int, since: float) -> tuple[list[_Point], bool]:
         """The points of all series of a metric; and whether they are means although the metric is a percentile.
@@ -321,22 +288,24 @@ class PageWriter:
             "GROUP BY 1, 2 HAVING SUM(judged) > 0 AND SUM(weights) > 0 ORDER BY 2, 1",
             (length, length, *ids, since // length * length),
         )
-        found = {row[1]: _estimate(_list_bounds(series), *row) for row in rows}
+        judged = {start: count for _, start, count, *_ in rows}
+        found = {start: (of, _estimate(_list_bounds(series), start, *sums)) for of, start, *sums in rows}
         points = [found[start] for start in sorted(found)]
         if series.percent is None:
             return points, False
-        if sum(one.judged for one in points) > MANY:
+        if sum(judged.values()) > MANY:
             return points, True
         found_again = (self._read_percentile(series, one, length) for one in points)
         return [one for one in found_again if one is not None], False
 
     def _read_percentile(self, series: Series, point: _Point, length: int) -> _Point | None:
         """The point with the percentile in place of the mean; None if its values were judged anew meanwhile."""
-        span = Span(point.start, point.start + length)
-        own, reader = replace(series, id=point.series), self.watch.reader
+        of, shown = point
+        span = Span(shown.time.timestamp(), shown.time.timestamp() + length)
+        own, reader = replace(series, id=of), self.watch.reader
         numbers = reader.describe(own, "", span, reader.read_values(own, span))
         low, high = (None, None) if numbers.interval is None else (numbers.interval.low, numbers.interval.high)
-        return None if numbers.value is None else point._replace(mean=numbers.value, low=low, high=high)
+        return None if numbers.value is None else (of, shown._replace(mean=numbers.value, low=low, high=high))
 
 
 def _list_bounds(series: Series) -> tuple[float, float]:
@@ -345,15 +314,16 @@ def _list_bounds(series: Series) -> tuple[float, float]:
     return low, math.inf if high is None else high
 
 
-def _estimate(bounds: tuple[float, float], series: int, start: int, judged: int, *sums: float) -> _Point:
+def _estimate(bounds: tuple[float, float], start: float, judged: int, *sums: float) -> results.TrendPoint:
     """The weighted mean, with the normal interval of as many values as the weights are worth."""
     weights, weighted, squares, squared_weights = sums
     mean, worth = weighted / weights, weights**2 / squared_weights
+    point = results.TrendPoint(count_noun(judged, "judged trace"), _read_moment(start), mean)
     if judged < 2 or worth <= 1:
-        return _Point(series, start, judged, mean, None, None)
+        return point
     reach = _REACH * math.sqrt(max(0.0, squares / weights - mean**2) / (worth - 1))
     low, high = (min(bounds[0], mean), max(bounds[1], mean))
-    return _Point(series, start, judged, mean, max(low, mean - reach), min(high, mean + reach))
+    return point._replace(low=max(low, mean - reach), high=min(high, mean + reach))
 
 
 def _make_series(
@@ -362,16 +332,12 @@ def _make_series(
     """The points with breaks where another series began; and those before which a time has no data."""
     pairs = [*enumerate(pairwise(points), 1)]
     breaks = tuple(
-        results.Break(at, _tell_apart(versions[before.series], versions[after.series]))
-        for at, (before, after) in pairs
-        if before.series != after.series
+        results.Break(at, _tell_apart(versions[before], versions[after]))
+        for at, ((before, _), (after, _)) in pairs
+        if before != after
     )
-    shown = tuple(
-        results.TrendPoint(count_noun(one.judged, "judged trace"), _read_moment(one.start), one.mean, one.low, one.high)
-        for one in points
-    )
-    gaps = [at for at, (before, after) in pairs if after.start - before.start > length]
-    return results.Series(metric, place, "", None, shown, breaks), gaps
+    gaps = [at for at, ((_, before), (_, after)) in pairs if (after.time - before.time).total_seconds() > length]
+    return results.Series(metric, place, "", None, tuple(point for _, point in points), breaks), gaps
 
 
 def _tell_apart(before: _StoredSeries, after: _StoredSeries) -> str:
@@ -433,7 +399,7 @@ def _describe_window(one: WindowNumbers, compared: WindowComparison) -> dict[str
         "window": make_visible(one.window),
         "time": f"{format_time(one.span.start).removesuffix(' UTC')} to {_end(*one.span)}",
         "value": "no data" if one.value is None else format_number(one.value),
-        "interval": "" if one.interval is None else format_interval(one.interval),
+        "interval": format_interval(one.interval),
         "correction": _describe_correction(one.correction),
         "difference": "" if moved is None else format_signed(moved.difference),
         "difference_interval": "" if moved is None else format_interval(moved.interval),
@@ -458,10 +424,6 @@ def _end(start: float, end: float) -> str:
     """The end of a window, without the date if that is the one of its start."""
     first, last = format_time(start), format_time(end)
     return last.partition(" ")[2] if first[:10] == last[:10] else last
-
-
-def _name(state: str) -> str:
-    return state.replace("_", " ")
 
 
 def _describe_sum(seen: int, ledger: Sequence[Mapping[str, Any]]) -> str:

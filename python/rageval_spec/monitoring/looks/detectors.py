@@ -63,14 +63,12 @@ class ChangeRule:
     """What an alert on changes looks for.
 
     Attributes:
-        alert: names the alert.
         steps: the size from which each severity begins.
         alarms_per_day: the expected number of false alarms a day.
         both: whether a change for the better counts too.
         bounds: the lowest and the highest value of the metric; None, or infinite, if it has none on one side.
         days: of how many days before it began its baseline is.
         largest: the largest weight that the sample gives to a trace.
-        percent: the percentile that the metric is of; None for a mean.
         fixed: the values of an earlier evaluation to compare with; None for those of the days before.
     """
 
@@ -149,7 +147,9 @@ class Detectors:
 
     def _make(self, rule: ChangeRule, kept: _Kept, series: Series, now: float) -> Detector:
         """The detector of the traffic of the baseline, or of that of the last week if there was more."""
-        return _make(rule, kept._replace(per_day=max(kept.per_day, self._count_per_day(series, now))))
+        per_day = max(kept.per_day, self._count_per_day(series, now)) / kept.group
+        alpha = min(_MOST_ALPHA, rule.alarms_per_day / per_day)
+        return Detector(kept.baseline, kept.steps, alpha, rule.sides, kept.seen_bounds, per_week=7 * per_day)
 
     def _find(self, rule: ChangeRule, series: Series) -> _Row | None:
         rows = self.connection.execute(
@@ -218,7 +218,7 @@ class Detectors:
         hours = hour_of_week(started) if days >= SEASONAL_DAYS else None
         span = kept.seen_bounds[1] - kept.seen_bounds[0]
         kept = kept._replace(baseline=fit_baseline(values, weights, hours, largest=rule.largest, span=span))
-        return _Row(kept, _make(rule, kept).begin(), now - _WRITING, "")
+        return _Row(kept, self._make(rule, kept, series, now).begin(), now - _WRITING, "")
 
     def _read_before(self, series: Series, now: float, days: float) -> WindowValues:
         """What was judged before a detector begins: all that its first block does not have."""
@@ -337,12 +337,6 @@ def _choose_level(rule: ChangeRule, kept: _Kept, values: Floats, weights: Floats
 def _size_steps(rule: ChangeRule, level: float) -> dict[str, float]:
     """Steps as amounts. A part of a level of 0 is nothing; there it counts as an amount: 5 % as 0.05."""
     return {name: step.amount(level) or step.size for name, step in rule.steps.items()}
-
-
-def _make(rule: ChangeRule, kept: _Kept) -> Detector:
-    per_day = max(kept.per_day, 1.0) / kept.group
-    alpha = min(_MOST_ALPHA, rule.alarms_per_day / per_day)
-    return Detector(kept.baseline, kept.steps, alpha, rule.sides, kept.seen_bounds, per_week=7 * per_day)
 
 
 def _find_first(started: Floats, before: float) -> int:

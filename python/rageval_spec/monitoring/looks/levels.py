@@ -9,23 +9,17 @@ the same certainty stands in.
 from __future__ import annotations
 
 import math
-from statistics import NormalDist
 from typing import NamedTuple
 
+from rageval_spec.data.outcomes import Interval
 from rageval_spec.libraries import np
 from rageval_spec.monitoring.looks.detectors import SEASONAL_DAYS, FixedBaseline, hour_of_week
-from rageval_spec.monitoring.looks.windows import Span, WindowReader, WindowValues
+from rageval_spec.monitoring.looks.windows import Found, Span, WindowReader, WindowValues, summarize
 from rageval_spec.monitoring.traces.trace_judging import Series
-from rageval_spec.spec.blocks.monitor import WindowNode
 from rageval_spec.statistics.intervals import Resampling, ResamplingSettings
 from rageval_spec.statistics.level_sequences import estimate_mean, judge_level
 from rageval_spec.statistics.mean_intervals import compute_range, list_bounds
-from rageval_spec.statistics.two_windows import (
-    WindowDifference,
-    compare_means,
-    compare_percentiles,
-    compare_summaries,
-)
+from rageval_spec.statistics.two_windows import WindowDifference, compare_means, compare_percentiles, compare_summaries
 from rageval_spec.statistics.window_summaries import WindowSummary, summarize_values
 
 _HOUR, _DAY = 3600.0, 86_400.0
@@ -43,30 +37,25 @@ class WindowComparison(NamedTuple):
         difference: None if the two cannot be compared; then `reason` says why.
     """
 
-    metric: str
-    window: str
     baseline: str
     difference: WindowDifference | None
     reason: str | None = None
 
 
 def is_surely_beyond(
-    series: Series,
-    found: WindowValues | WindowSummary,
-    bound: float,
-    *,
-    above: bool,
-    alpha: float,
-    largest: float,
-    seed: int = 0,
+    series: Series, found: Found, bound: float, *, above: bool, alpha: float, largest: float, seed: int = 0
 ) -> bool:
     """Whether the mean or the percentile is above a bound, or below it, but for a probability of alpha.
 
     `largest` is the largest weight that the sample gives.
     """
+    settings = Resampling(resamples=_FEW_RESAMPLES, confidence=1 - 2 * alpha, seed=seed)
     if isinstance(found, WindowSummary):
-        return _is_summary_beyond(series, found, bound, above=above, alpha=alpha)
-    if not len(found.values):
+        value, interval = summarize(series, found, settings)
+        if series.percent is None:
+            return is_beyond(interval, bound, above=above)
+        return value is not None and (value > bound if above else value < bound)
+    if not found.count:
         return False
     values, level, limits = found.values, bound, list_bounds(series.metric)
     if series.percent is not None:
@@ -74,46 +63,27 @@ def is_surely_beyond(
         level, limits, above = (1 - series.percent / 100 if above else series.percent / 100), (0.0, 1.0), True
     known = compute_range(limits, "mean", values.tolist())
     if known is None or known[1] is None or math.isinf(known[0]) or len(values) > _MOST_SEQUENTIAL:
-        settings = Resampling(resamples=_FEW_RESAMPLES, confidence=1 - 2 * alpha, seed=seed)
         estimate = estimate_mean(values, found.weights, value_range=known, settings=settings)
-        ends = None if estimate is None else estimate.interval
-        return ends is not None and (ends.low > level if above else ends.high < level)
+        return estimate is not None and is_beyond(estimate.interval, level, above=above)
     most = max(largest, float(found.weights.max()))
     seen = judge_level(values, level, found.weights, largest=most, bounds=(known[0], known[1]), confidence=1 - alpha)
     return (seen.above if above else seen.below) >= 1 - alpha
 
 
-def _is_summary_beyond(series: Series, found: WindowSummary, bound: float, *, above: bool, alpha: float) -> bool:
-    if series.percent is not None:
-        at = found.find_percentile(series.percent)
-        return at is not None and (at > bound if above else at < bound)
-    if found.mean is None or found.error is None:
-        return False
-    reach = NormalDist().inv_cdf(1 - alpha) * found.error
-    return found.mean - reach > bound if above else found.mean + reach < bound
+def is_beyond(interval: Interval | None, bound: float, *, above: bool) -> bool:
+    """Whether all of an interval is above a bound, or below it."""
+    return interval is not None and (interval.low > bound if above else interval.high < bound)
 
 
 def compare_window(
-    reader: WindowReader, series: Series, window: WindowNode, baseline: float | FixedBaseline, now: float
+    reader: WindowReader, series: Series, span: Span, found: Found, baseline: float | FixedBaseline
 ) -> WindowComparison:
-    """The latest window of a series against its baseline: values of an earlier evaluation, or so many days before.
+    """A window of a series against its baseline: values of an earlier evaluation, or so many days before.
 
     The traces are others, so nothing is paired. From two weeks of baseline on, a window shorter than a day is compared
     with the same hours of the week.
     """
-    return compare_found(reader, series, window.name, *reader.find(series, window, now), baseline)
-
-
-def compare_found(
-    reader: WindowReader,
-    series: Series,
-    window: str,
-    span: Span,
-    found: WindowValues | WindowSummary,
-    baseline: float | FixedBaseline,
-) -> WindowComparison:
-    """The same of values that were read before; `window` names them."""
-    before: WindowValues | WindowSummary
+    before: Found
     if isinstance(baseline, FixedBaseline):
         name = baseline.name
         before = WindowValues((), baseline.values, baseline.weights, np.zeros(len(baseline.values)))
@@ -121,14 +91,10 @@ def compare_found(
         name = f"the {baseline:g} days before"
         before = reader.read_or_sum(series, Span(span.start - baseline * _DAY, span.start))
         before = _keep_hours(before, span) if isinstance(before, WindowValues) else before
-    if not _count(found) or not _count(before):
-        missing = "the window" if not _count(found) else name
-        return WindowComparison(series.name, window, name, None, f"{missing} has no judged trace")
-    return WindowComparison(series.name, window, name, _compare(series, before, found, reader.statistics))
-
-
-def _count(found: WindowValues | WindowSummary) -> int:
-    return found.count if isinstance(found, WindowSummary) else len(found.values)
+    if not found.count or not before.count:
+        missing = name if found.count else "the window"
+        return WindowComparison(name, None, f"{missing} has no judged trace")
+    return WindowComparison(name, _compare(series, before, found, reader.statistics))
 
 
 def _keep_hours(found: WindowValues, span: Span) -> WindowValues:
@@ -141,14 +107,11 @@ def _keep_hours(found: WindowValues, span: Span) -> WindowValues:
     return WindowValues((), found.values[kept], found.weights[kept], found.started[kept])
 
 
-def _compare(
-    series: Series, before: WindowValues | WindowSummary, now: WindowValues | WindowSummary, of: ResamplingSettings
-) -> WindowDifference | None:
+def _compare(series: Series, before: Found, now: Found, of: ResamplingSettings) -> WindowDifference | None:
     if isinstance(before, WindowSummary) or isinstance(now, WindowSummary):
-        sides = [_summarize(one) for one in (before, now)]
         if series.percent is None:
-            return compare_summaries(sides[0], sides[1], of.confidence)
-        first, second = (one.find_percentile(series.percent) for one in sides)
+            return compare_summaries(_summarize(before), _summarize(now), of.confidence)
+        first, second = before.find_percentile(series.percent), now.find_percentile(series.percent)
         assert first is not None and second is not None, "both have values"
         return WindowDifference(first, second, second - first, None, None)
     of = Resampling(of.confidence, of.resamples, min(of.permutations, _PERMUTATIONS), of.seed)
@@ -159,5 +122,5 @@ def _compare(
     return compare_means(values[0], values[1], weights[0], weights[1], value_range=bounds, settings=of)
 
 
-def _summarize(found: WindowValues | WindowSummary) -> WindowSummary:
+def _summarize(found: Found) -> WindowSummary:
     return found if isinstance(found, WindowSummary) else summarize_values(found.values, found.weights)

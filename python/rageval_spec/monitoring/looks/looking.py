@@ -21,21 +21,14 @@ from typing import Any, NamedTuple
 
 from rageval_spec.data.alerts import AlertSeverity, WorstAnswer
 from rageval_spec.data.traces import TraceLink
-from rageval_spec.monitoring.alerts import Look
+from rageval_spec.monitoring.alerts import Look, Verdict
 from rageval_spec.monitoring.ledger import LEASE, Ledger, State
 from rageval_spec.monitoring.looks.baselines import BaselineChoice
 from rageval_spec.monitoring.looks.detectors import LEAST_BASELINE, ChangeReading, ChangeRule, Detectors, FixedBaseline
 from rageval_spec.monitoring.looks.experiments import Experiment, read_experiment
-from rageval_spec.monitoring.looks.levels import WindowComparison, compare_found, compare_window, is_surely_beyond
+from rageval_spec.monitoring.looks.levels import WindowComparison, compare_window, is_beyond, is_surely_beyond
 from rageval_spec.monitoring.looks.what_changed import ChangeExplainer, Explanation
-from rageval_spec.monitoring.looks.windows import (
-    MissingValues,
-    Span,
-    WindowNumbers,
-    WindowReader,
-    WindowValues,
-    choose_window,
-)
+from rageval_spec.monitoring.looks.windows import Found, MissingValues, Span, WindowNumbers, WindowReader, choose_window
 from rageval_spec.monitoring.outputs.outbox import Outbox
 from rageval_spec.monitoring.tables import MOST_FAILURES
 from rageval_spec.monitoring.traces.trace_judging import FEEDBACK, NO_QUESTION, Series
@@ -52,7 +45,7 @@ from rageval_spec.spec.blocks.monitor import (
     seconds_of,
 )
 from rageval_spec.statistics.change_detection import Change, share_false_alarms
-from rageval_spec.statistics.window_summaries import MANY, WindowSummary
+from rageval_spec.statistics.window_summaries import MANY
 from rageval_spec.wording import count_noun, format_interval, format_number, format_signed, list_counts
 
 _DAY = 86_400
@@ -73,12 +66,12 @@ _POSITION_BIAS = (
 
 
 class _Began(NamedTuple):
-    """What an alert that holds was seen in: a window, or None for the time since a change, and its values."""
+    """What an alert that holds was seen in: the values of a window, or of the time since a change."""
 
     series: Series
-    window: str | None
+    is_change: bool
     span: Span
-    found: WindowValues | WindowSummary
+    found: Found
 
 
 @dataclass(frozen=True)
@@ -118,17 +111,18 @@ class Watch:
         """The numbers of all windows and series."""
         return [self.reader.read(one, window, now) for one in self.series.values() for window in self.node.windows]
 
-    def compare_windows(self, now: float) -> list[WindowComparison]:
-        """All windows and series against the baseline."""
-        compared = []
+    def compare_windows(self, now: float) -> Iterator[tuple[WindowNumbers, WindowComparison]]:
+        """The same, each against the baseline."""
         for one in self.series.values():
-            baseline = self._find_baseline(one)
             for window in self.node.windows:
-                if isinstance(baseline, str):
-                    compared.append(WindowComparison(one.name, window.name, self.baseline.name, None, baseline))
-                else:
-                    compared.append(compare_window(self.reader, one, window, baseline, now))
-        return compared
+                span, found = self.reader.find(one, window, now)
+                yield self.reader.describe(one, window.name, span, found), self._compare(one, span, found)
+
+    def _compare(self, series: Series, span: Span, found: Found) -> WindowComparison:
+        baseline = self._find_baseline(series)
+        if isinstance(baseline, str):
+            return WindowComparison(self.baseline.name, None, baseline)
+        return compare_window(self.reader, series, span, found, baseline)
 
     def read_experiment(self) -> Experiment | None:
         """What the A/B test has come to; None without one, or before its metric has a series."""
@@ -145,8 +139,7 @@ class Watch:
         if isinstance(alert, str):
             yield from self._look_at_coverage(now)
         elif alert.metric not in self.series:
-            name = name_alert(alert, self.node.windows, lower_is_better=False)
-            yield _undecided(alert, name, f"no trace has {alert.metric} yet")
+            yield self._make_look(alert, "undecided", f"no trace has {alert.metric} yet")
         elif alert.drift is None:
             yield self._look_at_level(alert, now)
         else:
@@ -156,48 +149,45 @@ class Watch:
         series, window = self.series[alert.metric], choose_window(alert.window, self.node.windows)
         span, found = self.reader.find(series, window, now)
         numbers = self.reader.describe(series, window.name, span, found)
-        name, where = self._name(alert, series), describe_span(window, span)
-        known = {"metric": alert.metric, "window": window.name, "value": numbers.value, "interval": numbers.interval,
-                 "samples": numbers.samples, "labels": {"metric": alert.metric}}  # fmt: skip
+        where, known = describe_span(window, span), numbers.list_evidence()
         if numbers.samples < alert.min_samples or numbers.value is None:
             few = count_noun(numbers.samples, "judged trace")
-            return _undecided(alert, name, f"{alert.metric} has {few} in {where}; {alert.min_samples} are needed")
+            return self._make_look(
+                alert, "undecided", f"{alert.metric} has {few} in {where}; {alert.min_samples} are needed"
+            )
         # A stretch that slides, or the last so many queries, is another window at each look.
         is_new = window.slide or window.seconds is None
         (alpha,) = share_false_alarms(self._share(), 1.0, [_DAY / (self.every if is_new else window.seconds or _DAY)])
         broken = [
             (severity, bound)
-            for severity, bound in _list_bounds(alert)
+            for severity, bound in alert.bounds.items()
             if _is_worse(numbers.value, bound, series) and self._is_beyond(series, found, numbers, bound, alpha)
         ]
         if not broken:
-            meets = all(not _is_worse(numbers.value, bound, series) for _, bound in _list_bounds(alert))
+            meets = all(not _is_worse(numbers.value, bound, series) for _, bound in alert.bounds.items())
             told = f"{alert.metric} is {_show(numbers)} again" if meets else ""
-            return _make_look(alert, name, "clear" if meets else "undecided", "warning", told, known)
+            return self._make_look(alert, "clear" if meets else "undecided", told, known=known)
         severity, bound = broken[-1]
         side = "above" if series.lower_is_better else "below"
         told = f"{alert.metric} is {_show(numbers)}, {side} {format_number(bound)}, in {where}"
-        self._began[_name_entry(alert)] = _Began(series, window.name, span, found)
-        worst = self._find_worst(series, span)
-        return _make_look(alert, name, "holds", severity, told, {**known, "bound": bound, "worst": worst})
+        self._began[_name_entry(alert)] = _Began(series, False, span, found)
+        known |= {"bound": bound, "worst": self._find_worst(series, span)}
+        return self._make_look(alert, "holds", told, severity, known)
 
-    def _is_beyond(
-        self, series: Series, found: WindowValues | WindowSummary, numbers: WindowNumbers, bound: float, alpha: float
-    ) -> bool:
+    def _is_beyond(self, series: Series, found: Found, numbers: WindowNumbers, bound: float, alpha: float) -> bool:
         """Whether a window is surely worse than a bound; by the corrected mean, where labels correct it."""
         above = series.lower_is_better
-        if numbers.correction is None or numbers.correction.reason is not None or isinstance(found, WindowSummary):
+        if numbers.correction is None or numbers.correction.reason is not None:
             rate = 1 / read_share(self.node.sample.rate)
             return is_surely_beyond(series, found, bound, above=above, alpha=alpha, largest=rate)
-        ends = self.reader.correct(series, found, numbers, 1 - 2 * alpha).interval
-        return ends is not None and (ends.low > bound if above else ends.high < bound)
+        return is_beyond(self.reader.correct(series, found, numbers, 1 - 2 * alpha).interval, bound, above=above)
 
     def _look_at_change(self, alert: AlertNode, now: float) -> Look:
         assert alert.drift is not None
-        series, name = self.series[alert.metric], self._name(alert, self.series[alert.metric])
+        series = self.series[alert.metric]
         baseline = self._find_baseline(series)
         if isinstance(baseline, str):
-            return _undecided(alert, name, baseline)
+            return self._make_look(alert, "undecided", baseline)
         fixed = baseline if isinstance(baseline, FixedBaseline) else None
         rule = ChangeRule(
             _name_entry(alert), alert.drift.steps, self._share(), alert.direction == "both",
@@ -209,24 +199,20 @@ class Watch:
         if reading.level is None:
             within = "" if fixed else f", in the {rule.days:g} days before"
             missing = f"{reading.values} of the {LEAST_BASELINE} judged traces that a baseline needs{within}"
-            return _undecided(alert, name, f"{alert.metric} has {missing}")
-        return self._tell_reading(alert, name, series, reading, now)
+            return self._make_look(alert, "undecided", f"{alert.metric} has {missing}")
+        return self._tell_reading(alert, series, reading, reading.level, now)
 
-    def _tell_reading(self, alert: AlertNode, name: str, series: Series, reading: ChangeReading, now: float) -> Look:
-        level, key = reading.level, _name_entry(alert)
-        assert level is not None
-        known: dict[str, Any] = {"metric": alert.metric, "bound": level, "labels": {"metric": alert.metric}}
+    def _tell_reading(self, alert: AlertNode, series: Series, reading: ChangeReading, level: float, now: float) -> Look:
         if not reading.changes:
-            return _make_look(alert, name, "clear", "low", f"{alert.metric} is back at {format_number(level)}", known)
+            told = f"{alert.metric} is back at {format_number(level)}"
+            return self._make_look(alert, "clear", told, "low", {"bound": level})
         change = max(reading.changes, key=lambda one: one.size)
         found = self.reader.read_last(series, min(change.values, MANY))
-        span = Span(*_ends(found.started, now))
+        span = found.find_span(now)
         numbers = self.reader.describe(series, "since the change", span, found)
-        known |= {"value": numbers.value, "interval": numbers.interval, "samples": numbers.samples,
-                  "window": numbers.window, "worst": self._find_worst(series, span)}  # fmt: skip
-        self._began[key] = _Began(series, None, span, found)
-        told = _tell_change(series, change, level, numbers)
-        return _make_look(alert, name, "holds", change.severity, told, known)
+        self._began[_name_entry(alert)] = _Began(series, True, span, found)
+        known = {**numbers.list_evidence(), "bound": level, "worst": self._find_worst(series, span)}
+        return self._make_look(alert, "holds", _tell_change(series, change, level, numbers), change.severity, known)
 
     def _explain(self, look: Look, firing: Collection[str], now: float) -> Look:
         """A look with how far the number is from the baseline, and with what moved.
@@ -240,7 +226,7 @@ class Watch:
         began = self._began.pop(look.alert)
         if look.alert not in firing:
             look = replace(look, summary=look.summary + self._tell_difference(began))
-        if began.window is not None or self.explainer is None:
+        if not began.is_change or self.explainer is None:
             return look
         if look.alert not in self._explained:
             if look.alert in firing:
@@ -253,21 +239,24 @@ class Watch:
 
     def _tell_difference(self, began: _Began) -> str:
         """`; -0.300 [-0.350, -0.250] against the 7 days before`; "" if there is nothing to compare with."""
-        series, window, span, found = began
-        baseline = self._find_baseline(series)
-        if isinstance(baseline, str):
-            return ""
-        compared = compare_found(self.reader, series, window or "since the change", span, found, baseline)
+        compared = self._compare(began.series, began.span, began.found)
         if (apart := compared.difference) is None:
             return ""
-        interval = "" if apart.interval is None else f" {format_interval(apart.interval)}"
-        return f"; {format_signed(apart.difference)}{interval} against {compared.baseline}"
+        told = f"{format_signed(apart.difference)} {format_interval(apart.interval)}".rstrip()
+        return f"; {told} against {compared.baseline}"
 
-    def _name(self, alert: AlertNode, series: Series) -> str:
-        return name_alert(alert, self.node.windows, lower_is_better=series.lower_is_better)
+    def _make_look(
+        self, alert: AlertNode, verdict: Verdict, told: str, severity: Any = "warning",
+        known: Mapping[str, Any] | None = None,
+    ) -> Look:  # fmt: skip
+        series = self.series.get(alert.metric)
+        name = name_alert(alert, self.node.windows, lower_is_better=series is not None and series.lower_is_better)
+        evidence = {"metric": alert.metric, "labels": {"metric": alert.metric}, **(known or {})}
+        seconds, cooldown = (seconds_of(one) if one else 0.0 for one in (alert.for_, alert.cooldown))
+        return Look(_name_entry(alert), name, verdict, severity, told, evidence, seconds, cooldown, alert.notify)
 
     def _look_at_coverage(self, now: float) -> Iterator[Look]:
-        """A look for each metric, and one for all traces that wait."""
+        """A look for each metric, feed and tool, and one for all traces that wait."""
         span = Span(now - _COVERAGE_SPAN, now)
         for one in self.series.values():
             if one.metric is None:
@@ -276,23 +265,23 @@ class Watch:
             missing = [] if counts["judged"] else self.reader.count_reasons(one.id, span, MOST_FAILURES)
             counts["waiting"] = sum(count for state, _, count in missing if state == "waiting")
             expected = sum(counts.values()) - counts["sampled_out"]
-            name = f"coverage of {one.name}"
-            known = {"metric": one.name, "samples": expected, "labels": {"metric": one.name, "rule": COVERAGE}}
             told = None if counts["judged"] else self._explain_nothing(one, counts, expected, missing, span)
-            verdict: Any = "holds" if told else "clear" if counts["judged"] else "undecided"
-            yield Look(f"coverage:{one.name}", name, verdict, "critical", told or "", known)
-        yield self._look_at_waiting(now)
-        yield from self._look_at_feeds()
-        yield from self._look_at_destinations()
-
-    def _look_at_destinations(self) -> Iterator[Look]:
-        """A look for each tool: whether it has taken something lately."""
-        for name, one in Outbox(self.ledger.connection, self.ledger.monitor).count().items():
+            is_clear = bool(counts["judged"])
+            yield _cover(one.name, f"coverage of {one.name}", told, expected, {"metric": one.name}, is_clear=is_clear)
+        for feed in self.ledger.read_feeds():
+            since = write_time(datetime.fromtimestamp(feed.since, UTC).replace(microsecond=0))
+            told = f"{feed.feed} could not be read since {since}: {feed.message}" if feed.is_stuck else None
+            yield _cover(f"feed:{feed.feed}", f"feed {feed.feed}", told, feed.failures, {"feed": feed.feed})
+        for name, tool in Outbox(self.ledger.connection, self.ledger.monitor).count().items():
             if name in self.destinations:
-                known = {"samples": one.failures, "labels": {"destination": name, "rule": COVERAGE}}
-                told = f"{name}: {one.explain_failure()}" if one.is_stuck else ""
-                verdict: Any = "holds" if one.is_stuck else "clear"
-                yield Look(f"coverage:send:{name}", f"send to {name}", verdict, "warning", told, known)
+                told = f"{name}: {tool.explain_failure()}" if tool.is_stuck else None
+                labels = {"destination": name}
+                yield _cover(f"send:{name}", f"send to {name}", told, tool.failures, labels, severity="warning")
+        late = self.ledger.count_overdue(now - max(_LATE_LOOKS * self.every, _LATE))
+        due = self.ledger.find_oldest_due(now) if late else None
+        oldest = "" if due is None else f", the oldest since {_write_minute(due)}"
+        told = f"{count_noun(late, 'trace')} waited too long to be judged{oldest}" if late else None
+        yield _cover("", "traces wait", told, late, {})
 
     def _explain_nothing(
         self, series: Series, counts: Mapping[State, int], expected: int, missing: Sequence[MissingValues], span: Span
@@ -318,23 +307,6 @@ class Watch:
             f"last {_USUAL_DAYS} days it judged {usual:,} traces or more"
         )
 
-    def _look_at_feeds(self) -> Iterator[Look]:
-        """A look for each feed: whether it could be read lately."""
-        for one in self.ledger.read_feeds():
-            since = write_time(datetime.fromtimestamp(one.since, UTC).replace(microsecond=0))
-            told = f"{one.feed} could not be read since {since}: {one.message}" if one.is_stuck else ""
-            known = {"samples": one.failures, "labels": {"feed": one.feed, "rule": COVERAGE}}
-            verdict: Any = "holds" if one.is_stuck else "clear"
-            yield Look(f"coverage:feed:{one.feed}", f"feed {one.feed}", verdict, "critical", told, known)
-
-    def _look_at_waiting(self, now: float) -> Look:
-        late = self.ledger.count_overdue(now - max(_LATE_LOOKS * self.every, _LATE))
-        told = ""
-        if late and (due := self.ledger.find_oldest_due(now)) is not None:
-            told = f"{count_noun(late, 'trace')} waited too long to be judged, the oldest since {_write_minute(due)}"
-        known = {"samples": late, "labels": {"rule": COVERAGE}}
-        return Look("coverage:", "traces wait", "holds" if late else "clear", "critical", told, known)
-
     def _share(self) -> float:
         """The false alarms a day that each alert of the spec may raise on average."""
         rate = read_rate(self.node.false_alarms)
@@ -357,25 +329,14 @@ def _name_entry(alert: AlertNode) -> str:
     return f"{alert.metric}:{hashlib.sha256(content.encode()).hexdigest()[:12]}"
 
 
-def _ends(started: Sequence[float] | Any, now: float) -> tuple[float, float]:
-    return (float(started[0]), float(started[-1]) + 1) if len(started) else (now, now)
-
-
-def _undecided(alert: AlertNode, name: str, told: str = "") -> Look:
-    return _make_look(alert, name, "undecided", "warning", told, {})
-
-
-def _make_look(
-    alert: AlertNode, name: str, verdict: Any, severity: Any, summary: str, known: Mapping[str, Any]
-) -> Look:
-    seconds, cooldown = (seconds_of(one) if one else 0.0 for one in (alert.for_, alert.cooldown))
-    return Look(_name_entry(alert), name, verdict, severity, summary, known, seconds, cooldown, alert.notify)
-
-
-def _list_bounds(alert: AlertNode) -> list[tuple[AlertSeverity, float]]:
-    """The bounds of a level alert, the mildest first."""
-    bounds: list[tuple[AlertSeverity, float | None]] = [("warning", alert.warning), ("critical", alert.critical)]
-    return [(severity, bound) for severity, bound in bounds if bound is not None]
+def _cover(
+    key: str, name: str, told: str | None, samples: int, labels: Mapping[str, str],
+    severity: AlertSeverity = "critical", *, is_clear: bool = True,
+) -> Look:  # fmt: skip
+    """A look at coverage: it holds if there is something to tell; without that, it may still not be decided."""
+    known = {"metric": labels.get("metric"), "samples": samples, "labels": {**labels, "rule": COVERAGE}}
+    verdict: Verdict = "clear" if is_clear else "undecided"
+    return Look(f"coverage:{key}", name, "holds" if told else verdict, severity, told or "", known)
 
 
 def _is_worse(value: float, bound: float, series: Series) -> bool:
@@ -384,16 +345,19 @@ def _is_worse(value: float, bound: float, series: Series) -> bool:
 
 def list_alerts(node: MonitorNode, metrics: Mapping[str, AnswerMetric[Any]]) -> dict[str, tuple[str, AlertNode]]:
     """The alerts on metrics by what they are called in the database, each with the name that people know."""
-    alerts = [(one, Series(0, one.metric, metrics.get(one.metric))) for one in node.alerts if not isinstance(one, str)]
-    names = {id(one): name_alert(one, node.windows, lower_is_better=series.lower_is_better) for one, series in alerts}
-    return {_name_entry(one): (names[id(one)], one) for one, _ in alerts}
+    found = {}
+    for one in node.alerts:
+        if not isinstance(one, str):
+            lower_is_better = Series(0, one.metric, metrics.get(one.metric)).lower_is_better
+            found[_name_entry(one)] = name_alert(one, node.windows, lower_is_better=lower_is_better), one
+    return found
 
 
 def _show(numbers: WindowNumbers) -> str:
     """`0.61 [0.55, 0.67] of 60 judged traces`."""
-    interval = "" if numbers.interval is None else f" {format_interval(numbers.interval)}"
     assert numbers.value is not None
-    return f"{format_number(numbers.value)}{interval} of {count_noun(numbers.samples, 'judged trace')}"
+    told = f"{format_number(numbers.value)} {format_interval(numbers.interval)}".rstrip()
+    return f"{told} of {count_noun(numbers.samples, 'judged trace')}"
 
 
 def describe_span(window: WindowNode, span: Span) -> str:
@@ -423,6 +387,6 @@ def _look_at_experiment(found: Experiment) -> Look:
     if found.test is not None:
         samples = sum(arm.count for arm in found.arms)
         known |= {"value": found.test.difference, "interval": found.test.interval, "samples": samples}
-    verdict: Any = "holds" if holds else "undecided" if found.test is None else "clear"
+    verdict: Verdict = "holds" if holds else "undecided" if found.test is None else "clear"
     severity: AlertSeverity = "high" if found.has_wrong_shares else "low"
     return Look(f"ab:{found.metric}:{found.by}", name, verdict, severity, found.tell(), known)

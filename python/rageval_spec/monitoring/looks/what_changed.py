@@ -6,7 +6,7 @@ compared with those before. What could not be checked is said, so that nobody ta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from rageval_spec.judging.language import find_language
 from rageval_spec.libraries import Floats, np
 from rageval_spec.monitoring.ledger import Ledger, unpack
 from rageval_spec.monitoring.looks.windows import Span
-from rageval_spec.monitoring.tables import PANE, space_minutes
+from rageval_spec.monitoring.tables import PANE, choose_minutes
 from rageval_spec.monitoring.traces.trace_judging import Series
 from rageval_spec.pipeline.execution.anchor_judging import JudgeDrift
 from rageval_spec.plugin import EmbeddingModel
@@ -54,6 +54,7 @@ _SURE = 0.01
 _EXAMPLES = 3
 _LONGEST = 80
 _FEWEST = 20
+_SETTINGS = Resampling(permutations=999)
 
 
 class Explanation(NamedTuple):
@@ -85,15 +86,14 @@ class ChangeExplainer:
 
     def explain(self, series: Series, before: Span, now: Span) -> Explanation:
         """Compare the time since a change with that before it, and ask the judge again."""
-        sides = [_Side.of(_read_sample(self.ledger, series.id, span)) for span in (before, now)]
+        sides = [_read_sample(self.ledger, series.id, span) for span in (before, now)]
         look = _Look(sides[0], sides[1], self.embedding)
-        reasons: dict[Moved, str] = {}
-        unknown: list[str] = []
+        reasons, unknown = look.reasons, look.unknown
         if min(len(side.traces) for side in sides) < _FEWEST:
             unknown.append("questions, models and answers, because too few texts are kept")
             seen = Evidence()
         else:
-            seen = look.collect(reasons, unknown)
+            seen = look.collect()
         seen = seen._replace(anchors=self._ask(series, reasons, unknown))
         moved = attribute_change(seen)
         same = [part for name, part in _CHECKED.items() if getattr(seen, name) is False]
@@ -124,47 +124,46 @@ class ChangeExplainer:
         return found.has_drifted
 
 
-@dataclass(frozen=True)
-class _Side:
+class _Side(NamedTuple):
     """Some traces of one time, with their values and weights."""
 
     traces: Sequence[Trace]
     values: Floats
     weights: Floats
 
-    @classmethod
-    def of(cls, rows: Sequence[tuple[Trace, float, float]]) -> _Side:
-        numbers = np.array([row[1:] for row in rows], dtype=np.float64).reshape(-1, 2)
-        return cls([row[0] for row in rows], numbers[:, 0], numbers[:, 1])
-
     @property
     def questions(self) -> list[str]:
         return [one.question for one in self.traces]
 
-    def keep(self, places: Sequence[int]) -> _Side:
-        return _Side([self.traces[place] for place in places], self.values[places], self.weights[places])
 
-
-@dataclass(frozen=True)
+@dataclass
 class _Look:
-    """The comparison of two times."""
+    """The comparison of two times: which questions are of a new kind, what moved, and what could not be compared."""
 
     before: _Side
     now: _Side
     embedding: EmbeddingModel[Any] | None
-    new: list[int] = field(default_factory=list)
-    unread: list[str] = field(default_factory=list)
+    new: Collection[int] = ()
+    reasons: dict[Moved, str] = field(default_factory=dict)
+    unknown: list[str] = field(default_factory=list)
+    by_words: bool = False
 
-    def collect(self, reasons: dict[Moved, str], unknown: list[str]) -> Evidence:
-        traffic = self._compare_traffic(reasons, unknown)
-        models = self._compare_named("model", "model", reasons, unknown)
-        versions = self._compare_named("version", "app", reasons, unknown)
-        lengths = _is_sure(compare_lengths(*(_measure_answers(one) for one in (self.before, self.now))))
-        return Evidence(None, traffic, self._compare_comparable(), lengths, models, versions)
+    def collect(self) -> Evidence:
+        answers = (
+            [float(len(one.answer)) for one in side.traces if one.answer is not None]
+            for side in (self.before, self.now)
+        )
+        return Evidence(
+            traffic=self._compare_traffic(),
+            comparable=self._compare_comparable(),
+            lengths=_is_sure(compare_lengths(*answers)),
+            model_version=self._compare_named("model", "model"),
+            app_version=self._compare_named("version", "app"),
+        )
 
     @cached_property
     def _vectors(self) -> Sequence[Any]:
-        """The questions of both sides by their meaning, or else by their words; `unread` then says why."""
+        """The questions of both sides by their meaning, or else by their words; `unknown` then says why."""
         sides = self.before.questions, self.now.questions
         if self.embedding is None:
             why = "the spec has no embedding model"
@@ -174,43 +173,45 @@ class _Look:
                 return [self.embedding.embed(one).vectors for one in sides]
             except RagevalError as error:
                 why = f"the embedding model failed: {error}"
-        self.unread.append(f"the meaning of questions (their words were compared instead), because {why}")
+        self.by_words = True
+        self.unknown.append(f"the meaning of questions (their words were compared instead), because {why}")
         return embed_words(*sides)
 
-    def _compare_traffic(self, reasons: dict[Moved, str], unknown: list[str]) -> bool:
+    def _compare_traffic(self) -> bool:
         """Whether questions have another distribution."""
         tests = list(self._test_traffic())
-        unknown.extend(self.unread)
         found = [(name, one) for name, one in tests if one is not None and one.p_value < _SURE / len(tests)]
-        if self.unread:
-            self.new.extend(find_new_words(self.before.questions, self.now.questions))
-        else:
-            kinds = find_new_kinds(*self._vectors)
-            self.new.extend(() if kinds is None else kinds.places)
+        if self.by_words:
+            self.new = find_new_words(self.before.questions, self.now.questions)
+        elif (kinds := find_new_kinds(*self._vectors)) is not None:
+            self.new = kinds.places
         if not found and not self.new:
             return False
         told = [f"{name} of questions changed ({format_p_value(one.p_value)})" for name, one in found]
         if self.new:
-            some = "; ".join(make_visible(self.now.traces[place].question[:_LONGEST]) for place in self.new[:_EXAMPLES])
-            count = count_noun(len(self.new), "question")
-            told.append(
-                f"{count} of {len(self.now.traces)} {'have new words' if self.unread else 'are of a new kind'}: {some}"
+            some = "; ".join(
+                make_visible(self.now.traces[place].question[:_LONGEST]) for place in [*self.new][:_EXAMPLES]
             )
-        reasons["traffic"] = "; ".join(told)
+            count = count_noun(len(self.new), "question")
+            new = "have new words" if self.by_words else "are of a new kind"
+            told.append(f"{count} of {len(self.now.traces)} {new}: {some}")
+        self.reasons["traffic"] = "; ".join(told)
         return True
 
     def _test_traffic(self) -> Iterator[tuple[str, Shift | None]]:
         sides = self.before.questions, self.now.questions
         meaning = compare_embeddings(*self._vectors)
-        yield "the words" if self.unread else "the meaning", meaning
+        yield "the words" if self.by_words else "the meaning", meaning
         yield "the languages", compare_categories(*([find_language(text) for text in side] for side in sides))
         yield "the lengths", compare_lengths(*([len(text.split()) for text in side] for side in sides))
 
-    def _compare_named(self, column: str, part: Moved, reasons: dict[Moved, str], unknown: list[str]) -> bool | None:
+    def _compare_named(self, column: str, part: Moved) -> bool | None:
         """Whether traces name another model or version; None if hardly any names one."""
         named = [[getattr(one, column) for one in side.traces] for side in (self.before, self.now)]
         if any(not any(side) for side in named):
-            unknown.append(f"the {'model' if part == 'model' else 'version of the app'}, which the traces do not name")
+            self.unknown.append(
+                f"the {'model' if part == 'model' else 'version of the app'}, which the traces do not name"
+            )
             return None
         shift = compare_categories(*([one or "" for one in side] for side in named))
         if shift is None or shift.p_value >= _SURE:
@@ -220,27 +221,22 @@ class _Look:
             f"{'more' if change > 0 else 'fewer'}"
             for name, change in shift.moved[:_EXAMPLES]
         ]
-        reasons[part] = f"traces name another {column}: {', '.join(told)}"
+        self.reasons[part] = f"traces name another {column}: {', '.join(told)}"
         return True
 
     def _compare_comparable(self) -> bool | None:
         """Whether scores changed on questions of kinds that were there before; None if that is not known."""
-        kept = self.now.keep([place for place in range(len(self.now.traces)) if place not in set(self.new)])
-        found = compare_means(
-            self.before.values, kept.values, self.before.weights, kept.weights, settings=Resampling(permutations=999)
-        )
+        kept = np.setdiff1d(np.arange(len(self.now.traces)), [*self.new])
+        now, weights = self.now.values[kept], self.now.weights[kept]
+        found = compare_means(self.before.values, now, self.before.weights, weights, settings=_SETTINGS)
         return None if found is None or found.p_value is None else found.p_value < _SURE
-
-
-def _measure_answers(side: _Side) -> list[float]:
-    return [float(len(one.answer)) for one in side.traces if one.answer is not None]
 
 
 def _is_sure(shift: Shift | None) -> bool | None:
     return None if shift is None else shift.p_value < _SURE
 
 
-def _read_sample(ledger: Ledger, series: int, span: Span) -> list[tuple[Trace, float, float]]:
+def _read_sample(ledger: Ledger, series: int, span: Span) -> _Side:
     """Some judged traces of a stretch of time whose texts are kept, with values and weights; always the same.
 
     Of very many traces, those of every so many minutes are looked at.
@@ -249,13 +245,13 @@ def _read_sample(ledger: Ledger, series: int, span: Span) -> list[tuple[Trace, f
         "SELECT SUM(judged) FROM rageval_panes WHERE series = ? AND pane > ? AND pane < ?",
         (series, span.start - PANE, span.end),
     )
-    part = space_minutes(count or 0, _LOOKED_AT * SAMPLE)
+    chosen = choose_minutes("j.started", count or 0, _LOOKED_AT * SAMPLE)
     rows = ledger.connection.execute(
         "SELECT t.content, j.value, j.weight FROM rageval_judgements j JOIN rageval_traces t "
         "ON t.trace_id = j.trace_id AND t.monitor = ? WHERE j.series = ? AND j.state = 'judged' "
         "AND j.started >= ? AND j.started < ? AND t.content IS NOT NULL "
-        f"AND CAST(j.started / {PANE} AS BIGINT) / {part} * {part} = CAST(j.started / {PANE} AS BIGINT) "
-        "ORDER BY t.digest, j.trace_id LIMIT ?",
+        f"AND {chosen} ORDER BY t.digest, j.trace_id LIMIT ?",
         (ledger.monitor, series, *span, SAMPLE),
     )
-    return [(unpack(content), value, weight) for content, value, weight in rows]
+    numbers = np.array([row[1:] for row in rows], dtype=np.float64).reshape(-1, 2)
+    return _Side([unpack(row[0]) for row in rows], numbers[:, 0], numbers[:, 1])

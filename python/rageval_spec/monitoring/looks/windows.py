@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from statistics import NormalDist
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from rageval_spec.data.outcomes import Correction, Interval
 from rageval_spec.data.traces import Trace
 from rageval_spec.libraries import Floats, np
 from rageval_spec.monitoring.ledger import COUNTED, Ledger, State
-from rageval_spec.monitoring.tables import PANE, space_minutes
+from rageval_spec.monitoring.tables import PANE, choose_minutes
 from rageval_spec.monitoring.traces.trace_judging import Series
 from rageval_spec.spec.blocks.monitor import WindowNode
 from rageval_spec.statistics.intervals import ResamplingSettings
@@ -70,6 +70,22 @@ class WindowValues:
     weights: Floats
     started: Floats
 
+    @property
+    def count(self) -> int:
+        return len(self.values)
+
+    def find_span(self, now: float) -> Span:
+        """From the first trace to the second after the last; `now` without any."""
+        return Span(float(self.started[0]), float(self.started[-1]) + 1) if self.count else Span(now, now)
+
+    def find_percentile(self, percent: int) -> float | None:
+        """The weighted percentile; None without values."""
+        return compute_percentile(self.values, percent, self.weights / self.weights.sum()) if self.count else None
+
+
+Found: TypeAlias = WindowValues | WindowSummary
+"""The values of a window, or the summary of very many."""
+
 
 @dataclass(frozen=True)
 class WindowNumbers:
@@ -80,7 +96,6 @@ class WindowNumbers:
         counts: the traces that began in it, by state; those that wait are not in it.
         value: the weighted mean, or the percentile that the metric is of; None without a judged trace.
         interval: of `value`; None if it cannot be computed, as for fewer than two values.
-        percentiles: those of `PERCENTS`.
         cost: the dollars that judging it took, as far as they are known.
         correction: what people's labels made of the judge's mean, if the metric names labels; or why nothing.
     """
@@ -92,7 +107,7 @@ class WindowNumbers:
     samples: int
     value: float | None = None
     interval: Interval | None = None
-    percentiles: Mapping[int, float] | None = None
+    percentiles: Mapping[int, float] = field(default_factory=dict)
     cost: float = 0.0
     correction: Correction | None = None
 
@@ -101,6 +116,10 @@ class WindowNumbers:
         """The share of the traces in the sample that got a value; None if none is in it."""
         tried = sum(self.counts[state] for state in ("judged", "failed", "over_budget"))
         return self.counts["judged"] / tried if tried else None
+
+    def list_evidence(self) -> dict[str, Any]:
+        """What messages of alerts tell of it."""
+        return {name: getattr(self, name) for name in ("window", "value", "interval", "samples")}
 
 
 Corrector: TypeAlias = Callable[[Series, WindowValues, WindowNumbers, float], WindowNumbers]
@@ -134,15 +153,15 @@ class WindowReader:
         span, found = self.find(series, window, now)
         return self.describe(series, window.name, span, found)
 
-    def find(self, series: Series, window: WindowNode, now: float) -> tuple[Span, WindowValues | WindowSummary]:
+    def find(self, series: Series, window: WindowNode, now: float) -> tuple[Span, Found]:
         """The latest window of a series: its time, and its values, or the summary of very many."""
         if window.queries is not None:
             last = self.read_last(series, window.queries)
-            return Span(*(last.started[[0, -1]].tolist() if len(last.values) else (now, now))), last
+            return last.find_span(now), last
         span = self.find_span(window, now)
         return span, self.read_or_sum(series, span)
 
-    def read_or_sum(self, series: Series, span: Span) -> WindowValues | WindowSummary:
+    def read_or_sum(self, series: Series, span: Span) -> Found:
         """The judged values of a stretch of time, or their summary by whole minutes if there are more than `MANY`."""
         is_many = self.read_counts(series, span)["judged"] > MANY
         return self.read_summary(series, span) if is_many else self.read_values(series, span)
@@ -169,11 +188,10 @@ class WindowReader:
 
     def read_part(self, series: Series, span: Span, counted_before: float) -> WindowValues:
         """The same of those that were first judged before a time; of every so many minutes, if there are very many."""
-        part = space_minutes(self.read_counts(series, span)["judged"], MANY)
-        minute = f"CAST(started / {PANE} AS BIGINT)"
-        chosen = f"AND counted < ? AND {minute} / {part} * {part} = {minute}"
+        chosen = choose_minutes("started", self.read_counts(series, span)["judged"], MANY)
         parts = (series.id, *span, counted_before)
-        return _collect(self.ledger.connection.execute(f"{_VALUES} {_WITHIN} {chosen} {_IN_ORDER}", parts))
+        rows = self.ledger.connection.execute(f"{_VALUES} {_WITHIN} AND counted < ? AND {chosen} {_IN_ORDER}", parts)
+        return _collect(rows)
 
     def read_last(self, series: Series, count: int) -> WindowValues:
         """The judged values of the last traces."""
@@ -199,26 +217,19 @@ class WindowReader:
                 break
         return found[:most]
 
-    def describe(self, series: Series, name: str, span: Span, found: WindowValues | WindowSummary) -> WindowNumbers:
+    def describe(self, series: Series, name: str, span: Span, found: Found) -> WindowNumbers:
         """The numbers of values of a window."""
         counts, cost = self._sum(series, span)
-        if isinstance(found, WindowSummary):
-            value, interval = summarize_many(series, found, self.statistics.confidence)
-            percentiles = {one: at for one in PERCENTS if (at := found.find_percentile(one)) is not None}
-            return WindowNumbers(series.name, name, span, counts, found.count, value, interval, percentiles, cost)
-        value = interval = known = None
-        if len(found.values):
-            value, interval = summarize_values(series, found, self.statistics)
-            weights = found.weights / found.weights.sum()
-            known = {one: compute_percentile(found.values, one, weights) for one in PERCENTS}
-        numbers = WindowNumbers(series.name, name, span, counts, len(found.values), value, interval, known, cost)
+        value, interval = summarize(series, found, self.statistics)
+        percentiles = {one: at for one in PERCENTS if (at := found.find_percentile(one)) is not None}
+        numbers = WindowNumbers(series.name, name, span, counts, found.count, value, interval, percentiles, cost)
         return self.correct(series, found, numbers)
 
     def correct(
-        self, series: Series, found: WindowValues, numbers: WindowNumbers, confidence: float | None = None
+        self, series: Series, found: Found, numbers: WindowNumbers, confidence: float | None = None
     ) -> WindowNumbers:
-        """Numbers corrected by labels, where the metric names any."""
-        if self.corrector is None:
+        """Numbers corrected by labels, where the metric names any and the values are not too many."""
+        if self.corrector is None or isinstance(found, WindowSummary):
             return numbers
         return self.corrector(series, found, numbers, confidence or self.statistics.confidence)
 
@@ -265,28 +276,25 @@ def _collect(rows: Sequence[Sequence[object]]) -> WindowValues:
     return WindowValues([str(one) for one in columns[0]], *numbers)
 
 
-def summarize_values(
-    series: Series, found: WindowValues, settings: ResamplingSettings
-) -> tuple[float, Interval | None]:
-    """The weighted mean of values and its interval, or the weighted percentile that the metric is of."""
-    if (percent := series.percent) is not None:
-        layout = lay_out_weights(found.weights)
-        interval = compute_percentile_interval(Placed(found.values, layout, f"p{percent}"), settings.confidence)
-        return compute_percentile(found.values, percent, layout.weights), interval
+def summarize(series: Series, found: Found, settings: ResamplingSettings) -> tuple[float | None, Interval | None]:
+    """The weighted mean of values and its interval, or the weighted percentile that the metric is of.
+
+    A percentile of a sketch has no interval: it is within 1 % of the value.
+    """
+    if series.percent is not None:
+        value = found.find_percentile(series.percent)
+        if isinstance(found, WindowSummary) or not found.count:
+            return value, None
+        placed = Placed(found.values, lay_out_weights(found.weights), f"p{series.percent}")
+        return value, compute_percentile_interval(placed, settings.confidence)
+    if isinstance(found, WindowSummary):
+        if found.mean is None or found.error is None:
+            return found.mean, None
+        reach = NormalDist().inv_cdf((1 + settings.confidence) / 2) * found.error
+        return found.mean, Interval(found.mean - reach, found.mean + reach, settings.confidence, "normal")
     bounds = compute_range(list_bounds(series.metric), "mean", found.values.tolist())
     estimate = estimate_mean(found.values, found.weights, value_range=bounds, settings=settings)
-    assert estimate is not None, "there is a value"
-    return estimate.mean, estimate.interval
-
-
-def summarize_many(series: Series, found: WindowSummary, confidence: float) -> tuple[float | None, Interval | None]:
-    """The same of a summary. A percentile of a sketch has no interval: it is within 1 % of the value."""
-    if series.percent is not None:
-        return found.find_percentile(series.percent), None
-    if found.mean is None or found.error is None:
-        return found.mean, None
-    reach = NormalDist().inv_cdf((1 + confidence) / 2) * found.error
-    return found.mean, Interval(found.mean - reach, found.mean + reach, confidence, "normal")
+    return (None, None) if estimate is None else (estimate.mean, estimate.interval)
 
 
 def choose_window(name: str | None, windows: Sequence[WindowNode]) -> WindowNode:

@@ -49,8 +49,9 @@ def list_rules(monitor: str, node: MonitorNode, metrics: Mapping[str, AnswerMetr
     found = []
     for key, (name, alert) in list_alerts(node, metrics).items():
         seconds = seconds_of(alert.for_) if alert.for_ else 0.0
-        steps = alert.model_dump(include={"warning", "critical"}, exclude_none=True)
-        told = {severity: f"{alert.metric} is surely worse than {bound}." for severity, bound in steps.items()}
+        told: dict[str, str] = {
+            severity: f"{alert.metric} is surely worse than {bound}." for severity, bound in alert.bounds.items()
+        }
         if alert.drift is not None:
             steps = alert.drift.model_dump(exclude_none=True)
             told = {severity: f"{alert.metric} has surely moved by {size} or more." for severity, size in steps.items()}

@@ -117,7 +117,7 @@ def _list_windows(watch: Watch, own: dict[str, str], now: float) -> Iterator[Met
     coverage = [(labels, one.coverage) for labels, one in cells]
     yield MetricFamily("rageval_window_coverage_ratio", "The share of the sample that got a value.", coverage)
     shown = [({**labels, "percentile": str(percent)}, number) for labels, one in cells
-             for percent, number in (one.percentiles or {}).items()]  # fmt: skip
+             for percent, number in one.percentiles.items()]  # fmt: skip
     yield MetricFamily("rageval_window_percentile", "Percentiles of the values in the last window.", shown)
     cost = [(labels, one.cost) for labels, one in cells if one.cost]
     yield MetricFamily("rageval_window_cost_dollars", "What judging the last window took, as far as it is known.", cost)

@@ -255,6 +255,12 @@ class AlertNode(SpecBlock):
             raise ValueError(f"needs a bound, such as 'warning: 0.8', or 'drift: {{high: 10%}}'; {found}")
         return self
 
+    @property
+    def bounds(self) -> dict[Literal["warning", "critical"], float]:
+        """The bounds that are set, by their severity, the mildest first."""
+        both: dict[Literal["warning", "critical"], float | None] = {"warning": self.warning, "critical": self.critical}
+        return {severity: bound for severity, bound in both.items() if bound is not None}
+
 
 class ExperimentNode(SpecBlock):
     """`ab:` two systems in production that are compared while traces arrive."""
