@@ -280,5 +280,5 @@ def _report(loop: MonitorLoop) -> None:
         console.show(f"{one.name}: {told or 'no traces'}{earlier}\n")
     for line in () if loop.outbox is None else loop.outbox.describe():
         console.show(f"{make_visible(line)}\n")
-    if (experiment := loop.read_experiment()) is not None:
+    if (experiment := loop.watch.read_experiment()) is not None:
         console.show(f"A/B test: {make_visible(experiment.tell())}\n")
