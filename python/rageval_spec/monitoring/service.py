@@ -272,12 +272,12 @@ class MonitorLoop:
 
     def _retry_due(self) -> int:
         due = self.ledger.claim_retries(self.clock(), CLAIM, LEASE)
-        by_series: dict[int, list[tuple[int, ClaimedTrace]]] = {}
+        groups: dict[tuple[int, int], list[ClaimedTrace]] = {}
         for series, tries, claimed in due:
-            by_series.setdefault(series, []).append((tries, claimed))
-        made = [one for series, some in by_series.items() for one in self.judge.judge_again(series, some, self.clock())]
+            groups.setdefault((series, tries), []).append(claimed)
+        made = [one for group, some in groups.items() for one in self.judge.judge_again(*group, some, self.clock())]
         if due:
-            started = {claimed.trace_id: claimed.started for _, _, claimed in due}
+            started = {claimed.trace_id: claimed.started for *_, claimed in due}
             self.ledger.retry([(one, started[one.trace_id]) for one in made], self.clock())
             self.progress.retried += len(due)
         return len(due)

@@ -150,7 +150,7 @@ def plan_monitor(spec: Path, overrides: Iterable[str], since: str | None, metric
 
     age = _read_age(since, metric)
     with open_monitor(_load(spec, overrides), is_plan=True) as loop:
-        allowances = loop.judge.list_allowances(time.time())
+        allowances = loop.judge.spending.list_allowances(time.time())
         if age is None or metric is None:
             _report(loop)
             console.show("".join(f"{_describe_budget(one)}\n" for one in allowances))
