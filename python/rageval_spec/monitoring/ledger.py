@@ -228,10 +228,6 @@ class Ledger:
         )
         return {row[0]: _read_trace(row) for row in self.query_some(kept, trace_ids)}
 
-    def read_answers(self, trace_ids: Sequence[str]) -> dict[str, str | None]:
-        """The answers of those traces whose texts are kept, by id."""
-        return {name: one.trace.answer for name, one in self.read_traces(trace_ids).items()}
-
     def settle(self, sampled: Sequence[SampledTrace], judgements: Sequence[Judgement], now: float) -> None:
         """Write what became of claimed traces, in one transaction.
 
