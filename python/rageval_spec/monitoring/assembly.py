@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from rageval_spec.data.evaluation import Evaluation, Provenance
 from rageval_spec.data.traces import TraceLink
 from rageval_spec.diagnostics import SpecError, make_visible
 from rageval_spec.endpoints.http_server import split_address
-from rageval_spec.errors import RagevalError, UsageError
+from rageval_spec.errors import UsageError
 from rageval_spec.exchange.otel.source import SPOOL_FOLDER, USUAL_PORT, OtelFilesNode
 from rageval_spec.exchange.shared.contracts import Target, open_part
 from rageval_spec.exchange.shared.spans.spans import text_of
@@ -118,56 +118,53 @@ def open_monitor(
 ) -> Iterator[MonitorLoop]:
     """The loop of a spec's monitor, ready to run; for a plan, without what its metrics load."""
     node, display = require_monitor(spec), display or ProgressDisplay(quiet=True)
-    with open_ledger(spec) as ledger:
-        store = open_store(spec.folder / STORE)
-        try:
-            budget = Budget(max_cost=node.budget.most_cost)
-            parts = build_parts(spec, display.counting, store.answers, store.fingerprint, budget)
-            check_judges(spec, parts)
-            spending = Spending(ledger.connection, spec.name, node.budget, budget)
-            judge = TraceJudge(parts, ledger, seconds_of(node.retry_for), clock(), spending, begin=not is_plan)
-            if not is_plan:
-                with display.showing("load the metrics"):
-                    judge.prepare()
-            sample = node.sample
-            kept = ledger.count_kept(clock() - _KEPT_FOR)
-            sampler = Sampler(read_share(sample.rate), sample.at_least, sample.by, sample.always, kept)
-            feeds = open_feeds(spec, ledger, parts)
-            every = seconds_of(node.every)
-            senders = make_senders(spec, parts)
-            takers = [one.name for one in senders if "values" in one.target.takes]
-            outbox = Outbox(ledger.connection, spec.name, takers, partial(list_judged, judge))
-            if takers:
-                ledger.on_judged = outbox.queue
-            explainer, names = make_explainer(spec, ledger, parts), [one.name for one in senders]
-            watch = make_watch(spec, ledger, parts, feeds, judge.series, explainer, names)
-            told = [one.name for one in parts.notifiers]
-            teller = Teller(watch, open_book(spec, ledger), told, Redaction(spec.redact))
-            filler = Filler(ledger, judge, parts, 0.0)
-            keep = seconds_of(node.keep)
+    budget = Budget(max_cost=node.budget.most_cost)
+    with open_ledger(spec) as ledger, _open_parts(spec, budget, display) as parts, ExitStack() as opened:
+        check_judges(spec, parts)
+        spending = Spending(ledger.connection, spec.name, node.budget, budget)
+        judge = TraceJudge(parts, ledger, seconds_of(node.retry_for), clock(), spending, begin=not is_plan)
+        if not is_plan:
+            with display.showing("load the metrics"):
+                judge.prepare()
+        sample = node.sample
+        kept = ledger.count_kept(clock() - _KEPT_FOR)
+        sampler = Sampler(read_share(sample.rate), sample.at_least, sample.by, sample.always, kept)
+        feeds = open_feeds(spec, ledger, parts)
+        senders = make_senders(spec, parts)
+        for close in [one.close for one in parts.notifiers] + [one.target.close for one in senders]:
+            opened.callback(close)
+        takers = [one.name for one in senders if "values" in one.target.takes]
+        outbox = Outbox(ledger.connection, spec.name, takers, partial(list_judged, judge))
+        if takers:
+            ledger.on_judged = outbox.queue
+        explainer, names = make_explainer(spec, ledger, parts), [one.name for one in senders]
+        watch = make_watch(spec, ledger, parts, feeds, judge.series, explainer, names)
+        book, told = open_book(spec, ledger), [one.name for one in parts.notifiers]
+        keep, filler = seconds_of(node.keep), Filler(ledger, judge, parts, 0.0)
 
-            def prune(now: float) -> None:
-                ledger.prune_texts(now - keep)
+        def look(now: float) -> None:
+            record_alerts(watch, book, told, Redaction(spec.redact), now)
+            ledger.prune_texts(now - keep)
 
-            loop = MonitorLoop(ledger, feeds, judge, sampler, every, filler, [teller.look, prune], clock)
-            loop.display = display
-            loop.find_remarks = lambda: dict(list_remarks(node, ledger, judge.series))
-            loop.outbox, loop.delivery = outbox, make_delivery(spec, loop, parts.notifiers, senders)
-            if node.serve is not None or any("numbers" in one.target.takes for one in senders):
-                loop.publish = Exposition(watch, teller.book, outbox, loop.progress).list_families
-            if node.page is not None:
-                page = make_page(spec, watch, parts, spec.folder / node.page)
-                loop.show = lambda now: write_page(page, loop, now)
-            loop.read_experiment = watch.read_experiment
-            try:
-                yield loop
-            finally:
-                for notifier in parts.notifiers:
-                    notifier.close()
-                for sender in senders:
-                    sender.target.close()
-        finally:
-            store.close()
+        loop = MonitorLoop(ledger, feeds, judge, sampler, watch, seconds_of(node.every), filler, look, clock)
+        loop.display = display
+        loop.find_remarks = lambda: dict(list_remarks(node, ledger, judge.series))
+        loop.outbox, loop.delivery = outbox, make_delivery(spec, loop, parts.notifiers, senders)
+        if node.serve is not None or any("numbers" in one.target.takes for one in senders):
+            loop.publish = Exposition(watch, book, outbox, loop.progress).list_families
+        if node.page is not None:
+            loop.show = make_page(spec, watch, parts, spec.folder / node.page).write
+        yield loop
+
+
+@contextmanager
+def _open_parts(
+    spec: Spec, budget: Budget | None = None, display: ProgressDisplay | None = None
+) -> Iterator[SpecPlugins]:
+    """The plugins of a spec, with what its store keeps."""
+    with closing(open_store(spec.folder / STORE)) as store:
+        counting = (display or ProgressDisplay(quiet=True)).counting
+        yield build_parts(spec, counting, store.answers, store.fingerprint, budget)
 
 
 def check_judges(spec: Spec, parts: SpecPlugins) -> None:
@@ -232,24 +229,14 @@ def make_delivery(
     return Delivery(couriers, partial(open_ledger, spec), lambda: loop.clock(), complain)
 
 
-@dataclass
-class Teller:
-    """Looks at the numbers, and writes down what alerts came to and which of the `notifiers` are to be told.
+def record_alerts(watch: Watch, book: AlertBook, notifiers: Sequence[str], redaction: Redaction, now: float) -> None:
+    """Look at the numbers, and write down what alerts came to and which of the notifiers are to be told.
 
-    `redaction` is what messages leave out.
+    An alert that is no longer in the spec is over.
     """
-
-    watch: Watch
-    book: AlertBook
-    notifiers: Sequence[str]
-    redaction: Redaction = field(default_factory=Redaction)
-
-    def look(self, now: float) -> None:
-        """Look once. An alert that is no longer in the spec is over."""
-        firing = {row.alert for row in self.book.read() if row.state == "firing"}
-        found = self.watch.look(now, firing)
-        looks = [replace(one, evidence=self.redaction.hide_evidence(one.evidence)) for one in found]
-        self.book.record([*looks, *self.book.list_removed(looks)], self.notifiers, now)
+    firing = {row.alert for row in book.read() if row.state == "firing"}
+    looks = [replace(one, evidence=redaction.hide_evidence(one.evidence)) for one in watch.look(now, firing)]
+    book.record([*looks, *book.list_removed(looks)], notifiers, now)
 
 
 def make_watch(
@@ -263,8 +250,8 @@ def make_watch(
 ) -> Watch:
     """What looks at the numbers of a spec's monitor: for alerts, the page and `/metrics` alike."""
     node, corrector = require_monitor(spec), LabelCorrector(ledger, parts.labels)
-    delay = find_delay(open_feeds(spec, ledger, parts) if feeds is None else feeds)
-    reader = WindowReader(ledger, delay, spec.statistics, corrector.correct)
+    delays = [one.delay for one in (open_feeds(spec, ledger, parts) if feeds is None else feeds)]
+    reader = WindowReader(ledger, max(delays, default=0.0), spec.statistics, corrector.correct)
     baseline, hide = choose_baseline(spec, parts, node.baseline), Redaction(spec.redact).hide_quotes
     every, pages = seconds_of(node.every), partial(find_trace_page, parts)
     return Watch(node, ledger, reader, series, every, baseline, explainer, destinations, hide, pages)
@@ -293,26 +280,13 @@ def make_page(spec: Spec, watch: Watch, parts: SpecPlugins, path: Path) -> PageW
     return PageWriter(watch, parts.answer_metrics, open_book(spec, watch.ledger), Redaction(spec.redact), path)
 
 
-def write_page(page: PageWriter, loop: MonitorLoop, now: float) -> None:
-    """Write the page. A page that cannot be written does not stop the monitor."""
-    try:
-        page.write(now)
-    except RagevalError as error:
-        loop.complain(str(error))
-
-
 @contextmanager
 def open_collector(spec: Spec) -> Iterator[Collector]:
     """What chooses answers of a spec's monitor for a test set."""
-    with open_ledger(spec) as ledger:
-        store = open_store(spec.folder / STORE)
-        try:
-            parts = build_parts(spec, answers=store.answers, fingerprint=store.fingerprint)
-            said = [one for labels in parts.labels.values() for one in labels.read()]
-            labelled = {one.query_id: one.annotator or "a person" for one in said}
-            yield Collector(spec, ledger, parts.answer_metrics, labelled, find_embedding(parts))
-        finally:
-            store.close()
+    with open_ledger(spec) as ledger, _open_parts(spec) as parts:
+        said = [one for labels in parts.labels.values() for one in labels.read()]
+        labelled = {one.query_id: one.annotator or "a person" for one in said}
+        yield Collector(spec, ledger, parts.answer_metrics, labelled, find_embedding(parts))
 
 
 def open_feeds(spec: Spec, ledger: Ledger, parts: SpecPlugins) -> list[Feed]:
@@ -333,36 +307,26 @@ def forget(spec: Spec, ledger: Ledger, *, trace: str | None, user: str | None) -
     return ledger.forget(trace_id=trace, user=user, gathered=gathered | spooled)
 
 
-def find_delay(feeds: Sequence[Feed]) -> float:
-    """The seconds after its end in which a trace of any feed becomes due."""
-    return max((feed.delay for feed in feeds), default=0.0)
-
-
 def open_feed(where: str, name: str, system: Any, settle: float, ledger: Ledger) -> Feed:
     """The feed of a system; `where` is the spec.
 
     Raises:
         UsageError: nobody records the traces of this system, or its block names something that does not grow.
     """
-    node = system.node
+    node, context = system.node, system.context
     if (fault := system.find_watch_fault()) is not None:
         raise UsageError(f"{where}: systems.{name}: {fault.message}; {fault.hint}")
     if isinstance(node, FileNode):
         named = {part: value for part, value in node.columns.model_dump().items() if value is not None}
         reader = RowReader(node.layout, named)
-        return FileFeed(name, settle, system.context.resolve(node.path), reader, ledger.find_questions)
-    if isinstance(node, OtelFilesNode):
-        return _open_spans(name, system, settle, ledger)
-    return ToolFeed(name, settle, open_part(system.source_type, system))
-
-
-def _open_spans(name: str, system: Any, settle: float, ledger: Ledger) -> Feed:
-    node, context = system.node, system.context
-    if node.listen is not None:
-        token = None if node.token is None else node.token.reveal()
-        folder = context.resolve(SPOOL_FOLDER / "monitor")
-        return ReceiverFeed(name, settle, ledger, split_address(node.listen, USUAL_PORT), folder, token)
-    return SpanFileFeed(name, settle, ledger, context.resolve(node.path))
+        return FileFeed(name, settle, context.resolve(node.path), reader, ledger.find_questions)
+    if not isinstance(node, OtelFilesNode):
+        return ToolFeed(name, settle, open_part(system.source_type, system))
+    if node.listen is None:
+        return SpanFileFeed(name, settle, ledger, context.resolve(node.path))
+    token = None if node.token is None else node.token.reveal()
+    folder = context.resolve(SPOOL_FOLDER / "monitor")
+    return ReceiverFeed(name, settle, ledger, split_address(node.listen, USUAL_PORT), folder, token)
 
 
 _RECENT = 200

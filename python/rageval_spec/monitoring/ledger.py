@@ -97,6 +97,9 @@ class Judgement(NamedTuple):
 
 _Place: TypeAlias = tuple[int, str]
 """The series and the id of a judgement."""
+_Made: TypeAlias = tuple[Judgement, float, str | None]
+"""A judgement, when its trace began, and its arm."""
+_OWN = "series IN (SELECT id FROM rageval_series WHERE monitor = ?)"
 _ADD_PANE = insert_or_add("rageval_panes", ("series", "pane"), Pane._fields[2:])
 _JUDGEMENT = ("series", "trace_id", "state", "value", "weight", "reason", "details", "cost", "tries", "retry_at",
               "started", "made", "counted", "arm")  # fmt: skip
@@ -130,29 +133,37 @@ class Ledger:
         migrate(self.connection, "rageval_monitor_schema", MIGRATIONS)
         self._locking = " FOR UPDATE SKIP LOCKED" if self.connection.bytes_type == "BYTEA" else ""
 
+    def query(self, statement: str, *parameters: Any) -> Sequence[tuple[Any, ...]]:
+        """The rows of a statement whose first parameter is the monitor."""
+        return self.connection.execute(statement, (self.monitor, *parameters))
+
+    def query_some(self, statement: str, ids: Iterable[str], *parameters: Any, rest: str = "") -> list[tuple[Any, ...]]:
+        """The rows of a statement that ends before `IN`, for any number of ids; `rest` comes after these."""
+        rows: list[tuple[Any, ...]] = []
+        named = [*dict.fromkeys(ids)]
+        for start in range(0, len(named), _MOST_NAMED):
+            some = named[start : start + _MOST_NAMED]
+            rows += self.query(f"{statement} IN ({', '.join('?' * len(some))}){rest}", *parameters, *some)
+        return rows
+
     def read_cursor(self, feed: str) -> Any:
         """Where a feed goes on reading; None at the beginning."""
-        found = self.connection.execute(
-            "SELECT position FROM rageval_cursors WHERE monitor = ? AND feed = ?", (self.monitor, feed)
-        )
+        found = self.query("SELECT position FROM rageval_cursors WHERE monitor = ? AND feed = ?", feed)
         return json.loads(found[0][0]) if found else None
 
     def note_feed(self, state: FeedState) -> None:
         """Write down how reading a feed goes; no failures if it was read."""
-        self.connection.execute(
-            insert_or_set("rageval_feeds", ("monitor", "feed"), FeedState._fields[1:]), (self.monitor, *state)
-        )
+        self.query(insert_or_set("rageval_feeds", ("monitor", "feed"), FeedState._fields[1:]), *state)
 
     def read_feeds(self) -> list[FeedState]:
         """How reading each feed went last."""
         of_monitor = "SELECT feed, failures, since, message FROM rageval_feeds WHERE monitor = ? ORDER BY feed"
-        return [FeedState(*row) for row in self.connection.execute(of_monitor, (self.monitor,))]
+        return [FeedState(*row) for row in self.query(of_monitor)]
 
     def find_questions(self, trace_ids: Sequence[str]) -> dict[str, str]:
         """The digest of the question of each trace that is known, of some ids; see `digest_question`."""
         known = "SELECT trace_id, digest FROM rageval_traces WHERE monitor = ? AND trace_id"
-        rows = self._query_some(known, (self.monitor,), list(dict.fromkeys(trace_ids)))
-        return {trace_id: digest[:_QUESTION_DIGITS] for trace_id, digest in rows}
+        return {trace_id: digest[:_QUESTION_DIGITS] for trace_id, digest in self.query_some(known, trace_ids)}
 
     def see(self, traces: Iterable[SeenTrace], feed: str, cursor: Any) -> None:
         """Write down what a feed gave, and where it goes on, in one transaction.
@@ -163,10 +174,8 @@ class Ledger:
         rows = sorted((self._pack(one) for one in traces), key=itemgetter(1))
         with self.connection.write():
             self.connection.execute_many(_SEE, rows)
-            self.connection.execute(
-                insert_or_set("rageval_cursors", ("monitor", "feed"), ("position",)),
-                (self.monitor, feed, json.dumps(cursor)),
-            )
+            put = insert_or_set("rageval_cursors", ("monitor", "feed"), ("position",))
+            self.query(put, feed, json.dumps(cursor))
 
     def _pack(self, seen: SeenTrace) -> tuple[Any, ...]:
         content = json.dumps(seen.trace.to_row(), ensure_ascii=False, sort_keys=True).encode("utf-8", "replace")
@@ -182,28 +191,26 @@ class Ledger:
             f"AND (owner IS NULL OR lease < ?) ORDER BY due LIMIT ?{self._locking}"
         )
         with self.connection.write():
-            rows = self.connection.execute(
+            rows = self.query(
                 f"WITH due AS MATERIALIZED ({due}) "  # else PostgreSQL may look for the due ones again, and take more
                 "UPDATE rageval_traces SET owner = ?, lease = ? WHERE monitor = ? AND trace_id IN "
                 "(SELECT trace_id FROM due) RETURNING trace_id, started, weight, content",
-                (self.monitor, now, now, most, self.owner, now + lease, self.monitor),
-            )
+                now, now, most, self.owner, now + lease, self.monitor,
+            )  # fmt: skip
         return [*map(_read_trace, rows)]
 
     def claim_retries(self, now: float, most: int, lease: float) -> list[tuple[int, int, ClaimedTrace]]:
         """The judgements whose time to be tried again has come: the series, the tries so far, and the trace.
 
-        The weight of the trace is that of the judgement.
-
-        Each is put off by the lease, so that nobody else tries it meanwhile.
+        The weight of the trace is that of the judgement. Each is put off by the lease, so that nobody else tries it.
         """
         with self.connection.write():
-            rows = self.connection.execute(
+            rows = self.query(
                 "SELECT j.series, j.trace_id, j.tries, j.weight FROM rageval_judgements j JOIN rageval_series s "
                 "ON s.id = j.series WHERE s.monitor = ? AND j.retry_at <= ? ORDER BY j.retry_at LIMIT ?"
                 f"{self._locking and ' FOR UPDATE OF j SKIP LOCKED'}",
-                (self.monitor, now, most),
-            )
+                now, most,
+            )  # fmt: skip
             put_off = "UPDATE rageval_judgements SET retry_at = ? WHERE series = ? AND trace_id = ?"
             self.connection.execute_many(put_off, [(now + lease, series, name) for series, name, *_ in rows])
         found = self.read_traces([trace_id for _, trace_id, *_ in rows])
@@ -215,28 +222,11 @@ class Ledger:
 
     def read_traces(self, trace_ids: Sequence[str]) -> dict[str, ClaimedTrace]:
         """Those of some traces whose texts are kept, by id."""
-        rows = self._query_some(
+        kept = (
             "SELECT trace_id, started, weight, content FROM rageval_traces "
-            "WHERE monitor = ? AND content IS NOT NULL AND trace_id",
-            (self.monitor,),
-            list(dict.fromkeys(trace_ids)),
+            "WHERE monitor = ? AND content IS NOT NULL AND trace_id"
         )
-        return {row[0]: _read_trace(row) for row in rows}
-
-    def _query_some(
-        self, statement: str, parameters: Sequence[Any], ids: Sequence[str], rest: str = ""
-    ) -> list[tuple[Any, ...]]:
-        """The rows of a statement that ends before `IN`, for any number of ids; `rest` comes after these."""
-        rows: list[tuple[Any, ...]] = []
-        for start in range(0, len(ids), _MOST_NAMED):
-            some = ids[start : start + _MOST_NAMED]
-            marks = ", ".join("?" * len(some))
-            rows += self.connection.execute(f"{statement} IN ({marks}){rest}", (*parameters, *some))
-        return rows
-
-    def read_answers(self, trace_ids: Sequence[str]) -> dict[str, str | None]:
-        """The answers of those traces whose texts are kept, by id."""
-        return {name: one.trace.answer for name, one in self.read_traces(trace_ids).items()}
+        return {row[0]: _read_trace(row) for row in self.query_some(kept, trace_ids)}
 
     def settle(self, sampled: Sequence[SampledTrace], judgements: Sequence[Judgement], now: float) -> None:
         """Write what became of claimed traces, in one transaction.
@@ -251,35 +241,30 @@ class Ledger:
             mine = [one for one in sampled if one.claimed.trace_id in own]
             sums, kept = PaneSums(), Counter[tuple[str, int]]()
             series = self.newest_series().values()
-            rows, states = [], []
+            made: list[_Made] = []
+            states = []
             for (trace_id, started, earlier, trace), weight, stratum in mine:
                 is_kept = weight is not None
-                states.append(("judged" if is_kept else "sampled_out", weight, is_kept, self.monitor, trace_id))
+                states.append(("judged" if is_kept else "sampled_out", weight, int(is_kept), self.monitor, trace_id))
                 if is_kept:
                     arm = self._find_arm(trace)
-                    rows += [_pack_judgement(one, started, now, arm) for one in by_trace.get(trace_id, ())]
+                    made += [(one, started, arm) for one in by_trace.get(trace_id, ())]
                 else:
                     for number in series:
                         sums.add(number, "sampled_out", started)
                 if is_kept and earlier is None and stratum is not None:
                     kept[stratum, hour_of(started)] += 1
-            for row in rows:
-                _count(sums, Judgement(*row[: len(Judgement._fields)]), row[len(Judgement._fields)])
-            made = {(row[0], row[1]) for row in rows}
-            had = self._subtract_earlier([one.claimed for one in mine if one.claimed.weight is not None], made, sums)
-            self._note_lacking([one for one in mine if one.weight is not None], series, made, had)
-            self._put(rows, now)
-            self._add(sums)
+            places = {(one.series, one.trace_id) for one, *_ in made}
+            had = self._subtract_earlier([one.claimed for one in mine if one.claimed.weight is not None], places, sums)
+            self._note_lacking([one for one in mine if one.weight is not None], series, places, had)
+            self._write(made, now, sums)
             self.connection.execute_many(_ADD_KEPT, [(self.monitor, *key, count) for key, count in kept.items()])
-            self.connection.execute_many(_SETTLE, [(*one[:2], int(one[2]), *one[3:]) for one in states])
+            self.connection.execute_many(_SETTLE, states)
 
     def count_kept(self, since: float) -> dict[tuple[str, int], int]:
         """How many traces of each stratum and hour were chosen, from an hour on."""
-        rows = self.connection.execute(
-            "SELECT stratum, hour, kept FROM rageval_strata WHERE monitor = ? AND hour >= ?",
-            (self.monitor, hour_of(since)),
-        )
-        return {(stratum, hour): kept for stratum, hour, kept in rows}
+        of_hours = "SELECT stratum, hour, kept FROM rageval_strata WHERE monitor = ? AND hour >= ?"
+        return {(stratum, hour): kept for stratum, hour, kept in self.query(of_hours, hour_of(since))}
 
     def retry(self, again: Sequence[tuple[Judgement, float]], now: float) -> None:
         """Write what a new try of waiting judgements came to, each with when its trace began.
@@ -290,28 +275,28 @@ class Ledger:
         for one, _ in again:
             of_series.setdefault(one.series, []).append(one.trace_id)
         waiting = (
-            "SELECT series, trace_id FROM rageval_judgements WHERE retry_at IS NOT NULL AND series = ? AND trace_id"
+            "SELECT series, trace_id FROM rageval_judgements "
+            f"WHERE {_OWN} AND retry_at IS NOT NULL AND series = ? AND trace_id"
         )
         with self.connection.write():
             places = {
                 place
                 for series, ids in sorted(of_series.items())
-                for place in self._query_some(waiting, (series,), sorted(ids), self._locking and " FOR UPDATE")
+                for place in self.query_some(waiting, sorted(ids), series, rest=self._locking and " FOR UPDATE")
             }
-            mine = [(one, started) for one, started in again if (one.series, one.trace_id) in places]
-            self._write(mine, now)
+            mine = [(one, started, None) for one, started in again if (one.series, one.trace_id) in places]
+            self._write(mine, now, PaneSums())
 
-    def _write(self, judgements: Sequence[tuple[Judgement, float]], now: float) -> None:
-        """Write and count judgements, each with when its trace began."""
-        sums = PaneSums()
-        for one, started in judgements:
+    def _write(self, made: Sequence[_Made], now: float, sums: PaneSums) -> None:
+        """Write and count judgements, and what `sums` already has."""
+        rows = []
+        for one, started, arm in made:
             _count(sums, one, started)
-        self._put([_pack_judgement(one, started, now, None) for one, started in judgements], now)
-        self._add(sums)
-
-    def _put(self, rows: Sequence[tuple[Any, ...]], now: float) -> None:
+            counted = now if one.state == "judged" and one.value is not None else None
+            rows.append((*one, started, now, counted, arm))
         self.connection.execute_many(_PUT_JUDGEMENT, rows)
-        self.on_judged([(row[0], row[1]) for row in rows], now)
+        self.on_judged([(one.series, one.trace_id) for one, *_ in made], now)
+        self._add(sums)
 
     def _add(self, sums: PaneSums) -> None:
         self.connection.execute_many(_ADD_PANE, sums.rows())
@@ -328,15 +313,12 @@ class Ledger:
 
         Only those whose texts are still kept; at most so many, whose ids come after one.
         """
-        rows = self.connection.execute(
-            f"SELECT trace_id, started, weight, content {_UNFILLED} AND trace_id > ? ORDER BY trace_id LIMIT ?",
-            (self.monitor, since, series, after, most),
-        )
-        return [*map(_read_trace, rows)]
+        unfilled = f"SELECT trace_id, started, weight, content {_UNFILLED} AND trace_id > ? ORDER BY trace_id LIMIT ?"
+        return [*map(_read_trace, self.query(unfilled, since, series, after, most))]
 
     def count_unfilled(self, series: int, since: float) -> int:
         """How many traces `read_unfilled` would return in all."""
-        ((count,),) = self.connection.execute(f"SELECT COUNT(*) {_UNFILLED}", (self.monitor, since, series))
+        ((count,),) = self.query(f"SELECT COUNT(*) {_UNFILLED}", since, series)
         return int(count)
 
     def fill(self, filled: Sequence[tuple[Judgement, float]], series: int, now: float) -> None:
@@ -346,10 +328,10 @@ class Ledger:
         """
         with self.connection.write():
             self.connection.lock()
-            of_series = "SELECT trace_id FROM rageval_judgements WHERE series = ? AND trace_id"
-            known = {row[0] for row in self._query_some(of_series, (series,), [one.trace_id for one, _ in filled])}
-            new = [(one, started) for one, started in filled if one.trace_id not in known]
-            self._write(new, now)
+            of_series = f"SELECT trace_id FROM rageval_judgements WHERE {_OWN} AND series = ? AND trace_id"
+            known = {row[0] for row in self.query_some(of_series, [one.trace_id for one, _ in filled], series)}
+            new = [(one, started, None) for one, started in filled if one.trace_id not in known]
+            self._write(new, now, PaneSums())
             self._move_before(series, -len(new))
 
     def retry_failed(self, now: float) -> int:
@@ -358,9 +340,8 @@ class Ledger:
         Those whose texts are no longer kept stay failed.
         """
         chosen = (
-            "series IN (SELECT id FROM rageval_series WHERE monitor = ?) AND state = 'failed' AND EXISTS (SELECT 1 "
-            "FROM rageval_traces t WHERE t.monitor = ? AND t.trace_id = rageval_judgements.trace_id "
-            "AND t.content IS NOT NULL)"
+            f"{_OWN} AND state = 'failed' AND EXISTS (SELECT 1 FROM rageval_traces t WHERE t.monitor = ? "
+            "AND t.trace_id = rageval_judgements.trace_id AND t.content IS NOT NULL)"
         )
         with self.connection.write():
             rows = self.connection.execute(
@@ -377,7 +358,7 @@ class Ledger:
     def prune_texts(self, before: float) -> int:
         """Remove the texts of traces that were settled and began before a time; how many. Numbers stay."""
         with self.connection.write():
-            return self._remove_texts("started < ?", (before,))
+            return self._remove_texts("started < ?", before)
 
     def forget(self, *, trace_id: str | None = None, user: str | None = None, gathered: Iterable[str] = ()) -> int:
         """Remove the texts of one trace, or of all of a user, also where they wait; how many traces had any.
@@ -388,79 +369,66 @@ class Ledger:
         column, value = ("trace_id", trace_id) if trace_id is not None else ("user_id", user)
         with self.connection.write():
             chosen = f"monitor = ? AND {column} = ?"
-            rows = self.connection.execute(
-                f"SELECT trace_id, state, started, reopened FROM rageval_traces WHERE {chosen}", (self.monitor, value)
-            )
+            rows = self.query(f"SELECT trace_id, state, started, reopened FROM rageval_traces WHERE {chosen}", value)
             sums, series = PaneSums(), self.newest_series().values()
             for _, state, started, reopened in rows:
                 if state == "waiting" and not reopened:
                     for number in series:
                         sums.add(number, "filtered", started)
             self._add(sums)
-            self.connection.execute(
-                f"UPDATE rageval_traces SET state = CASE WHEN state = 'waiting' AND reopened = 0 THEN 'filtered' "
+            self.query(
+                "UPDATE rageval_traces SET state = CASE WHEN state = 'waiting' AND reopened = 0 THEN 'filtered' "
                 f"WHEN state = 'waiting' THEN 'judged' ELSE state END WHERE {chosen}",
-                (self.monitor, value),
+                value,
             )
             named = {name_spans(name) for name, *_ in rows}
             own = set() if trace_id is None else {name_spans(trace_id)}
             had_spans = self._remove_spans({*gathered, *named, *own})
-            return self._remove_texts(f"{column} = ?", (value,)) + len({*gathered, *had_spans} - named)
+            return self._remove_texts(f"{column} = ?", value) + len({*gathered, *had_spans} - named)
 
     def _remove_spans(self, trace_ids: Collection[str]) -> set[str]:
         """Remove spans; the traces that had any. Those that still come of these traces are not kept."""
         known = "SELECT DISTINCT trace_id FROM rageval_spans WHERE monitor = ? AND trace_id"
-        found = {trace_id for (trace_id,) in self._query_some(known, (self.monitor,), [*trace_ids])}
-        for statement in (
-            "DELETE FROM rageval_spans WHERE monitor = ? AND trace_id",
+        found = {trace_id for (trace_id,) in self.query_some(known, trace_ids)}
+        self.query_some("DELETE FROM rageval_spans WHERE monitor = ? AND trace_id", trace_ids)
+        self.query_some(
             f"UPDATE rageval_span_traces SET due = NULL, given = {MOST_GIVEN}, kept_until = began + {_REMEMBERED} "
             "WHERE monitor = ? AND trace_id",
-        ):
-            self._query_some(statement, (self.monitor,), [*trace_ids])
+            trace_ids,
+        )
         return found
 
-    def _remove_texts(self, condition: str, parameters: Sequence[Any]) -> int:
-        rows = self.connection.execute(
+    def _remove_texts(self, condition: str, parameter: Any) -> int:
+        rows = self.query(
             "UPDATE rageval_traces SET content = NULL, user_id = NULL WHERE monitor = ? AND content IS NOT NULL "
             f"AND state <> 'waiting' AND {condition} RETURNING trace_id",
-            (self.monitor, *parameters),
+            parameter,
         )
         ids = [trace_id for (trace_id,) in rows]
-        own = "series IN (SELECT id FROM rageval_series WHERE monitor = ?)"
         sums = PaneSums()
-        waiting = f"SELECT series, started FROM rageval_judgements WHERE retry_at IS NOT NULL AND {own} AND trace_id"
-        for series, started in self._query_some(waiting, (self.monitor,), ids):
+        waiting = f"SELECT series, started FROM rageval_judgements WHERE retry_at IS NOT NULL AND {_OWN} AND trace_id"
+        for series, started in self.query_some(waiting, ids):
             sums.add(series, "failed", started)
         self._add(sums)
-        self._query_some(
+        self.query_some(
             "UPDATE rageval_judgements SET reason = NULL, details = NULL, retry_at = NULL, "
-            f"state = CASE WHEN retry_at IS NULL THEN state ELSE 'failed' END WHERE {own} AND trace_id",
-            (self.monitor,),
+            f"state = CASE WHEN retry_at IS NULL THEN state ELSE 'failed' END WHERE {_OWN} AND trace_id",
             ids,
         )
         return len(ids)
 
     def _find_own(self, claimed: Sequence[ClaimedTrace]) -> set[str]:
         """Which of these traces this process still holds; in order, as in `see`, so that no two wait for each other."""
-        rows = self._query_some(
-            "SELECT trace_id FROM rageval_traces WHERE monitor = ? AND state = 'waiting' AND owner = ? AND trace_id",
-            (self.monitor, self.owner),
-            sorted(one.trace_id for one in claimed),
-            self._locking and " ORDER BY trace_id FOR UPDATE",
-        )
-        return {trace_id for (trace_id,) in rows}
+        own = "SELECT trace_id FROM rageval_traces WHERE monitor = ? AND state = 'waiting' AND owner = ? AND trace_id"
+        ids, rest = sorted(one.trace_id for one in claimed), self._locking and " ORDER BY trace_id FOR UPDATE"
+        return {trace_id for (trace_id,) in self.query_some(own, ids, self.owner, rest=rest)}
 
     def _subtract_earlier(
         self, reopened: Sequence[ClaimedTrace], made: Container[_Place], sums: PaneSums
     ) -> set[_Place]:
         """Take back the judgements that new ones replace; the series and ids of all that there are."""
-        columns = ", ".join(f"j.{name}" for name in Judgement._fields)
-        rows = self._query_some(
-            f"SELECT {columns}, j.started FROM rageval_judgements j JOIN rageval_series s ON s.id = j.series "
-            "WHERE s.monitor = ? AND j.trace_id",
-            (self.monitor,),
-            [one.trace_id for one in reopened],
-        )
+        earlier = f"SELECT {', '.join(Judgement._fields)}, started FROM rageval_judgements WHERE {_OWN} AND trace_id"
+        rows = self.query_some(earlier, [one.trace_id for one in reopened])
         for *parts, began in rows:
             if (parts[0], parts[1]) in made:
                 _count(sums, Judgement(*parts), began, sign=-1)
@@ -494,35 +462,27 @@ class Ledger:
 
         0 for a new one that is not to begin.
         """
-        key = (self.monitor, metric, identity)
         of_key = "SELECT id FROM rageval_series WHERE monitor = ? AND metric = ? AND identity = ?"
-        found = self.connection.execute(of_key, key)
+        found = self.query(of_key, metric, identity)
         if not found and not begin:
             return 0
         if not found:
             with self.connection.write():
                 self.connection.lock()
-                settled = (
-                    "SELECT COUNT(*) FROM rageval_traces WHERE monitor = ? AND (state <> 'waiting' OR reopened = 1)"
-                )
-                ((before,),) = self.connection.execute(settled, (self.monitor,))
-                self.connection.execute(
+                before = self.count_traces("(state <> 'waiting' OR reopened = 1)")
+                self.query(
                     "INSERT INTO rageval_series (id, monitor, metric, identity, description, began, settled_before) "
                     "SELECT COALESCE(MAX(id), 0) + 1, ?, ?, ?, ?, CAST(? AS DOUBLE PRECISION), CAST(? AS BIGINT) "
                     "FROM rageval_series WHERE true ON CONFLICT (monitor, metric, identity) DO NOTHING",
-                    (*key, json.dumps(description, sort_keys=True), now, before),
-                )
-            found = self.connection.execute(of_key, key)
+                    metric, identity, json.dumps(description, sort_keys=True), now, before,
+                )  # fmt: skip
+            found = self.query(of_key, metric, identity)
         return int(found[0][0])
 
     def newest_series(self) -> dict[str, int]:
         """The newest series of each metric, by its name: those that traces are judged for."""
-        return dict(
-            self.connection.execute(
-                "SELECT metric, MAX(id) FROM rageval_series WHERE monitor = ? GROUP BY metric ORDER BY metric",
-                (self.monitor,),
-            )
-        )
+        newest = "SELECT metric, MAX(id) FROM rageval_series WHERE monitor = ? GROUP BY metric ORDER BY metric"
+        return dict(self.query(newest))
 
     def count(self, series: int) -> dict[State, int]:
         """How many traces have each state for a series, over all time."""
@@ -541,37 +501,23 @@ class Ledger:
 
     def count_waiting(self) -> int:
         """How many traces wait to be judged for the first time, or again after they were opened again."""
-        ((waiting,),) = self.connection.execute(
-            "SELECT COUNT(*) FROM rageval_traces WHERE monitor = ? AND state = 'waiting' AND reopened = 0 "
-            "AND due < 1e300",  # always true; with it, SQLite reads the index of what waits and not all traces
-            (self.monitor,),
-        )
-        return int(waiting)
+        # `due < 1e300` is always true; with it, SQLite reads the index of what waits and not all traces.
+        return self.count_traces("state = 'waiting' AND reopened = 0 AND due < 1e300")
 
     def count_overdue(self, before: float) -> int:
         """How many traces wait although they were due before a time."""
-        ((late,),) = self.connection.execute(
-            "SELECT COUNT(*) FROM rageval_traces WHERE monitor = ? AND state = 'waiting' AND due < ?",
-            (self.monitor, before),
-        )
-        return int(late)
+        return self.count_traces("state = 'waiting' AND due < ?", before)
 
     def find_oldest_due(self, now: float) -> float | None:
         """Since when the trace is due that waits for longest; None if none is due."""
-        ((oldest,),) = self.connection.execute(
-            "SELECT MIN(due) FROM rageval_traces WHERE monitor = ? AND state = 'waiting' AND due <= ?",
-            (self.monitor, now),
-        )
+        first = "SELECT MIN(due) FROM rageval_traces WHERE monitor = ? AND state = 'waiting' AND due <= ?"
+        ((oldest,),) = self.query(first, now)
         return None if oldest is None else float(oldest)
 
     def read_recent(self, most: int) -> list[Trace]:
         """The traces that began last, whose texts are still kept."""
-        rows = self.connection.execute(
-            "SELECT content FROM rageval_traces WHERE monitor = ? AND content IS NOT NULL "
-            "ORDER BY started DESC LIMIT ?",
-            (self.monitor, most),
-        )
-        return [unpack(content) for (content,) in rows]
+        kept = "SELECT content FROM rageval_traces WHERE monitor = ? AND content IS NOT NULL"
+        return [unpack(content) for (content,) in self.query(f"{kept} ORDER BY started DESC LIMIT ?", most)]
 
     def read_reason(self, series: int) -> str | None:
         """Why the last trace that a series could not measure was left out."""
@@ -582,33 +528,27 @@ class Ledger:
         )
         return rows[0][0] if rows else None
 
-    def count_traces(self) -> int:
-        """How many traces were seen."""
-        return int(
-            self.connection.execute("SELECT COUNT(*) FROM rageval_traces WHERE monitor = ?", (self.monitor,))[0][0]
-        )
+    def count_traces(self, condition: str = "true", *parameters: Any) -> int:
+        """How many traces were seen, of those for which a condition in SQL holds."""
+        ((count,),) = self.query(f"SELECT COUNT(*) FROM rageval_traces WHERE monitor = ? AND {condition}", *parameters)
+        return int(count)
 
     def lead(self, work: str, now: float, lease: float) -> bool:
         """Whether this process does some work that only one may do, such as sending alerts, until the lease ends."""
-        rows = self.connection.execute(
-            f"{insert('rageval_leases', ('monitor', 'work', 'owner', 'until'))} ON CONFLICT (monitor, work) DO UPDATE "
-            "SET owner = excluded.owner, until = excluded.until "
-            "WHERE rageval_leases.until < ? OR rageval_leases.owner = excluded.owner RETURNING owner",
-            (self.monitor, work, self.owner, now + lease, now),
+        take = (
+            f"{insert_or_set('rageval_leases', ('monitor', 'work'), ('owner', 'until'))} "
+            "WHERE rageval_leases.until < ? OR rageval_leases.owner = excluded.owner RETURNING owner"
         )
-        return bool(rows)
+        return bool(self.query(take, work, self.owner, now + lease, now))
 
     def release(self) -> None:
         """Give back all that this process holds, so that others need not wait for its leases to end."""
         with self.connection.write():
-            self.connection.execute(
-                "UPDATE rageval_traces SET owner = NULL, lease = NULL WHERE monitor = ? AND owner = ? "
-                "AND state = 'waiting'",
-                (self.monitor, self.owner),
+            held = "monitor = ? AND owner = ?"
+            self.query(
+                f"UPDATE rageval_traces SET owner = NULL, lease = NULL WHERE {held} AND state = 'waiting'", self.owner
             )
-            self.connection.execute(
-                "DELETE FROM rageval_leases WHERE monitor = ? AND owner = ?", (self.monitor, self.owner)
-            )
+            self.query(f"DELETE FROM rageval_leases WHERE {held}", self.owner)
 
 
 def _count(sums: PaneSums, one: Judgement, started: float, sign: int = 1) -> None:
@@ -616,11 +556,6 @@ def _count(sums: PaneSums, one: Judgement, started: float, sign: int = 1) -> Non
     if one.retry_at is None:
         value = one.value if one.state == "judged" else None
         sums.add(one.series, one.state, started, value, one.weight, one.cost, sign)
-
-
-def _pack_judgement(one: Judgement, started: float, now: float, arm: str | None) -> tuple[Any, ...]:
-    counted = now if one.state == "judged" and one.value is not None else None
-    return (*one, started, now, counted, arm)
 
 
 _TRACE = ("monitor", "trace_id", "started", "due", "state", "is_whole", "reopened", "digest", "user_id", "content",

@@ -10,7 +10,7 @@ import math
 import os
 import socket
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from threading import Event
@@ -20,8 +20,8 @@ from rageval_spec.drawing.openmetrics import MetricFamily
 from rageval_spec.endpoints.pacing import double_wait
 from rageval_spec.errors import RagevalError
 from rageval_spec.monitoring.feeds.contract import Feed
-from rageval_spec.monitoring.ledger import LEASE, ClaimedTrace, Judgement, Ledger
-from rageval_spec.monitoring.looks.experiments import Experiment
+from rageval_spec.monitoring.ledger import LEASE, ClaimedTrace, Ledger
+from rageval_spec.monitoring.looks.looking import Watch
 from rageval_spec.monitoring.outputs.couriers import Delivery
 from rageval_spec.monitoring.outputs.outbox import Outbox
 from rageval_spec.monitoring.tables import MOST_FAILURES, FeedState
@@ -81,9 +81,8 @@ class MonitorLoop:
         every: the seconds between two polls of the feeds and looks at the windows.
         filler: fills series with what came before they began.
         filling: judges earlier traces whenever nothing else is due, some each time; see `Filler.fill`.
-        ticks: what is done at each look by the process that leads: windows and alerts.
+        look_once: what is done at each look by the process that leads: windows and alerts.
         show: what the leading process does once the messages of a look had time to be sent: it writes the page.
-        read_experiment: what the A/B test has come to; None without one.
         outbox: the values that are still to be sent.
         delivery: sends messages of alerts, values and numbers, beside the loop; None where nobody is told anything.
         clock: the time in seconds since 1970.
@@ -99,14 +98,14 @@ class MonitorLoop:
     feeds: Sequence[Feed]
     judge: TraceJudge
     sampler: Sampler
+    watch: Watch
     every: float
     filler: Filler
-    ticks: Sequence[Tick] = ()
+    look_once: Tick = lambda _: None
     clock: Callable[[], float] = time.time
     delivery: Delivery | None = None
     outbox: Outbox | None = None
     show: Tick = lambda _: None
-    read_experiment: Callable[[], Experiment | None] = lambda: None
     progress: Progress = field(default_factory=Progress)
     publish: Callable[[float], Sequence[MetricFamily]] | None = None
     published: Sequence[MetricFamily] = ()
@@ -122,10 +121,6 @@ class MonitorLoop:
     show_status: Tick = lambda _: None
     _noted: dict[str, float] = field(default_factory=dict)
     _again_at: dict[str, float] = field(default_factory=dict)
-
-    def complain(self, message: str) -> None:
-        """Keep the last error of what is not a feed."""
-        self.progress.complaints[""] = message
 
     def poll(self) -> None:
         """Write down what came. A feed that fails is asked again after a while, and does not stop the others."""
@@ -198,19 +193,25 @@ class MonitorLoop:
 
     def look(self) -> None:
         """Do what is done after each poll, in the process that leads; report remarks that are new."""
-        self._lead(*self.ticks)
+        self._lead(self.look_once)
         for part, remark in self.find_remarks().items():
             if part not in self.told:
                 self.told.add(part)
                 self.tell(remark)
         self.sampler.forget(self.clock() - 2 * 86_400)
 
-    def _lead(self, *ticks: Tick) -> None:
+    def _lead(self, tick: Tick) -> None:
         """Do what only one process does, if it is this one."""
         now = self.clock()
         if self.ledger.lead("look", now, 3 * self.every):
-            for tick in ticks:
-                tick(now)
+            tick(now)
+
+    def _show_page(self, now: float) -> None:
+        """Write the page. One that cannot be written does not stop the monitor."""
+        try:
+            self.show(now)
+        except RagevalError as error:
+            self.progress.complaints[""] = str(error)
 
     def find_trouble(self, *, is_start: bool = False) -> str | None:
         """Why the monitor does not do its work at the moment; None if it does.
@@ -223,15 +224,14 @@ class MonitorLoop:
             return f"the loop has not gone round for {now - self.progress.beat:.0f} s"
         for feed in self.feeds:
             polled = self.progress.polled.get(feed.name)
+            complaint = self.progress.complaints.get(feed.name)
             if polled is None and is_start:
-                return (
-                    f"{feed.name} has not been read yet: {self.progress.complaints.get(feed.name, 'it takes a moment')}"
-                )
+                return f"{feed.name} has not been read yet: {complaint or 'it takes a moment'}"
             rows = self.progress.failures.get(_name_rows(feed))
             if is_start and rows is not None and rows.is_stuck:
                 return f"{rows.feed} cannot be read: {rows.message}"
             if polled is not None and now - polled > patience:
-                return f"{feed.name} cannot be read: {self.progress.complaints.get(feed.name, 'no poll has ended')}"
+                return f"{feed.name} cannot be read: {complaint or 'no poll has ended'}"
         return None
 
     def run_once(self, stop: Event | None = None) -> None:
@@ -247,7 +247,7 @@ class MonitorLoop:
                     self.published = self.publish(self.clock())
                 if self.delivery is not None:
                     self.delivery.run_once()
-                self._lead(self.show)
+                self._lead(self._show_page)
         finally:
             self._close()
 
@@ -274,7 +274,7 @@ class MonitorLoop:
                 look_at = self.clock() + self.every
                 show_at = min(show_at, self.clock() + _SENDING)
             if self.clock() >= show_at:
-                self._lead(self.show)
+                self._lead(self._show_page)
                 show_at = math.inf
             if self.publish is not None and self.clock() >= publish_at:
                 self.published = self.publish(self.clock())
@@ -295,14 +295,12 @@ class MonitorLoop:
 
     def _retry_due(self) -> int:
         due = self.ledger.claim_retries(self.clock(), CLAIM, LEASE)
-        by_series: dict[int, list[tuple[int, ClaimedTrace]]] = {}
+        groups: dict[tuple[int, int], list[ClaimedTrace]] = {}
         for series, tries, claimed in due:
-            by_series.setdefault(series, []).append((tries, claimed))
-        started = {claimed.trace_id: claimed.started for _, _, claimed in due}
-        made: Iterable[Judgement] = [
-            one for series, some in by_series.items() for one in self.judge.judge_again(series, some, self.clock())
-        ]
+            groups.setdefault((series, tries), []).append(claimed)
+        made = [one for group, some in groups.items() for one in self.judge.judge_again(*group, some, self.clock())]
         if due:
+            started = {claimed.trace_id: claimed.started for *_, claimed in due}
             self.ledger.retry([(one, started[one.trace_id]) for one in made], self.clock())
             self.progress.retried += len(due)
         return len(due)

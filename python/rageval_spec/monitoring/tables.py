@@ -109,7 +109,7 @@ def choose_minutes(column: str, count: int, most: int) -> str:
 
 
 _ROUND_TIMES = 2 * 3 * 5 * 7
-_LEDGER: Sequence[str] = (
+_TABLES = (
     """CREATE TABLE rageval_traces (
         monitor TEXT NOT NULL, trace_id TEXT NOT NULL, started DOUBLE PRECISION NOT NULL,
         due DOUBLE PRECISION NOT NULL, state TEXT NOT NULL, is_whole INTEGER NOT NULL, reopened INTEGER NOT NULL,
@@ -153,8 +153,6 @@ _LEDGER: Sequence[str] = (
         monitor TEXT NOT NULL, work TEXT NOT NULL, owner TEXT NOT NULL, until DOUBLE PRECISION NOT NULL,
         PRIMARY KEY (monitor, work)
     )""",
-)
-_ALERTS: Sequence[str] = (
     """CREATE TABLE rageval_alerts (
         monitor TEXT NOT NULL, alert TEXT NOT NULL, state TEXT NOT NULL, severity TEXT, held_since DOUBLE PRECISION,
         began DOUBLE PRECISION, ended DOUBLE PRECISION, message TEXT, PRIMARY KEY (monitor, alert)
@@ -170,21 +168,15 @@ _ALERTS: Sequence[str] = (
         monitor TEXT NOT NULL, pattern TEXT NOT NULL, until DOUBLE PRECISION NOT NULL, reason TEXT,
         PRIMARY KEY (monitor, pattern)
     )""",
-)
-_DETECTORS: Sequence[str] = (
     """CREATE TABLE rageval_detectors (
         alert TEXT NOT NULL, series INTEGER NOT NULL, settings TEXT NOT NULL, baseline TEXT NOT NULL,
         state TEXT NOT NULL, made DOUBLE PRECISION NOT NULL, trace_id TEXT NOT NULL, PRIMARY KEY (alert, series)
     )""",
     "CREATE INDEX rageval_judgements_counted ON rageval_judgements (series, counted, trace_id)",
-)
-_SPENDING: Sequence[str] = (
     """CREATE TABLE rageval_spending (
         monitor TEXT NOT NULL, minute BIGINT NOT NULL, calls BIGINT NOT NULL, cost DOUBLE PRECISION NOT NULL,
         needed DOUBLE PRECISION NOT NULL, PRIMARY KEY (monitor, minute)
     )""",
-)
-_FEEDS: Sequence[str] = (
     """CREATE TABLE rageval_feeds (
         monitor TEXT NOT NULL, feed TEXT NOT NULL, failures INTEGER NOT NULL, since DOUBLE PRECISION NOT NULL,
         message TEXT NOT NULL, PRIMARY KEY (monitor, feed)
@@ -200,8 +192,6 @@ _FEEDS: Sequence[str] = (
     )""",
     "CREATE INDEX rageval_span_traces_due ON rageval_span_traces (monitor, feed, due) WHERE due IS NOT NULL",
     "CREATE INDEX rageval_span_traces_kept ON rageval_span_traces (monitor, feed, kept_until) WHERE due IS NULL",
-)
-_OUTBOX: Sequence[str] = (
     """CREATE TABLE rageval_outbox (
         monitor TEXT NOT NULL, destination TEXT NOT NULL, series INTEGER NOT NULL, trace_id TEXT NOT NULL,
         queued DOUBLE PRECISION NOT NULL, PRIMARY KEY (monitor, destination, series, trace_id)
@@ -211,5 +201,5 @@ _OUTBOX: Sequence[str] = (
         failures INTEGER NOT NULL, since DOUBLE PRECISION, failure TEXT, PRIMARY KEY (monitor, destination)
     )""",
 )
-MIGRATIONS: Sequence[Sequence[str]] = ((*_LEDGER, *_ALERTS, *_DETECTORS, *_SPENDING, *_FEEDS, *_OUTBOX),)
+MIGRATIONS: Sequence[Sequence[str]] = (_TABLES,)
 """As those of the history: entries are only ever added at the end."""

@@ -31,8 +31,8 @@ def log(tmp_path: Path) -> Path:
     return tmp_path / "logs" / "app.jsonl"
 
 
-def follow(path: Path, ledger: Ledger, **others: Any) -> FileFeed:
-    return FileFeed("live", 60, path, find_questions=ledger.find_questions, **others)
+def follow(path: Path, ledger: Ledger) -> FileFeed:
+    return FileFeed("live", 60, path, RowReader(), ledger.find_questions)
 
 
 def names(ledger: Ledger) -> list[str]:

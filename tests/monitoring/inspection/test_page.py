@@ -248,7 +248,7 @@ def test_its_windows_are_those_of_the_alerts_where_labels_correct_them(tmp_path:
     spec = load_spec(tmp_path, "labels: {people: {use: csv, path: labels.csv}}\n", corrected)
     judge(spec)
     with open_monitor(spec, lambda: LATER) as loop:
-        seen = loop.ticks[0].__self__.watch.read_windows(LATER)[0]  # type: ignore[attr-defined]
+        seen = loop.watch.read_windows(LATER)[0]
     assert seen.value is not None and seen.value < 0.7
     assert f"faithfulness hour {format_number(seen.value)} " in read(draw(spec))
 

@@ -29,7 +29,7 @@ def open_window(folder: Path, labels: str) -> Iterator[tuple[MonitorLoop, Window
     (folder / "labels.csv").write_text("query_id,metric,value,answer_digest\n" + labels)
     (folder / "spec.yaml").write_text(SPEC)
     with open_monitor(load(folder / "spec.yaml"), clock=lambda: BEGAN + 10_000) as loop:
-        watch = loop.ticks[0].__self__.watch  # type: ignore[attr-defined]
+        watch = loop.watch
         yield loop, watch.reader
 
 
@@ -72,7 +72,7 @@ def test_a_level_is_decided_by_the_corrected_mean(tmp_path: Path) -> None:
     with open_window(tmp_path, labels) as (loop, _):
         start = BEGAN // 3600 * 3600
         fill(loop.ledger, loop.judge.series["faithfulness"].id, [1.0, 1.0, 1.0, 1.0, 0.0] * 20, began=start, step=10)
-        watch = loop.ticks[0].__self__.watch  # type: ignore[attr-defined]
+        watch = loop.watch
         (look,) = watch.look(start + 3900)
         assert look.verdict == "holds"
         assert "below 0.600" in look.summary

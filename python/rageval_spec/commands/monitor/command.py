@@ -191,7 +191,7 @@ def plan_monitor(spec: Path, overrides: Iterable[str], since: str | None, metric
 
     age = _read_age(since, metric)
     with open_monitor(_load(spec, overrides), is_plan=True) as loop:
-        allowances = loop.judge.list_allowances(time.time())
+        allowances = loop.judge.spending.list_allowances(time.time())
         if age is None or metric is None:
             _report(loop)
             console.show("".join(f"{_describe_budget(one)}\n" for one in allowances))
@@ -329,5 +329,5 @@ def _report(loop: MonitorLoop) -> None:
         console.tell(f"{console.PROGRAM}: the next trace is ready in {name_seconds(first - now)}")
     for line in () if loop.outbox is None else loop.outbox.describe():
         console.show(f"{make_visible(line)}\n")
-    if (experiment := loop.read_experiment()) is not None:
+    if (experiment := loop.watch.read_experiment()) is not None:
         console.show(f"A/B test: {make_visible(experiment.tell())}\n")

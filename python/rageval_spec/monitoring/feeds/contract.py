@@ -46,6 +46,7 @@ class Feed(ABC):
         self.prefix = ""
         """How the ids of its traces begin in the ledger, so that two feeds with the same ids stay apart."""
         self._ahead = 0
+        self._unread: str | None = None
 
     @abstractmethod
     def poll(self, cursor: Any, now: float) -> Iterator[Batch]:
@@ -57,7 +58,7 @@ class Feed(ABC):
 
     def explain_unread(self) -> str | None:
         """Why the last row that could not be read was left out, with its place; None if all were read."""
-        return None
+        return self._unread
 
     def remarks(self) -> Sequence[str]:
         """What else a person should know, such as how many spans came too late."""

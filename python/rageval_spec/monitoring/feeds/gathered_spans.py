@@ -22,9 +22,8 @@ from rageval_spec.monitoring.ledger import MOST_GIVEN, Ledger
 
 KEPT = 900.0
 """Seconds for which spans are kept after their trace was given, for spans that come late."""
-_SOME = 500
 _AT_ONCE = 200
-"""How many traces are assembled at once."""
+"""How many traces are assembled or forgotten at once."""
 
 
 class GatheredTrace(NamedTuple):
@@ -40,7 +39,7 @@ class GatheredSpans:
 
     def __init__(self, ledger: Ledger, feed: str, settle: float) -> None:
         self._ledger, self._database = ledger, ledger.connection
-        self._key = (ledger.monitor, feed)
+        self._feed, self._key = feed, (ledger.monitor, feed)
         self._settle = settle
         self.late = self.cut = 0
         """Traces whose spans came too late, and traces with more spans than are read."""
@@ -71,7 +70,7 @@ class GatheredSpans:
             "SELECT trace_id, is_whole, given FROM rageval_span_traces WHERE monitor = ? AND feed = ? AND due <= ? "
             "ORDER BY due LIMIT ?"
         )
-        while rows := self._database.execute(due, (*self._key, now, _AT_ONCE)):
+        while rows := self._ledger.query(due, self._feed, now, _AT_ONCE):
             known = self._ledger.find_questions([prefix + trace_id for trace_id, _, given in rows if not given])
             late = [trace_id for trace_id, _, given in rows if prefix + trace_id in known or given >= MOST_GIVEN]
             self.late += len(late)
@@ -79,7 +78,7 @@ class GatheredSpans:
             self._delete(late, "rageval_spans")
             wanted = {trace_id: bool(is_whole) for trace_id, is_whole, _ in rows if trace_id not in late}
             if wanted:
-                spans = self._read(list(wanted))
+                spans = self._read(wanted)
                 yield [GatheredTrace(one, is_whole, spans.get(one, [])) for one, is_whole in wanted.items()]
 
     def mark_given(self, trace_ids: Sequence[str], now: float) -> None:
@@ -96,34 +95,27 @@ class GatheredSpans:
             "SELECT trace_id FROM rageval_span_traces WHERE monitor = ? AND feed = ? AND due IS NULL "
             "AND kept_until < ? LIMIT ?"
         )
-        while rows := self._database.execute(old, (*self._key, now, _SOME)):
+        while rows := self._ledger.query(old, self._feed, now, _AT_ONCE):
             with self._database.write():
                 self._delete([trace_id for (trace_id,) in rows], "rageval_spans", "rageval_span_traces")
 
     def count(self) -> int:
         """How many traces are not complete yet."""
-        ((count,),) = self._database.execute(
-            "SELECT COUNT(*) FROM rageval_span_traces WHERE monitor = ? AND feed = ? AND due IS NOT NULL", self._key
-        )
-        return int(count)
+        waiting = "SELECT COUNT(*) FROM rageval_span_traces WHERE monitor = ? AND feed = ? AND due IS NOT NULL"
+        return int(self._ledger.query(waiting, self._feed)[0][0])
 
     def _delete(self, trace_ids: Sequence[str], *tables: str) -> None:
         for table in tables:
-            self._database.execute_many(
-                f"DELETE FROM {table} WHERE monitor = ? AND feed = ? AND trace_id = ?",
-                [(*self._key, trace_id) for trace_id in trace_ids],
-            )
+            some = f"DELETE FROM {table} WHERE monitor = ? AND feed = ? AND trace_id"
+            self._ledger.query_some(some, trace_ids, self._feed)
 
-    def _read(self, trace_ids: Sequence[str]) -> dict[str, list[Span]]:
-        marks = ", ".join("?" * len(trace_ids))
+    def _read(self, trace_ids: Iterable[str]) -> dict[str, list[Span]]:
         found: dict[str, list[Span]] = {}
-        for trace_id, content in self._database.execute(
-            f"SELECT trace_id, content FROM rageval_spans WHERE monitor = ? AND feed = ? AND trace_id IN ({marks})",
-            (*self._key, *trace_ids),
-        ):
+        kept = "SELECT trace_id, content FROM rageval_spans WHERE monitor = ? AND feed = ? AND trace_id"
+        for trace_id, content in self._ledger.query_some(kept, trace_ids, self._feed):
             spans = found.setdefault(trace_id, [])
             if len(spans) < MOST_SPANS:
-                spans += map(_load, json.loads(zlib.decompress(bytes(content))))
+                spans += _unpack(content)
                 self.cut += len(spans) > MOST_SPANS
                 del spans[MOST_SPANS:]
         return found
@@ -146,13 +138,16 @@ _ADD_TRACE = (
 
 def find_traces_of(ledger: Ledger, user: str) -> set[str]:
     """The traces of a user among those whose spans are kept, by their own ids."""
-    rows = ledger.connection.execute("SELECT trace_id, content FROM rageval_spans WHERE monitor = ?", (ledger.monitor,))
-    parts = ((trace_id, map(_load, json.loads(zlib.decompress(bytes(content))))) for trace_id, content in rows)
-    return {trace_id for trace_id, spans in parts if any(text_of(span, "user") == user for span in spans)}
+    rows = ledger.query("SELECT trace_id, content FROM rageval_spans WHERE monitor = ?")
+    return {one for one, content in rows if any(text_of(span, "user") == user for span in _unpack(content))}
 
 
 def _dump(span: Span) -> list[Any]:
     return [*span[:6], dict(span.attributes), *span[7:11], dict(span.resource), span.kind]
+
+
+def _unpack(content: bytes) -> Iterator[Span]:
+    return map(_load, json.loads(zlib.decompress(bytes(content))))
 
 
 def _load(found: list[Any]) -> Span:

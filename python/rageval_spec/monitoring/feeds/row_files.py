@@ -35,20 +35,12 @@ class FileFeed(Feed):
     questions, the later one gets an id of its own, and is counted.
     """
 
-    def __init__(
-        self,
-        name: str,
-        settle: float,
-        path: Path,
-        reader: RowReader | None = None,
-        find_questions: FindQuestions = lambda _: {},
-    ) -> None:
+    def __init__(self, name: str, settle: float, path: Path, reader: RowReader, find_questions: FindQuestions) -> None:
         """Follow a file with its rotated predecessors, or the files below a folder that end in `.jsonl`, `.ndjson`."""
         super().__init__(name, settle)
         self._files = GrowingFiles(path, SUFFIXES, take_lines)
-        self._reader = reader or RowReader()
+        self._reader = reader
         self._find_questions = find_questions
-        self._unread: str | None = None
         self._renamed = 0
 
     def poll(self, cursor: Any, now: float) -> Iterator[Batch]:
@@ -56,9 +48,6 @@ class FileFeed(Feed):
         for piece in self._files.read(places, now):
             traces, unread = self._read_records(piece, now)
             yield Batch(traces, {**places}, unread)
-
-    def explain_unread(self) -> str | None:
-        return self._unread
 
     def remarks(self) -> Sequence[str]:
         said = [*super().remarks(), *map(make_visible, self._reader.remarks())]
@@ -148,9 +137,7 @@ class RowReader:
         return plain | {part: value for part, value in found.items() if value is not None}
 
     def _source_of(self, row: Mapping[str, Any]) -> RowFileSource:
-        word = self._layout
-        if word == "auto":
-            word = _find_word(tuple(row))
+        word = _find_word(tuple(row)) if self._layout == "auto" else self._layout
         if word not in self._sources:
             kind: Any = load(word).source if word in words() else None
             reader: Any = kind if isinstance(kind, type) and issubclass(kind, RowFileSource) else _KnownRows

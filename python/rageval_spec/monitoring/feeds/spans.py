@@ -36,7 +36,6 @@ class SpanFeed(Feed):
         self._spans = GatheredSpans(ledger, name, settle)
         self._reader = SpanReader("otel")
         self._reader.keeps_all = True
-        self._unread: str | None = None
         self._passed_over = 0
 
     @abstractmethod
@@ -65,9 +64,6 @@ class SpanFeed(Feed):
         self._spans.prune(now)
         if fault is not None:
             raise fault
-
-    def explain_unread(self) -> str | None:
-        return self._unread
 
     def remarks(self) -> Sequence[str]:
         said = list(super().remarks())

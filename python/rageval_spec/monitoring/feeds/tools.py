@@ -68,7 +68,6 @@ class ToolFeed(Feed):
         self._source = source
         self._pace = min(max(settle / 2, _FEWEST), _MOST)
         self.delay = settle + self._pace
-        self._unread: str | None = None
         self._remarks: Sequence[str] = ()
         self._open = self._halves = 0
         self._bad: set[str] = set()
@@ -97,9 +96,6 @@ class ToolFeed(Feed):
         after.open |= kept
         self._open = len(after.open)
         yield Batch(batch, vars(after), len(self._bad) - bad)
-
-    def explain_unread(self) -> str | None:
-        return self._unread
 
     def remarks(self) -> Sequence[str]:
         waiting = count_noun(self._open, "trace has", "traces have")

@@ -80,7 +80,8 @@ class LabelCorrector:
         plugin = self.labels[source]
         chosen = choose_labels(plugin.read(), series.name, series.metric.node.use)
         some = [one for one in chosen if one.claim is None and one.query_id in wanted]
-        answers = self.ledger.read_answers([one.query_id for one in some if one.answer])
+        kept = self.ledger.read_traces([one.query_id for one in some if one.answer])
+        answers = {name: one.trace.answer for name, one in kept.items()}
         of_trace: dict[str, list[Label]] = defaultdict(list)
         for one in some:
             if not one.answer or digest_answer(answers.get(one.query_id) or "") == one.answer:

@@ -27,11 +27,7 @@ class FillingPlan:
 
 @dataclass(frozen=True)
 class Filler:
-    """Fills one series of a monitor.
-
-    Attributes:
-        since: traces that began before are left out.
-    """
+    """Fills one series of a monitor; traces that began before `since` are left out."""
 
     ledger: Ledger
     judge: TraceJudge
@@ -55,7 +51,7 @@ class Filler:
 
         What is written stays, so a filling that is killed goes on. What the budget refuses is left for later.
         """
-        return self._fill(self._find(metric), clock, progress)
+        return self._fill(self._find(metric), clock, progress)  # a metric that is not there is an error at once
 
     def has_more(self, metric: str) -> bool:
         """Whether traces are left that `fill` would judge."""

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from rageval_spec.data.samples import Sample
 from rageval_spec.endpoints.pacing import double_wait
 from rageval_spec.monitoring.ledger import ClaimedTrace, Judgement, Ledger, SampledTrace, State
-from rageval_spec.monitoring.traces.sampling import Allowance, Spending, draw
+from rageval_spec.monitoring.traces.sampling import Spending, draw
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
 from rageval_spec.pipeline.values.answer_values import compute, list_usable
 from rageval_spec.plugin import AnswerMetric
@@ -64,13 +64,13 @@ class TraceJudge:
         ledger: Ledger,
         retry_for: float,
         now: float,
-        spending: Spending | None = None,
+        spending: Spending,
         *,
         begin: bool = True,
     ) -> None:
         """Find the series of each metric, and begin those that are new, unless `begin` is false."""
         self._parts = parts
-        self._spending = spending
+        self.spending = spending
         self._ledger = ledger
         self._retry_for = retry_for
         self.series: dict[str, Series] = {}
@@ -89,8 +89,7 @@ class TraceJudge:
         """What becomes of the traces in the sample, for each series."""
         kept = [(one.claimed, float(one.weight)) for one in sampled if one.weight is not None]
         judgements = list(self._judge_feedback(kept, now))
-        if self._spending is not None:
-            self._spending.budget.begin_batch(retry_failed=False)
+        self.spending.budget.begin_batch(retry_failed=False)
         samples = {claimed.trace_id: make_sample(claimed) for claimed, _ in kept}
         chance = self._find_chance(samples, [one.started for one, _ in kept], len(sampled), now)
         for one in list(self.series.values()):
@@ -106,21 +105,14 @@ class TraceJudge:
         samples = {one.trace_id: make_sample(one) for one in claimed}
         return list(self._judge_metric(series, kept, samples, now, tries=tries))
 
-    def judge_again(self, series: int, retried: Sequence[tuple[int, ClaimedTrace]], now: float) -> list[Judgement]:
-        """What becomes of traces that failed in a series before, each with its tries so far."""
-        if self._spending is not None:
-            self._spending.budget.begin_batch(retry_failed=True)
+    def judge_again(self, series: int, tries: int, claimed: Sequence[ClaimedTrace], now: float) -> list[Judgement]:
+        """What becomes of traces that failed in a series before, after so many tries."""
+        self.spending.budget.begin_batch(retry_failed=True)
         found = next((one for one in self.series.values() if one.id == series and one.metric is not None), None)
-        if found is None:
-            told = "the metric, its judge or its model changed before the judgement succeeded"
-            return [
-                Judgement(series, one.trace_id, "failed", None, one.weight or 1.0, told, tries=tries)
-                for tries, one in retried
-            ]
-        by_tries: dict[int, list[ClaimedTrace]] = {}
-        for tries, one in retried:
-            by_tries.setdefault(tries, []).append(one)
-        return [one for tries, some in by_tries.items() for one in self.judge_for(found, some, now, tries=tries + 1)]
+        if found is not None:
+            return self.judge_for(found, claimed, now, tries=tries + 1)
+        why = "the metric, its judge or its model changed before the judgement succeeded"
+        return [Judgement(series, one.trace_id, "failed", None, one.weight or 1.0, why, tries=tries) for one in claimed]
 
     def _judge_metric(
         self,
@@ -133,13 +125,12 @@ class TraceJudge:
         tries: int = 1,
     ) -> Iterator[Judgement]:
         assert series.metric is not None
-        if self._spending is not None:
-            self._spending.limit(now)
+        self.spending.limit(now)
         kept, left_out = self._thin(series.metric, samples, kept, chance)
         told = LEFT_OUT if chance else SPENT
         yield from (Judgement(series.id, one.trace_id, "over_budget", None, weight, told) for one, weight in left_out)
         table = compute(series.name, series.metric, [samples[claimed.trace_id] for claimed, _ in kept]).values
-        calls, cost = (0, 0.0) if self._spending is None else self._spending.record(now)
+        calls, cost = self.spending.record(now)
         found = {
             row[0]: row[1:] for row in table.select("query_id", "value", "status", "reason", "details").iter_rows()
         }
@@ -155,26 +146,22 @@ class TraceJudge:
 
     def _find_chance(self, samples: Mapping[str, Sample], started: Sequence[float], claimed: int, now: float) -> float:
         """The chance that the budget leaves to each trace that needs a call, of a batch of so many claimed ones."""
-        if self._spending is None or not self._spending.is_limited or not samples:
+        if not self.spending.is_limited or not samples:
             return 1.0
         metrics = [one.metric for one in self.series.values() if one.metric is not None]
         calls = sum(_count_calls(one, [*samples.values()]) for one in metrics)
         if not calls:
             return 1.0
         due = max(1.0, self._ledger.count_overdue(now) / claimed)
-        chance = self._spending.find_chance(calls * due, now)
-        self._spending.note_needed(calls, started)
+        chance = self.spending.find_chance(calls * due, now)
+        self.spending.note_needed(calls, started)
         return chance
-
-    def list_allowances(self, now: float) -> list[Allowance]:
-        """What each limit of the budget allows."""
-        return [] if self._spending is None else self._spending.list_allowances(now)
 
     def count_affordable(self, metric: AnswerMetric[Any], claimed: Sequence[ClaimedTrace], now: float) -> int:
         """How many of some traces can be judged without taking the budget from those that are still to come."""
-        if self._spending is None or not self._spending.is_limited:
+        if not self.spending.is_limited:
             return len(claimed)
-        calls, room = _count_calls(metric, [*map(make_sample, claimed)]), self._spending.find_room(now)
+        calls, room = _count_calls(metric, [*map(make_sample, claimed)]), self.spending.find_room(now)
         return len(claimed) if calls <= room else int(len(claimed) * room / calls)
 
     def _thin(
@@ -204,7 +191,7 @@ class TraceJudge:
             return "judged", None
         if status == "unscorable" or (sample.error is not None and not metric.counts_failures):
             return "filtered", None
-        if self._spending is not None and self._spending.budget.stopped is not None:
+        if self.spending.budget.stopped is not None:
             return "over_budget", None
         waits = [double_wait(one, FIRST_WAIT, LONGEST_WAIT) for one in range(1, tries + 1)]
         return ("failed", None) if sum(waits) > self._retry_for else ("waiting", now + waits[-1])
