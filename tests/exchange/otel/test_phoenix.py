@@ -86,7 +86,7 @@ def test_values_stand_in_the_traces_that_the_sdk_sent(phoenix: str, tmp_path: Pa
     assert all(len(trace.documents or ()) == 1 and trace.input_tokens == 20 for trace in traces)
 
     for _ in range(2):  # the second time with the same ids
-        assert send(evaluate(traces), phoenix).startswith("sent 3 spans")
+        assert send(evaluate(traces), phoenix, signals=("traces",)).startswith("sent 3 spans")
     time.sleep(1)
     spans = _await_spans(f"{phoenix}/v1/projects/default/spans?limit=1000&span_kind=EVALUATOR", ids, 3)
     assert len(spans) == 3
