@@ -104,6 +104,24 @@ def test_a_new_identity_begins_a_new_series(ledger: Ledger) -> None:
     assert ledger.count_before(second) + add_up(ledger, second) == ledger.count_traces()
 
 
+def test_a_judge_that_is_rolled_back_gets_its_series_back(ledger: Ledger) -> None:
+    for at, identity in enumerate("xyx"):
+        series = ledger.find_series("faithfulness", identity, {}, BEGAN + at)
+        assert ledger.find_series("faithfulness", identity, {}, BEGAN + at) == series
+        assert ledger.current_series() == {"faithfulness": series}
+        ledger.see([seen(f"{at} kept"), seen(f"{at} left out")], "live", at)
+        kept, left_out = sorted(ledger.claim(LATER, 10, 300))
+        sampled = [SampledTrace(kept, 2.0), SampledTrace(left_out, None)]
+        ledger.settle(sampled, [Judgement(series, kept.trace_id, "judged", 1.0, 2.0)], LATER)
+        assert add_up(ledger, series) + ledger.count_before(series) == ledger.count_traces()
+    assert series == 1
+    assert ledger.count(series) == dict.fromkeys(STATES, 0) | {"judged": 2, "sampled_out": 2}
+    assert [one.trace_id for one in ledger.read_unfilled(series, BEGAN, 10)] == ["1 kept"]
+    ledger.fill([(Judgement(series, "1 kept", "judged", 0.5, 2.0), BEGAN)], series, LATER)
+    assert ledger.count_before(series) == 1  # the one that was left out
+    assert ledger.count(series)["judged"] == 3
+
+
 def test_only_one_process_leads_until_its_lease_ends(open_one: Callable[[str], Ledger]) -> None:
     first, second = open_one("first"), open_one("second")
     assert first.lead("look", BEGAN, 60)

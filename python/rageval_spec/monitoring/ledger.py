@@ -240,7 +240,7 @@ class Ledger:
             own = self._find_own([one.claimed for one in sampled])
             mine = [one for one in sampled if one.claimed.trace_id in own]
             sums, kept = PaneSums(), Counter[tuple[str, int]]()
-            series = self.newest_series().values()
+            series = self.current_series().values()
             made: list[_Made] = []
             states = []
             for (trace_id, started, earlier, trace), weight, stratum in mine:
@@ -370,7 +370,7 @@ class Ledger:
         with self.connection.write():
             chosen = f"monitor = ? AND {column} = ?"
             rows = self.query(f"SELECT trace_id, state, started, reopened FROM rageval_traces WHERE {chosen}", value)
-            sums, series = PaneSums(), self.newest_series().values()
+            sums, series = PaneSums(), self.current_series().values()
             for _, state, started, reopened in rows:
                 if state == "waiting" and not reopened:
                     for number in series:
@@ -460,29 +460,42 @@ class Ledger:
     ) -> int:
         """The number of the series of a metric with this identity; a new identity begins a new series.
 
-        0 for a new one that is not to begin.
+        From now on it is the current one of its metric; an older identity gets its series back. 0 for a new one that is
+        not to begin.
         """
         of_key = "SELECT id FROM rageval_series WHERE monitor = ? AND metric = ? AND identity = ?"
         found = self.query(of_key, metric, identity)
-        if not found and not begin:
-            return 0
+        if not begin:
+            return int(found[0][0]) if found else 0
         if not found:
             with self.connection.write():
                 self.connection.lock()
-                before = self.count_traces("(state <> 'waiting' OR reopened = 1)")
                 self.query(
-                    "INSERT INTO rageval_series (id, monitor, metric, identity, description, began, settled_before) "
-                    "SELECT COALESCE(MAX(id), 0) + 1, ?, ?, ?, ?, CAST(? AS DOUBLE PRECISION), CAST(? AS BIGINT) "
+                    "INSERT INTO rageval_series (id, monitor, metric, identity, description, began, settled_before, "
+                    "used) SELECT COALESCE(MAX(id), 0) + 1, ?, ?, ?, ?, CAST(? AS DOUBLE PRECISION), 0, 0 "
                     "FROM rageval_series WHERE true ON CONFLICT (monitor, metric, identity) DO NOTHING",
-                    metric, identity, json.dumps(description, sort_keys=True), now, before,
+                    metric, identity, json.dumps(description, sort_keys=True), now,
                 )  # fmt: skip
             found = self.query(of_key, metric, identity)
-        return int(found[0][0])
+        series = int(found[0][0])
+        if self.current_series().get(metric) != series:
+            self._make_current(series)
+        return series
 
-    def newest_series(self) -> dict[str, int]:
-        """The newest series of each metric, by its name: those that traces are judged for."""
-        newest = "SELECT metric, MAX(id) FROM rageval_series WHERE monitor = ? GROUP BY metric ORDER BY metric"
-        return dict(self.query(newest))
+    def _make_current(self, series: int) -> None:
+        """Let traces be judged for a series; all that was settled without it came before it."""
+        with self.connection.write():
+            self.connection.lock()
+            known = sum(self.count(series).values()) - self.count_waiting()
+            before = self.count_traces("(state <> 'waiting' OR reopened = 1)") - known
+            last = "SELECT MAX(used) FROM rageval_series WHERE monitor = ?"
+            change = f"UPDATE rageval_series SET settled_before = ?, used = ({last}) + 1 WHERE id = ?"
+            self.connection.execute(change, (before, self.monitor, series))
+
+    def current_series(self) -> dict[str, int]:
+        """The series of each metric that a monitor began to use last, by its name: those that traces are judged for."""
+        used = "SELECT metric, id FROM rageval_series WHERE monitor = ? AND used > 0 ORDER BY used"
+        return dict(self.query(used))
 
     def count(self, series: int) -> dict[State, int]:
         """How many traces have each state for a series, over all time."""

@@ -121,7 +121,7 @@ _TABLES = (
     """CREATE TABLE rageval_series (
         id INTEGER PRIMARY KEY, monitor TEXT NOT NULL, metric TEXT NOT NULL, identity TEXT NOT NULL,
         description TEXT NOT NULL, began DOUBLE PRECISION NOT NULL, settled_before BIGINT NOT NULL,
-        UNIQUE (monitor, metric, identity)
+        used INTEGER NOT NULL, UNIQUE (monitor, metric, identity)
     )""",
     """CREATE TABLE rageval_judgements (
         series INTEGER NOT NULL, trace_id TEXT NOT NULL, state TEXT NOT NULL, value DOUBLE PRECISION,
