@@ -253,6 +253,40 @@ def test_cost_has_a_ceiling_and_what_is_over_it_is_counted(watched: Watched, mod
     assert counts == {"judged": len(model.calls), "over_budget": 100 - len(model.calls)}
 
 
+def test_a_failure_that_finds_no_budget_waits_until_there_is_some(watched: Watched, model: ChatServer) -> None:
+    """The first tries and some of the second ones take the whole budget, and all of them fail."""
+    watched.write_spec(CHAT, url=model.url, others='  budget: {calls: "8 per 1h"}')
+    model.chat = lambda number, body: refusal("overloaded", 500)
+    with watched.open() as loop:
+        watched.serve(*(f"{GOOD} {number}" for number in range(20)))
+        watched.go_on(loop, 60)
+        counts, tried = count(loop), count(loop)["waiting"]
+        assert counts == {"waiting": tried, "over_budget": 20 - tried}
+        watched.go_on(loop, HOUR / 2)
+        assert (count(loop), len(model.calls)) == (counts, 8)
+        model.chat = say_yes
+        watched.go_on(loop, 1.5 * HOUR)
+        assert count(loop) == {"judged": tried, "over_budget": 20 - tried}
+
+
+def test_what_found_the_budget_spent_can_be_tried_later(watched: Watched, model: ChatServer) -> None:
+    """What a call costs is not known yet, so no trace is left out at random."""
+    watched.write_spec(CHAT, url=model.url, others='  budget: {cost: "3.00 per 1h"}')
+    reply = completion() | {"usage": {"prompt_tokens": 900, "completion_tokens": 100, "total_tokens": 1000}}
+    with watched.open() as loop:
+        model.chat = lambda number, body: Answer(reply)
+        watched.serve(*(f"{GOOD} {number}" for number in range(20)))
+        watched.go_on(loop, 60)
+        counts = count(loop)
+        assert set(counts) == {"judged", "over_budget"}
+        assert loop.ledger.retry_failed(watched.clock.now) == counts["over_budget"]
+        watched.go_on(loop, 120)
+        assert count(loop) == {"judged": counts["judged"], "waiting": counts["over_budget"]}
+        model.chat = say_yes
+        watched.go_on(loop, 2 * HOUR)
+        assert count(loop) == {"judged": 20}
+
+
 def test_a_quiet_fortnight_wakes_nobody(watched: Watched) -> None:
     """evidently#50: every check is a test of its own, and with many checks one of them always fails."""
     alerts = ", {metric: faithfulness, drift: {low: 5%, medium: 10%, high: 15%}}"

@@ -31,6 +31,8 @@ STATES: tuple[State, ...] = get_args(State)
 """What can become of a trace for one series."""
 COUNTED: tuple[State, ...] = tuple(state for state in STATES if state != "waiting")
 """The states that are counted by minute; how many wait is counted where they wait."""
+SPENT = "the budget was spent, and no other trace counts for this one"
+"""Why a trace is over budget that can still be judged. For one that was left out at random, others count."""
 LEASE = 300.0
 """Seconds for which a process holds traces, in its own time."""
 
@@ -335,23 +337,25 @@ class Ledger:
             self._move_before(series, -len(new))
 
     def retry_failed(self, now: float) -> int:
-        """Let every judgement that failed for good be tried again at once; how many those are.
+        """Let judgements be tried again at once: those that failed for good, or found the budget spent; how many.
 
         Those whose texts are no longer kept stay failed.
         """
         chosen = (
-            f"{_OWN} AND state = 'failed' AND EXISTS (SELECT 1 FROM rageval_traces t WHERE t.monitor = ? "
-            "AND t.trace_id = rageval_judgements.trace_id AND t.content IS NOT NULL)"
+            f"{_OWN} AND (state = 'failed' OR (state = 'over_budget' AND reason = ?)) AND EXISTS (SELECT 1 FROM "
+            "rageval_traces t WHERE t.monitor = ? AND t.trace_id = rageval_judgements.trace_id "
+            f"AND t.content IS NOT NULL){self._locking and ' FOR UPDATE'}"
+        )
+        again = (
+            "UPDATE rageval_judgements SET state = 'waiting', retry_at = ?, tries = 0 WHERE series = ? AND trace_id = ?"
         )
         with self.connection.write():
-            rows = self.connection.execute(
-                f"UPDATE rageval_judgements SET state = 'waiting', retry_at = ?, tries = 0 WHERE {chosen} "
-                "RETURNING series, started",
-                (now, self.monitor, self.monitor),
-            )
+            of_judgements = "SELECT series, trace_id, state, started FROM rageval_judgements"
+            rows = self.query(f"{of_judgements} WHERE {chosen}", SPENT, self.monitor)
+            self.connection.execute_many(again, [(now, series, name) for series, name, *_ in rows])
             sums = PaneSums()
-            for series, started in rows:
-                sums.add(series, "failed", started, sign=-1)
+            for series, _, state, started in rows:
+                sums.add(series, state, started, sign=-1)
             self._add(sums)
         return len(rows)
 

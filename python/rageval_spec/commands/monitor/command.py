@@ -236,9 +236,10 @@ def _write_amount(limit: Allowance) -> Callable[[float], str]:
 @monitor.command("retry")
 @shared.spec_argument
 def retry_failed(spec: Path, overrides: Iterable[str]) -> int:
-    """Retry failed judgements.
+    """Retry failed judgements, and those that found the budget spent.
 
-    The running monitor retries them, or the next one that starts.
+    Traces that the budget left out at random stay out: others count for them.
+    The running monitor retries the rest, or the next one that starts.
 
     \b
     rageval-spec monitor retry spec.yaml
@@ -247,7 +248,7 @@ def retry_failed(spec: Path, overrides: Iterable[str]) -> int:
 
     with open_ledger(_load(spec, overrides)) as ledger:
         again = ledger.retry_failed(time.time())
-    told = f"{count_noun(again, 'judgement')} will be tried again" if again else "no judgement has failed for good"
+    told = f"{count_noun(again, 'judgement')} will be tried again" if again else "no judgement to try again"
     console.show(f"{told}\n")
     return PASSED
 
