@@ -196,7 +196,7 @@ def test_a_retry_tries_again_and_its_value_counts(watched: Watched, model: ChatS
         asked = len(model.calls)
         assert (count(loop), asked >= 2 * first) == ({"failed": 1}, True)
         model.chat = say_yes
-        assert loop.ledger.retry_failed(watched.clock.now) == 1
+        assert loop.ledger.retry_failed(watched.clock.now) == {"failed": 1}
         watched.go_on(loop, 60)
         assert (count(loop), len(model.calls)) == ({"judged": 1}, asked + 1)
         sums = loop.ledger.connection.execute("SELECT SUM(judged), SUM(failed), SUM(weighted) FROM rageval_panes")
@@ -279,7 +279,7 @@ def test_what_found_the_budget_spent_can_be_tried_later(watched: Watched, model:
         watched.go_on(loop, 60)
         counts = count(loop)
         assert set(counts) == {"judged", "over_budget"}
-        assert loop.ledger.retry_failed(watched.clock.now) == counts["over_budget"]
+        assert loop.ledger.retry_failed(watched.clock.now) == {"over_budget": counts["over_budget"]}
         watched.go_on(loop, 120)
         assert count(loop) == {"judged": counts["judged"], "waiting": counts["over_budget"]}
         model.chat = say_yes

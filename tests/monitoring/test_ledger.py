@@ -142,11 +142,20 @@ def test_failures_are_tried_again_on_demand(ledger: Ledger) -> None:
     series = ledger.find_series("faithfulness", "x", {}, BEGAN)
     ledger.see([seen("t1")], "live", 1)
     settle_one(ledger, series, "failed", reason="the judge answered 401")
-    assert ledger.retry_failed(LATER) == 1
+    assert ledger.retry_failed(LATER) == {"failed": 1}
     assert ledger.count(series) == dict.fromkeys(STATES, 0) | {"waiting": 1}
+    assert ledger.retry_failed(LATER) == {}
     ((_, tries, _),) = ledger.claim_retries(LATER, 10, 300)
     assert tries == 0
-    assert ledger.retry_failed(LATER) == 0
+
+
+def test_what_waits_for_a_later_try_is_tried_at_once_on_demand(ledger: Ledger) -> None:
+    series = ledger.find_series("faithfulness", "x", {}, BEGAN)
+    wait_for_a_retry(ledger, series)
+    assert ledger.claim_retries(LATER, 10, 300) == []
+    assert ledger.retry_failed(LATER) == {"waiting": 1}
+    assert ledger.count(series) == dict.fromkeys(STATES, 0) | {"waiting": 1}
+    assert [one.trace_id for *_, one in ledger.claim_retries(LATER, 10, 300)] == ["t1"]
 
 
 def test_texts_go_after_their_time_and_numbers_stay(ledger: Ledger) -> None:
@@ -267,4 +276,4 @@ def test_what_waits_for_a_retry_fails_when_its_text_goes(ledger: Ledger) -> None
     wait_for_a_retry(ledger, series)
     assert ledger.forget(user="eve") == 1
     assert ledger.count(series) == dict.fromkeys(STATES, 0) | {"failed": 1}
-    assert ledger.retry_failed(LATER) == 0
+    assert ledger.retry_failed(LATER) == {}

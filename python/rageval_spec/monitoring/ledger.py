@@ -336,14 +336,15 @@ class Ledger:
             self._write(new, now, PaneSums())
             self._move_before(series, -len(new))
 
-    def retry_failed(self, now: float) -> int:
-        """Let judgements be tried again at once: those that failed for good, or found the budget spent; how many.
+    def retry_failed(self, now: float) -> dict[State, int]:
+        """Let judgements be tried again at once; how many, by the state that they had.
 
-        Those whose texts are no longer kept stay failed.
+        They failed for good, found the budget spent, or wait for a later try. Those whose texts are no longer kept stay
+        as they are.
         """
         chosen = (
-            f"{_OWN} AND (state = 'failed' OR (state = 'over_budget' AND reason = ?)) AND EXISTS (SELECT 1 FROM "
-            "rageval_traces t WHERE t.monitor = ? AND t.trace_id = rageval_judgements.trace_id "
+            f"{_OWN} AND (state = 'failed' OR (state = 'over_budget' AND reason = ?) OR retry_at > ?) AND EXISTS "
+            "(SELECT 1 FROM rageval_traces t WHERE t.monitor = ? AND t.trace_id = rageval_judgements.trace_id "
             f"AND t.content IS NOT NULL){self._locking and ' FOR UPDATE'}"
         )
         again = (
@@ -351,13 +352,14 @@ class Ledger:
         )
         with self.connection.write():
             of_judgements = "SELECT series, trace_id, state, started FROM rageval_judgements"
-            rows = self.query(f"{of_judgements} WHERE {chosen}", SPENT, self.monitor)
+            rows = self.query(f"{of_judgements} WHERE {chosen}", SPENT, now, self.monitor)
             self.connection.execute_many(again, [(now, series, name) for series, name, *_ in rows])
             sums = PaneSums()
             for series, _, state, started in rows:
-                sums.add(series, state, started, sign=-1)
+                if state != "waiting":
+                    sums.add(series, state, started, sign=-1)
             self._add(sums)
-        return len(rows)
+        return Counter(state for _, _, state, _ in rows)
 
     def prune_texts(self, before: float) -> int:
         """Remove the texts of traces that were settled and began before a time; how many. Numbers stay."""

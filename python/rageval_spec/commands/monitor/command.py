@@ -236,7 +236,7 @@ def _write_amount(limit: Allowance) -> Callable[[float], str]:
 @monitor.command("retry")
 @shared.spec_argument
 def retry_failed(spec: Path, overrides: Iterable[str]) -> int:
-    """Retry failed judgements, and those that found the budget spent.
+    """Retry judgements that failed, wait for a later try, or found the budget spent.
 
     Traces that the budget left out at random stay out: others count for them.
     The running monitor retries the rest, or the next one that starts.
@@ -248,8 +248,8 @@ def retry_failed(spec: Path, overrides: Iterable[str]) -> int:
 
     with open_ledger(_load(spec, overrides)) as ledger:
         again = ledger.retry_failed(time.time())
-    told = f"{count_noun(again, 'judgement')} will be tried again" if again else "no judgement to try again"
-    console.show(f"{told}\n")
+    told = f"{count_noun(sum(again.values()), 'judgement')} will be tried again: {list_counts(again)}"
+    console.show(f"{told if again else 'no judgement to try again'}\n")
     return PASSED
 
 
