@@ -146,7 +146,7 @@ def test_a_filling_leaves_the_budget_to_new_traces_and_goes_on_later(tmp_path: P
     assert "within about 38 h" in invoke("monitor", "plan", str(spec), *FILLING).output
     told = invoke("monitor", "run", str(spec), "--once", *FILLING).output
     assert "25 earlier traces judged; run this again for the others, when the budget has room for them" in told
-    assert "faithfulness: 25 judged; 15 traces came before this series began" in told
+    assert "faithfulness: 25 judged; 15 traces settled without this metric" in told
     assert "budget: 0 calls left of 25 calls" in invoke("monitor", "plan", str(spec)).output
     write_spec(tmp_path, JUDGED, endpoint, budget={"calls": "1000 per 1d"})
     assert "15 earlier traces judged\n" in invoke("monitor", "run", str(spec), "--once", *FILLING).output

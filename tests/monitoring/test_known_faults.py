@@ -221,6 +221,22 @@ def test_scores_of_two_versions_of_a_judge_are_two_series(watched: Watched, mode
         assert ask("SELECT COUNT(*) FROM rageval_series") == [(2,)]
 
 
+def test_what_a_metric_never_saw_is_a_number_of_its_own(watched: Watched) -> None:
+    """It came before the metric began, or while the spec did not have it."""
+    for metrics, before in ((OVERLAP, 0), (f"{OVERLAP}, latency", 2), (OVERLAP, 2), (f"{OVERLAP}, latency", 4)):
+        watched.write_spec(metrics, others='  serve: "127.0.0.1:8000"')
+        with watched.open() as loop:
+            watched.serve(GOOD, GOOD)
+            watched.go_on(loop, 120)
+            assert loop.publish is not None
+            numbers = {family.name: family.samples for family in loop.publish(watched.clock.now)}
+        ((_, seen),) = numbers["rageval_traces_seen"]
+        shown = [(labels["metric"], labels["state"], number) for labels, number in numbers["rageval_traces"]]
+        for name in {metric for metric, *_ in shown}:
+            assert sum(number for metric, _, number in shown if metric == name) == seen
+            assert (name, "before", before if name == "latency" else 0) in shown
+
+
 def test_no_data_is_not_a_score_of_zero(watched: Watched) -> None:
     """An hour without traffic, or with answers that cannot be scored, is a number nowhere, and below no bound."""
     watched.write_spec(others='  serve: "127.0.0.1:8000"')

@@ -322,7 +322,7 @@ def _report(loop: MonitorLoop) -> None:
     for one in loop.judge.series.values():
         told = list_counts(loop.ledger.count(one.id))
         before = loop.ledger.count_before(one.id)
-        earlier = f"; {count_noun(before, 'trace')} came before this series began" if before else ""
+        earlier = f"; {count_noun(before, 'trace')} settled without this metric" if before else ""
         console.show(f"{one.name}: {told or 'no traces'}{earlier}\n")
     now = loop.clock()
     first = loop.ledger.find_oldest_due(_NEVER)
