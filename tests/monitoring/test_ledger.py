@@ -122,6 +122,19 @@ def test_a_judge_that_is_rolled_back_gets_its_series_back(ledger: Ledger) -> Non
     assert ledger.count(series)["judged"] == 3
 
 
+def test_what_was_paid_stays_paid(ledger: Ledger) -> None:
+    series = ledger.find_series("faithfulness", "x", {}, BEGAN)
+    ledger.see([seen("t1")], "live", 1)
+    settle_one(ledger, series, "waiting", cost=0.25, retry_at=LATER)
+    ((_, _, again),) = ledger.claim_retries(LATER, 10, 300)
+    ledger.retry([(Judgement(series, "t1", "failed", None, 1.0, cost=0.5), again.started)], LATER)
+    ledger.retry_failed(LATER)
+    ledger.see([seen("t1", answer="More of it.")], "live", 2)
+    settle_one(ledger, series, cost=1.0)
+    assert ledger.count(series) == dict.fromkeys(STATES, 0) | {"judged": 1}
+    assert ledger.connection.execute("SELECT SUM(cost) FROM rageval_panes") == [(1.75,)]
+
+
 def test_only_one_process_leads_until_its_lease_ends(open_one: Callable[[str], Ledger]) -> None:
     first, second = open_one("first"), open_one("second")
     assert first.lead("look", BEGAN, 60)

@@ -571,8 +571,8 @@ class Ledger:
 
 
 def _count(sums: PaneSums, one: Judgement, started: float, sign: int = 1) -> None:
-    """Count a judgement, unless it is tried again later: then it still waits."""
-    if one.retry_at is None:
+    """Count a judgement. One that is tried again later still waits, and only its cost counts."""
+    if one.retry_at is None or one.cost:
         value = one.value if one.state == "judged" else None
         sums.add(one.series, one.state, started, value, one.weight, one.cost, sign)
 

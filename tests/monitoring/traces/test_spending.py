@@ -47,6 +47,17 @@ def test_no_call_begins_beyond_the_limit_also_after_a_restart(tmp_path: Path) ->
     call(restarted.budget, 5)
 
 
+def test_a_budget_counts_what_was_spent_before_the_spec_had_it(tmp_path: Path) -> None:
+    unlimited = open_spending(tmp_path)
+    call(unlimited.budget, 3)
+    unlimited.record(HOUR + 60)
+    limited = open_spending(tmp_path, calls="5 per 1h")
+    (allowance,) = limited.list_allowances(HOUR + 1800)
+    assert allowance.left == 2
+    limited.note_needed(30, [HOUR + 1800])
+    assert limited.list_allowances(HOUR + 2400)[0].usual == pytest.approx(180)  # in the ten minutes that are known
+
+
 def test_dollars_are_limited_too(tmp_path: Path) -> None:
     spending = open_spending(tmp_path, cost="0.10 per 1h")
     spending.limit(HOUR)
