@@ -31,7 +31,9 @@ FIRST_WAIT = 60.0
 LONGEST_WAIT = 3600.0
 """Seconds before the first further try of a judgement that failed, and the most between two."""
 
-LEFT_OUT = "the budget does not suffice for all; this trace was left out at random, and others count for it"
+LEFT_OUT = (
+    "the budget does not suffice for all; this trace was left out at random, and any that are judged count for it"
+)
 Kept: TypeAlias = tuple[ClaimedTrace, float]
 """A trace of the sample, and its weight."""
 
