@@ -233,7 +233,7 @@ def test_what_a_metric_never_saw_is_a_number_of_its_own(watched: Watched) -> Non
         ((_, seen),) = numbers["rageval_traces_seen"]
         shown = [(labels["metric"], labels["state"], number) for labels, number in numbers["rageval_traces"]]
         for name in {metric for metric, *_ in shown}:
-            assert sum(number for metric, _, number in shown if metric == name) == seen
+            assert sum(int(number or 0) for metric, _, number in shown if metric == name) == seen
             assert (name, "before", before if name == "latency" else 0) in shown
 
 
