@@ -196,7 +196,7 @@ def test_a_retry_tries_again_and_its_value_counts(watched: Watched, model: ChatS
         asked = len(model.calls)
         assert (count(loop), asked >= 2 * first) == ({"failed": 1}, True)
         model.chat = say_yes
-        assert loop.ledger.retry_failed(watched.clock.now) == 1
+        assert loop.ledger.retry_failed(watched.clock.now) == {"failed": 1}
         watched.go_on(loop, 60)
         assert (count(loop), len(model.calls)) == ({"judged": 1}, asked + 1)
         sums = loop.ledger.connection.execute("SELECT SUM(judged), SUM(failed), SUM(weighted) FROM rageval_panes")
@@ -219,6 +219,22 @@ def test_scores_of_two_versions_of_a_judge_are_two_series(watched: Watched, mode
         ask = loop.ledger.connection.execute
         assert ask("SELECT DISTINCT value FROM rageval_judgements WHERE series = ?", (series,)) == [(1.0,)]
         assert ask("SELECT COUNT(*) FROM rageval_series") == [(2,)]
+
+
+def test_what_a_metric_never_saw_is_a_number_of_its_own(watched: Watched) -> None:
+    """It came before the metric began, or while the spec did not have it."""
+    for metrics, before in ((OVERLAP, 0), (f"{OVERLAP}, latency", 2), (OVERLAP, 2), (f"{OVERLAP}, latency", 4)):
+        watched.write_spec(metrics, others='  serve: "127.0.0.1:8000"')
+        with watched.open() as loop:
+            watched.serve(GOOD, GOOD)
+            watched.go_on(loop, 120)
+            assert loop.publish is not None
+            numbers = {family.name: family.samples for family in loop.publish(watched.clock.now)}
+        ((_, seen),) = numbers["rageval_traces_seen"]
+        shown = [(labels["metric"], labels["state"], number) for labels, number in numbers["rageval_traces"]]
+        for name in {metric for metric, *_ in shown}:
+            assert sum(int(number or 0) for metric, _, number in shown if metric == name) == seen
+            assert (name, "before", before if name == "latency" else 0) in shown
 
 
 def test_no_data_is_not_a_score_of_zero(watched: Watched) -> None:
@@ -251,6 +267,40 @@ def test_cost_has_a_ceiling_and_what_is_over_it_is_counted(watched: Watched, mod
     assert spent == pytest.approx(0.1 * len(model.calls))
     assert 0 < len(model.calls) <= 30
     assert counts == {"judged": len(model.calls), "over_budget": 100 - len(model.calls)}
+
+
+def test_a_failure_that_finds_no_budget_waits_until_there_is_some(watched: Watched, model: ChatServer) -> None:
+    """The first tries and some of the second ones take the whole budget, and all of them fail."""
+    watched.write_spec(CHAT, url=model.url, others='  budget: {calls: "8 per 1h"}')
+    model.chat = lambda number, body: refusal("overloaded", 500)
+    with watched.open() as loop:
+        watched.serve(*(f"{GOOD} {number}" for number in range(20)))
+        watched.go_on(loop, 60)
+        counts, tried = count(loop), count(loop)["waiting"]
+        assert counts == {"waiting": tried, "over_budget": 20 - tried}
+        watched.go_on(loop, HOUR / 2)
+        assert (count(loop), len(model.calls)) == (counts, 8)
+        model.chat = say_yes
+        watched.go_on(loop, 1.5 * HOUR)
+        assert count(loop) == {"judged": tried, "over_budget": 20 - tried}
+
+
+def test_what_found_the_budget_spent_can_be_tried_later(watched: Watched, model: ChatServer) -> None:
+    """What a call costs is not known yet, so no trace is left out at random."""
+    watched.write_spec(CHAT, url=model.url, others='  budget: {cost: "3.00 per 1h"}')
+    reply = completion() | {"usage": {"prompt_tokens": 900, "completion_tokens": 100, "total_tokens": 1000}}
+    with watched.open() as loop:
+        model.chat = lambda number, body: Answer(reply)
+        watched.serve(*(f"{GOOD} {number}" for number in range(20)))
+        watched.go_on(loop, 60)
+        counts = count(loop)
+        assert set(counts) == {"judged", "over_budget"}
+        assert loop.ledger.retry_failed(watched.clock.now) == {"over_budget": counts["over_budget"]}
+        watched.go_on(loop, 120)
+        assert count(loop) == {"judged": counts["judged"], "waiting": counts["over_budget"]}
+        model.chat = say_yes
+        watched.go_on(loop, 2 * HOUR)
+        assert count(loop) == {"judged": 20}
 
 
 def test_a_quiet_fortnight_wakes_nobody(watched: Watched) -> None:

@@ -104,6 +104,37 @@ def test_a_new_identity_begins_a_new_series(ledger: Ledger) -> None:
     assert ledger.count_before(second) + add_up(ledger, second) == ledger.count_traces()
 
 
+def test_a_judge_that_is_rolled_back_gets_its_series_back(ledger: Ledger) -> None:
+    for at, identity in enumerate("xyx"):
+        series = ledger.find_series("faithfulness", identity, {}, BEGAN + at)
+        assert ledger.find_series("faithfulness", identity, {}, BEGAN + at) == series
+        assert ledger.current_series() == {"faithfulness": series}
+        ledger.see([seen(f"{at} kept"), seen(f"{at} left out")], "live", at)
+        kept, left_out = sorted(ledger.claim(LATER, 10, 300))
+        sampled = [SampledTrace(kept, 2.0), SampledTrace(left_out, None)]
+        ledger.settle(sampled, [Judgement(series, kept.trace_id, "judged", 1.0, 2.0)], LATER)
+        assert add_up(ledger, series) + ledger.count_before(series) == ledger.count_traces()
+    assert series == 1
+    assert ledger.count(series) == dict.fromkeys(STATES, 0) | {"judged": 2, "sampled_out": 2}
+    assert [one.trace_id for one in ledger.read_unfilled(series, BEGAN, 10)] == ["1 kept"]
+    ledger.fill([(Judgement(series, "1 kept", "judged", 0.5, 2.0), BEGAN)], series, LATER)
+    assert ledger.count_before(series) == 1  # the one that was left out
+    assert ledger.count(series)["judged"] == 3
+
+
+def test_what_was_paid_stays_paid(ledger: Ledger) -> None:
+    series = ledger.find_series("faithfulness", "x", {}, BEGAN)
+    ledger.see([seen("t1")], "live", 1)
+    settle_one(ledger, series, "waiting", cost=0.25, retry_at=LATER)
+    ((_, _, again),) = ledger.claim_retries(LATER, 10, 300)
+    ledger.retry([(Judgement(series, "t1", "failed", None, 1.0, cost=0.5), again.started)], LATER)
+    ledger.retry_failed(LATER)
+    ledger.see([seen("t1", answer="More of it.")], "live", 2)
+    settle_one(ledger, series, cost=1.0)
+    assert ledger.count(series) == dict.fromkeys(STATES, 0) | {"judged": 1}
+    assert ledger.connection.execute("SELECT SUM(cost) FROM rageval_panes") == [(1.75,)]
+
+
 def test_only_one_process_leads_until_its_lease_ends(open_one: Callable[[str], Ledger]) -> None:
     first, second = open_one("first"), open_one("second")
     assert first.lead("look", BEGAN, 60)
@@ -124,11 +155,20 @@ def test_failures_are_tried_again_on_demand(ledger: Ledger) -> None:
     series = ledger.find_series("faithfulness", "x", {}, BEGAN)
     ledger.see([seen("t1")], "live", 1)
     settle_one(ledger, series, "failed", reason="the judge answered 401")
-    assert ledger.retry_failed(LATER) == 1
+    assert ledger.retry_failed(LATER) == {"failed": 1}
     assert ledger.count(series) == dict.fromkeys(STATES, 0) | {"waiting": 1}
+    assert ledger.retry_failed(LATER) == {}
     ((_, tries, _),) = ledger.claim_retries(LATER, 10, 300)
     assert tries == 0
-    assert ledger.retry_failed(LATER) == 0
+
+
+def test_what_waits_for_a_later_try_is_tried_at_once_on_demand(ledger: Ledger) -> None:
+    series = ledger.find_series("faithfulness", "x", {}, BEGAN)
+    wait_for_a_retry(ledger, series)
+    assert ledger.claim_retries(LATER, 10, 300) == []
+    assert ledger.retry_failed(LATER) == {"waiting": 1}
+    assert ledger.count(series) == dict.fromkeys(STATES, 0) | {"waiting": 1}
+    assert [one.trace_id for *_, one in ledger.claim_retries(LATER, 10, 300)] == ["t1"]
 
 
 def test_texts_go_after_their_time_and_numbers_stay(ledger: Ledger) -> None:
@@ -249,4 +289,4 @@ def test_what_waits_for_a_retry_fails_when_its_text_goes(ledger: Ledger) -> None
     wait_for_a_retry(ledger, series)
     assert ledger.forget(user="eve") == 1
     assert ledger.count(series) == dict.fromkeys(STATES, 0) | {"failed": 1}
-    assert ledger.retry_failed(LATER) == 0
+    assert ledger.retry_failed(LATER) == {}

@@ -31,6 +31,8 @@ STATES: tuple[State, ...] = get_args(State)
 """What can become of a trace for one series."""
 COUNTED: tuple[State, ...] = tuple(state for state in STATES if state != "waiting")
 """The states that are counted by minute; how many wait is counted where they wait."""
+SPENT = "the budget was spent, and no other trace counts for this one"
+"""Why a trace is over budget that can still be judged. For one that was left out at random, others count."""
 LEASE = 300.0
 """Seconds for which a process holds traces, in its own time."""
 
@@ -240,7 +242,7 @@ class Ledger:
             own = self._find_own([one.claimed for one in sampled])
             mine = [one for one in sampled if one.claimed.trace_id in own]
             sums, kept = PaneSums(), Counter[tuple[str, int]]()
-            series = self.newest_series().values()
+            series = self.current_series().values()
             made: list[_Made] = []
             states = []
             for (trace_id, started, earlier, trace), weight, stratum in mine:
@@ -334,26 +336,30 @@ class Ledger:
             self._write(new, now, PaneSums())
             self._move_before(series, -len(new))
 
-    def retry_failed(self, now: float) -> int:
-        """Let every judgement that failed for good be tried again at once; how many those are.
+    def retry_failed(self, now: float) -> dict[State, int]:
+        """Let judgements be tried again at once; how many, by the state that they had.
 
-        Those whose texts are no longer kept stay failed.
+        They failed for good, found the budget spent, or wait for a later try. Those whose texts are no longer kept stay
+        as they are.
         """
         chosen = (
-            f"{_OWN} AND state = 'failed' AND EXISTS (SELECT 1 FROM rageval_traces t WHERE t.monitor = ? "
-            "AND t.trace_id = rageval_judgements.trace_id AND t.content IS NOT NULL)"
+            f"{_OWN} AND (state = 'failed' OR (state = 'over_budget' AND reason = ?) OR retry_at > ?) AND EXISTS "
+            "(SELECT 1 FROM rageval_traces t WHERE t.monitor = ? AND t.trace_id = rageval_judgements.trace_id "
+            f"AND t.content IS NOT NULL){self._locking and ' FOR UPDATE'}"
+        )
+        again = (
+            "UPDATE rageval_judgements SET state = 'waiting', retry_at = ?, tries = 0 WHERE series = ? AND trace_id = ?"
         )
         with self.connection.write():
-            rows = self.connection.execute(
-                f"UPDATE rageval_judgements SET state = 'waiting', retry_at = ?, tries = 0 WHERE {chosen} "
-                "RETURNING series, started",
-                (now, self.monitor, self.monitor),
-            )
+            of_judgements = "SELECT series, trace_id, state, started FROM rageval_judgements"
+            rows = self.query(f"{of_judgements} WHERE {chosen}", SPENT, now, self.monitor)
+            self.connection.execute_many(again, [(now, series, name) for series, name, *_ in rows])
             sums = PaneSums()
-            for series, started in rows:
-                sums.add(series, "failed", started, sign=-1)
+            for series, _, state, started in rows:
+                if state != "waiting":
+                    sums.add(series, state, started, sign=-1)
             self._add(sums)
-        return len(rows)
+        return Counter(state for _, _, state, _ in rows)
 
     def prune_texts(self, before: float) -> int:
         """Remove the texts of traces that were settled and began before a time; how many. Numbers stay."""
@@ -370,7 +376,7 @@ class Ledger:
         with self.connection.write():
             chosen = f"monitor = ? AND {column} = ?"
             rows = self.query(f"SELECT trace_id, state, started, reopened FROM rageval_traces WHERE {chosen}", value)
-            sums, series = PaneSums(), self.newest_series().values()
+            sums, series = PaneSums(), self.current_series().values()
             for _, state, started, reopened in rows:
                 if state == "waiting" and not reopened:
                     for number in series:
@@ -460,29 +466,42 @@ class Ledger:
     ) -> int:
         """The number of the series of a metric with this identity; a new identity begins a new series.
 
-        0 for a new one that is not to begin.
+        From now on it is the current one of its metric; an older identity gets its series back. 0 for a new one that is
+        not to begin.
         """
         of_key = "SELECT id FROM rageval_series WHERE monitor = ? AND metric = ? AND identity = ?"
         found = self.query(of_key, metric, identity)
-        if not found and not begin:
-            return 0
+        if not begin:
+            return int(found[0][0]) if found else 0
         if not found:
             with self.connection.write():
                 self.connection.lock()
-                before = self.count_traces("(state <> 'waiting' OR reopened = 1)")
                 self.query(
-                    "INSERT INTO rageval_series (id, monitor, metric, identity, description, began, settled_before) "
-                    "SELECT COALESCE(MAX(id), 0) + 1, ?, ?, ?, ?, CAST(? AS DOUBLE PRECISION), CAST(? AS BIGINT) "
+                    "INSERT INTO rageval_series (id, monitor, metric, identity, description, began, settled_before, "
+                    "used) SELECT COALESCE(MAX(id), 0) + 1, ?, ?, ?, ?, CAST(? AS DOUBLE PRECISION), 0, 0 "
                     "FROM rageval_series WHERE true ON CONFLICT (monitor, metric, identity) DO NOTHING",
-                    metric, identity, json.dumps(description, sort_keys=True), now, before,
+                    metric, identity, json.dumps(description, sort_keys=True), now,
                 )  # fmt: skip
             found = self.query(of_key, metric, identity)
-        return int(found[0][0])
+        series = int(found[0][0])
+        if self.current_series().get(metric) != series:
+            self._make_current(series)
+        return series
 
-    def newest_series(self) -> dict[str, int]:
-        """The newest series of each metric, by its name: those that traces are judged for."""
-        newest = "SELECT metric, MAX(id) FROM rageval_series WHERE monitor = ? GROUP BY metric ORDER BY metric"
-        return dict(self.query(newest))
+    def _make_current(self, series: int) -> None:
+        """Let traces be judged for a series; all that was settled without it came before it."""
+        with self.connection.write():
+            self.connection.lock()
+            known = sum(self.count(series).values()) - self.count_waiting()
+            before = self.count_traces("(state <> 'waiting' OR reopened = 1)") - known
+            last = "SELECT MAX(used) FROM rageval_series WHERE monitor = ?"
+            change = f"UPDATE rageval_series SET settled_before = ?, used = ({last}) + 1 WHERE id = ?"
+            self.connection.execute(change, (before, self.monitor, series))
+
+    def current_series(self) -> dict[str, int]:
+        """The series of each metric that a monitor began to use last, by its name: those that traces are judged for."""
+        used = "SELECT metric, id FROM rageval_series WHERE monitor = ? AND used > 0 ORDER BY used"
+        return dict(self.query(used))
 
     def count(self, series: int) -> dict[State, int]:
         """How many traces have each state for a series, over all time."""
@@ -552,8 +571,8 @@ class Ledger:
 
 
 def _count(sums: PaneSums, one: Judgement, started: float, sign: int = 1) -> None:
-    """Count a judgement, unless it is tried again later: then it still waits."""
-    if one.retry_at is None:
+    """Count a judgement. One that is tried again later still waits, and only its cost counts."""
+    if one.retry_at is None or one.cost:
         value = one.value if one.state == "judged" else None
         sums.add(one.series, one.state, started, value, one.weight, one.cost, sign)
 

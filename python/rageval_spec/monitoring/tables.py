@@ -65,9 +65,12 @@ class PaneSums:
         self, series: int, state: str, started: float, value: float | None = None, weight: float = 1.0,
         cost: float | None = None, sign: int = 1,
     ) -> None:  # fmt: skip
-        """Count what became of a trace; with the sign -1, take it back. `value` is None unless it was judged."""
+        """Count what became of a trace; with the sign -1, take it back, except the cost, which was paid.
+
+        `value` is None unless it was judged. That it waits is not counted here.
+        """
         found = self._panes.setdefault((series, int(started // PANE) * PANE), {})
-        terms: dict[str, float] = {state: 1, "cost": cost or 0.0}
+        terms: dict[str, float] = {state: 1, "cost": max(0, sign) * (cost or 0.0)}
         if value is not None:
             terms |= {"weights": weight, "weighted": weight * value, "squares": weight * value**2,
                       "squared_weights": weight**2, "squared_weighted": weight**2 * value,
@@ -121,7 +124,7 @@ _TABLES = (
     """CREATE TABLE rageval_series (
         id INTEGER PRIMARY KEY, monitor TEXT NOT NULL, metric TEXT NOT NULL, identity TEXT NOT NULL,
         description TEXT NOT NULL, began DOUBLE PRECISION NOT NULL, settled_before BIGINT NOT NULL,
-        UNIQUE (monitor, metric, identity)
+        used INTEGER NOT NULL, UNIQUE (monitor, metric, identity)
     )""",
     """CREATE TABLE rageval_judgements (
         series INTEGER NOT NULL, trace_id TEXT NOT NULL, state TEXT NOT NULL, value DOUBLE PRECISION,

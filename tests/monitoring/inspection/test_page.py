@@ -150,6 +150,16 @@ def test_a_trend_breaks_where_a_new_series_began_and_where_there_was_no_data(spe
     assert "New series from 2025-11-25 15:00: the judge changed" in read(page)
 
 
+def test_a_judge_that_is_rolled_back_is_shown_with_its_own_numbers(spec: Spec) -> None:
+    judge(load_spec(spec.folder, "judges: {overlap: {use: overlap, threshold: 0.9}}\n"), NOON + 3600)
+    write_traces(spec.folder, *({"id": f"next {n}", "at": NOON + 7200} for n in range(2)))
+    judge(load_spec(spec.folder), NOON + 7200)
+    text = read(draw(spec, NOON + 7200))
+    assert "The numbers add up" in text
+    with open_ledger(spec) as ledger:
+        assert ledger.current_series()["faithfulness"] == 1
+
+
 def test_redacted_columns_are_on_no_part_of_the_page(spec: Spec) -> None:
     record(
         spec, NOON, evidence={"metric": "faithfulness", "moved": {"traffic": "2 of a new kind: Can I return shoes?"}}

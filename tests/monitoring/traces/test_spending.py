@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rageval_spec.commands.monitor.command import describe_budget
 from rageval_spec.data.chat import LimitError
-from rageval_spec.monitoring.traces.sampling import Spending, draw
+from rageval_spec.monitoring.traces.sampling import Allowance, Spending, draw
 from rageval_spec.plugin.budget import Budget
-from rageval_spec.spec.blocks.monitor import HourlyBudgetNode
+from rageval_spec.spec.blocks.monitor import HourlyBudgetNode, Rate
 from rageval_spec.statistics.level_sequences import estimate_mean
 from tests.monitoring.seen_traces import open_ledger
 
@@ -45,6 +46,17 @@ def test_no_call_begins_beyond_the_limit_also_after_a_restart(tmp_path: Path) ->
     restarted.record(HOUR + 120)
     restarted.limit(HOUR + 3600)
     call(restarted.budget, 5)
+
+
+def test_a_budget_counts_what_was_spent_before_the_spec_had_it(tmp_path: Path) -> None:
+    unlimited = open_spending(tmp_path)
+    call(unlimited.budget, 3)
+    unlimited.record(HOUR + 60)
+    limited = open_spending(tmp_path, calls="5 per 1h")
+    (allowance,) = limited.list_allowances(HOUR + 1800)
+    assert allowance.left == 2
+    limited.note_needed(30, [HOUR + 1800])
+    assert limited.list_allowances(HOUR + 2400)[0].usual == pytest.approx(180)  # in the ten minutes that are known
 
 
 def test_dollars_are_limited_too(tmp_path: Path) -> None:
@@ -83,6 +95,25 @@ def test_dollars_are_shared_by_what_a_call_costs(tmp_path: Path) -> None:
     spending.record(HOUR - 3600)
     spending.note_needed(200, [HOUR - 3600])
     assert spending.find_chance(200, HOUR) == pytest.approx(1.00 / (0.01 * 400))
+
+
+@pytest.mark.parametrize(
+    ("left", "expected", "told"),
+    [
+        (2, 0, "traces need about 0 calls until then"),
+        (2, 40, "traces need about 40 calls until then, so some are left out at random, and any that are judged count"),
+        (0, 40, "traces need about 40 calls until then, but none is left for them"),
+    ],
+)
+def test_what_is_left_stands_beside_what_traces_need(left: int, expected: int, told: str) -> None:
+    limit = Allowance(Rate(8, 3600), is_cost=False, left=left, price=1, expected=expected, usual=80)
+    shown = describe_budget(limit, 100)
+    assert shown.startswith(
+        f"budget: {left} calls left of 8 calls until 1970-01-01 01:00 UTC; as traffic is now, {told}"
+    )
+    dollars = limit._replace(is_cost=True, price=0.01, expected=40)
+    assert "need about 0.40 USD until then" in describe_budget(dollars, 100)
+    assert describe_budget(dollars._replace(price=0), 100).endswith("; what a call costs is not known yet")
 
 
 def test_a_filling_gets_what_new_traces_leave_over(tmp_path: Path) -> None:

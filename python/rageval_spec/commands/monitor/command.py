@@ -21,7 +21,7 @@ from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import GATE_FAILED, PASSED, UsageError
 from rageval_spec.progress import PATIENCE, ProgressDisplay, name_seconds
 from rageval_spec.signals import Interrupted, stopping
-from rageval_spec.wording import count_noun, format_percent, list_counts, read_duration
+from rageval_spec.wording import count_noun, list_counts, read_duration
 
 if TYPE_CHECKING:
     from rageval_spec.monitoring.service import MonitorLoop
@@ -194,7 +194,7 @@ def plan_monitor(spec: Path, overrides: Iterable[str], since: str | None, metric
         allowances = loop.judge.spending.list_allowances(time.time())
         if age is None or metric is None:
             _report(loop)
-            console.show("".join(f"{_describe_budget(one)}\n" for one in allowances))
+            console.show("".join(f"{describe_budget(one, time.time())}\n" for one in allowances))
             return PASSED
         plan = replace(loop.filler, since=time.time() - age).plan(metric)
         console.show(f"{metric}: {count_noun(plan.traces, 'earlier trace')} without a value\n")
@@ -208,15 +208,19 @@ def plan_monitor(spec: Path, overrides: Iterable[str], since: str | None, metric
     return PASSED
 
 
-def _describe_budget(limit: Allowance) -> str:
-    """`budget: 480 of 600 calls left until 08:00 UTC, room for 34 % of ...`."""
-    seconds, amount = limit.rate.seconds, _write_amount(limit)
-    ends = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime((time.time() // seconds + 1) * seconds))
+def describe_budget(limit: Allowance, now: float) -> str:
+    """`budget: 480 calls left of 600 calls until 08:00 UTC; as traffic is now, traces need about 700 calls ...`."""
+    seconds, amount, needed = limit.rate.seconds, _write_amount(limit), limit.expected * limit.price
+    ends = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime((now // seconds + 1) * seconds))
     told = f"budget: {amount(limit.left)} left of {amount(limit.rate.events)} until {ends}"
-    if limit.usual <= limit.rate.events:
-        return f"{told}; that is enough for all traces, as traffic is now"
-    share = format_percent(limit.rate.events / limit.usual)
-    return f"{told}; room for about {share} of the traces that need a call, which count for those that are left out"
+    if not limit.price:
+        return f"{told}; what a call costs is not known yet"
+    told = f"{told}; as traffic is now, traces need about {amount(needed)} until then"
+    if needed <= limit.left:
+        return told
+    if limit.left < limit.price:
+        return f"{told}, but none is left for them"
+    return f"{told}, so some are left out at random, and any that are judged count for them"
 
 
 def _describe_wait(limit: Allowance, needed: float) -> str:
@@ -236,9 +240,10 @@ def _write_amount(limit: Allowance) -> Callable[[float], str]:
 @monitor.command("retry")
 @shared.spec_argument
 def retry_failed(spec: Path, overrides: Iterable[str]) -> int:
-    """Retry failed judgements.
+    """Retry judgements that failed, wait for a later try, or found the budget spent.
 
-    The running monitor retries them, or the next one that starts.
+    Traces that the budget left out at random stay out: others count for them.
+    The running monitor retries the rest, or the next one that starts.
 
     \b
     rageval-spec monitor retry spec.yaml
@@ -247,8 +252,8 @@ def retry_failed(spec: Path, overrides: Iterable[str]) -> int:
 
     with open_ledger(_load(spec, overrides)) as ledger:
         again = ledger.retry_failed(time.time())
-    told = f"{count_noun(again, 'judgement')} will be tried again" if again else "no judgement has failed for good"
-    console.show(f"{told}\n")
+    told = f"{count_noun(sum(again.values()), 'judgement')} will be tried again: {list_counts(again)}"
+    console.show(f"{told if again else 'no judgement to try again'}\n")
     return PASSED
 
 
@@ -321,7 +326,7 @@ def _report(loop: MonitorLoop) -> None:
     for one in loop.judge.series.values():
         told = list_counts(loop.ledger.count(one.id))
         before = loop.ledger.count_before(one.id)
-        earlier = f"; {count_noun(before, 'trace')} came before this series began" if before else ""
+        earlier = f"; {count_noun(before, 'trace')} settled without this metric" if before else ""
         console.show(f"{one.name}: {told or 'no traces'}{earlier}\n")
     now = loop.clock()
     first = loop.ledger.find_oldest_due(_NEVER)

@@ -145,7 +145,7 @@ class Collector:
 
     def _list_reasons(self, since: float, known: TestSet, made: Collected) -> Iterator[list[Reason]]:
         """The traces of each reason, the worst first."""
-        ids = self.ledger.newest_series()
+        ids = self.ledger.current_series()
         most = _MOST + known.rows
         percentiles = [name for name in ids if Series(0, name, self.metrics.get(name)).percent is not None]
         if shown := [name for name in percentiles if list_bounds(self.spec, name, self.metrics.get(name))]:

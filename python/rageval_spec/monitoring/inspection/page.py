@@ -96,10 +96,9 @@ class PageWriter:
     def draw(self, now: float) -> bytes:
         """The page in UTF-8."""
         stored = self._list_series()
-        newest = {one.metric: one for one in stored}
-        current = [
-            Series(one.id, name, self.metrics.get(name)) for name, one in newest.items() if self._is_watched(name)
-        ]
+        ids = self.watch.ledger.current_series()
+        newest = {one.metric: ids[one.metric] for one in stored if one.metric in ids}  # in the order of their beginning
+        current = [Series(one, name, self.metrics.get(name)) for name, one in newest.items() if self._is_watched(name)]
         alerts = [*self._describe_alerts()]
         firing = [one for one in alerts if one["state"] == "firing"]
         seen, ledger = self._read_ledger([one for one in current if one.metric is not None])

@@ -9,7 +9,6 @@ from importlib.metadata import version
 
 from rageval_spec.drawing.openmetrics import MetricFamily
 from rageval_spec.monitoring.alerts import AlertBook, load_message
-from rageval_spec.monitoring.ledger import STATES
 from rageval_spec.monitoring.looks.experiments import Experiment
 from rageval_spec.monitoring.looks.looking import Watch, list_alerts
 from rageval_spec.monitoring.outputs.outbox import Outbox
@@ -94,9 +93,12 @@ def _list_deliveries(outbox: Outbox, own: dict[str, str]) -> Iterator[MetricFami
 
 
 def _list_ledger(watch: Watch, own: dict[str, str], now: float) -> Iterator[MetricFamily]:
-    counts = {one.name: watch.ledger.count(one.id) for one in watch.series.values()}
-    settled = [({**own, "metric": name, "state": state}, of[state]) for name, of in counts.items() for state in STATES]
-    yield MetricFamily("rageval_traces", "Traces by metric and state: all states add up to the traces seen.", settled)
+    ledger, found = watch.ledger, [(one.name, one.id) for one in watch.series.values()]
+    counts = {name: {**ledger.count(series), "before": ledger.count_before(series)} for name, series in found}
+    settled = [({**own, "metric": name, "state": state}, count) for name, of in counts.items()
+               for state, count in of.items()]  # fmt: skip
+    told = "Traces by metric and state, which add up to the traces seen; 'before': settled without the metric."
+    yield MetricFamily("rageval_traces", told, settled)
     seen = [(own, watch.ledger.count_traces())]
     yield MetricFamily("rageval_traces_seen", "All traces that were seen.", seen, "counter")
     overdue = watch.ledger.find_oldest_due(now)

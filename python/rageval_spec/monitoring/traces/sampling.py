@@ -207,7 +207,7 @@ class Spending:
         made, cost = self.budget.calls + self.budget.retries, self.budget.cost
         new = made - self._counted[0], cost - self._counted[1]
         self._counted = made, cost
-        if self.is_limited and new[0]:
+        if new[0]:
             self.connection.execute(_ADD, (self.monitor, int(now // _MINUTE) * _MINUTE, *new, 0.0))
         return new
 
@@ -220,7 +220,7 @@ class Spending:
     def _find_first(self, now: float) -> float:
         """When the first trace began that needed a call; now, if none did yet."""
         ((first,),) = self.connection.execute(
-            "SELECT MIN(minute) FROM rageval_spending WHERE monitor = ?", (self.monitor,)
+            "SELECT MIN(minute) FROM rageval_spending WHERE monitor = ? AND needed > 0", (self.monitor,)
         )
         return now if first is None else float(first)
 

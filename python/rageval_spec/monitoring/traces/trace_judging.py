@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from rageval_spec.data.samples import Sample
 from rageval_spec.endpoints.pacing import double_wait
-from rageval_spec.monitoring.ledger import ClaimedTrace, Judgement, Ledger, SampledTrace, State
+from rageval_spec.monitoring.ledger import SPENT, ClaimedTrace, Judgement, Ledger, SampledTrace, State
 from rageval_spec.monitoring.traces.sampling import Spending, draw
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
 from rageval_spec.pipeline.values.answer_values import compute, list_usable
@@ -31,8 +31,9 @@ FIRST_WAIT = 60.0
 LONGEST_WAIT = 3600.0
 """Seconds before the first further try of a judgement that failed, and the most between two."""
 
-LEFT_OUT = "the budget does not suffice for all; this trace was left out at random, and others count for it"
-SPENT = "the budget was spent, and no other trace counts for this one"
+LEFT_OUT = (
+    "the budget does not suffice for all; this trace was left out at random, and any that are judged count for it"
+)
 Kept: TypeAlias = tuple[ClaimedTrace, float]
 """A trace of the sample, and its weight."""
 
@@ -98,19 +99,22 @@ class TraceJudge:
         return judgements
 
     def judge_for(
-        self, series: Series, claimed: Sequence[ClaimedTrace], now: float, *, tries: int = 1
+        self, series: Series, claimed: Sequence[ClaimedTrace], now: float, *, earlier: int | None = None
     ) -> list[Judgement]:
-        """What becomes of traces that were chosen before, for one series; all of them while the budget lasts."""
+        """What becomes of traces that were chosen before, for one series; all of them while the budget lasts.
+
+        `earlier` is how often they were tried; None if they do not wait for a further try.
+        """
         kept = [(one, one.weight or 1.0) for one in claimed]
         samples = {one.trace_id: make_sample(one) for one in claimed}
-        return list(self._judge_metric(series, kept, samples, now, tries=tries))
+        return list(self._judge_metric(series, kept, samples, now, earlier=earlier))
 
     def judge_again(self, series: int, tries: int, claimed: Sequence[ClaimedTrace], now: float) -> list[Judgement]:
         """What becomes of traces that failed in a series before, after so many tries."""
         self.spending.budget.begin_batch(retry_failed=True)
         found = next((one for one in self.series.values() if one.id == series and one.metric is not None), None)
         if found is not None:
-            return self.judge_for(found, claimed, now, tries=tries + 1)
+            return self.judge_for(found, claimed, now, earlier=tries)
         why = "the metric, its judge or its model changed before the judgement succeeded"
         return [Judgement(series, one.trace_id, "failed", None, one.weight or 1.0, why, tries=tries) for one in claimed]
 
@@ -122,23 +126,29 @@ class TraceJudge:
         now: float,
         *,
         chance: float = 1.0,
-        tries: int = 1,
+        earlier: int | None = None,
     ) -> Iterator[Judgement]:
         assert series.metric is not None
         self.spending.limit(now)
         kept, left_out = self._thin(series.metric, samples, kept, chance)
         told = LEFT_OUT if chance else SPENT
         yield from (Judgement(series.id, one.trace_id, "over_budget", None, weight, told) for one, weight in left_out)
-        table = compute(series.name, series.metric, [samples[claimed.trace_id] for claimed, _ in kept]).values
+        computed = compute(series.name, series.metric, [samples[claimed.trace_id] for claimed, _ in kept])
         calls, cost = self.spending.record(now)
         found = {
-            row[0]: row[1:] for row in table.select("query_id", "value", "status", "reason", "details").iter_rows()
+            row[0]: row[1:]
+            for row in computed.values.select("query_id", "value", "status", "reason", "details").iter_rows()
         }
         found |= {one.trace_id: (None, "unscorable", NO_QUESTION, None) for one, _ in kept if not one.trace.question}
         for claimed, weight in kept:
             value, status, reason, details = found[claimed.trace_id]
-            state, retry_at = self._decide(series.metric, samples[claimed.trace_id], status, now, tries)
-            reason = SPENT if state == "over_budget" else reason
+            tries = (earlier or 0) + 1
+            if claimed.trace_id not in computed.unfinished:
+                state, retry_at = self._decide(series.metric, samples[claimed.trace_id], status, now, tries)
+            elif earlier is None:
+                state, retry_at, reason = "over_budget", None, SPENT
+            else:  # nothing was tried
+                state, retry_at, tries = "waiting", now + double_wait(tries, FIRST_WAIT, LONGEST_WAIT), earlier
             yield Judgement(
                 series.id, claimed.trace_id, state, value, weight, reason, details,
                 cost=cost / len(kept) if calls else None, tries=tries, retry_at=retry_at,
@@ -191,8 +201,6 @@ class TraceJudge:
             return "judged", None
         if status == "unscorable" or (sample.error is not None and not metric.counts_failures):
             return "filtered", None
-        if self.spending.budget.stopped is not None:
-            return "over_budget", None
         waits = [double_wait(one, FIRST_WAIT, LONGEST_WAIT) for one in range(1, tries + 1)]
         return ("failed", None) if sum(waits) > self._retry_for else ("waiting", now + waits[-1])
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rageval_spec.data.chat import UnfinishedError
 from rageval_spec.data.evaluation import Aggregate
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.tables import Collection
@@ -66,7 +67,7 @@ class Computed:
     """The values of one metric: columns `query_id, value, status, reason, details`, sorted by `query_id`.
 
     Without values, it has the exception that the metric raised. A metric is broken if it returned values, but more than
-    half of the queries it was given failed.
+    half of the queries it was given failed. `unfinished` are the ids of queries for which a limit allowed no call.
     """
 
     metric: str
@@ -74,6 +75,7 @@ class Computed:
     notes: tuple[Note, ...]
     error: Exception | None = None
     is_broken: bool = False
+    unfinished: frozenset[str] = frozenset()
 
 
 def brief_judges(metrics: Mapping[str, AnswerMetric[Any]]) -> None:
@@ -120,7 +122,10 @@ def compute(
         "details": [None if one.details is None else _write(_dump(one.details)) for one in all_of_them],
     }
     table = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String) | {"value": pl.Float64})
-    return Computed(name, table.sort("query_id"), labelled, error, 2 * len(failed) > len(usable) > 0)
+    is_broken = 2 * len(failed) > len(usable) > 0
+    is_stopped = isinstance(error, UnfinishedError)
+    ids = frozenset(samples[at].query_id for at in usable if is_stopped or all_of_them[at].is_unfinished)
+    return Computed(name, table.sort("query_id"), labelled, error, is_broken, ids)
 
 
 class Measuring(NamedTuple):
