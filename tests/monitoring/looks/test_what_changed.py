@@ -86,6 +86,37 @@ def test_new_kinds_of_question_are_named_with_examples(tmp_path: Path) -> None:
     assert "of a new kind" in found.moved["traffic"]
 
 
+def ask_often(ledger: Ledger, series: int, span: Span, asked: Sequence[str]) -> None:
+    """Have traces of these questions seen and judged, one a second."""
+    traces = [
+        SeenTrace(Trace(TraceLink("file", f"{span.start:.0f}-{at}"), one, f"{span.start:.0f}-{at}", answer="Yes."),
+                  span.start + at / 10, span.start)
+        for at, one in enumerate(asked)
+    ]  # fmt: skip
+    ledger.see(traces, "live", None)
+    while claimed := ledger.claim(span.end, 1000, 300):
+        made = [Judgement(series, one.trace_id, "judged", 0.5, 1.0) for one in claimed]
+        ledger.settle([SampledTrace(one, 1.0) for one in claimed], made, span.end)
+
+
+def test_the_same_questions_asked_less_often_are_the_same_traffic(tmp_path: Path) -> None:
+    ledger, series = begin(tmp_path)
+    usual = QUESTIONS[:40]
+    ask_often(ledger, series.id, BEFORE, RANDOM.permutation(usual * 100).tolist())
+    ask_often(ledger, series.id, NOW, RANDOM.permutation(usual * 8).tolist())
+    found = explain(ledger, series, knows_topics=False)
+    assert "traffic" not in found.moved
+    assert "the questions" in found.same
+
+
+def test_examples_of_new_questions_are_different_ones(tmp_path: Path) -> None:
+    ledger, series = begin(tmp_path)
+    ask_often(ledger, series.id, BEFORE, QUESTIONS * 2)
+    ask_often(ledger, series.id, NOW, [*QUESTIONS, *["Is it at customs?"] * 20, *["Did customs open it?"] * 20])
+    told = explain(ledger, series, knows_topics=False).moved["traffic"]
+    assert told.count("Is it at customs?") == told.count("Did customs open it?") == 1
+
+
 def test_another_model_in_the_traces_moved(tmp_path: Path) -> None:
     ledger, series = begin(tmp_path)
     add(ledger, series.id, BEFORE, [0.9, 0.8] * 60, "billing question", model="small-1", version="v1")
