@@ -86,10 +86,11 @@ def test_new_kinds_of_question_are_named_with_examples(tmp_path: Path) -> None:
     assert "of a new kind" in found.moved["traffic"]
 
 
-def ask_often(ledger: Ledger, series: int, span: Span, asked: Sequence[str]) -> None:
+def ask_often(ledger: Ledger, series: int, span: Span, asked: Sequence[str], **others: Any) -> None:
     """Have traces of these questions seen and judged, one a second."""
+    others = {"answer": "Yes."} | others
     traces = [
-        SeenTrace(Trace(TraceLink("file", f"{span.start:.0f}-{at}"), one, f"{span.start:.0f}-{at}", answer="Yes."),
+        SeenTrace(Trace(TraceLink("file", f"{span.start:.0f}-{at}"), one, f"{span.start:.0f}-{at}", **others),
                   span.start + at / 10, span.start)
         for at, one in enumerate(asked)
     ]  # fmt: skip
@@ -124,6 +125,16 @@ def test_another_model_in_the_traces_moved(tmp_path: Path) -> None:
     found = explain(ledger, series)
     assert [*found.moved] == ["model"]
     assert "small-2 100% more" in found.moved["model"]
+
+
+def test_a_part_that_moved_is_not_as_before_and_what_is_unknown_is_not_called_unchanged(tmp_path: Path) -> None:
+    ledger, series = begin(tmp_path)
+    for span, answer in ((BEFORE, "Yes."), (NOW, "No, that is not what the document says of it.")):
+        ask_often(ledger, series.id, span, QUESTIONS, answer=answer, model="small-1")
+    told = explain(ledger, series, knows_topics=False)
+    assert told.moved == {"model": "answers have another length, although the questions did not change"}
+    assert told.tell().startswith(". What moved: model. As before: the questions. Not checked: ")
+    assert "the version of the app" in "".join(told.unknown)
 
 
 def test_a_release_of_the_app_moved(tmp_path: Path) -> None:

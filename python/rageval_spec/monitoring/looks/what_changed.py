@@ -41,14 +41,14 @@ from rageval_spec.wording import count_noun, format_p_value, format_percent, lis
 
 AskAnchors = Callable[[str], JudgeDrift | None]
 """Asks the judge of a metric about frozen answers; raises `RagevalError` if that is not possible."""
-_CHECKED = {
-    "anchors": "the judge",
-    "traffic": "the questions",
-    "lengths": "the lengths of answers",
-    "model_version": "the model",
-    "app_version": "the version of the app",
+_CHECKED: Mapping[str, tuple[str, Moved | None]] = {
+    "anchors": ("the judge", "judge"),
+    "traffic": ("the questions", "traffic"),
+    "lengths": ("the lengths of answers", None),
+    "model_version": ("the model", "model"),
+    "app_version": ("the version of the app", "app"),
 }
-"""What people call each piece of evidence."""
+"""What people call each piece of evidence, and the part that it stands for."""
 _LOOKED_AT = 25
 """How many times as many judged traces are looked at as the sample has."""
 _SURE = 0.01
@@ -97,9 +97,12 @@ class ChangeExplainer:
             seen = look.collect()
         seen = seen._replace(anchors=self._ask(series, reasons, unknown))
         moved = attribute_change(seen)
-        same = [part for name, part in _CHECKED.items() if getattr(seen, name) is False]
-        if series.metric is None or not series.metric.judges():
-            same = [part for part in same if part != _CHECKED["anchors"]]
+        has_judge = series.metric is not None and bool(series.metric.judges())
+        same = [
+            told
+            for name, (told, part) in _CHECKED.items()
+            if getattr(seen, name) is False and part not in moved and (has_judge or part != "judge")
+        ]
         return Explanation({part: reasons.get(part, why) for part, why in moved.items()}, unknown, same)
 
     def _ask(self, series: Series, reasons: dict[Moved, str], unknown: list[str]) -> bool | None:
