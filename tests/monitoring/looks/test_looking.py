@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from rageval_spec.monitoring.alerts import Look
+from rageval_spec.data.alerts import AlertMessage
+from rageval_spec.monitoring.alerts import AlertBook, Look
 from rageval_spec.monitoring.ledger import LEASE, Judgement, Ledger, SampledTrace, SeenTrace
 from rageval_spec.monitoring.looks.looking import Watch
 from rageval_spec.monitoring.looks.windows import WindowReader
@@ -141,6 +142,43 @@ def test_a_change_of_clicks_says_what_clicks_are_worth(tmp_path: Path) -> None:
     found = look(watch, now)
     assert found.verdict == "holds"
     assert "People click what stands first whether or not it is better" in found.summary
+
+
+def test_the_end_of_a_change_has_the_numbers_of_now_and_the_old_level(tmp_path: Path) -> None:
+    alert = {"metric": "error_rate", "drift": {"low": "2pp"}}
+    ledger, series, watch = make(tmp_path, [alert], metric=ERRORS.metric)
+    book = AlertBook(ledger.connection, "bot")
+
+    def record(now: float) -> list[AlertMessage]:
+        return book.record(watch.look(now, {row.alert for row in book.read() if row.state == "firing"}), ["hook"], now)
+
+    now = fill(ledger, series.id, [0.0] * 100) + 30
+    assert record(now) == []
+    now = fill(ledger, series.id, [1.0, 0.0] * 30, began=now, prefix="bad") + 30
+    (fired,) = record(now)
+    now = fill(ledger, series.id, [0.0] * 900, began=now, prefix="good") + 30
+    (ended,) = record(now)
+    assert (fired.bound, ended.bound, ended.state, ended.moved) == (0.0, 0.0, "resolved", {})
+    assert ended.value == 0.0 and ended.samples is not None and ended.samples >= 900
+    assert ended.summary.startswith("error_rate is 0.000 [")
+    assert ended.summary.endswith(f" of {ended.samples} judged traces, near its level of 0.000 again")
+
+
+def test_a_series_that_begins_anew_ends_a_change_with_a_new_level(tmp_path: Path) -> None:
+    alert = {"metric": "error_rate", "drift": {"low": "2pp"}}
+    ledger, series, watch = make(tmp_path, [alert], metric=ERRORS.metric)
+    book = AlertBook(ledger.connection, "bot")
+    now = fill(ledger, series.id, [0.0] * 100) + 30
+    watch.look(now)
+    now = fill(ledger, series.id, [1.0, 0.0] * 30, began=now, prefix="bad") + 30
+    (fired,) = book.record(watch.look(now), ["hook"], now)
+    other = replace(series, id=ledger.find_series("error_rate", "another", {}, now))
+    now = fill(ledger, other.id, [1.0, 0.0] * 50, began=now, prefix="new") + 30
+    (ended,) = book.record(replace(watch, series={"error_rate": other}).look(now, [fired.name]), ["hook"], now)
+    assert ended.summary == (
+        "error_rate changed: changes are now measured from a new level of 0.500; the level that it moved from was 0.000"
+    )
+    assert (ended.value, ended.samples, ended.bound) == (None, None, 0.5)
 
 
 def test_two_windows_of_one_metric_have_names_of_their_own(tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ class Detectors:
             return ChangeReading(None, len(self._read_before(series, now, rule.days).values))
         row = self._show(row, rule, series, now)
         if self._can_be_better(row, rule, series, now):
-            row = self._renew(rule, series, now) or row
+            row = self._renew(rule, series, now, row.kept.settled) or row
         self._write(rule, series, row)
         kept = row.kept
         changes = self._make(rule, kept, series, now).describe(row.state)
@@ -143,7 +143,10 @@ class Detectors:
         values, weights, started = kept.group_values(*seen)
         hours = hour_of_week(started) if kept.baseline.offsets else None
         weights = np.minimum(weights, kept.baseline.largest)
-        return row._replace(state=self._make(rule, kept, series, now).update(row.state, values, weights, hours)[0])
+        state, changes = self._make(rule, kept, series, now).update(row.state, values, weights, hours)
+        if changes:
+            kept = kept._replace(settled=float(started[changes[-1].place]))
+        return row._replace(kept=kept, state=state)
 
     def _make(self, rule: ChangeRule, kept: _Kept, series: Series, now: float) -> Detector:
         """The detector of the traffic of the baseline, or of that of the last week if there was more."""
@@ -167,11 +170,15 @@ class Detectors:
         return _Row(kept, State(*json.loads(state)), counted, trace_id)
 
     def _can_be_better(self, row: _Row, rule: ChangeRule, series: Series, now: float) -> bool:
-        """Whether a baseline of less than its time can now be of twice as many values; never while anything moved."""
-        if rule.fixed is not None or row.kept.days >= rule.days * _NEARLY or any(row.state.changed):
+        """Whether a baseline of less than its time can now be of twice as many values; never while anything moved.
+
+        Those of a change that is over are not among them: the level would be none that there ever was.
+        """
+        kept, days = row.kept, rule.days * _DAY
+        if rule.fixed is not None or kept.days >= rule.days * _NEARLY or any(row.state.changed):
             return False
-        counts = self.reader.read_counts(series, Span(now - rule.days * _DAY, now))
-        return counts["judged"] >= 2 * row.kept.size or now - row.kept.began >= rule.days * _DAY
+        counts = self.reader.read_counts(series, Span(max(now - days, kept.settled), now))
+        return counts["judged"] >= 2 * kept.size or now - max(kept.began, kept.settled) >= days
 
     def _begin(self, rule: ChangeRule, series: Series, now: float) -> _Row | None:
         """The first detector; None as long as there is too little for a baseline.
@@ -194,10 +201,11 @@ class Detectors:
             at += size
         return row if row is not None and any(row.state.changed) else self._renew(rule, series, now)
 
-    def _renew(self, rule: ChangeRule, series: Series, now: float) -> _Row | None:
-        """A detector with the baseline of all that was judged before; None as long as that is too little."""
-        found = self._read_before(series, now, rule.days)
-        return self._fit(rule, series, now, [found.values, found.weights, found.started])
+    def _renew(self, rule: ChangeRule, series: Series, now: float, settled: float = 0.0) -> _Row | None:
+        """A detector with the baseline of all that was judged since the last change; None if that is too little."""
+        found = self._read_before(series, now, min(rule.days, (now - settled) / _DAY))
+        row = self._fit(rule, series, now, [found.values, found.weights, found.started])
+        return row and row._replace(kept=row.kept._replace(settled=settled))
 
     def _fit(self, rule: ChangeRule, series: Series, now: float, columns: Sequence[Floats]) -> _Row | None:
         """A detector with the baseline of some values, with their weights and when their traces began."""
@@ -259,7 +267,8 @@ class _Kept(NamedTuple):
 
     The baseline is of at most `size` values in `days` days, `per_day` a day, before the detector began. `level` is the
     number that people know, `above` the percentile above which values count (None for means), `group` how many values
-    are seen as one, and `steps` the size of each step in what is seen.
+    are seen as one, `steps` the size of each step in what is seen, and `settled` when the last change began or was over,
+    0 before the first one.
     """
 
     bounds: tuple[float, float]
@@ -272,6 +281,7 @@ class _Kept(NamedTuple):
     above: float | None
     group: int
     steps: Mapping[str, float]
+    settled: float = 0.0
 
     @property
     def seen_bounds(self) -> tuple[float, float]:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from rageval_spec.data.alerts import AlertSeverity, WorstAnswer
 from rageval_spec.data.traces import TraceLink
+from rageval_spec.libraries import np
 from rageval_spec.monitoring.alerts import Look, Verdict
 from rageval_spec.monitoring.ledger import LEASE, Ledger, State
 from rageval_spec.monitoring.looks.baselines import BaselineChoice
@@ -28,7 +29,15 @@ from rageval_spec.monitoring.looks.detectors import LEAST_BASELINE, ChangeReadin
 from rageval_spec.monitoring.looks.experiments import Experiment, read_experiment
 from rageval_spec.monitoring.looks.levels import WindowComparison, compare_window, is_beyond, is_surely_beyond
 from rageval_spec.monitoring.looks.what_changed import ChangeExplainer, Explanation
-from rageval_spec.monitoring.looks.windows import Found, MissingValues, Span, WindowNumbers, WindowReader, choose_window
+from rageval_spec.monitoring.looks.windows import (
+    Found,
+    MissingValues,
+    Span,
+    WindowNumbers,
+    WindowReader,
+    WindowValues,
+    choose_window,
+)
 from rageval_spec.monitoring.outputs.outbox import Outbox
 from rageval_spec.monitoring.tables import MOST_FAILURES
 from rageval_spec.monitoring.traces.trace_judging import FEEDBACK, NO_QUESTION, Series
@@ -55,6 +64,8 @@ _COVERAGE_SPAN = 3600.0
 _LATE_LOOKS = 6
 _LATE = LEASE + 60
 """How many polls a trace may be overdue, and the least seconds: what a killed process held is free after its lease."""
+_MOST_SINCE = 1000
+"""The most values that tell what a number is since a change was over."""
 _USUAL, _USUAL_DAYS = 20, 7
 """How many traces an hour must have at least had on so many days before that none of them is a fault."""
 _BASELINE_DAYS = 7.0
@@ -103,7 +114,7 @@ class Watch:
 
     def look(self, now: float, firing: Collection[str] = ()) -> list[Look]:
         """What each alert comes to. Of those that begin, which are not among the `firing` ones, also what moved."""
-        looks = [one for alert in self.node.alerts for one in self._look_at(alert, now)]
+        looks = [one for alert in self.node.alerts for one in self._look_at(alert, now, firing)]
         looks += [] if (found := self.read_experiment()) is None else [_look_at_experiment(found)]
         return [self._explain(one, firing, now) for one in looks]
 
@@ -135,7 +146,7 @@ class Watch:
         """As `BaselineChoice.find`; no evaluation has what users of production say."""
         return (self.baseline.days or _BASELINE_DAYS) if series.metric is None else self.baseline.find(series.name)
 
-    def _look_at(self, alert: AlertNode | str, now: float) -> Iterator[Look]:
+    def _look_at(self, alert: AlertNode | str, now: float, firing: Collection[str]) -> Iterator[Look]:
         if isinstance(alert, str):
             yield from self._look_at_coverage(now)
         elif alert.metric not in self.series:
@@ -143,7 +154,7 @@ class Watch:
         elif alert.drift is None:
             yield self._look_at_level(alert, now)
         else:
-            yield self._look_at_change(alert, now)
+            yield self._look_at_change(alert, now, is_firing=_name_entry(alert) in firing)
 
     def _look_at_level(self, alert: AlertNode, now: float) -> Look:
         series, window = self.series[alert.metric], choose_window(alert.window, self.node.windows)
@@ -182,7 +193,7 @@ class Watch:
             return is_surely_beyond(series, found, bound, above=above, alpha=alpha, largest=rate)
         return is_beyond(self.reader.correct(series, found, numbers, 1 - 2 * alpha).interval, bound, above=above)
 
-    def _look_at_change(self, alert: AlertNode, now: float) -> Look:
+    def _look_at_change(self, alert: AlertNode, now: float, *, is_firing: bool) -> Look:
         assert alert.drift is not None
         series = self.series[alert.metric]
         baseline = self._find_baseline(series)
@@ -200,12 +211,31 @@ class Watch:
             within = "" if fixed else f", in the {rule.days:g} days before"
             missing = f"{reading.values} of the {LEAST_BASELINE} judged traces that a baseline needs{within}"
             return self._make_look(alert, "undecided", f"{alert.metric} has {missing}")
+        if not reading.changes:
+            return self._tell_end(alert, series, rule, reading.level, now, is_firing=is_firing)
         return self._tell_reading(alert, series, reading, reading.level, now)
 
+    def _tell_end(
+        self, alert: AlertNode, series: Series, rule: ChangeRule, level: float, now: float, *, is_firing: bool
+    ) -> Look:
+        """That nothing has changed; after a change, with the number since it was over, once that is near the level."""
+        known: dict[str, Any] = {"bound": level}
+        told = f"{alert.metric} is near its level of {format_number(level)} again"
+        if is_firing and series.percent is None:
+            step = min(one.amount(level) or one.size for one in rule.steps.values())
+            found = _choose_end(self.reader.read_last(series, _MOST_SINCE), level, step, rule.sides)
+            numbers = self.reader.describe(series, "since the change was over", found.find_span(now), found)
+            if (
+                numbers.value is None
+                or ("fall" if numbers.value < level else "rise") in rule.sides
+                and (abs(numbers.value - level) > step)
+            ):
+                return self._make_look(alert, "undecided", "", known=known)
+            told = f"{alert.metric} is {_show(numbers)}, near its level of {format_number(level)} again"
+            known |= numbers.list_evidence()
+        return self._make_look(alert, "clear", told, "low", known)
+
     def _tell_reading(self, alert: AlertNode, series: Series, reading: ChangeReading, level: float, now: float) -> Look:
-        if not reading.changes:
-            told = f"{alert.metric} is back at {format_number(level)}"
-            return self._make_look(alert, "clear", told, "low", {"bound": level})
         change = max(reading.changes, key=lambda one: one.size)
         found = self.reader.read_last(series, min(change.values, MANY))
         span = found.find_span(now)
@@ -378,6 +408,15 @@ def _tell_change(series: Series, change: Change, level: float, numbers: WindowNu
     now = "" if numbers.value is None else f", {_show(numbers)} since then"
     bias = _POSITION_BIAS if series.name.startswith(FEEDBACK) and _CLICKS in series.name.lower() else ""
     return f"{series.name} {moved}{by} from {format_number(level)}{now}{bias}"
+
+
+def _choose_end(found: WindowValues, level: float, step: float, sides: Collection[str]) -> WindowValues:
+    """The last values, from when on they have most likely been within half a step of a level, on the sides that count."""
+    gains = {"fall": found.values - level + step / 2, "rise": level + step / 2 - found.values}
+    sums = [np.cumsum((found.weights * gains[side])[::-1]) for side in sides]
+    count = min((int(np.argmax(one)) + 1 for one in sums if len(one)), default=0)
+    kept = [one[len(one) - count :] for one in (found.values, found.weights, found.started)]
+    return WindowValues(found.trace_ids[len(found.trace_ids) - count :], *kept)
 
 
 def _look_at_experiment(found: Experiment) -> Look:
