@@ -267,7 +267,7 @@ class _Kept(NamedTuple):
 
     The baseline is of at most `size` values in `days` days, `per_day` a day, before the detector began. `level` is the
     number that people know, `above` the percentile above which values count (None for means), `group` how many values
-    are seen as one, `steps` the size of each step in what is seen, and `settled` when the last change began or was over,
+    are seen as one, `steps` the size of each step in what is seen, and `settled` when the last change began or ended,
     0 before the first one.
     """
 

@@ -225,11 +225,8 @@ class Watch:
             step = min(one.amount(level) or one.size for one in rule.steps.values())
             found = _choose_end(self.reader.read_last(series, _MOST_SINCE), level, step, rule.sides)
             numbers = self.reader.describe(series, "since the change was over", found.find_span(now), found)
-            if (
-                numbers.value is None
-                or ("fall" if numbers.value < level else "rise") in rule.sides
-                and (abs(numbers.value - level) > step)
-            ):
+            counts = numbers.value is not None and ("fall" if numbers.value < level else "rise") in rule.sides
+            if numbers.value is None or (counts and abs(numbers.value - level) > step):
                 return self._make_look(alert, "undecided", "", known=known)
             told = f"{alert.metric} is {_show(numbers)}, near its level of {format_number(level)} again"
             known |= numbers.list_evidence()
@@ -411,7 +408,7 @@ def _tell_change(series: Series, change: Change, level: float, numbers: WindowNu
 
 
 def _choose_end(found: WindowValues, level: float, step: float, sides: Collection[str]) -> WindowValues:
-    """The last values, from when on they have most likely been within half a step of a level, on the sides that count."""
+    """The last values, from when on they have most likely been within half a step of a level on these sides."""
     gains = {"fall": found.values - level + step / 2, "rise": level + step / 2 - found.values}
     sums = [np.cumsum((found.weights * gains[side])[::-1]) for side in sides]
     count = min((int(np.argmax(one)) + 1 for one in sums if len(one)), default=0)
