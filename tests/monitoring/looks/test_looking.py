@@ -13,7 +13,7 @@ from rageval_spec.monitoring.ledger import LEASE, Judgement, Ledger, SampledTrac
 from rageval_spec.monitoring.looks.looking import Watch
 from rageval_spec.monitoring.looks.windows import WindowReader
 from rageval_spec.monitoring.traces.trace_judging import NO_QUESTION, Series
-from rageval_spec.spec.blocks.monitor import MonitorNode
+from rageval_spec.spec.blocks.monitor import MonitorNode, WindowNode
 from rageval_spec.statistics.intervals import Resampling
 from tests.monitoring.looks.test_levels import ERRORS, P95
 from tests.monitoring.seen_traces import BEGAN, fill, make_trace, open_ledger, seen
@@ -248,6 +248,21 @@ def test_a_judge_that_is_down_is_no_coverage_long_before_its_deadline(tmp_path: 
         assert found.verdict == verdict
     assert "judged none of 5 traces" in found.summary and "5 waiting" in found.summary
     assert found.summary.endswith("The most frequent reason, of 5: HTTP 503. Its last value is of 2025-11-24 14:00 UTC")
+
+
+def test_what_failed_and_waits_to_be_tried_again_is_not_covered(tmp_path: Path) -> None:
+    ledger, series, watch = make(tmp_path, [], metric=ERRORS.metric)
+    fill(ledger, series.id, [0.0] * 5, began=START)
+    ledger.see([seen(f"w{at}", START, START) for at in range(10)], "live", None)
+    claimed = ledger.claim(START + 600, 10, 300)
+    made = [
+        Judgement(series.id, one.trace_id, "waiting", None, 1.0, "HTTP 500", tries=1, retry_at=START + 9e3)
+        for one in claimed
+    ]
+    ledger.settle([SampledTrace(one, 1.0) for one in claimed], made, START + 600)
+    numbers = watch.reader.read(series, WindowNode(name="hour", length="1h"), START + 3900)
+    assert numbers.coverage == 5 / 15
+    assert numbers.counts["waiting"] == 10
 
 
 def test_the_worst_answers_link_to_their_traces(tmp_path: Path) -> None:

@@ -199,14 +199,14 @@ class PageWriter:
 
     def _explain_gaps(self, series: Series, one: WindowNumbers) -> str:
         """The most frequent reason why traces of a window have no value although they were to get one."""
-        if not one.counts["failed"] and not one.counts["over_budget"]:
+        if not any(one.counts[state] for state in ("failed", "over_budget", "waiting")):
             return ""
         newest = (
             "SELECT state, reason FROM rageval_judgements WHERE series = ? AND started >= ? AND started < ? "
             f"ORDER BY started DESC LIMIT {_MOST_READ}"
         )
         rows = self.watch.ledger.connection.execute(
-            f"SELECT reason FROM ({newest}) newest WHERE state IN ('failed', 'over_budget') GROUP BY reason "
+            f"SELECT reason FROM ({newest}) newest WHERE state IN ('failed', 'over_budget', 'waiting') GROUP BY reason "
             "ORDER BY COUNT(*) DESC, reason LIMIT 1",
             (series.id, *one.span),
         )
