@@ -394,6 +394,7 @@ def _describe_experiment(found: Experiment | None) -> dict[str, Any] | None:
 def _describe_window(one: WindowNumbers, compared: WindowComparison) -> dict[str, Any]:
     others = {state: count for state, count in one.counts.items() if state != "judged"}
     moved = compared.difference
+    of = "of the judge's values; " if moved is not None and one.is_corrected else ""
     return {
         "metric": make_visible(one.metric),
         "window": make_visible(one.window),
@@ -403,7 +404,7 @@ def _describe_window(one: WindowNumbers, compared: WindowComparison) -> dict[str
         "correction": _describe_correction(one.correction),
         "difference": "" if moved is None else format_signed(moved.difference),
         "difference_interval": "" if moved is None else format_interval(moved.interval),
-        "baseline": make_visible(compared.reason or compared.baseline),
+        "baseline": make_visible(compared.reason or f"{of}{compared.baseline}"),
         "samples": f"{one.samples:,}",
         "others": list_counts(others),
         "coverage": "" if one.coverage is None else format_percent(one.coverage),

@@ -83,6 +83,7 @@ class _Began(NamedTuple):
     is_change: bool
     span: Span
     found: Found
+    is_corrected: bool
 
 
 @dataclass(frozen=True)
@@ -181,14 +182,14 @@ class Watch:
         severity, bound = broken[-1]
         side = "above" if series.lower_is_better else "below"
         told = f"{alert.metric} is {_show(numbers)}, {side} {format_number(bound)}, in {where}"
-        self._began[_name_entry(alert)] = _Began(series, False, span, found)
+        self._began[_name_entry(alert)] = _Began(series, False, span, found, numbers.is_corrected)
         known |= {"bound": bound, "worst": self._find_worst(series, span)}
         return self._make_look(alert, "holds", told, severity, known)
 
     def _is_beyond(self, series: Series, found: Found, numbers: WindowNumbers, bound: float, alpha: float) -> bool:
         """Whether a window is surely worse than a bound; by the corrected mean, where labels correct it."""
         above = series.lower_is_better
-        if numbers.correction is None or numbers.correction.reason is not None:
+        if not numbers.is_corrected:
             rate = 1 / read_share(self.node.sample.rate)
             return is_surely_beyond(series, found, bound, above=above, alpha=alpha, largest=rate)
         return is_beyond(self.reader.correct(series, found, numbers, 1 - 2 * alpha).interval, bound, above=above)
@@ -237,7 +238,7 @@ class Watch:
         found = self.reader.read_last(series, min(change.values, MANY))
         span = found.find_span(now)
         numbers = self.reader.describe(series, "since the change", span, found)
-        self._began[_name_entry(alert)] = _Began(series, True, span, found)
+        self._began[_name_entry(alert)] = _Began(series, True, span, found, numbers.is_corrected)
         known = {**numbers.list_evidence(), "bound": level, "worst": self._find_worst(series, span)}
         return self._make_look(alert, "holds", _tell_change(series, change, level, numbers), change.severity, known)
 
@@ -270,6 +271,7 @@ class Watch:
         if (apart := compared.difference) is None:
             return ""
         told = f"{format_signed(apart.difference)} {format_interval(apart.interval)}".rstrip()
+        told += " of the judge's values" if began.is_corrected else ""
         return f"; {told} against {compared.baseline}"
 
     def _make_look(
@@ -403,8 +405,10 @@ def _tell_change(series: Series, change: Change, level: float, numbers: WindowNu
     moved = "fell" if change.side == "fall" else "rose"
     by = f" by {format_number(change.size)}" if series.percent is None else ""
     now = "" if numbers.value is None else f", {_show(numbers)} since then"
+    of = " of the judge's values" if numbers.is_corrected else ""
+    now += ", corrected by labels" if numbers.is_corrected else ""
     bias = _POSITION_BIAS if series.name.startswith(FEEDBACK) and _CLICKS in series.name.lower() else ""
-    return f"{series.name} {moved}{by} from {format_number(level)}{now}{bias}"
+    return f"{series.name} {moved}{by} from {format_number(level)}{of}{now}{bias}"
 
 
 def _choose_end(found: WindowValues, level: float, step: float, sides: Collection[str]) -> WindowValues:
@@ -416,13 +420,18 @@ def _choose_end(found: WindowValues, level: float, step: float, sides: Collectio
     return WindowValues(found.trace_ids[len(found.trace_ids) - count :], *kept)
 
 
+def name_experiment(metric: str, by: str) -> tuple[str, str]:
+    """What the alert of an A/B test is called in the database, and by people."""
+    return f"ab:{metric}:{by}", f"A/B test of {metric} by {by}"
+
+
 def _look_at_experiment(found: Experiment) -> Look:
     """A look at an A/B test. It is never clear for lack of data."""
-    holds, name = found.has_wrong_shares or found.better is not None, f"A/B test of {found.metric} by {found.by}"
+    holds, (key, name) = found.has_wrong_shares or found.better is not None, name_experiment(found.metric, found.by)
     known: dict[str, Any] = {"metric": found.metric, "labels": {"metric": found.metric, "rule": "ab"}}
     if found.test is not None:
         samples = sum(arm.count for arm in found.arms)
         known |= {"value": found.test.difference, "interval": found.test.interval, "samples": samples}
     verdict: Verdict = "holds" if holds else "undecided" if found.test is None else "clear"
     severity: AlertSeverity = "high" if found.has_wrong_shares else "low"
-    return Look(f"ab:{found.metric}:{found.by}", name, verdict, severity, found.tell(), known)
+    return Look(key, name, verdict, severity, found.tell(), known)

@@ -117,6 +117,11 @@ class WindowNumbers:
         tried = sum(self.counts.get(state, 0) for state in ("judged", "failed", "over_budget", "waiting"))
         return self.counts["judged"] / tried if tried else None
 
+    @property
+    def is_corrected(self) -> bool:
+        """Whether `value` is not what the judge's values come to, but what people's labels made of it."""
+        return self.correction is not None and self.correction.reason is None
+
     def list_evidence(self) -> dict[str, Any]:
         """What messages of alerts tell of it."""
         return {name: getattr(self, name) for name in ("window", "value", "interval", "samples")}
