@@ -43,8 +43,6 @@ _MOST_PER_DAY = 10_000
 """A detector that would see more values a day sees means of several, so that it keeps up with any traffic."""
 _NEARLY = 0.9
 """The part of its time from which on a baseline is complete."""
-_WRITING = 10.0
-"""Seconds in which a transaction is surely committed."""
 _MOST_ALPHA = 0.5
 _TAIL, _ROOM = 99, 2.0
 """Without a bound, a value counts as at most twice this percentile."""
@@ -118,7 +116,7 @@ class Detectors:
         """
         row = self._find(rule, series) or self._begin(rule, series, now)
         if row is None:
-            return ChangeReading(None, len(self._read_before(series, now, rule.days).values))
+            return ChangeReading(None, self.reader.read_counts(series, Span(now - rule.days * _DAY, now))["judged"])
         row = self._show(row, rule, series, now)
         if self._can_be_better(row, rule, series, now):
             row = self._renew(rule, series, now, row.kept.settled) or row
@@ -226,11 +224,11 @@ class Detectors:
         hours = hour_of_week(started) if days >= SEASONAL_DAYS else None
         span = kept.seen_bounds[1] - kept.seen_bounds[0]
         kept = kept._replace(baseline=fit_baseline(values, weights, hours, largest=rule.largest, span=span))
-        return _Row(kept, self._make(rule, kept, series, now).begin(), now - _WRITING, "")
+        return _Row(kept, self._make(rule, kept, series, now).begin(), now - self.reader.ledger.writing, "")
 
     def _read_before(self, series: Series, now: float, days: float) -> WindowValues:
         """What was judged before a detector begins: all that its first block does not have."""
-        return self.reader.read_part(series, Span(now - days * _DAY, now), now - _WRITING)
+        return self.reader.read_part(series, Span(now - days * _DAY, now), now - self.reader.ledger.writing)
 
     def _count_per_day(self, series: Series, now: float) -> float:
         """How many values a day had in the last week."""
@@ -251,7 +249,7 @@ class Detectors:
             "SELECT value, weight, started, counted, trace_id FROM rageval_judgements WHERE series = ? "
             "AND state = 'judged' AND (counted > ? OR (counted = ? AND trace_id > ?)) AND counted < ? "
             "AND started >= ? ORDER BY counted, trace_id LIMIT ?",
-            (series.id, counted, counted, trace_id, now - _WRITING, began - _DAY, most),
+            (series.id, counted, counted, trace_id, now - self.reader.ledger.writing, began - _DAY, most),
         )
 
     def _write(self, rule: ChangeRule, series: Series, row: _Row) -> None:

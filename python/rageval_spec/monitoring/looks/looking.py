@@ -211,6 +211,8 @@ class Watch:
         if reading.level is None:
             within = "" if fixed else f", in the {rule.days:g} days before"
             missing = f"{reading.values} of the {LEAST_BASELINE} judged traces that a baseline needs{within}"
+            if reading.values >= LEAST_BASELINE:
+                missing = f"{reading.values} judged traces for its baseline, which count at the next look"
             return self._make_look(alert, "undecided", f"{alert.metric} has {missing}")
         if not reading.changes:
             return self._tell_end(alert, series, rule, reading.level, now, is_firing=is_firing)
