@@ -58,6 +58,29 @@ def test_the_worst_of_two_bounds_that_are_surely_broken_counts(tmp_path: Path) -
     assert look(watch, START + 7500).severity == "critical"
 
 
+def test_the_bound_that_is_broken_is_told_beside_a_name_with_the_other_one(tmp_path: Path) -> None:
+    alert = {"metric": "error_rate", "warning": 0.05, "critical": 0.3, "window": "hour"}
+    ledger, series, watch = make(tmp_path, [alert], metric=ERRORS.metric)
+    fill(ledger, series.id, [1.0, 1.0, 1.0, 0.0] * 50, began=START, step=15)
+    found = look(watch, START + 3900)
+    assert found.name == "error_rate above 0.050 (hour)"
+    assert "of 200 judged traces, above its critical bound of 0.300, in window hour" in found.summary
+
+
+def test_a_bound_that_is_perhaps_broken_is_listed_as_not_yet_certain(tmp_path: Path) -> None:
+    alert = {"metric": "error_rate", "warning": 0.05, "window": "hour"}
+    ledger, series, watch = make(tmp_path, [alert], metric=ERRORS.metric)
+    fill(ledger, series.id, [1.0, 1.0, 1.0, *[0.0] * 27], began=START, step=15)
+    book = AlertBook(ledger.connection, "bot")
+    book.record(watch.look(START + 3900), [], START + 3900)
+    ((name, reason),) = book.list_waiting()
+    assert name == "error_rate above 0.050 (hour)"
+    assert reason.startswith("error_rate is 0.100 [")
+    assert reason.endswith(
+        "of 30 judged traces, above 0.050, in window hour (2025-11-24 16:00 to 17:00 UTC): not yet certain"
+    )
+
+
 def test_a_percentile_of_a_quarter_of_an_hour(tmp_path: Path) -> None:
     alert = {"metric": "latency@p95", "warning": 5, "critical": 10, "window": "15m"}
     ledger, series, watch = make(tmp_path, [alert], P95.name, P95.metric)

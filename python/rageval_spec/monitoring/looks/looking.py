@@ -170,18 +170,22 @@ class Watch:
         # A stretch that slides, or the last so many queries, is another window at each look.
         is_new = window.slide or window.seconds is None
         (alpha,) = share_false_alarms(self._share(), 1.0, [_DAY / (self.every if is_new else window.seconds or _DAY)])
+        side = "above" if series.lower_is_better else "below"
         broken = [
             (severity, bound)
             for severity, bound in alert.bounds.items()
             if _is_worse(numbers.value, bound, series) and self._is_beyond(series, found, numbers, bound, alpha)
         ]
         if not broken:
-            meets = all(not _is_worse(numbers.value, bound, series) for _, bound in alert.bounds.items())
-            told = f"{alert.metric} is {_show(numbers)} again" if meets else ""
+            missed = [bound for bound in alert.bounds.values() if _is_worse(numbers.value, bound, series)]
+            told, meets = f"{alert.metric} is {_show(numbers)} again", not missed
+            if missed:
+                beyond = f"{side} {format_number(missed[-1])}"
+                told = f"{alert.metric} is {_show(numbers)}, {beyond}, in {where}: not yet certain"
             return self._make_look(alert, "clear" if meets else "undecided", told, known=known)
         severity, bound = broken[-1]
-        side = "above" if series.lower_is_better else "below"
-        told = f"{alert.metric} is {_show(numbers)}, {side} {format_number(bound)}, in {where}"
+        which = f"its {severity} bound of " if len(alert.bounds) > 1 else ""
+        told = f"{alert.metric} is {_show(numbers)}, {side} {which}{format_number(bound)}, in {where}"
         self._began[_name_entry(alert)] = _Began(series, False, span, found, numbers.is_corrected)
         known |= {"bound": bound, "worst": self._find_worst(series, span)}
         return self._make_look(alert, "holds", told, severity, known)
