@@ -178,7 +178,17 @@ def test_without_texts_nothing_is_claimed(tmp_path: Path) -> None:
     ledger, series = begin(tmp_path)
     found = explain(ledger, series)
     assert found.moved == {}
-    assert "too few texts are kept" in found.tell()
+    told = (
+        "the texts of only 0 traces from before the change and 0 traces from after it began are kept, and 20 are needed"
+    )
+    assert told in found.tell()
+
+
+def test_a_change_from_a_record_says_that_no_earlier_traces_are_there_to_compare(tmp_path: Path) -> None:
+    ledger, series = begin(tmp_path)
+    add(ledger, series.id, NOW, [0.4] * 60, "billing question")
+    told = "because the texts of only 0 traces from before the change are kept, and 20 are needed"
+    assert f"Not checked: questions, models and answers, {told}" in explain(ledger, series).tell()
 
 
 def test_an_embedding_model_that_fails_does_not_stop_the_monitor(tmp_path: Path) -> None:

@@ -90,8 +90,10 @@ class ChangeExplainer:
         sides = [_read_sample(self.ledger, series.id, span) for span in (before, now)]
         look = _Look(sides[0], sides[1], self.embedding)
         reasons, unknown = look.reasons, look.unknown
-        if min(len(side.traces) for side in sides) < _FEWEST:
-            unknown.append("questions, models and answers, because too few texts are kept")
+        kept = dict(zip(("before the change", "after it began"), (len(side.traces) for side in sides), strict=True))
+        if few := [f"{count_noun(count, 'trace')} from {when}" for when, count in kept.items() if count < _FEWEST]:
+            told = f"the texts of only {list_names(few)} are kept, and {_FEWEST} are needed"
+            unknown.append(f"questions, models and answers, because {told}")
             seen = Evidence()
         else:
             seen = look.collect()
