@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
+from rageval_spec.monitoring.alerts import AlertBook
 from rageval_spec.monitoring.assembly import open_monitor
+from rageval_spec.monitoring.ledger import Ledger
 from rageval_spec.monitoring.service import MonitorLoop
 from rageval_spec.spec import load
 from tests.monitoring.seen_traces import BEGAN
@@ -115,6 +117,29 @@ def test_a_drop_is_found_told_and_resolved(tmp_path: Path, told: list[dict[str, 
         assert again.progress.complaints == {}
         for one in again.judge.series.values():
             assert sum(again.ledger.count(one.id).values()) == again.ledger.count_traces() == production.count
+
+
+@pytest.mark.parametrize("is_alone", [True, False])
+def test_one_run_shows_detectors_what_it_judged_unless_another_process_writes(tmp_path: Path, is_alone: bool) -> None:
+    production = Production(tmp_path)
+    (tmp_path / "spec.yaml").write_text(SPEC.partition("  notify:")[0])
+    production.serve(1.0, 60)
+
+    def tick() -> float:
+        production.now += 0.001
+        return production.now
+
+    with open_monitor(load(tmp_path / "spec.yaml"), clock=tick) as loop:
+        if not is_alone:
+            Ledger(loop.ledger.connection, loop.ledger.monitor, "another").lead("send", production.now, 300)
+        loop.poll()
+        production.now += 120
+        loop.run_once()
+        rows = loop.ledger.connection.execute("SELECT COUNT(*) FROM rageval_detectors")
+        assert rows == [(3 if is_alone else 0,)]
+        waits = dict(AlertBook(loop.ledger.connection, "live-bot").list_waiting())
+        told = "faithfulness has 60 judged traces for its baseline, which count at the next look"
+        assert waits.get("faithfulness changed") == (None if is_alone else told)
 
 
 def test_quiet_days_raise_no_alarm(tmp_path: Path, told: list[dict[str, Any]]) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -23,6 +24,7 @@ from rageval_spec.endpoints.pacing import double_wait
 from rageval_spec.errors import RagevalError
 from rageval_spec.history.database import Connection, insert, insert_or_set
 from rageval_spec.plugin import Notifier
+from rageval_spec.wording import format_number
 
 Verdict: TypeAlias = Literal["holds", "clear", "undecided"]
 """Whether the condition of an alert holds, surely does not, or cannot be decided."""
@@ -177,10 +179,15 @@ class AlertBook:
         )
 
     def _resolve(self, row: AlertRow, look: Look, now: float) -> AlertMessage:
+        """The end of an alert, with the numbers of now in place of those that it fired with."""
         assert row.message is not None, "an alert that fires has a message"
-        now_known = {name: value for name, value in look.evidence.items() if name in ("value", "interval", "samples")}
-        told = look.summary or f"{look.name}: it no longer holds"
-        return replace(load_message(row.message), state="resolved", ended=now, summary=told, worst=(), **now_known)
+        fired, told = load_message(row.message), look.summary or f"{look.name}: it no longer holds"
+        known: dict[str, Any] = {name: look.evidence.get(name) for name in ("value", "interval", "samples")}
+        level = look.evidence.get("bound", fired.bound)
+        if level is not None and fired.bound is not None and not math.isclose(level, fired.bound):
+            told = f"{look.name}: changes are now measured from a new level of {format_number(level)}; "
+            told += f"the level that it moved from was {format_number(fired.bound)}"
+        return replace(fired, state="resolved", ended=now, summary=told, worst=(), moved={}, bound=level, **known)
 
     def _post(self, message: AlertMessage, notifiers: Iterable[str], now: float) -> None:
         text = _dump(message)

@@ -123,6 +123,7 @@ class Ledger:
         owner: names this process in leases.
         arms_by: the column of a trace by which two systems are compared; None if none are.
         on_judged: gets what was written, the series and the trace of each judgement, in the transaction that wrote it.
+        writing: seconds in which a transaction of another process is surely committed; 0 where there is no other one.
     """
 
     connection: Connection
@@ -130,6 +131,7 @@ class Ledger:
     owner: str
     arms_by: str | None = None
     on_judged: Callable[[Sequence[tuple[int, str]], float], None] = lambda *_: None
+    writing: float = 10.0
 
     def __post_init__(self) -> None:
         migrate(self.connection, "rageval_monitor_schema", MIGRATIONS)
@@ -559,6 +561,14 @@ class Ledger:
             "WHERE rageval_leases.until < ? OR rageval_leases.owner = excluded.owner RETURNING owner"
         )
         return bool(self.query(take, work, self.owner, now + lease, now))
+
+    def is_alone(self, now: float) -> bool:
+        """Whether no other process holds anything of this monitor."""
+        held = (
+            "SELECT 1 FROM rageval_leases WHERE monitor = ? AND owner <> ? AND until > ? LIMIT 1",
+            "SELECT 1 FROM rageval_traces WHERE monitor = ? AND state = 'waiting' AND owner <> ? AND lease > ? LIMIT 1",
+        )
+        return not any(self.query(one, self.owner, now) for one in held)
 
     def release(self) -> None:
         """Give back all that this process holds, so that others need not wait for its leases to end."""

@@ -242,6 +242,8 @@ class MonitorLoop:
             while not self.stop.is_set() and (self.judge_due() or self._fill_some()):
                 pass
             if not self.stop.is_set():
+                if self.ledger.is_alone(self.clock()):
+                    self.ledger.writing = 0.0  # so that alerts see at once what was judged just now
                 self.look()
                 if self.publish is not None:
                     self.published = self.publish(self.clock())

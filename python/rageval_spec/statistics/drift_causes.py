@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
 from rageval_spec.data.alerts import Moved
+from rageval_spec.wording import list_names
 
 
 class Evidence(NamedTuple):
@@ -68,7 +69,9 @@ def _model(seen: Evidence) -> Iterator[_Row]:
     if seen.model_version:
         yield "model", "the traces name another version of the model"
     elif seen.lengths and not seen.app_version and seen.traffic is not True:
-        yield "model", "answers have another length, although neither the app's version nor the questions changed"
+        parts = (("the app's version", seen.app_version), ("the questions", seen.traffic))
+        same = list_names([name for name, moved in parts if moved is False])
+        yield "model", "answers have another length" + (f", although {same} did not change" if same else "")
 
 
 def _app(seen: Evidence, others: Mapping[Moved, str]) -> Iterator[_Row]:

@@ -58,6 +58,16 @@ def test_a_fall_is_found_and_is_over_when_the_mean_is_back(tmp_path: Path) -> No
     assert watch(ledger).read(RULE, series, now + 30).changes == []
 
 
+def test_a_fall_that_is_over_is_no_part_of_the_level(tmp_path: Path) -> None:
+    ledger = open_ledger(tmp_path)
+    series = make_series(ledger)
+    now, levels = BEGAN, []
+    for prefix, values in (("base", [1.0] * 60), ("bad", [0.3] * 40), ("good", [1.0] * 60), ("more", [1.0] * 60)):
+        now = fill(ledger, series.id, values, began=now, prefix=prefix) + 30
+        levels.append(watch(ledger).read(RULE, series, now).level)
+    assert set(levels) == {1.0}
+
+
 def test_a_baseline_that_grows_does_not_swallow_a_fall(tmp_path: Path) -> None:
     ledger = open_ledger(tmp_path)
     series = make_series(ledger)

@@ -60,6 +60,17 @@ def test_lost_traces_are_told_in_place_of_a_winner(tmp_path: Path) -> None:
     assert not read(ledger, series, shares={"a": "67%", "b": "33%"}).has_wrong_shares
 
 
+def test_a_sample_that_keeps_all_errors_has_the_shares_of_the_traffic(tmp_path: Path) -> None:
+    ledger, series = begin(tmp_path)
+    for variant, errors in (("a", 0), ("b", 600)):
+        rest = [1.0] * ((2000 - errors) // 10)
+        fill(ledger, series.id, rest, weight=10.0, prefix=f"{variant}-rest", metadata={"variant": variant})
+        fill(ledger, series.id, [0.0] * errors, prefix=f"{variant}-errors", metadata={"variant": variant})
+    found = read(ledger, series)
+    assert not found.has_wrong_shares
+    assert found.shares is not None and np.allclose(found.shares.shares, 0.5, atol=0.01)
+
+
 def test_an_attribute_with_other_values_is_a_problem_that_is_told(tmp_path: Path) -> None:
     ledger, series = begin(tmp_path)
     assert read(ledger, series).tell() == "variant has 0 values; a test needs two"

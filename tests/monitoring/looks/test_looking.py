@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from rageval_spec.monitoring.alerts import Look
+from rageval_spec.data.alerts import AlertMessage
+from rageval_spec.monitoring.alerts import AlertBook, Look
 from rageval_spec.monitoring.ledger import LEASE, Judgement, Ledger, SampledTrace, SeenTrace
 from rageval_spec.monitoring.looks.looking import Watch
 from rageval_spec.monitoring.looks.windows import WindowReader
 from rageval_spec.monitoring.traces.trace_judging import NO_QUESTION, Series
-from rageval_spec.spec.blocks.monitor import MonitorNode
+from rageval_spec.spec.blocks.monitor import MonitorNode, WindowNode
 from rageval_spec.statistics.intervals import Resampling
 from tests.monitoring.looks.test_levels import ERRORS, P95
 from tests.monitoring.seen_traces import BEGAN, fill, make_trace, open_ledger, seen
@@ -55,6 +56,29 @@ def test_the_worst_of_two_bounds_that_are_surely_broken_counts(tmp_path: Path) -
     assert found.name == "error_rate above 0.050 (hour)"
     fill(ledger, series.id, [1.0, 1.0, 1.0, 0.0] * 50, began=START + 3600, step=15, prefix="n")
     assert look(watch, START + 7500).severity == "critical"
+
+
+def test_the_bound_that_is_broken_is_told_beside_a_name_with_the_other_one(tmp_path: Path) -> None:
+    alert = {"metric": "error_rate", "warning": 0.05, "critical": 0.3, "window": "hour"}
+    ledger, series, watch = make(tmp_path, [alert], metric=ERRORS.metric)
+    fill(ledger, series.id, [1.0, 1.0, 1.0, 0.0] * 50, began=START, step=15)
+    found = look(watch, START + 3900)
+    assert found.name == "error_rate above 0.050 (hour)"
+    assert "of 200 judged traces, above its critical bound of 0.300, in window hour" in found.summary
+
+
+def test_a_bound_that_is_perhaps_broken_is_listed_as_not_yet_certain(tmp_path: Path) -> None:
+    alert = {"metric": "error_rate", "warning": 0.05, "window": "hour"}
+    ledger, series, watch = make(tmp_path, [alert], metric=ERRORS.metric)
+    fill(ledger, series.id, [1.0, 1.0, 1.0, *[0.0] * 27], began=START, step=15)
+    book = AlertBook(ledger.connection, "bot")
+    book.record(watch.look(START + 3900), [], START + 3900)
+    ((name, reason),) = book.list_waiting()
+    assert name == "error_rate above 0.050 (hour)"
+    assert reason.startswith("error_rate is 0.100 [")
+    assert reason.endswith(
+        "of 30 judged traces, above 0.050, in window hour (2025-11-24 16:00 to 17:00 UTC): not yet certain"
+    )
 
 
 def test_a_percentile_of_a_quarter_of_an_hour(tmp_path: Path) -> None:
@@ -143,6 +167,43 @@ def test_a_change_of_clicks_says_what_clicks_are_worth(tmp_path: Path) -> None:
     assert "People click what stands first whether or not it is better" in found.summary
 
 
+def test_the_end_of_a_change_has_the_numbers_of_now_and_the_old_level(tmp_path: Path) -> None:
+    alert = {"metric": "error_rate", "drift": {"low": "2pp"}}
+    ledger, series, watch = make(tmp_path, [alert], metric=ERRORS.metric)
+    book = AlertBook(ledger.connection, "bot")
+
+    def record(now: float) -> list[AlertMessage]:
+        return book.record(watch.look(now, {row.alert for row in book.read() if row.state == "firing"}), ["hook"], now)
+
+    now = fill(ledger, series.id, [0.0] * 100) + 30
+    assert record(now) == []
+    now = fill(ledger, series.id, [1.0, 0.0] * 30, began=now, prefix="bad") + 30
+    (fired,) = record(now)
+    now = fill(ledger, series.id, [0.0] * 900, began=now, prefix="good") + 30
+    (ended,) = record(now)
+    assert (fired.bound, ended.bound, ended.state, ended.moved) == (0.0, 0.0, "resolved", {})
+    assert ended.value == 0.0 and ended.samples is not None and ended.samples >= 900
+    assert ended.summary.startswith("error_rate is 0.000 [")
+    assert ended.summary.endswith(f" of {ended.samples} judged traces, near its level of 0.000 again")
+
+
+def test_a_series_that_begins_anew_ends_a_change_with_a_new_level(tmp_path: Path) -> None:
+    alert = {"metric": "error_rate", "drift": {"low": "2pp"}}
+    ledger, series, watch = make(tmp_path, [alert], metric=ERRORS.metric)
+    book = AlertBook(ledger.connection, "bot")
+    now = fill(ledger, series.id, [0.0] * 100) + 30
+    watch.look(now)
+    now = fill(ledger, series.id, [1.0, 0.0] * 30, began=now, prefix="bad") + 30
+    (fired,) = book.record(watch.look(now), ["hook"], now)
+    other = replace(series, id=ledger.find_series("error_rate", "another", {}, now))
+    now = fill(ledger, other.id, [1.0, 0.0] * 50, began=now, prefix="new") + 30
+    (ended,) = book.record(replace(watch, series={"error_rate": other}).look(now, [fired.name]), ["hook"], now)
+    assert ended.summary == (
+        "error_rate changed: changes are now measured from a new level of 0.500; the level that it moved from was 0.000"
+    )
+    assert (ended.value, ended.samples, ended.bound) == (None, None, 0.5)
+
+
 def test_two_windows_of_one_metric_have_names_of_their_own(tmp_path: Path) -> None:
     alerts = [{"metric": "error_rate", "warning": 0.1, "window": one} for one in ("hour", "day")]
     _, _, watch = make(tmp_path, alerts, metric=ERRORS.metric)
@@ -210,6 +271,21 @@ def test_a_judge_that_is_down_is_no_coverage_long_before_its_deadline(tmp_path: 
         assert found.verdict == verdict
     assert "judged none of 5 traces" in found.summary and "5 waiting" in found.summary
     assert found.summary.endswith("The most frequent reason, of 5: HTTP 503. Its last value is of 2025-11-24 14:00 UTC")
+
+
+def test_what_failed_and_waits_to_be_tried_again_is_not_covered(tmp_path: Path) -> None:
+    ledger, series, watch = make(tmp_path, [], metric=ERRORS.metric)
+    fill(ledger, series.id, [0.0] * 5, began=START)
+    ledger.see([seen(f"w{at}", START, START) for at in range(10)], "live", None)
+    claimed = ledger.claim(START + 600, 10, 300)
+    made = [
+        Judgement(series.id, one.trace_id, "waiting", None, 1.0, "HTTP 500", tries=1, retry_at=START + 9e3)
+        for one in claimed
+    ]
+    ledger.settle([SampledTrace(one, 1.0) for one in claimed], made, START + 600)
+    numbers = watch.reader.read(series, WindowNode(name="hour", length="1h"), START + 3900)
+    assert numbers.coverage == 5 / 15
+    assert numbers.counts["waiting"] == 10
 
 
 def test_the_worst_answers_link_to_their_traces(tmp_path: Path) -> None:

@@ -86,6 +86,38 @@ def test_new_kinds_of_question_are_named_with_examples(tmp_path: Path) -> None:
     assert "of a new kind" in found.moved["traffic"]
 
 
+def ask_often(ledger: Ledger, series: int, span: Span, asked: Sequence[str], **others: Any) -> None:
+    """Have traces of these questions seen and judged, one a second."""
+    others = {"answer": "Yes."} | others
+    traces = [
+        SeenTrace(Trace(TraceLink("file", f"{span.start:.0f}-{at}"), one, f"{span.start:.0f}-{at}", **others),
+                  span.start + at / 10, span.start)
+        for at, one in enumerate(asked)
+    ]  # fmt: skip
+    ledger.see(traces, "live", None)
+    while claimed := ledger.claim(span.end, 1000, 300):
+        made = [Judgement(series, one.trace_id, "judged", 0.5, 1.0) for one in claimed]
+        ledger.settle([SampledTrace(one, 1.0) for one in claimed], made, span.end)
+
+
+def test_the_same_questions_asked_less_often_are_the_same_traffic(tmp_path: Path) -> None:
+    ledger, series = begin(tmp_path)
+    usual = QUESTIONS[:40]
+    ask_often(ledger, series.id, BEFORE, RANDOM.permutation(usual * 100).tolist())
+    ask_often(ledger, series.id, NOW, RANDOM.permutation(usual * 8).tolist())
+    found = explain(ledger, series, knows_topics=False)
+    assert "traffic" not in found.moved
+    assert "the questions" in found.same
+
+
+def test_examples_of_new_questions_are_different_ones(tmp_path: Path) -> None:
+    ledger, series = begin(tmp_path)
+    ask_often(ledger, series.id, BEFORE, QUESTIONS * 2)
+    ask_often(ledger, series.id, NOW, [*QUESTIONS, *["Is it at customs?"] * 20, *["Did customs open it?"] * 20])
+    told = explain(ledger, series, knows_topics=False).moved["traffic"]
+    assert told.count("Is it at customs?") == told.count("Did customs open it?") == 1
+
+
 def test_another_model_in_the_traces_moved(tmp_path: Path) -> None:
     ledger, series = begin(tmp_path)
     add(ledger, series.id, BEFORE, [0.9, 0.8] * 60, "billing question", model="small-1", version="v1")
@@ -93,6 +125,16 @@ def test_another_model_in_the_traces_moved(tmp_path: Path) -> None:
     found = explain(ledger, series)
     assert [*found.moved] == ["model"]
     assert "small-2 100% more" in found.moved["model"]
+
+
+def test_a_part_that_moved_is_not_as_before_and_what_is_unknown_is_not_called_unchanged(tmp_path: Path) -> None:
+    ledger, series = begin(tmp_path)
+    for span, answer in ((BEFORE, "Yes."), (NOW, "No, that is not what the document says of it.")):
+        ask_often(ledger, series.id, span, QUESTIONS, answer=answer, model="small-1")
+    told = explain(ledger, series, knows_topics=False)
+    assert told.moved == {"model": "answers have another length, although the questions did not change"}
+    assert told.tell().startswith(". What moved: model. As before: the questions. Not checked: ")
+    assert "the version of the app" in "".join(told.unknown)
 
 
 def test_a_release_of_the_app_moved(tmp_path: Path) -> None:
@@ -136,7 +178,17 @@ def test_without_texts_nothing_is_claimed(tmp_path: Path) -> None:
     ledger, series = begin(tmp_path)
     found = explain(ledger, series)
     assert found.moved == {}
-    assert "too few texts are kept" in found.tell()
+    told = (
+        "the texts of only 0 traces from before the change and 0 traces from after it began are kept, and 20 are needed"
+    )
+    assert told in found.tell()
+
+
+def test_a_change_from_a_record_says_that_no_earlier_traces_are_there_to_compare(tmp_path: Path) -> None:
+    ledger, series = begin(tmp_path)
+    add(ledger, series.id, NOW, [0.4] * 60, "billing question")
+    told = "because the texts of only 0 traces from before the change are kept, and 20 are needed"
+    assert f"Not checked: questions, models and answers, {told}" in explain(ledger, series).tell()
 
 
 def test_an_embedding_model_that_fails_does_not_stop_the_monitor(tmp_path: Path) -> None:

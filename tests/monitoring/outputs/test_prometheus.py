@@ -109,6 +109,13 @@ def test_each_alert_of_the_spec_is_shown_also_before_it_ever_held(families: list
     assert states["latency changed"] == 0
 
 
+def test_the_ab_test_keeps_its_readable_name_after_it_ended(families: list[MetricFamily]) -> None:
+    for name in ("rageval_alert_firing", "rageval_alert_holds"):
+        (family,) = [one for one in families if one.name == name]
+        keys = {labels["alert"]: labels["name"] for labels, _ in family.samples}
+        assert keys[f"ab:{HOSTILE}:variant"] == f"A/B test of {HOSTILE} by variant"
+
+
 def test_the_ab_test_is_shown_with_its_shares_difference_and_interval(families: list[MetricFamily]) -> None:
     named = {"metric": HOSTILE, "by": "variant"}
     assert find(families, "rageval_ab_share_ratio", **named) == {"a": 0.5, "b": 0.5}

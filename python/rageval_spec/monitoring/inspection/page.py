@@ -198,14 +198,14 @@ class PageWriter:
 
     def _explain_gaps(self, series: Series, one: WindowNumbers) -> str:
         """The most frequent reason why traces of a window have no value although they were to get one."""
-        if not one.counts["failed"] and not one.counts["over_budget"]:
+        if not any(one.counts[state] for state in ("failed", "over_budget", "waiting")):
             return ""
         newest = (
             "SELECT state, reason FROM rageval_judgements WHERE series = ? AND started >= ? AND started < ? "
             f"ORDER BY started DESC LIMIT {_MOST_READ}"
         )
         rows = self.watch.ledger.connection.execute(
-            f"SELECT reason FROM ({newest}) newest WHERE state IN ('failed', 'over_budget') GROUP BY reason "
+            f"SELECT reason FROM ({newest}) newest WHERE state IN ('failed', 'over_budget', 'waiting') GROUP BY reason "
             "ORDER BY COUNT(*) DESC, reason LIMIT 1",
             (series.id, *one.span),
         )
@@ -393,6 +393,7 @@ def _describe_experiment(found: Experiment | None) -> dict[str, Any] | None:
 def _describe_window(one: WindowNumbers, compared: WindowComparison) -> dict[str, Any]:
     others = {state: count for state, count in one.counts.items() if state != "judged"}
     moved = compared.difference
+    of = "of the judge's values; " if moved is not None and one.is_corrected else ""
     return {
         "metric": make_visible(one.metric),
         "window": make_visible(one.window),
@@ -402,7 +403,7 @@ def _describe_window(one: WindowNumbers, compared: WindowComparison) -> dict[str
         "correction": _describe_correction(one.correction),
         "difference": "" if moved is None else format_signed(moved.difference),
         "difference_interval": "" if moved is None else format_interval(moved.interval),
-        "baseline": make_visible(compared.reason or compared.baseline),
+        "baseline": make_visible(compared.reason or f"{of}{compared.baseline}"),
         "samples": f"{one.samples:,}",
         "others": list_counts(others),
         "coverage": "" if one.coverage is None else format_percent(one.coverage),

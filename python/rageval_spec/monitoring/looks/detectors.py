@@ -43,8 +43,6 @@ _MOST_PER_DAY = 10_000
 """A detector that would see more values a day sees means of several, so that it keeps up with any traffic."""
 _NEARLY = 0.9
 """The part of its time from which on a baseline is complete."""
-_WRITING = 10.0
-"""Seconds in which a transaction is surely committed."""
 _MOST_ALPHA = 0.5
 _TAIL, _ROOM = 99, 2.0
 """Without a bound, a value counts as at most twice this percentile."""
@@ -118,10 +116,10 @@ class Detectors:
         """
         row = self._find(rule, series) or self._begin(rule, series, now)
         if row is None:
-            return ChangeReading(None, len(self._read_before(series, now, rule.days).values))
+            return ChangeReading(None, self.reader.read_counts(series, Span(now - rule.days * _DAY, now))["judged"])
         row = self._show(row, rule, series, now)
         if self._can_be_better(row, rule, series, now):
-            row = self._renew(rule, series, now) or row
+            row = self._renew(rule, series, now, row.kept.settled) or row
         self._write(rule, series, row)
         kept = row.kept
         changes = self._make(rule, kept, series, now).describe(row.state)
@@ -143,7 +141,10 @@ class Detectors:
         values, weights, started = kept.group_values(*seen)
         hours = hour_of_week(started) if kept.baseline.offsets else None
         weights = np.minimum(weights, kept.baseline.largest)
-        return row._replace(state=self._make(rule, kept, series, now).update(row.state, values, weights, hours)[0])
+        state, changes = self._make(rule, kept, series, now).update(row.state, values, weights, hours)
+        if changes:
+            kept = kept._replace(settled=float(started[changes[-1].place]))
+        return row._replace(kept=kept, state=state)
 
     def _make(self, rule: ChangeRule, kept: _Kept, series: Series, now: float) -> Detector:
         """The detector of the traffic of the baseline, or of that of the last week if there was more."""
@@ -167,11 +168,15 @@ class Detectors:
         return _Row(kept, State(*json.loads(state)), counted, trace_id)
 
     def _can_be_better(self, row: _Row, rule: ChangeRule, series: Series, now: float) -> bool:
-        """Whether a baseline of less than its time can now be of twice as many values; never while anything moved."""
-        if rule.fixed is not None or row.kept.days >= rule.days * _NEARLY or any(row.state.changed):
+        """Whether a baseline of less than its time can now be of twice as many values; never while anything moved.
+
+        Those of a change that is over are not among them: the level would be none that there ever was.
+        """
+        kept, days = row.kept, rule.days * _DAY
+        if rule.fixed is not None or kept.days >= rule.days * _NEARLY or any(row.state.changed):
             return False
-        counts = self.reader.read_counts(series, Span(now - rule.days * _DAY, now))
-        return counts["judged"] >= 2 * row.kept.size or now - row.kept.began >= rule.days * _DAY
+        counts = self.reader.read_counts(series, Span(max(now - days, kept.settled), now))
+        return counts["judged"] >= 2 * kept.size or now - max(kept.began, kept.settled) >= days
 
     def _begin(self, rule: ChangeRule, series: Series, now: float) -> _Row | None:
         """The first detector; None as long as there is too little for a baseline.
@@ -194,10 +199,11 @@ class Detectors:
             at += size
         return row if row is not None and any(row.state.changed) else self._renew(rule, series, now)
 
-    def _renew(self, rule: ChangeRule, series: Series, now: float) -> _Row | None:
-        """A detector with the baseline of all that was judged before; None as long as that is too little."""
-        found = self._read_before(series, now, rule.days)
-        return self._fit(rule, series, now, [found.values, found.weights, found.started])
+    def _renew(self, rule: ChangeRule, series: Series, now: float, settled: float = 0.0) -> _Row | None:
+        """A detector with the baseline of all that was judged since the last change; None if that is too little."""
+        found = self._read_before(series, now, min(rule.days, (now - settled) / _DAY))
+        row = self._fit(rule, series, now, [found.values, found.weights, found.started])
+        return row and row._replace(kept=row.kept._replace(settled=settled))
 
     def _fit(self, rule: ChangeRule, series: Series, now: float, columns: Sequence[Floats]) -> _Row | None:
         """A detector with the baseline of some values, with their weights and when their traces began."""
@@ -218,11 +224,11 @@ class Detectors:
         hours = hour_of_week(started) if days >= SEASONAL_DAYS else None
         span = kept.seen_bounds[1] - kept.seen_bounds[0]
         kept = kept._replace(baseline=fit_baseline(values, weights, hours, largest=rule.largest, span=span))
-        return _Row(kept, self._make(rule, kept, series, now).begin(), now - _WRITING, "")
+        return _Row(kept, self._make(rule, kept, series, now).begin(), now - self.reader.ledger.writing, "")
 
     def _read_before(self, series: Series, now: float, days: float) -> WindowValues:
         """What was judged before a detector begins: all that its first block does not have."""
-        return self.reader.read_part(series, Span(now - days * _DAY, now), now - _WRITING)
+        return self.reader.read_part(series, Span(now - days * _DAY, now), now - self.reader.ledger.writing)
 
     def _count_per_day(self, series: Series, now: float) -> float:
         """How many values a day had in the last week."""
@@ -243,7 +249,7 @@ class Detectors:
             "SELECT value, weight, started, counted, trace_id FROM rageval_judgements WHERE series = ? "
             "AND state = 'judged' AND (counted > ? OR (counted = ? AND trace_id > ?)) AND counted < ? "
             "AND started >= ? ORDER BY counted, trace_id LIMIT ?",
-            (series.id, counted, counted, trace_id, now - _WRITING, began - _DAY, most),
+            (series.id, counted, counted, trace_id, now - self.reader.ledger.writing, began - _DAY, most),
         )
 
     def _write(self, rule: ChangeRule, series: Series, row: _Row) -> None:
@@ -259,7 +265,8 @@ class _Kept(NamedTuple):
 
     The baseline is of at most `size` values in `days` days, `per_day` a day, before the detector began. `level` is the
     number that people know, `above` the percentile above which values count (None for means), `group` how many values
-    are seen as one, and `steps` the size of each step in what is seen.
+    are seen as one, `steps` the size of each step in what is seen, and `settled` when the last change began or ended,
+    0 before the first one.
     """
 
     bounds: tuple[float, float]
@@ -272,6 +279,7 @@ class _Kept(NamedTuple):
     above: float | None
     group: int
     steps: Mapping[str, float]
+    settled: float = 0.0
 
     @property
     def seen_bounds(self) -> tuple[float, float]:

@@ -20,13 +20,15 @@ from rageval_spec.wording import count_noun, format_interval, format_number, for
 _CERTAIN = 0.01
 """The p-value below which shares are surely not those that were set."""
 _SUMS = {
-    "weight": "weight",
-    "weight2": "weight * weight",
-    "value": "weight * value",
-    "value2": "weight * value * value",
-    "weight2_value": "weight * weight * value",
-    "weight2_value2": "weight * weight * value * value",
+    "weight": "j.weight",
+    "weight2": "j.weight * j.weight",
+    "value": "j.weight * j.value",
+    "value2": "j.weight * j.value * j.value",
+    "weight2_value": "j.weight * j.weight * j.value",
+    "weight2_value2": "j.weight * j.weight * j.value * j.value",
 }
+_SAMPLED = "COALESCE(t.weight, j.weight)"
+"""How many traces one of the sample stands for. Its judgement weighs more where the budget left others out."""
 _MOST_NAMED = 5
 
 
@@ -106,18 +108,24 @@ def read_experiment(ledger: Ledger, series: Series, node: ExperimentNode, confid
 
 
 def _read_arms(ledger: Ledger, series: Series, by: str) -> tuple[Mapping[str, int], Mapping[str, WindowSummary]]:
-    """How many traces of the sample each value of the attribute has, and the summary of those that were judged."""
-    judged = "CASE WHEN state = 'judged' THEN"
+    """How many traces each value of the attribute has, and the summary of those that were judged.
+
+    A sample that keeps all errors, or a least number of each system, has other shares than the traffic. So traces count
+    by the weights that the sample gave them, all together as many as these are worth.
+    """
+    judged = "CASE WHEN j.state = 'judged' THEN"
     sums = ", ".join(f"SUM({judged} {term} ELSE 0 END)" for term in _SUMS.values())
     rows = ledger.connection.execute(
-        f"SELECT arm, COUNT(*), SUM({judged} 1 ELSE 0 END), {sums} FROM rageval_judgements "
-        "WHERE series = ? AND arm IS NOT NULL GROUP BY arm ORDER BY arm",
-        (series.id,),
+        f"SELECT j.arm, SUM({_SAMPLED}), SUM({_SAMPLED} * {_SAMPLED}), SUM({judged} 1 ELSE 0 END), {sums} "
+        "FROM rageval_judgements j LEFT JOIN rageval_traces t ON t.trace_id = j.trace_id AND t.monitor = ? "
+        "WHERE j.series = ? AND j.arm IS NOT NULL GROUP BY j.arm ORDER BY j.arm",
+        (ledger.monitor, series.id),
     )
-    counts, arms = {}, {}
-    for arm, count, values, *moments in rows:
+    weights, arms = {}, {}
+    for arm, weight, weight2, values, *moments in rows:
         column, _, name = str(arm).partition("=")
         if column == by:
             exact = {key: Fraction(total or 0) for key, total in zip(_SUMS, moments, strict=True)}
-            counts[name], arms[name] = int(count), WindowSummary(int(values), exact)
-    return counts, arms
+            weights[name], arms[name] = (weight, weight2), WindowSummary(int(values), exact)
+    worth = [sum(column) for column in zip(*weights.values(), strict=True)] or [0.0, 1.0]
+    return {name: round(weight * worth[0] / worth[1]) for name, (weight, _) in weights.items()}, arms

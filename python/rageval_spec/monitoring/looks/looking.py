@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from rageval_spec.data.alerts import AlertSeverity, WorstAnswer
 from rageval_spec.data.traces import TraceLink
+from rageval_spec.libraries import np
 from rageval_spec.monitoring.alerts import Look, Verdict
 from rageval_spec.monitoring.ledger import LEASE, Ledger, State
 from rageval_spec.monitoring.looks.baselines import BaselineChoice
@@ -28,7 +29,15 @@ from rageval_spec.monitoring.looks.detectors import LEAST_BASELINE, ChangeReadin
 from rageval_spec.monitoring.looks.experiments import Experiment, read_experiment
 from rageval_spec.monitoring.looks.levels import WindowComparison, compare_window, is_beyond, is_surely_beyond
 from rageval_spec.monitoring.looks.what_changed import ChangeExplainer, Explanation
-from rageval_spec.monitoring.looks.windows import Found, MissingValues, Span, WindowNumbers, WindowReader, choose_window
+from rageval_spec.monitoring.looks.windows import (
+    Found,
+    MissingValues,
+    Span,
+    WindowNumbers,
+    WindowReader,
+    WindowValues,
+    choose_window,
+)
 from rageval_spec.monitoring.outputs.outbox import Outbox
 from rageval_spec.monitoring.tables import MOST_FAILURES
 from rageval_spec.monitoring.traces.trace_judging import FEEDBACK, NO_QUESTION, Series
@@ -55,6 +64,8 @@ _COVERAGE_SPAN = 3600.0
 _LATE_LOOKS = 6
 _LATE = LEASE + 60
 """How many polls a trace may be overdue, and the least seconds: what a killed process held is free after its lease."""
+_MOST_SINCE = 1000
+"""The most values that tell what a number is since a change was over."""
 _USUAL, _USUAL_DAYS = 20, 7
 """How many traces an hour must have at least had on so many days before that none of them is a fault."""
 _BASELINE_DAYS = 7.0
@@ -72,6 +83,7 @@ class _Began(NamedTuple):
     is_change: bool
     span: Span
     found: Found
+    is_corrected: bool
 
 
 @dataclass(frozen=True)
@@ -103,7 +115,7 @@ class Watch:
 
     def look(self, now: float, firing: Collection[str] = ()) -> list[Look]:
         """What each alert comes to. Of those that begin, which are not among the `firing` ones, also what moved."""
-        looks = [one for alert in self.node.alerts for one in self._look_at(alert, now)]
+        looks = [one for alert in self.node.alerts for one in self._look_at(alert, now, firing)]
         looks += [] if (found := self.read_experiment()) is None else [_look_at_experiment(found)]
         return [self._explain(one, firing, now) for one in looks]
 
@@ -135,7 +147,7 @@ class Watch:
         """As `BaselineChoice.find`; no evaluation has what users of production say."""
         return (self.baseline.days or _BASELINE_DAYS) if series.metric is None else self.baseline.find(series.name)
 
-    def _look_at(self, alert: AlertNode | str, now: float) -> Iterator[Look]:
+    def _look_at(self, alert: AlertNode | str, now: float, firing: Collection[str]) -> Iterator[Look]:
         if isinstance(alert, str):
             yield from self._look_at_coverage(now)
         elif alert.metric not in self.series:
@@ -143,7 +155,7 @@ class Watch:
         elif alert.drift is None:
             yield self._look_at_level(alert, now)
         else:
-            yield self._look_at_change(alert, now)
+            yield self._look_at_change(alert, now, is_firing=_name_entry(alert) in firing)
 
     def _look_at_level(self, alert: AlertNode, now: float) -> Look:
         series, window = self.series[alert.metric], choose_window(alert.window, self.node.windows)
@@ -158,31 +170,35 @@ class Watch:
         # A stretch that slides, or the last so many queries, is another window at each look.
         is_new = window.slide or window.seconds is None
         (alpha,) = share_false_alarms(self._share(), 1.0, [_DAY / (self.every if is_new else window.seconds or _DAY)])
+        side = "above" if series.lower_is_better else "below"
         broken = [
             (severity, bound)
             for severity, bound in alert.bounds.items()
             if _is_worse(numbers.value, bound, series) and self._is_beyond(series, found, numbers, bound, alpha)
         ]
         if not broken:
-            meets = all(not _is_worse(numbers.value, bound, series) for _, bound in alert.bounds.items())
-            told = f"{alert.metric} is {_show(numbers)} again" if meets else ""
+            missed = [bound for bound in alert.bounds.values() if _is_worse(numbers.value, bound, series)]
+            told, meets = f"{alert.metric} is {_show(numbers)} again", not missed
+            if missed:
+                beyond = f"{side} {format_number(missed[-1])}"
+                told = f"{alert.metric} is {_show(numbers)}, {beyond}, in {where}: not yet certain"
             return self._make_look(alert, "clear" if meets else "undecided", told, known=known)
         severity, bound = broken[-1]
-        side = "above" if series.lower_is_better else "below"
-        told = f"{alert.metric} is {_show(numbers)}, {side} {format_number(bound)}, in {where}"
-        self._began[_name_entry(alert)] = _Began(series, False, span, found)
+        which = f"its {severity} bound of " if len(alert.bounds) > 1 else ""
+        told = f"{alert.metric} is {_show(numbers)}, {side} {which}{format_number(bound)}, in {where}"
+        self._began[_name_entry(alert)] = _Began(series, False, span, found, numbers.is_corrected)
         known |= {"bound": bound, "worst": self._find_worst(series, span)}
         return self._make_look(alert, "holds", told, severity, known)
 
     def _is_beyond(self, series: Series, found: Found, numbers: WindowNumbers, bound: float, alpha: float) -> bool:
         """Whether a window is surely worse than a bound; by the corrected mean, where labels correct it."""
         above = series.lower_is_better
-        if numbers.correction is None or numbers.correction.reason is not None:
+        if not numbers.is_corrected:
             rate = 1 / read_share(self.node.sample.rate)
             return is_surely_beyond(series, found, bound, above=above, alpha=alpha, largest=rate)
         return is_beyond(self.reader.correct(series, found, numbers, 1 - 2 * alpha).interval, bound, above=above)
 
-    def _look_at_change(self, alert: AlertNode, now: float) -> Look:
+    def _look_at_change(self, alert: AlertNode, now: float, *, is_firing: bool) -> Look:
         assert alert.drift is not None
         series = self.series[alert.metric]
         baseline = self._find_baseline(series)
@@ -199,18 +215,36 @@ class Watch:
         if reading.level is None:
             within = "" if fixed else f", in the {rule.days:g} days before"
             missing = f"{reading.values} of the {LEAST_BASELINE} judged traces that a baseline needs{within}"
+            if reading.values >= LEAST_BASELINE:
+                missing = f"{reading.values} judged traces for its baseline, which count at the next look"
             return self._make_look(alert, "undecided", f"{alert.metric} has {missing}")
+        if not reading.changes:
+            return self._tell_end(alert, series, rule, reading.level, now, is_firing=is_firing)
         return self._tell_reading(alert, series, reading, reading.level, now)
 
+    def _tell_end(
+        self, alert: AlertNode, series: Series, rule: ChangeRule, level: float, now: float, *, is_firing: bool
+    ) -> Look:
+        """That nothing has changed; after a change, with the number since it was over, once that is near the level."""
+        known: dict[str, Any] = {"bound": level}
+        told = f"{alert.metric} is near its level of {format_number(level)} again"
+        if is_firing and series.percent is None:
+            step = min(one.amount(level) or one.size for one in rule.steps.values())
+            found = _choose_end(self.reader.read_last(series, _MOST_SINCE), level, step, rule.sides)
+            numbers = self.reader.describe(series, "since the change was over", found.find_span(now), found)
+            counts = numbers.value is not None and ("fall" if numbers.value < level else "rise") in rule.sides
+            if numbers.value is None or (counts and abs(numbers.value - level) > step):
+                return self._make_look(alert, "undecided", "", known=known)
+            told = f"{alert.metric} is {_show(numbers)}, near its level of {format_number(level)} again"
+            known |= numbers.list_evidence()
+        return self._make_look(alert, "clear", told, "low", known)
+
     def _tell_reading(self, alert: AlertNode, series: Series, reading: ChangeReading, level: float, now: float) -> Look:
-        if not reading.changes:
-            told = f"{alert.metric} is back at {format_number(level)}"
-            return self._make_look(alert, "clear", told, "low", {"bound": level})
         change = max(reading.changes, key=lambda one: one.size)
         found = self.reader.read_last(series, min(change.values, MANY))
         span = found.find_span(now)
         numbers = self.reader.describe(series, "since the change", span, found)
-        self._began[_name_entry(alert)] = _Began(series, True, span, found)
+        self._began[_name_entry(alert)] = _Began(series, True, span, found, numbers.is_corrected)
         known = {**numbers.list_evidence(), "bound": level, "worst": self._find_worst(series, span)}
         return self._make_look(alert, "holds", _tell_change(series, change, level, numbers), change.severity, known)
 
@@ -243,6 +277,7 @@ class Watch:
         if (apart := compared.difference) is None:
             return ""
         told = f"{format_signed(apart.difference)} {format_interval(apart.interval)}".rstrip()
+        told += " of the judge's values" if began.is_corrected else ""
         return f"; {told} against {compared.baseline}"
 
     def _make_look(
@@ -376,17 +411,33 @@ def _tell_change(series: Series, change: Change, level: float, numbers: WindowNu
     moved = "fell" if change.side == "fall" else "rose"
     by = f" by {format_number(change.size)}" if series.percent is None else ""
     now = "" if numbers.value is None else f", {_show(numbers)} since then"
+    of = " of the judge's values" if numbers.is_corrected else ""
+    now += ", corrected by labels" if numbers.is_corrected else ""
     bias = _POSITION_BIAS if series.name.startswith(FEEDBACK) and _CLICKS in series.name.lower() else ""
-    return f"{series.name} {moved}{by} from {format_number(level)}{now}{bias}"
+    return f"{series.name} {moved}{by} from {format_number(level)}{of}{now}{bias}"
+
+
+def _choose_end(found: WindowValues, level: float, step: float, sides: Collection[str]) -> WindowValues:
+    """The last values, from when on they have most likely been within half a step of a level on these sides."""
+    gains = {"fall": found.values - level + step / 2, "rise": level + step / 2 - found.values}
+    sums = [np.cumsum((found.weights * gains[side])[::-1]) for side in sides]
+    count = min((int(np.argmax(one)) + 1 for one in sums if len(one)), default=0)
+    kept = [one[len(one) - count :] for one in (found.values, found.weights, found.started)]
+    return WindowValues(found.trace_ids[len(found.trace_ids) - count :], *kept)
+
+
+def name_experiment(metric: str, by: str) -> tuple[str, str]:
+    """What the alert of an A/B test is called in the database, and by people."""
+    return f"ab:{metric}:{by}", f"A/B test of {metric} by {by}"
 
 
 def _look_at_experiment(found: Experiment) -> Look:
     """A look at an A/B test. It is never clear for lack of data."""
-    holds, name = found.has_wrong_shares or found.better is not None, f"A/B test of {found.metric} by {found.by}"
+    holds, (key, name) = found.has_wrong_shares or found.better is not None, name_experiment(found.metric, found.by)
     known: dict[str, Any] = {"metric": found.metric, "labels": {"metric": found.metric, "rule": "ab"}}
     if found.test is not None:
         samples = sum(arm.count for arm in found.arms)
         known |= {"value": found.test.difference, "interval": found.test.interval, "samples": samples}
     verdict: Verdict = "holds" if holds else "undecided" if found.test is None else "clear"
     severity: AlertSeverity = "high" if found.has_wrong_shares else "low"
-    return Look(f"ab:{found.metric}:{found.by}", name, verdict, severity, found.tell(), known)
+    return Look(key, name, verdict, severity, found.tell(), known)

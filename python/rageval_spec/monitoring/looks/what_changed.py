@@ -6,6 +6,7 @@ compared with those before. What could not be checked is said, so that nobody ta
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,7 +18,7 @@ from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import RagevalError
 from rageval_spec.judging.language import find_language
 from rageval_spec.libraries import Floats, np
-from rageval_spec.monitoring.ledger import Ledger, unpack
+from rageval_spec.monitoring.ledger import Ledger
 from rageval_spec.monitoring.looks.windows import Span
 from rageval_spec.monitoring.tables import PANE, choose_minutes
 from rageval_spec.monitoring.traces.trace_judging import Series
@@ -40,14 +41,14 @@ from rageval_spec.wording import count_noun, format_p_value, format_percent, lis
 
 AskAnchors = Callable[[str], JudgeDrift | None]
 """Asks the judge of a metric about frozen answers; raises `RagevalError` if that is not possible."""
-_CHECKED = {
-    "anchors": "the judge",
-    "traffic": "the questions",
-    "lengths": "the lengths of answers",
-    "model_version": "the model",
-    "app_version": "the version of the app",
+_CHECKED: Mapping[str, tuple[str, Moved | None]] = {
+    "anchors": ("the judge", "judge"),
+    "traffic": ("the questions", "traffic"),
+    "lengths": ("the lengths of answers", None),
+    "model_version": ("the model", "model"),
+    "app_version": ("the version of the app", "app"),
 }
-"""What people call each piece of evidence."""
+"""What people call each piece of evidence, and the part that it stands for."""
 _LOOKED_AT = 25
 """How many times as many judged traces are looked at as the sample has."""
 _SURE = 0.01
@@ -89,16 +90,21 @@ class ChangeExplainer:
         sides = [_read_sample(self.ledger, series.id, span) for span in (before, now)]
         look = _Look(sides[0], sides[1], self.embedding)
         reasons, unknown = look.reasons, look.unknown
-        if min(len(side.traces) for side in sides) < _FEWEST:
-            unknown.append("questions, models and answers, because too few texts are kept")
+        kept = dict(zip(("before the change", "after it began"), (len(side.traces) for side in sides), strict=True))
+        if few := [f"{count_noun(count, 'trace')} from {when}" for when, count in kept.items() if count < _FEWEST]:
+            told = f"the texts of only {list_names(few)} are kept, and {_FEWEST} are needed"
+            unknown.append(f"questions, models and answers, because {told}")
             seen = Evidence()
         else:
             seen = look.collect()
         seen = seen._replace(anchors=self._ask(series, reasons, unknown))
         moved = attribute_change(seen)
-        same = [part for name, part in _CHECKED.items() if getattr(seen, name) is False]
-        if series.metric is None or not series.metric.judges():
-            same = [part for part in same if part != _CHECKED["anchors"]]
+        has_judge = series.metric is not None and bool(series.metric.judges())
+        same = [
+            told
+            for name, (told, part) in _CHECKED.items()
+            if getattr(seen, name) is False and part not in moved and (has_judge or part != "judge")
+        ]
         return Explanation({part: reasons.get(part, why) for part, why in moved.items()}, unknown, same)
 
     def _ask(self, series: Series, reasons: dict[Moved, str], unknown: list[str]) -> bool | None:
@@ -189,9 +195,8 @@ class _Look:
             return False
         told = [f"{name} of questions changed ({format_p_value(one.p_value)})" for name, one in found]
         if self.new:
-            some = "; ".join(
-                make_visible(self.now.traces[place].question[:_LONGEST]) for place in [*self.new][:_EXAMPLES]
-            )
+            asked = dict.fromkeys(self.now.traces[place].question for place in self.new)
+            some = "; ".join(make_visible(one[:_LONGEST]) for one in [*asked][:_EXAMPLES])
             count = count_noun(len(self.new), "question")
             new = "have new words" if self.by_words else "are of a new kind"
             told.append(f"{count} of {len(self.now.traces)} {new}: {some}")
@@ -239,7 +244,8 @@ def _is_sure(shift: Shift | None) -> bool | None:
 def _read_sample(ledger: Ledger, series: int, span: Span) -> _Side:
     """Some judged traces of a stretch of time whose texts are kept, with values and weights; always the same.
 
-    Of very many traces, those of every so many minutes are looked at.
+    Of very many traces, those of every so many minutes are looked at. The ids choose among them: they say nothing of
+    what was asked, so questions that repeat are as frequent in the sample as in the traffic.
     """
     ((count,),) = ledger.connection.execute(
         "SELECT SUM(judged) FROM rageval_panes WHERE series = ? AND pane > ? AND pane < ?",
@@ -247,11 +253,13 @@ def _read_sample(ledger: Ledger, series: int, span: Span) -> _Side:
     )
     chosen = choose_minutes("j.started", count or 0, _LOOKED_AT * SAMPLE)
     rows = ledger.connection.execute(
-        "SELECT t.content, j.value, j.weight FROM rageval_judgements j JOIN rageval_traces t "
+        "SELECT j.trace_id, j.value, j.weight FROM rageval_judgements j JOIN rageval_traces t "
         "ON t.trace_id = j.trace_id AND t.monitor = ? WHERE j.series = ? AND j.state = 'judged' "
-        "AND j.started >= ? AND j.started < ? AND t.content IS NOT NULL "
-        f"AND {chosen} ORDER BY t.digest, j.trace_id LIMIT ?",
-        (ledger.monitor, series, *span, SAMPLE),
+        f"AND j.started >= ? AND j.started < ? AND t.content IS NOT NULL AND {chosen}",
+        (ledger.monitor, series, *span),
     )
+    rows = sorted(rows, key=lambda row: hashlib.sha256(row[0].encode("utf-8", "surrogatepass")).digest())[:SAMPLE]
+    kept = ledger.read_traces([row[0] for row in rows])
+    rows = [row for row in rows if row[0] in kept]
     numbers = np.array([row[1:] for row in rows], dtype=np.float64).reshape(-1, 2)
-    return _Side([unpack(row[0]) for row in rows], numbers[:, 0], numbers[:, 1])
+    return _Side([kept[row[0]].trace for row in rows], numbers[:, 0], numbers[:, 1])

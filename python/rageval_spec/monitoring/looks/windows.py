@@ -93,7 +93,7 @@ class WindowNumbers:
 
     Attributes:
         span: the time that it covers.
-        counts: the traces that began in it, by state; those that wait are not in it.
+        counts: the traces that began in it, by state; `waiting` are those that failed and are to be tried again.
         value: the weighted mean, or the percentile that the metric is of; None without a judged trace.
         interval: of `value`; None if it cannot be computed, as for fewer than two values.
         cost: the dollars that judging it took, as far as they are known.
@@ -114,8 +114,13 @@ class WindowNumbers:
     @property
     def coverage(self) -> float | None:
         """The share of the traces in the sample that got a value; None if none is in it."""
-        tried = sum(self.counts[state] for state in ("judged", "failed", "over_budget"))
+        tried = sum(self.counts.get(state, 0) for state in ("judged", "failed", "over_budget", "waiting"))
         return self.counts["judged"] / tried if tried else None
+
+    @property
+    def is_corrected(self) -> bool:
+        """Whether `value` is not what the judge's values come to, but what people's labels made of it."""
+        return self.correction is not None and self.correction.reason is None
 
     def list_evidence(self) -> dict[str, Any]:
         """What messages of alerts tell of it."""
@@ -220,6 +225,11 @@ class WindowReader:
     def describe(self, series: Series, name: str, span: Span, found: Found) -> WindowNumbers:
         """The numbers of values of a window."""
         counts, cost = self._sum(series, span)
+        ((counts["waiting"],),) = self.ledger.connection.execute(
+            "SELECT COUNT(*) FROM rageval_judgements WHERE series = ? AND retry_at IS NOT NULL "
+            "AND started >= ? AND started < ?",
+            (series.id, *span),
+        )
         value, interval = summarize(series, found, self.statistics)
         percentiles = {one: at for one in PERCENTS if (at := found.find_percentile(one)) is not None}
         numbers = WindowNumbers(series.name, name, span, counts, found.count, value, interval, percentiles, cost)

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from rageval_spec.drawing.openmetrics import MetricFamily
 from rageval_spec.monitoring.alerts import AlertBook, load_message
 from rageval_spec.monitoring.looks.experiments import Experiment
-from rageval_spec.monitoring.looks.looking import Watch, list_alerts
+from rageval_spec.monitoring.looks.looking import Watch, list_alerts, name_experiment
 from rageval_spec.monitoring.outputs.outbox import Outbox
 from rageval_spec.monitoring.service import Progress
 
@@ -62,6 +62,7 @@ def _list_alerts(watch: Watch, book: AlertBook, own: dict[str, str]) -> Iterator
     """Each alert of the spec, and each that ever held: two may have one name, so `alert` tells them apart."""
     metrics = {name: one.metric for name, one in watch.series.items() if one.metric is not None}
     names = {key: name for key, (name, _) in list_alerts(watch.node, metrics).items()}
+    names |= {} if watch.node.ab is None else dict([name_experiment(watch.node.ab.metric, watch.node.ab.by)])
     rows = {row.alert: row for row in book.read()}
     names |= {key: load_message(row.message).name if row.message else names.get(key, key) for key, row in rows.items()}
     for name, told, states in (
