@@ -28,6 +28,8 @@ TEXTS: Mapping[str, tuple[str, ...]] = {
     "session": ("session", "session_id", "conversation", "conversation_id", "thread_id", "chat_id"),
     "model": ("model", "model_name", "model_id"),
 }
+_NESTED = frozenset({*TEXTS["user"], *TEXTS["session"], "started", "started_at", "timestamp"})
+"""What is read from the object `metadata` of a line too; other times in it, such as `date`, can be those of a text."""
 _UNITS: Mapping[str, float] = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
     **dict.fromkeys(("ms", "msec", "millis", "milliseconds"), 1e-3),
@@ -60,8 +62,11 @@ class _Field(NamedTuple):
 def read_fields(row: Mapping[str, Any], spell: Any) -> LogFields:
     """`started` (as ISO 8601 in UTC), `seconds`, `user`, `session` and `model` of a line, those that it has.
 
-    `spell` writes a name in snake case. If a line has no length, its beginning and its end give it.
+    `spell` writes a name in snake case. Who and when can also be in an object `metadata`. If a line has no length, its beginning and its end give it.
     """
+    nested = row.get("metadata")
+    if isinstance(nested, Mapping):
+        row = {**{name: value for name, value in nested.items() if spell(name) in _NESTED}, **row}
     found = LogFields({}, [])
     moments: dict[str, datetime] = {}
     for part, field in _find_fields(tuple(row), spell):
