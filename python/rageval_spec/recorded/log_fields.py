@@ -62,7 +62,8 @@ class _Field(NamedTuple):
 def read_fields(row: Mapping[str, Any], spell: Any) -> LogFields:
     """`started` (as ISO 8601 in UTC), `seconds`, `user`, `session` and `model` of a line, those that it has.
 
-    `spell` writes a name in snake case. Who and when can also be in an object `metadata`. If a line has no length, its beginning and its end give it.
+    `spell` writes a name in snake case. Who and when can also be in an object `metadata`. If a line has no length, its
+    beginning and its end give it.
     """
     nested = row.get("metadata")
     if isinstance(nested, Mapping):
