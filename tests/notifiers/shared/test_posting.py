@@ -48,7 +48,10 @@ def test_a_short_path_masks_no_names(word: str) -> None:
     headers = {"X-Team": Secret("hook", "${secret:TEAM}")}
     with serving(Answer(b"the slackbot is down", 500)) as server, pytest.raises(RagevalError) as raised:
         make(word, f"{server.url}/slack", headers=headers).send([make_message()])
-    assert str(raised.value) == f"monitor.notify.{word}: {server.url}/*** answered 500 Internal Server Error: the slackbot is down"
+    assert (
+        str(raised.value)
+        == f"monitor.notify.{word}: {server.url}/*** answered 500 Internal Server Error: the slackbot is down"
+    )
 
 
 @pytest.mark.parametrize("url", ["ftp://example.com/s3cr3t", "s3cr3t.example.com", "http://user:s3cr3t@example.com"])

@@ -27,9 +27,8 @@ from rageval_spec.reading.formats.row_shapes import ask_last_turn
 from rageval_spec.reading.rows import parse_list, read_rows, row_format_of
 from rageval_spec.recorded import answers_and_steps
 from rageval_spec.recorded.json_path import list_keys
-from rageval_spec.recorded.log_fields import read_fields
+from rageval_spec.recorded.log_fields import is_feedback, read_feedback, read_fields
 from rageval_spec.recorded.messages import MESSAGES, find_last_answer, find_question, read_turns
-from rageval_spec.recorded.user_feedback import is_feedback, read_feedback
 from rageval_spec.recorded.values import clean, find_version
 from rageval_spec.store.disk import InputFile
 from rageval_spec.wording import count_noun

@@ -28,7 +28,7 @@ from rageval_spec.data.traces import Trace
 from rageval_spec.history.database import Connection, insert_or_add
 from rageval_spec.monitoring.ledger import ClaimedTrace, SampledTrace, hour_of, name_group
 from rageval_spec.plugin.budget import Budget, CallLimits
-from rageval_spec.recorded.user_feedback import DISLIKES
+from rageval_spec.recorded.log_fields import DISLIKES
 from rageval_spec.spec.blocks.monitor import HourlyBudgetNode, Rate, read_rate
 
 KeepRule: TypeAlias = Literal["errors", "thumbs_down"]
