@@ -127,6 +127,6 @@ def _describe(output: Path, known: TestSet, made: Collected) -> Iterator[str]:
         stays = f"{output} stays at version {known.version} with {count_noun(known.rows, 'row')}"
         yield f"nothing new; {stays if known.version else f'{output} is not written'}"
         return
-    rows = f"{count_noun(len(made.rows), 'new row')} after {known.rows:,}"
-    yield f"wrote {output}: version {known.version + 1}, {rows}"
+    added = f"{count_noun(len(made.rows), 'row')} added; the file now has {known.rows + len(made.rows):,}"
+    yield f"wrote {output}: version {known.version + 1}, {added}"
     yield f"evaluate and review them: {console.PROGRAM} init --answers {output}, run, review select -o review.xlsx"
