@@ -62,7 +62,7 @@ def test_a_spec_that_can_hold_nothing_back_is_refused(tmp_path: Path) -> None:
 def test_an_empty_token_is_refused(tmp_path: Path, value: str) -> None:
     done = invoke("serve", write(tmp_path), "--token-env", "SERVE_TOKEN", env={"SERVE_TOKEN": value})
     assert done.exit_code == 2
-    assert "--token-env SERVE_TOKEN: the variable is not set; set it to the token that clients send" in done.stderr
+    assert "--token-env SERVE_TOKEN: the variable is empty; set it to the token that clients send" in done.stderr
 
 
 @pytest.mark.parametrize("address", ["localhost:http", "::1", "1.2.3.4:99999"])

@@ -60,8 +60,11 @@ def test_a_token_is_that_of_its_variable(monkeypatch: pytest.MonkeyPatch) -> Non
     assert (read_token("SERVE_TOKEN"), read_token(None)) == ("t0ken", None)
     for value in ("", " \n"):
         monkeypatch.setenv("SERVE_TOKEN", value)
-        with pytest.raises(UsageError, match="--token-env SERVE_TOKEN: the variable is not set"):
+        with pytest.raises(UsageError, match="--token-env SERVE_TOKEN: the variable is empty"):
             read_token("SERVE_TOKEN")
+    monkeypatch.delenv("SERVE_TOKEN")
+    with pytest.raises(UsageError, match="--token-env SERVE_TOKEN: the variable is not set"):
+        read_token("SERVE_TOKEN")
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,8 @@ def test_a_length_is_in_seconds_whatever_its_unit(row: dict[str, Any], seconds: 
         ({"user_id": 42}, {"user": "42"}),
         ({"userId": "u1", "sessionId": "s"}, {"user": "u1", "session": "s"}),
         ({"user": {"id": "u1", "mail": "a@b"}}, {"user": "u1"}),
+        ({"metadata": {"userId": "u1", "session": "s", "date": "1999"}}, {"user": "u1", "session": "s"}),
+        ({"metadata": {"user": "u2"}, "user": "u1"}, {"user": "u1"}),
         ({"user": None, "user_id": "u1", "conversation_id": "c"}, {"user": "u1", "session": "c"}),
     ],
 )

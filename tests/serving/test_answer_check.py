@@ -46,8 +46,9 @@ def test_what_misses_the_target_goes_to_a_person(tmp_path: Path) -> None:
     assert "is below the target 0.99" in held["reasons"][0]
 
 
-def test_an_answer_that_lacks_its_contexts_goes_to_a_person(tmp_path: Path) -> None:
-    held = make_check(tmp_path).check("Who wrote it?", None, RIGHT)
+@pytest.mark.parametrize("contexts", [None, []])
+def test_an_answer_that_lacks_its_contexts_goes_to_a_person(tmp_path: Path, contexts: list[str] | None) -> None:
+    held = make_check(tmp_path).check("Who wrote it?", contexts, RIGHT)
     assert held["outcome"] == "person"
     assert "no contexts" in held["reasons"][0]
 

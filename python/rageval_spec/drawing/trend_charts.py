@@ -6,6 +6,7 @@ multiples, each the chart of one number over time.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -158,6 +159,7 @@ def describe_chart(
     marks: Sequence[tuple[datetime, str]] = (),
     describe_point: Callable[[TrendPoint], str] | None = None,
     most_dots: int = _MOST_DOTS,
+    limits: tuple[float, float] = (-math.inf, math.inf),
 ) -> dict[str, Any]:
     """What the template draws of one series: texts and coordinates.
 
@@ -166,8 +168,9 @@ def describe_chart(
         marks: moments to mark, each with a text; those outside the chart are left out.
         describe_point: what a dot says; by default its record.
         most_dots: above this many points there is only the line, and the dots that stand out.
+        limits: the smallest and the largest value that there can be; the axis does not exceed them.
     """
-    frame, points = _frame(series), series.points
+    frame, points = _frame(series, limits), series.points
     tell = describe_point or _describe_point
     ends = [*pairwise([0, *sorted({*(one.index for one in series.breaks), *gaps}), len(points)])]
     stretches = [points[start:end] for start, end in ends]
@@ -228,7 +231,7 @@ def describe_chart(
     }
 
 
-def _frame(series: Series) -> _Frame:
+def _frame(series: Series, limits: tuple[float, float]) -> _Frame:
     """The frame of a series: all values, intervals and bounds near them, with a little room."""
     points = series.points
     numbers = [number for one in points for number in (one.mean, one.low, one.high) if number is not None]
@@ -237,7 +240,10 @@ def _frame(series: Series) -> _Frame:
     near = [bound for bound in series.bounds.values() if low - span <= bound <= high + span]
     low, high = min([low, *near]), max([high, *near])
     room = 0.05 * ((high - low) or span)
-    return _Frame(low - room, high + room, points[0].time.timestamp(), points[-1].time.timestamp())
+    least, most = min(limits[0], low), max(limits[1], high)
+    return _Frame(
+        max(least, low - room), min(most, high + room), points[0].time.timestamp(), points[-1].time.timestamp()
+    )
 
 
 def _draw_area(frame: _Frame, points: Sequence[TrendPoint]) -> str:

@@ -321,15 +321,18 @@ class Endpoint:
         url_key: str = "base_url",
         most_bytes: int = MOST_BYTES,
         further_secrets: Sequence[str] = (),
+        hides_path: bool = False,
     ) -> None:
         """Open nothing yet. `where` begins every error message; `timeout` is the most seconds of one whole try.
 
         `url_key` is the key of the spec to correct if the URL is wrong. Replies of more than `most_bytes` are
         refused. `further_secrets` are masked in addition to those in headers, the URL and the URL of a proxy.
+        `hides_path` says that messages show `***` for the path of `url`.
         """
         self._where = where
         self._url = urlsplit(url)
         self._url_key = url_key
+        self._shown_path = "/***" if hides_path and self._url.path.strip("/") else self._url.path
         self._most_bytes = most_bytes
         proxy = find_proxy(self._url)
         sent = {"content-type": "application/json", "accept": "application/json", "user-agent": "rageval-spec"}
@@ -387,13 +390,13 @@ class Endpoint:
 
     def explain(self, failure: TryFailure, tries: int, path: str = "") -> str:
         """The message about a call to `path` that failed for good; it contains no secret."""
-        url = self._url._replace(path=join_path(self._url.path, path))
-        message = f"{self._where}: {hide_credentials(url)} {failure.message}"
+        url = self._url._replace(path=join_path(self._shown_path, path))
+        message = f"{hide_credentials(url)} {failure.message}"
         if tries > 1:
             message += f", after {count_noun(tries, 'try', 'tries')}"
         if failure.reply is not None and (text := self._beginning(failure.reply.content)):
             message += f": {text}"
-        return self._redactor.redact(message)
+        return f"{self._where}: {self._redactor.redact(message)}"
 
     def close(self) -> None:
         self._connections.close()

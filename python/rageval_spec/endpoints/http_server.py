@@ -69,8 +69,9 @@ def read_token(variable: str | None) -> str | None:
         UsageError: the variable is not set, or empty.
     """
     token = None if variable is None else os.environ.get(variable, "").strip()
-    if token == "":
-        raise UsageError(f"--token-env {variable}: the variable is not set; set it to the token that clients send")
+    if variable is not None and not token:
+        found = "is empty" if variable in os.environ else "is not set"
+        raise UsageError(f"--token-env {variable}: the variable {found}; set it to the token that clients send")
     return token
 
 

@@ -61,15 +61,18 @@ class Service:
         url_key: str = "url",
         clock: Clock | None = None,
         secrets: Sequence[Secret] = (),
+        hides_path: bool = False,
     ) -> None:
         """Open nothing yet. `where` begins every message; `url_key` is the setting to correct if the URL is wrong.
 
         `secrets` are masked in messages and replies as the secrets of headers are: the parts of an encoded header.
+        `hides_path` says that messages show `***` for the path of `url`.
         """
         hidden = [secret.reveal() for secret in secrets]
         self._endpoint = Endpoint(
-            url, where, headers=headers or {}, timeout=timeout, url_key=url_key, further_secrets=hidden
-        )
+            url, where, headers=headers or {}, timeout=timeout, url_key=url_key, further_secrets=hidden,
+            hides_path=hides_path,
+        )  # fmt: skip
         self._tries = tries.Tries(limits, clock or Clock(), str)
         self._url_key = url_key
 

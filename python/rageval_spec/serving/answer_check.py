@@ -90,9 +90,12 @@ class AnswerCheck:
         return any(asks_chat(judge) for metric in self.metrics.values() for judge in metric.judges())
 
     def check(self, question: str, contexts: Sequence[str] | None, answer: str) -> dict[str, Any]:
-        """The outcome as JSON types: `outcome`, `reasons`, `checks` (one for each metric) and `seconds`."""
+        """The outcome as JSON types: `outcome`, `reasons`, `checks` (one for each metric) and `seconds`.
+
+        An empty list of contexts counts as none: a retrieval that found nothing says nothing against the answer.
+        """
         begun = time.perf_counter()
-        sample = Sample("check", question, answer, None if contexts is None else tuple(contexts))
+        sample = Sample("check", question, answer, tuple(contexts) if contexts else None)
         names, workers = [*self.metrics], min(len(self.metrics), MOST_METRICS_AT_ONCE)
         in_threads = partial(map_in_threads, workers=workers, name="metric")
         checks = [*(map if workers == 1 else in_threads)(lambda name: self._measure(name, sample), names)]

@@ -28,11 +28,12 @@ if TYPE_CHECKING:
 
 
 class Page(NamedTuple):
-    """What a path answers."""
+    """What a path answers. `plain` is for clients that accept `text/plain`, and not this media type by name."""
 
     content: bytes
     media_type: str = "text/plain; charset=utf-8"
     status: int = 200
+    plain: Callable[[], Page] | None = None
 
 
 _OPEN = ("/healthz", "/ready")
@@ -59,8 +60,10 @@ def make_app(pages: Mapping[str, Callable[[], Page]], token: str | None = None) 
     from starlette.routing import Route
 
     def route(path: str, make: Callable[[], Page]) -> Route:
-        async def show(_: Request) -> Response:
-            page = make()
+        async def show(request: Request) -> Response:
+            page, accepted = make(), request.headers.get("accept", "")
+            if page.plain is not None and "text/plain" in accepted and page.media_type.split(";")[0] not in accepted:
+                page = page.plain()
             return Answer(page.content, page.status, media_type=page.media_type)
 
         return Route(path, show, methods=["GET"])

@@ -1,6 +1,7 @@
 """`monitor alerts`, `monitor silence` and `monitor test-notify`: what a user sees of alerts."""
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -126,7 +127,14 @@ def test_silences_are_shown_and_can_be_ended(spec: Path, book: AlertBook) -> Non
 def test_an_alert_that_nobody_heard_of_says_so(spec: Path, book: AlertBook) -> None:
     book.silence("*", time.time() + 100)
     fire(spec, book)
-    assert "nobody was told: a silence covers it" in invoke("monitor", "alerts", spec).stdout
+    assert "nobody was told: a silence covers it\n" in invoke("monitor", "alerts", spec).stdout
+    book.silence("*", 0)
+    assert (
+        "nobody was told: its 'notify:' is empty, or its silence has just ended\n"
+        in invoke("monitor", "alerts", spec).stdout
+    )
+    spec.write_text(re.sub(r"(?m)^  notify:.*\n(    .*\n)*", "", spec.read_text()))
+    assert "nobody was told: the spec has no notifier\n" in invoke("monitor", "alerts", spec).stdout
 
 
 def test_a_wrong_length_says_what_to_write(spec: Path) -> None:

@@ -135,14 +135,16 @@ def test_old_traces_and_those_without_texts_are_left_out(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("columns", "kept"), [
-    (("contexts",), {"id", "question", "answer", "context_ids", "started", "user", "trace"}),
+    (("contexts",), {"id", "question", "answer", "context_ids", "started", "metadata", "trace"}),
     (("answer", "columns"), {"id", "question", "contexts", "trace"}),
 ])  # fmt: skip
 def test_redacted_columns_are_left_out(tmp_path: Path, columns: tuple[str, ...], kept: set[str]) -> None:
-    spec = watch(tmp_path, {"id": "bad", "answer": BAD, "user": "u1", "contexts": [{"id": "d1", "text": SOURCE}]})
+    spec = watch(tmp_path, {"id": "bad", "answer": BAD, "user": "u1", "contexts": [{"id": "d1", "text": SOURCE}],
+                            "metadata": {"user_id": "u1", "route": "a"}})  # fmt: skip
     collect(replace(spec, redact=columns), tmp_path / "golden.jsonl")  # type: ignore[arg-type]
     (row,) = read(tmp_path / "golden.jsonl").values()
     assert set(row) - {"dataset_version", "why", "why_in_detail"} == kept
+    assert "u1" not in (tmp_path / "golden.jsonl").read_text()
 
 
 def test_a_test_set_without_questions_is_refused(tmp_path: Path) -> None:
@@ -220,7 +222,10 @@ def test_the_command_says_what_it_did(tmp_path: Path, monkeypatch: pytest.Monkey
     place = tmp_path / "golden.jsonl"
     given = ["collect", str(tmp_path / "spec.yaml"), "-o", str(place)]
     said = CliRunner().invoke(monitor, given).output
-    assert "traces to look at: 1 failing\n" in said and f"wrote {place}: version 1, 1 new row after 0\n" in said
+    assert (
+        "traces to look at: 1 failing\n" in said
+        and f"wrote {place}: version 1, 1 row added; the file now has 1\n" in said
+    )
     again = CliRunner().invoke(monitor, given).output
     assert f"nothing new; {place} stays at version 1 with 1 row" in again
     assert "left out: 1 already in the file or asked twice" in again

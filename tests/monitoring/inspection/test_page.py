@@ -92,8 +92,22 @@ def test_the_trend_of_a_percentile_is_one_and_bad_latency_is_high(tmp_path: Path
     spec = load_spec(tmp_path, spec=SPEC.replace("judge: overlap}]", "judge: overlap}, latency@p95]"))
     judge(spec)
     text = read(draw(spec))
-    assert re.search(r"latency@p95 by hour 19\.", text)
+    assert re.search(r"latency@p95 by hour, seconds 19\.", text)
     assert text[text.index("Worst answers") :].startswith("Worst answers latency@p95 20.000 Can I return shoes, q20?")
+
+
+def test_equal_values_are_not_sure_and_axes_stay_within_what_can_be(tmp_path: Path) -> None:
+    write_traces(tmp_path, *({"id": f"q{n}", "seconds": 2.0} for n in range(300)))
+    metrics = SPEC.replace("judge: overlap}]", "judge: overlap}, error_rate, latency]")
+    spec = load_spec(tmp_path, spec=metrics)
+    judge(spec)
+    page = draw(spec)
+    text = read(page)
+    assert "error_rate by hour 0.000 [0.000, 0.012]" in text
+    assert re.search(r"latency by hour, seconds 2\.000 (?!\[)", text)
+    axes = [float(one) for one in re.findall(r'text-anchor="end">(-?[\d.]+)<', page)]
+    assert len(axes) >= 6 and min(axes) == 0
+    assert "-0.05" not in page
 
 
 def test_it_says_that_numbers_do_not_add_up(spec: Spec) -> None:

@@ -42,6 +42,18 @@ def test_headers_are_sent_and_not_shown(word: str) -> None:
     assert str(raised.value).startswith(f"monitor.notify.{word}: {server.url}/***")
 
 
+@pytest.mark.parametrize("word", ["slack", "webhook"])
+def test_a_short_path_masks_no_names(word: str) -> None:
+    """Neither the notifier's name nor words of the reply."""
+    headers = {"X-Team": Secret("hook", "${secret:TEAM}")}
+    with serving(Answer(b"the slackbot is down", 500)) as server, pytest.raises(RagevalError) as raised:
+        make(word, f"{server.url}/slack", headers=headers).send([make_message()])
+    assert (
+        str(raised.value)
+        == f"monitor.notify.{word}: {server.url}/*** answered 500 Internal Server Error: the slackbot is down"
+    )
+
+
 @pytest.mark.parametrize("url", ["ftp://example.com/s3cr3t", "s3cr3t.example.com", "http://user:s3cr3t@example.com"])
 @pytest.mark.parametrize("word", WORDS)
 def test_a_wrong_url_is_refused_and_not_shown(word: str, url: str) -> None:

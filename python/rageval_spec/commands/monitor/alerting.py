@@ -56,7 +56,7 @@ def show_alerts(spec: Path, overrides: Iterable[str], form: str) -> int:
             console.show(dump_visible(told))
             return PASSED
         for message, rows in shown:
-            console.show("".join(f"{line}\n" for line in _describe(message, rows, names, now)))
+            console.show("".join(f"{line}\n" for line in _describe(message, rows, names, now, book)))
         if not any(message.state == "firing" for message, _ in shown):
             console.show("No alert fires.\n")
         for name, missing in book.list_waiting():
@@ -82,7 +82,9 @@ def _list_alerts(book: AlertBook) -> Iterator[tuple[AlertMessage, list[TellingRo
         yield current.get(key) or load_message(rows[-1].message), rows
 
 
-def _describe(message: AlertMessage, rows: Iterable[TellingRow], names: set[str], now: float) -> Iterator[str]:
+def _describe(
+    message: AlertMessage, rows: Iterable[TellingRow], names: set[str], now: float, book: AlertBook
+) -> Iterator[str]:
     since = format_time(message.began)
     ages = {
         "firing": f"{message.severity}, fires since {since} ({name_seconds(now - message.began)})",
@@ -96,7 +98,9 @@ def _describe(message: AlertMessage, rows: Iterable[TellingRow], names: set[str]
         yield f"  moved: {part}: {make_visible(why)}"
     rows = list(rows)
     if message.state == "firing" and not rows:
-        yield "  nobody was told: a silence covers it, or it names no notifier"
+        is_silenced = book.is_silenced(message, now)
+        why = "a silence covers it" if is_silenced else "its 'notify:' is empty, or its silence has just ended"
+        yield f"  nobody was told: {why if names else 'the spec has no notifier'}"
     for row in rows:
         what = f"{make_visible(row.notifier)}: {'its end' if row.state == 'resolved' else row.severity}"
         if row.sent is not None:

@@ -147,6 +147,10 @@ class _StatusLine:
         self.last = line
 
 
+_METRICS_TYPES = ("application/openmetrics-text; version=1.0.0", "text/plain; version=0.0.4")
+"""OpenMetrics, and the older text format of Prometheus."""
+
+
 @contextmanager
 def _serve(loop: MonitorLoop, address: str | None) -> Iterator[None]:
     """Answer `/metrics`, `/healthz` and `/ready` meanwhile, if there is an address."""
@@ -161,9 +165,13 @@ def _serve(loop: MonitorLoop, address: str | None) -> Iterator[None]:
     def explain(trouble: str | None) -> Page:
         return Page(b"ok\n") if trouble is None else Page(f"{trouble}\n".encode(), status=503)
 
-    media_type = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+    media_type, old = (f"{kind}; charset=utf-8" for kind in _METRICS_TYPES)
+
+    def show_old() -> Page:
+        return Page(render_families(loop.published, is_old=True), old)
+
     pages = {
-        "/metrics": lambda: Page(render_families(loop.published), media_type),
+        "/metrics": lambda: Page(render_families(loop.published), media_type, plain=show_old),
         "/healthz": lambda: explain(loop.find_trouble()),
         "/ready": lambda: explain(loop.find_trouble(is_start=True)),
     }

@@ -54,11 +54,11 @@ def write_page(spec: Path, overrides: Iterable[str], output: Path) -> int:
     show_default=True, help="The folder to write to.",
 )  # fmt: skip
 def write_rules(spec: Path, overrides: Iterable[str], output: Path) -> int:
-    """Write alerting rules for Prometheus, and a dashboard for Grafana.
+    """Write alerting rules for Prometheus with their tests, and a dashboard for Grafana.
 
     \b
     rageval-spec monitor rules spec.yaml -o rules
-    promtool check rules rules/rageval-rules.yml
+    promtool test rules rules/rageval-rules.test.yml
     """
     from rageval_spec.monitoring.assembly import require_monitor
     from rageval_spec.monitoring.outputs import alerting_rules, dashboard
@@ -71,6 +71,7 @@ def write_rules(spec: Path, overrides: Iterable[str], output: Path) -> int:
     rules = alerting_rules.list_rules(loaded.name, node, metrics)
     files = {
         alerting_rules.RULES_FILE: alerting_rules.render_rules(loaded.name, rules),
+        alerting_rules.TESTS_FILE: alerting_rules.render_tests(rules),
         dashboard.DASHBOARD_FILE: dashboard.render_dashboard(loaded.name, node, metrics),
     }
     for name, content in files.items():
@@ -126,6 +127,6 @@ def _describe(output: Path, known: TestSet, made: Collected) -> Iterator[str]:
         stays = f"{output} stays at version {known.version} with {count_noun(known.rows, 'row')}"
         yield f"nothing new; {stays if known.version else f'{output} is not written'}"
         return
-    rows = f"{count_noun(len(made.rows), 'new row')} after {known.rows:,}"
-    yield f"wrote {output}: version {known.version + 1}, {rows}"
+    added = f"{count_noun(len(made.rows), 'row')} added; the file now has {known.rows + len(made.rows):,}"
+    yield f"wrote {output}: version {known.version + 1}, {added}"
     yield f"evaluate and review them: {console.PROGRAM} init --answers {output}, run, review select -o review.xlsx"

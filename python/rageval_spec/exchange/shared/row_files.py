@@ -27,7 +27,7 @@ from rageval_spec.reading.formats.row_shapes import ask_last_turn
 from rageval_spec.reading.rows import parse_list, read_rows, row_format_of
 from rageval_spec.recorded import answers_and_steps
 from rageval_spec.recorded.json_path import list_keys
-from rageval_spec.recorded.log_fields import read_fields
+from rageval_spec.recorded.log_fields import is_feedback, read_feedback, read_fields
 from rageval_spec.recorded.messages import MESSAGES, find_last_answer, find_question, read_turns
 from rageval_spec.recorded.values import clean, find_version
 from rageval_spec.store.disk import InputFile
@@ -102,8 +102,8 @@ class RowFileSource(TraceSource[RowsNode]):
         filled = _fill(place, known) if is_table else known
         try:
             translated = self.translate(ask_last_turn(filled))
-            logged = self._read_log_fields(place, row, translated)
-            return build_trace(self.tool, place, number, {**translated, **logged, **(named or {})})
+            logged = self._read_log_fields(place, row, translated, named or {})
+            return build_trace(self.tool, place, number, {**translated, **(named or {}), **logged})
         except NoQuestionError as error:
             called = " or ".join(map(repr, self.questions))
             raise DataError(f"{place}: {error} ({called}); it has {list_keys(list(row))}") from error
@@ -116,15 +116,27 @@ class RowFileSource(TraceSource[RowsNode]):
         rows = count_noun(self.doubtful, "row has a doubtful value", "rows have doubtful values")
         return (f"{rows}; the last: {self.last_doubt}",)
 
-    def _read_log_fields(self, place: str, row: Mapping[str, Any], translated: Mapping[str, Any]) -> dict[str, Any]:
-        """When a row's answer began, how long it took, and so on, unless the tool's layout says so elsewhere."""
+    def _read_log_fields(
+        self, place: str, row: Mapping[str, Any], translated: Mapping[str, Any], named: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """When a row's answer began, how long it took, what users said of it, and so on.
+
+        What the tool's layout or `named` says counts first.
+        """
         parts, doubts = read_fields(row, normalise)
-        if doubts:
+        feedback, unclear = read_feedback({"feedback": named["feedback"]} if "feedback" in named else row, normalise)
+        if doubts := [*doubts, *unclear]:
             self.doubtful += 1
             self.last_doubt = f"{place}: {'; '.join(doubts)}"
         elsewhere = {name for name, value in translated.items() if value is not None and value is not row.get(name)}
         if parts.get("seconds") is None:
             parts.pop("seconds", None)  # under its own name, it makes the row unreadable
+        parts["feedback"] = feedback
+        if feedback and not unclear:
+            rest = (translated.get("metadata") or {}).items()
+            parts["metadata"] = {name: value for name, value in rest if name not in row or not is_feedback(name)}
+            elsewhere.discard("metadata")
+        elsewhere |= named.keys() - {"feedback"}
         return {name: value for name, value in parts.items() if name not in elsewhere}
 
     @property

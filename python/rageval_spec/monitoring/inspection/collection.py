@@ -12,7 +12,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations, islice, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -140,7 +140,7 @@ class Collector:
                 why = by_trace[trace_id]
                 words, told = dict.fromkeys(one.word for one in why), [one.told for one in why]
                 new = {VERSION: known.version + 1, WHY: " + ".join(words), DETAILS: told}
-                made.rows.append(redaction.make_row(kept[trace_id].trace) | new)
+                made.rows.append(redaction.make_row(leave_out_user(kept[trace_id].trace)) | new)
         return made
 
     def _list_reasons(self, since: float, known: TestSet, made: Collected) -> Iterator[list[Reason]]:
@@ -246,6 +246,13 @@ class Collector:
 
     def _query(self, statement: str, *parameters: Any) -> Sequence[tuple[Any, ...]]:
         return self.ledger.connection.execute(statement, parameters)
+
+
+def leave_out_user(trace: Trace) -> Trace:
+    """The trace without who asked, because `monitor prune --user` does not reach copies of it in files."""
+    metadata = {name: value for name, value in trace.metadata.items() if trace.user is None or str(value) != trace.user}
+    said = tuple(replace(one, author=None) if one.author == trace.user else one for one in trace.feedback)
+    return replace(trace, user=None, metadata=metadata, feedback=said)
 
 
 _VALUES = "SELECT trace_id, value FROM rageval_judgements WHERE series = ? AND state = 'judged' AND started >= ?"

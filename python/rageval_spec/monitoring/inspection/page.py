@@ -35,7 +35,7 @@ from rageval_spec.monitoring.looks.windows import Span, WindowNumbers
 from rageval_spec.monitoring.outputs.outbox import Outbox
 from rageval_spec.monitoring.traces.trace_judging import FEEDBACK, Series
 from rageval_spec.plugin import AnswerMetric
-from rageval_spec.statistics.intervals import Resampling
+from rageval_spec.statistics.intervals import Resampling, compute_exact_interval
 from rageval_spec.statistics.window_summaries import MANY
 from rageval_spec.store.disk import write_or_explain
 from rageval_spec.wording import (
@@ -62,6 +62,8 @@ _MOST_READ = 100_000
 """Of how many traces the failures of a window are read at most, the newest first."""
 _TRIES = 3
 """How often the ledger is read until it adds up, because a monitor may write in between."""
+_ROUNDING = 1e-9
+"""A spread of values that is a smaller part of their squared mean is one of rounding: they are equal."""
 _REACH = NormalDist().inv_cdf(0.975)
 _PARTS = {"metric": "metric", "judges": "judge", "models": "model"}
 _BADNESS = {"warning": "weak", "low": "weak", "medium": "weak", "critical": "bad", "high": "bad"}
@@ -269,11 +271,14 @@ class PageWriter:
                 points, is_mean = self._read_points(one, [*versions], length, now - reach)
                 if points and (unit == "hour" or len(points) > 1):
                     has_labels = one.metric is not None and one.metric.node.labels is not None
+                    measured = None if one.metric is None else one.metric.info.unit
                     place = "means" if is_mean else "without labels" if has_labels else ""
-                    series, gaps = _make_series(one.name, place, points, versions, length)
+                    shown = ", ".join(filter(None, (place, measured)))
+                    series, gaps = _make_series(one.name, shown, points, versions, length)
                     yield _describe_trend(
-                        replace(series, bounds=bounds), unit, gaps, marks, _DOTS // len(current) // len(UNITS)
-                    )
+                        replace(series, bounds=bounds), unit, gaps, marks,
+                        _DOTS // len(current) // len(UNITS), _list_bounds(one),
+                    )  # fmt: skip
 
     def _read_points(self, series: Series, ids: Sequence[int], length: int, since: float) -> tuple[list[_Point], bool]:
         """The points of all series of a metric; and whether they are means although the metric is a percentile.
@@ -314,14 +319,21 @@ def _list_bounds(series: Series) -> tuple[float, float]:
 
 
 def _estimate(bounds: tuple[float, float], start: float, judged: int, *sums: float) -> results.TrendPoint:
-    """The weighted mean, with the normal interval of as many values as the weights are worth."""
+    """The weighted mean, with the normal interval of as many values as the weights are worth.
+
+    Equal values show no spread. Within bounds, they have the exact interval of a proportion; others have none.
+    """
     weights, weighted, squares, squared_weights = sums
     mean, worth = weighted / weights, weights**2 / squared_weights
     point = results.TrendPoint(count_noun(judged, "judged trace"), _read_moment(start), mean)
     if judged < 2 or worth <= 1:
         return point
-    reach = _REACH * math.sqrt(max(0.0, squares / weights - mean**2) / (worth - 1))
-    low, high = (min(bounds[0], mean), max(bounds[1], mean))
+    spread, (low, high) = squares / weights - mean**2, (min(bounds[0], mean), max(bounds[1], mean))
+    if spread <= _ROUNDING * mean**2:
+        exact = compute_exact_interval((mean - low) / (high - low) * worth, worth) if math.isfinite(high) else None
+        ends = (None, None) if exact is None else (low + exact.low * (high - low), low + exact.high * (high - low))
+        return point._replace(low=ends[0], high=ends[1])
+    reach = _REACH * math.sqrt(spread / (worth - 1))
     return point._replace(low=max(low, mean - reach), high=min(high, mean + reach))
 
 
@@ -347,14 +359,19 @@ def _tell_apart(before: _StoredSeries, after: _StoredSeries) -> str:
 
 
 def _describe_trend(
-    series: results.Series, unit: str, gaps: Sequence[int], marks: Sequence[tuple[datetime, str]], most_dots: int
+    series: results.Series,
+    unit: str,
+    gaps: Sequence[int],
+    marks: Sequence[tuple[datetime, str]],
+    most_dots: int,
+    limits: tuple[float, float],
 ) -> dict[str, Any]:
     first, last = (series.points[place].time for place in (0, -1))
     shown = sorted((at, name) for at, name in marks if at >= first)
     form = "%Y-%m-%d" if unit == "day" else "%m-%d %H:%M"
     alerts = [f"{at:%Y-%m-%d %H:%M}: {make_visible(name)}" for at, name in shown]
     within = [(min(at, last), name) for at, name in shown]  # what begins after the last point is about it
-    chart = describe_chart(series, gaps, within, _describe_point, most_dots)
+    chart = describe_chart(series, gaps, within, _describe_point, most_dots, limits)
     return {**chart, "first": f"{first:{form}}", "last": f"{last:{form}}", "unit": unit, "alerts": alerts}
 
 

@@ -143,7 +143,8 @@ def _list_experiment(found: Experiment, own: dict[str, str]) -> Iterator[MetricF
     if found.test is None:
         return
     labels = {**labels, "first": found.names[0], "second": found.names[1]}
-    ends = {"": found.test.difference, "_low": found.test.interval.low, "_high": found.test.interval.high}
-    for side, number in ends.items():
-        told = "The mean of the second arm less that of the first; its interval holds at any time."
-        yield MetricFamily(f"rageval_ab_difference{side}", told, [(labels, number)])
+    told = "The mean of the second arm less that of the first."
+    yield MetricFamily("rageval_ab_difference", told, [(labels, found.test.difference)])
+    for side in ("low", "high"):
+        told = f"The {side} end of the interval of rageval_ab_difference, which holds at any time."
+        yield MetricFamily(f"rageval_ab_difference_{side}", told, [(labels, getattr(found.test.interval, side))])

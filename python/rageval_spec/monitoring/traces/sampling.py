@@ -28,6 +28,7 @@ from rageval_spec.data.traces import Trace
 from rageval_spec.history.database import Connection, insert_or_add
 from rageval_spec.monitoring.ledger import ClaimedTrace, SampledTrace, hour_of, name_group
 from rageval_spec.plugin.budget import Budget, CallLimits
+from rageval_spec.recorded.log_fields import DISLIKES
 from rageval_spec.spec.blocks.monitor import HourlyBudgetNode, Rate, read_rate
 
 KeepRule: TypeAlias = Literal["errors", "thumbs_down"]
@@ -110,11 +111,10 @@ def is_disliked(trace: Trace) -> bool:
     """Whether a user gave a value of 0 or less, or a label that says no."""
     said = [one for one in trace.feedback if one.source != "program"]
     return any(
-        (one.value is not None and one.value <= 0) or (one.label or "").strip().lower() in _DISLIKES for one in said
+        (one.value is not None and one.value <= 0) or (one.label or "").strip().lower() in DISLIKES for one in said
     )
 
 
-_DISLIKES = frozenset({"thumbs_down", "thumbs-down", "down", "dislike", "negative", "bad", "👎"})
 _RULES = {"errors": _has_error, "thumbs_down": is_disliked}
 
 

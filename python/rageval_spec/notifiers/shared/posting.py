@@ -18,6 +18,8 @@ from rageval_spec.plugin.secrets import Secret
 
 TIMEOUT = 10.0
 """Seconds that a receiver has to answer. The monitor waits, so they are few."""
+_SHORTEST = 8
+"""Characters of a path or query that are masked in replies; shorter ones, such as `slack`, are words of messages."""
 _ONCE = Limits(concurrency=1, retries=0, patience=0.0)
 
 
@@ -58,9 +60,10 @@ class PostingNotifier(Notifier[P]):
         """
         url = self.node.url.reveal()
         parts = urlsplit(url)
-        hidden = [*self.list_secrets(), *(Secret(text) for text in (parts.path.strip("/"), parts.query) if text)]
+        told = (parts.path.strip("/"), parts.query)
+        hidden = [*self.list_secrets(), *(Secret(text) for text in told if len(text) >= _SHORTEST)]
         with Service(
-            url, self.where, headers=self.node.headers, limits=_ONCE, timeout=TIMEOUT, secrets=hidden
+            url, self.where, headers=self.node.headers, limits=_ONCE, timeout=TIMEOUT, secrets=hidden, hides_path=True
         ) as service:
             service.hand_over(path, body, headers)
 
