@@ -18,7 +18,7 @@ from rageval_spec.commands.console import Front
 from rageval_spec.commands.monitor import files
 from rageval_spec.commands.monitor.alerting import show_alerts, silence_alerts, try_notifiers
 from rageval_spec.diagnostics import make_visible
-from rageval_spec.errors import GATE_FAILED, PASSED, UsageError
+from rageval_spec.errors import BROKEN, GATE_FAILED, PASSED, UsageError
 from rageval_spec.progress import PATIENCE, ProgressDisplay, name_seconds
 from rageval_spec.signals import Interrupted, stopping
 from rageval_spec.wording import count_noun, list_counts, read_duration
@@ -116,7 +116,7 @@ def run_monitor(
                 raise Interrupted(explanation=told)
             if told:
                 console.tell(f"{console.PROGRAM}: {told}")
-    return PASSED
+            return BROKEN if once and loop.progress.failures else PASSED
 
 
 def _announce_stop(stop: Event, tell: Callable[[str], None]) -> None:
@@ -317,8 +317,10 @@ for _command in _OTHERS:
 
 
 def _report(loop: MonitorLoop) -> None:
-    """What the ledger has, one line for each series."""
-    progress = loop.progress
+    """What the ledger has: a line for each series, and one for each of its windows with a value."""
+    from rageval_spec.monitoring.looks.looking import describe_numbers
+
+    progress, now = loop.progress, loop.clock()
     for part, remark in loop.find_remarks().items():
         if part not in loop.told:
             console.tell(f"{console.PROGRAM}: {remark}")
@@ -336,7 +338,9 @@ def _report(loop: MonitorLoop) -> None:
         before = loop.ledger.count_before(one.id)
         earlier = f"; {count_noun(before, 'trace')} settled without this metric" if before else ""
         console.show(f"{one.name}: {told or 'no traces'}{earlier}\n")
-    now = loop.clock()
+        for window in (loop.watch.reader.read(one, window, now) for window in loop.watch.node.windows):
+            if window.value is not None:
+                console.show(f"  {window.window}: {describe_numbers(window)}\n")
     first = loop.ledger.find_oldest_due(_NEVER)
     if first is not None and first > now:
         console.tell(f"{console.PROGRAM}: the next trace is ready in {name_seconds(first - now)}")

@@ -178,14 +178,14 @@ class Watch:
         ]
         if not broken:
             missed = [bound for bound in alert.bounds.values() if _is_worse(numbers.value, bound, series)]
-            told, meets = f"{alert.metric} is {_show(numbers)} again", not missed
+            told, meets = f"{alert.metric} is {describe_numbers(numbers)} again", not missed
             if missed:
                 beyond = f"{side} {format_number(missed[-1])}"
-                told = f"{alert.metric} is {_show(numbers)}, {beyond}, in {where}: not yet certain"
+                told = f"{alert.metric} is {describe_numbers(numbers)}, {beyond}, in {where}: not yet certain"
             return self._make_look(alert, "clear" if meets else "undecided", told, known=known)
         severity, bound = broken[-1]
         which = f"its {severity} bound of " if len(alert.bounds) > 1 else ""
-        told = f"{alert.metric} is {_show(numbers)}, {side} {which}{format_number(bound)}, in {where}"
+        told = f"{alert.metric} is {describe_numbers(numbers)}, {side} {which}{format_number(bound)}, in {where}"
         self._began[_name_entry(alert)] = _Began(series, False, span, found, numbers.is_corrected)
         known |= {"bound": bound, "worst": self._find_worst(series, span)}
         return self._make_look(alert, "holds", told, severity, known)
@@ -235,7 +235,7 @@ class Watch:
             counts = numbers.value is not None and ("fall" if numbers.value < level else "rise") in rule.sides
             if numbers.value is None or (counts and abs(numbers.value - level) > step):
                 return self._make_look(alert, "undecided", "", known=known)
-            told = f"{alert.metric} is {_show(numbers)}, near its level of {format_number(level)} again"
+            told = f"{alert.metric} is {describe_numbers(numbers)}, near its level of {format_number(level)} again"
             known |= numbers.list_evidence()
         return self._make_look(alert, "clear", told, "low", known)
 
@@ -388,7 +388,7 @@ def list_alerts(node: MonitorNode, metrics: Mapping[str, AnswerMetric[Any]]) -> 
     return found
 
 
-def _show(numbers: WindowNumbers) -> str:
+def describe_numbers(numbers: WindowNumbers) -> str:
     """`0.61 [0.55, 0.67] of 60 judged traces`."""
     assert numbers.value is not None
     told = f"{format_number(numbers.value)} {format_interval(numbers.interval)}".rstrip()
@@ -410,7 +410,7 @@ def _write_minute(seconds: float) -> str:
 def _tell_change(series: Series, change: Change, level: float, numbers: WindowNumbers) -> str:
     moved = "fell" if change.side == "fall" else "rose"
     by = f" by {format_number(change.size)}" if series.percent is None else ""
-    now = "" if numbers.value is None else f", {_show(numbers)} since then"
+    now = "" if numbers.value is None else f", {describe_numbers(numbers)} since then"
     of = " of the judge's values" if numbers.is_corrected else ""
     now += ", corrected by labels" if numbers.is_corrected else ""
     bias = _POSITION_BIAS if series.name.startswith(FEEDBACK) and _CLICKS in series.name.lower() else ""
