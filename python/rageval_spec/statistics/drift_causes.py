@@ -19,7 +19,6 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
 from rageval_spec.data.alerts import Moved
-from rageval_spec.wording import list_names
 
 
 class Evidence(NamedTuple):
@@ -70,7 +69,7 @@ def _model(seen: Evidence) -> Iterator[_Row]:
         yield "model", "the traces name another version of the model"
     elif seen.lengths and not seen.app_version and seen.traffic is not True:
         parts = (("the app's version", seen.app_version), ("the questions", seen.traffic))
-        same = list_names([name for name, moved in parts if moved is False])
+        same = " and ".join(name for name, moved in parts if moved is False)
         yield "model", "answers have another length" + (f", although {same} did not change" if same else "")
 
 
