@@ -247,7 +247,7 @@ def _check(parts: SpecPlugins) -> None:
     """Let the dataset and its models check themselves."""
     for plugin in (*parts.datasets.values(), *parts.asked_models.values(), *parts.judges.values()):
         if (fault := plugin.check()) is not None:
-            raise UsageError(fault.replace("limits.max_cost", "--max-cost").replace(
+            raise UsageError(fault.replace("a limit on cost", "--max-cost").replace(
                 "write it in US dollars per million tokens: price: {input: 0.15, output: 0.60}",
                 "give it in US dollars per million tokens in and out: --price 0.15/0.60",
             ).replace("(both 0 for", "(0/0 for"))  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import pairwise
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, cast
 
@@ -12,7 +11,6 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from rageval_spec.data.outcomes import SEVERITIES, DropSeverity
 from rageval_spec.diagnostics import Diagnostic, suggest
-from rageval_spec.endpoints.http_server import split_address
 from rageval_spec.plugin import AnswerMetric, Metric, System
 from rageval_spec.spec.blocks.plugin_blocks import PluginBlocks, SpecBlock
 from rageval_spec.spec.text.places import KeyPath, Places, list_hint, quote
@@ -122,15 +120,19 @@ def _read_port(value: Any) -> Any:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
+def _read_address(text: str) -> tuple[str, int]:
+    from rageval_spec.endpoints.http_server import split_address  # only specs with an address need it
+
+    return split_address(text, USUAL_PORT)
+
+
 _NO_UNIT = _refuse_number("{0} has no unit; write {0}s, {0}m or {0}h")
 _NO_TIME = _refuse_number("{0} is not a rate; write in how long: {0} per 1h, or {0} per 90d")
 Duration: TypeAlias = Annotated[str, _NO_UNIT, _check_by(seconds_of), _look_like(rf"\s*{DURATION}\s*")]
 Share: TypeAlias = Annotated[float | str, _check_by(read_share), _look_like(_SHARE.pattern)]
 StepSize: TypeAlias = Annotated[float | str, _check_by(read_step), _look_like(_STEP.pattern)]
 EventRate: TypeAlias = Annotated[str, _NO_TIME, _check_by(read_rate), _look_like(_EVENTS.pattern)]
-Address: TypeAlias = Annotated[
-    str, BeforeValidator(_read_port), _check_by(partial(split_address, usual_port=USUAL_PORT))
-]
+Address: TypeAlias = Annotated[str, BeforeValidator(_read_port), _check_by(_read_address)]
 
 
 class SampleNode(SpecBlock):
