@@ -68,7 +68,7 @@ def test_containers_listen_where_their_probes_ask(name: str) -> None:
         assert "0.0.0.0:8008" in container["args"]
     else:
         assert "serve: 0.0.0.0:9464" in TEXTS[name]
-        assert {"name": "state", "mountPath": "/work"} in container["volumeMounts"]
+        assert {"name": "state", "mountPath": "/srv"} in container["volumeMounts"]
 
 
 @pytest.mark.parametrize("name", TEXTS)
