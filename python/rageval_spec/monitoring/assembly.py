@@ -140,10 +140,10 @@ def open_monitor(
         explainer, names = make_explainer(spec, ledger, parts), [one.name for one in senders]
         watch = make_watch(spec, ledger, parts, feeds, judge.series, explainer, names)
         book, told = open_book(spec, ledger), [one.name for one in parts.notifiers]
-        keep, filler = seconds_of(node.keep), Filler(ledger, judge, parts, 0.0)
+        keep, filler, redaction = seconds_of(node.keep), Filler(ledger, judge, parts, 0.0), Redaction(spec.redact)
 
         def look(now: float) -> None:
-            record_alerts(watch, book, told, Redaction(spec.redact), now)
+            record_alerts(watch, book, told, redaction, now)
             ledger.prune_texts(now - keep)
 
         loop = MonitorLoop(ledger, feeds, judge, sampler, watch, seconds_of(node.every), filler, look, clock)

@@ -113,12 +113,12 @@ class MonitorLoop:
     find_remarks: Callable[[], Mapping[str, str]] = dict
     told: set[str] = field(default_factory=set)
     filling: Iterator[int] = field(default_factory=lambda: iter(()))
-    _most: int = FIRST_CLAIM
     display: ProgressDisplay = field(default_factory=lambda: ProgressDisplay(quiet=True))
+    show_status: Tick = lambda _: None
     stop: Event = field(default_factory=Event)
+    _most: int = FIRST_CLAIM
     _backlog: tuple[int, int] = (0, 0)
     """How many traces of the present backlog were judged, and how many it has."""
-    show_status: Tick = lambda _: None
     _noted: dict[str, float] = field(default_factory=dict)
     _again_at: dict[str, float] = field(default_factory=dict)
 

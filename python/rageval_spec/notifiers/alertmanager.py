@@ -23,7 +23,7 @@ _LADDERS: Sequence[Sequence[AlertSeverity]] = (("warning", "critical"), ("low", 
 class AlertmanagerNode(PostingNode):
     """Prometheus' Alertmanager."""
 
-    EXAMPLE = "http://127.0.0.1:9093"
+    URL_EXAMPLE = "http://127.0.0.1:9093"
     url: Secret = Field(description="Where Alertmanager is: `http://127.0.0.1:9093`.")
     labels: Mapping[str, str] = Field(
         default_factory=dict, description="Labels to add to each alert: `{team: search}`."

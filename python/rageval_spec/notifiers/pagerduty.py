@@ -22,7 +22,7 @@ _LONGEST_SUMMARY, _LONGEST_LINK = 1024, 100
 class PagerDutyNode(PostingNode):
     """Incidents of PagerDuty."""
 
-    EXAMPLE = "https://events.pagerduty.com/v2/enqueue"
+    URL_EXAMPLE = "https://events.pagerduty.com/v2/enqueue"
     routing_key: Secret = Field(description="The integration key of the service: `${secret:PAGERDUTY}`.")
     url: Secret = Field(
         default=Secret("https://events.pagerduty.com/v2/enqueue", "https://events.pagerduty.com/v2/enqueue"),

@@ -25,7 +25,7 @@ _SIGNS: Mapping[AlertSeverity, str] = {
 class SlackNode(PostingNode):
     """Messages in a channel of Slack."""
 
-    EXAMPLE = "https://hooks.slack.com/services/T000/B000/KEY"
+    URL_EXAMPLE = "https://hooks.slack.com/services/T000/B000/KEY"
     url: Secret = Field(description="The address of the incoming webhook, as `${secret:SLACK}`: it is a password.")
 
 

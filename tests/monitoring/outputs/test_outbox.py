@@ -10,10 +10,11 @@ from rageval_spec.endpoints.service import ServiceError
 from rageval_spec.exchange.shared.contracts import Parcel, Target, TargetNode
 from rageval_spec.exchange.shared.scores import EvaluationScores
 from rageval_spec.exchange.shared.spans.protobuf import Gauge
+from rageval_spec.monitoring.alerts import FIRST_WAIT
 from rageval_spec.monitoring.inspection.redaction import Redaction
 from rageval_spec.monitoring.ledger import Judgement, Ledger, SampledTrace
-from rageval_spec.monitoring.outputs.outbox import Delivery, Outbox
-from rageval_spec.monitoring.outputs.sending import FIRST_WAIT, LEASE, ToolSender
+from rageval_spec.monitoring.outputs.outbox import DestinationState, Outbox
+from rageval_spec.monitoring.outputs.sending import LEASE, ToolSender
 from rageval_spec.plugin import Context
 from tests.monitoring.seen_traces import BEGAN, judge_all, seen
 from tests.sample_evaluation import make_evaluation
@@ -71,7 +72,7 @@ def sender(series: int, target: Recording) -> ToolSender:
     return ToolSender("memory", target, make_evaluation(), Redaction())
 
 
-def count(ledger: Ledger) -> Delivery:
+def count(ledger: Ledger) -> DestinationState:
     return Outbox(ledger.connection, "bot").count()["memory"]
 
 
@@ -83,11 +84,11 @@ def deliver(sender: ToolSender, ledger: Ledger, at: float) -> None:
 def test_values_are_sent_once_under_their_series_and_trace(
     ledger: Ledger, sender: ToolSender, target: Recording
 ) -> None:
-    assert count(ledger) == Delivery(10)
+    assert count(ledger) == DestinationState(10)
     for at in (101, 102):
         deliver(sender, ledger, at)
     assert sorted(target.sent) == [f"production/01234567/t{number}/faithfulness" for number in range(10)]
-    assert count(ledger) == Delivery(0, 10)
+    assert count(ledger) == DestinationState(0, 10)
 
 
 def test_a_tool_that_is_down_is_left_alone_for_growing_waits_and_told_of(
@@ -118,7 +119,7 @@ def test_a_fault_of_a_plugin_shows_no_secret(ledger: Ledger, sender: ToolSender,
 def test_only_what_is_refused_is_left_out(ledger: Ledger, sender: ToolSender, target: Recording) -> None:
     target.refused = {"production/01234567/t4/faithfulness"}
     deliver(sender, ledger, 101)
-    assert count(ledger) == Delivery(0, 9, 1, "refused")
+    assert count(ledger) == DestinationState(0, 9, 1, "refused")
     told = Outbox(ledger.connection, "bot").describe(only_troubles=True)
     assert list(told) == ["memory: 9 values sent, 0 waiting, 1 left out, the last because refused"]
 
@@ -196,7 +197,7 @@ def test_what_users_said_does_not_go_back(ledger: Ledger) -> None:
     ledger.on_judged = Outbox(ledger.connection, "bot", ["memory"], set).queue
     ledger.see([seen("t1")], "live", None)
     judge_all(ledger, feedback, BEGAN + 100)
-    assert Outbox(ledger.connection, "bot", ["memory"]).count() == {"memory": Delivery()}
+    assert Outbox(ledger.connection, "bot", ["memory"]).count() == {"memory": DestinationState()}
 
 
 def test_what_waits_for_a_tool_that_was_removed_from_the_spec_is_still_counted(ledger: Ledger, series: int) -> None:

@@ -27,7 +27,7 @@ from rageval_spec.errors import UsageError
 from rageval_spec.monitoring.alerts import AlertBook
 from rageval_spec.monitoring.assembly import open_monitor
 from rageval_spec.monitoring.outputs import couriers
-from rageval_spec.monitoring.outputs.outbox import Delivery
+from rageval_spec.monitoring.outputs.outbox import DestinationState
 from rageval_spec.monitoring.outputs.sending import LEASE
 from rageval_spec.monitoring.service import MonitorLoop
 from rageval_spec.spec import load
@@ -73,10 +73,10 @@ def go_round(path: Path, after: float, watch: Callable[[MonitorLoop], None] = la
     return loop
 
 
-COUNTED: list[Delivery] = []
+COUNTED: list[DestinationState] = []
 
 
-def count(_: MonitorLoop) -> Delivery:
+def count(_: MonitorLoop) -> DestinationState:
     """What became of the values of the last round."""
     (found,) = COUNTED
     return found
@@ -89,7 +89,7 @@ def list_scores(server: PhoenixServer) -> dict[tuple[str, str], float]:
 
 def test_values_come_to_the_spans_in_phoenix(phoenix: PhoenixServer, tmp_path: Path) -> None:
     loop = go_round(write(tmp_path, make_traces(), ["phoenix"]), 10)
-    assert count(loop) == Delivery(0, 9)
+    assert count(loop) == DestinationState(0, 9)
     scores = list_scores(phoenix)
     assert len(scores) == 9
     assert scores[f"{1:014x}01", "error_rate"] == 0.0
@@ -110,7 +110,7 @@ def test_what_was_not_taken_waits_and_the_next_process_sends_it(phoenix: Phoenix
     assert "401" in str(count(loop).failure)
     assert len(phoenix.asked) == 1
     phoenix.reply = reply
-    assert count(go_round(path, 20)) == Delivery(0, 9)
+    assert count(go_round(path, 20)) == DestinationState(0, 9)
     assert len(phoenix.annotations) == 9
 
 
@@ -135,7 +135,7 @@ def test_a_process_that_is_killed_after_sending_sends_the_same_again(phoenix: Ph
     before = dict(phoenix.annotations)
     assert before
     assert count(go_round(path, 20)).waiting == 9, "the killed process holds the lease"
-    assert count(go_round(path, 20 + LEASE)) == Delivery(0, 9)
+    assert count(go_round(path, 20 + LEASE)) == DestinationState(0, 9)
     assert len(phoenix.annotations) == 9
     assert before.keys() < phoenix.annotations.keys()
     asked = len(phoenix.asked)
@@ -224,7 +224,7 @@ def test_langfuse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_mlflow_gets_feedback_and_no_runs(mlflow: MlflowServer, tmp_path: Path) -> None:
     loop = go_round(write(tmp_path, make_mlflow_traces(), ["mlflow"]), 10)
-    assert count(loop) == Delivery(0, 5)
+    assert count(loop) == DestinationState(0, 5)
     assert sum(map(len, mlflow.assessments.values())) == 5
     assert mlflow.runs == {}
 
@@ -252,7 +252,7 @@ def test_langfuse_replaces_values_of_traces_that_the_monitor_received_itself(
               for number, one in enumerate(make_traces(), 1)]  # fmt: skip
     path = write(tmp_path, traces, [{"use": "langfuse", "url": server.url}])
     found = count(go_round(path, 10))
-    assert found == Delivery(0, 9)
+    assert found == DestinationState(0, 9)
     server.close()
     assert {one["timestamp"][:19] for one in server.scores.values()} == {started[:19]}
 
@@ -279,7 +279,7 @@ def test_values_of_traces_that_have_no_ids_of_opentelemetry_go_without_texts_tha
     with collecting() as collector:
         path = write(tmp_path, traces, [{"use": "otel", "endpoint": collector.url, "signals": ["traces"]}])
         path.write_text(path.read_text() + "redact: [question]\n")
-        assert count(go_round(path, 10)) == Delivery(0, 9)
+        assert count(go_round(path, 10)) == DestinationState(0, 9)
     assert traces[0].question.encode() not in b"".join(one.SerializeToString() for one in collector.requests)
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing.openmetrics import escape_label
-from rageval_spec.monitoring.looks.looking import list_alerts
+from rageval_spec.monitoring.looks.looking import list_alerts, name_experiment
 from rageval_spec.monitoring.tables import MOST_FAILURES
 from rageval_spec.plugin import AnswerMetric
 from rageval_spec.spec.blocks.monitor import COVERAGE, MonitorNode, seconds_of
@@ -92,7 +92,7 @@ def list_rules(monitor: str, node: MonitorNode, metrics: Mapping[str, AnswerMetr
         text = "Traces are not judged, a feed is not read, or a tool takes no values: see the monitor's page."
         found += [_watch("coverage", monitor, ("=~", "coverage:.*"), one, text) for one in ("critical", "warning")]
     if node.ab is not None:
-        name, chosen = f"A/B test of {node.ab.metric} by {node.ab.by}", ("=~", "ab:.*")
+        (_, name), chosen = name_experiment(node.ab.metric, node.ab.by), ("=~", "ab:.*")
         found.append(_watch(name, monitor, chosen, "low", "One of the two systems is surely better."))
         found.append(_watch(name, monitor, chosen, "high", "The systems do not get the shares that were set."))
     return [*found, *_list_own(monitor, node)]

@@ -71,8 +71,7 @@ def _list_panels(monitor: str, node: MonitorNode, metrics: Mapping[str, AnswerMe
         ends = [(ask(f"window_{side}", "window", metric=metric), f"{{{{window}}}}{after}")
                 for side, after in (("value", ""), ("low", " low"), ("high", " high"))]  # fmt: skip
         alerts = [one for one in node.alerts if not isinstance(one, str) and one.metric == metric]
-        bounds = [(bound, color) for one in alerts for name, color in _COLORS.items()
-                  if (bound := getattr(one, name)) is not None]  # fmt: skip
+        bounds = [(bound, _COLORS[severity]) for one in alerts for severity, bound in one.bounds.items()]
         yield Panel(make_visible(metric), ends, told=plugin.info.summary, bounds=bounds)
     yield Panel("Percentiles", [(ask("window_percentile", *cell, "percentile"), f"{legend} p{{{{percentile}}}}")])
     yield Panel("Traces by state", [(ask("traces", "metric", "state"), "{{metric}} {{state}}")])

@@ -38,7 +38,7 @@ _FAIL = (
 )
 
 
-class Delivery(NamedTuple):
+class DestinationState(NamedTuple):
     """What became of the values for a destination.
 
     `reason` is why the last one that was left out was. The last `failures` tries in a row failed, since a time, the
@@ -146,7 +146,7 @@ class Outbox:
             key,
         )
 
-    def count(self) -> dict[str, Delivery]:
+    def count(self) -> dict[str, DestinationState]:
         """What became of the values, by destination; also of destinations that the spec no longer has."""
         waiting = dict(
             self.connection.execute(
@@ -160,7 +160,7 @@ class Outbox:
         )
         done = {name: rest for name, *rest in rows}
         names = dict.fromkeys((*self.destinations, *waiting, *done))
-        return {name: Delivery(int(waiting.get(name, 0)), *done.get(name, ())) for name in names}
+        return {name: DestinationState(int(waiting.get(name, 0)), *done.get(name, ())) for name in names}
 
     def describe(self, *, only_troubles: bool = False) -> Iterator[str]:
         """A line for each destination, or for those with troubles, for people."""

@@ -29,6 +29,7 @@ from rageval_spec.exchange.shared.spans.protobuf import Gauge
 from rageval_spec.exchange.shared.spans.spans import SECOND
 from rageval_spec.history.database import HistoryError
 from rageval_spec.libraries import pl
+from rageval_spec.monitoring.alerts import FIRST_WAIT, LONGEST_WAIT
 from rageval_spec.monitoring.inspection.redaction import Redaction
 from rageval_spec.monitoring.ledger import ClaimedTrace, Ledger
 from rageval_spec.monitoring.outputs.outbox import Outbox, QueuedValue
@@ -37,9 +38,6 @@ from rageval_spec.recorded.values import write_time
 
 BLOCK = 200
 """The most values that are sent together."""
-FIRST_WAIT = 10.0
-LONGEST_WAIT = 900.0
-"""Seconds before a tool that did not answer is asked again for the first time, and the most between two tries."""
 LEASE = 120.0
 """Seconds for which one process of a monitor sends to a tool and the others do not."""
 _REFUSALS = (PARTLY, 400, 409, 413, 422)

@@ -26,7 +26,7 @@ _ONCE = Limits(concurrency=1, retries=0, patience=0.0)
 class PostingNode(NotifierNode):
     """A notifier that posts to a URL."""
 
-    EXAMPLE: ClassVar[str] = "https://hooks.example.com/alerts"
+    URL_EXAMPLE: ClassVar[str] = "https://hooks.example.com/alerts"
     """A URL that messages suggest."""
 
     url: Secret = Field(description="Where to post, as `${secret:HOOK}`: the address of most hooks is their password.")
@@ -38,7 +38,7 @@ class PostingNode(NotifierNode):
     @classmethod
     def _check_url(cls, url: Secret) -> Secret:
         if url.reveal():  # a variable that is not set has a message of its own
-            check_base_url(url.reveal(), cls.EXAMPLE)
+            check_base_url(url.reveal(), cls.URL_EXAMPLE)
         return url
 
 

@@ -420,8 +420,8 @@ def _check_bounds(node: MonitorNode, metrics: Mapping[str, Metric[Any]]) -> Iter
         if not isinstance(metric, AnswerMetric):
             continue
         low, high = metric.bounds
-        for name, bound in (("warning", alert.warning), ("critical", alert.critical)):
-            if bound is None or (bound >= low and (high is None or bound <= high)):
+        for name, bound in alert.bounds.items():
+            if bound >= low and (high is None or bound <= high):
                 continue
             range_ = f"at least {low:g}" if high is None else f"between {low:g} and {high:g}"
             hint = f"for {bound:g}% write {bound / 100:g}" if high == 1 < bound <= 100 else f"write a bound {range_}"
