@@ -15,6 +15,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from rageval_spec.engines.local import Local
 from rageval_spec.history.results_folder import FILES
 from rageval_spec.runner import Options, plan, run
 from rageval_spec.spec import load, schema
@@ -86,6 +87,23 @@ def test_a_spec_satisfies_the_schema_that_its_first_line_names(path: Path) -> No
 @pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)
 def test_a_spec_is_named_after_its_file(path: Path) -> None:
     assert load(path).name == path.stem.replace("_", "-")
+
+
+UNTIMED = [path for path in SPECS if path.stem != "retriever"]
+"""Specs without a latency, which is another one each time."""
+
+
+@pytest.mark.parametrize("path", UNTIMED, ids=lambda path: path.stem)
+def test_a_spec_gives_the_same_bytes_in_parts(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def list_files(name: str) -> dict[str, bytes]:
+        run(path, Options(output=tmp_path / name, store=tmp_path / "store"))
+        files = (file for file in (tmp_path / name).rglob("*") if file.is_file())
+        return {str(file.relative_to(tmp_path / name)): file.read_bytes() for file in files}
+
+    list_files("first")  # so that all replies are stored
+    whole = list_files("whole")
+    monkeypatch.setattr(Local, "count_parts", lambda *_: 7)
+    assert list_files("parts") == whole
 
 
 def test_quickstart_gives_the_documented_numbers(tmp_path: Path) -> None:

@@ -117,8 +117,8 @@ def name_topics(parts: Sequence[tuple[str, Sequence[AnyNote]]]) -> tuple[AnyNote
         for one in of_topic:
             if isinstance(one, Remark):
                 named.append(replace(one, topic=topic, topics=len(parts)))
-            else:
-                named.append(one if one in shared else replace(one, message=f"{topic}: {one.message}"))
+            elif (note := one if one in shared else replace(one, message=f"{topic}: {one.message}")) not in named:
+                named.append(note)
     return tuple(named)
 
 

@@ -34,8 +34,8 @@ from rageval_spec.wording import count_noun
 if TYPE_CHECKING:
     import polars as pl
 
+    from rageval_spec.data.samples import Part
     from rageval_spec.data.tables import Collection
-    from rageval_spec.pipeline.values.answer_values import MeasuredPart
 
 
 _READ_EACH_TIME = ("open", "model", "judge", "labels", "retrieve", "answer")
@@ -307,6 +307,24 @@ class RunShare(NamedTuple):
     seconds: float
     reused: int
     documents: int
+
+
+@dataclass(frozen=True)
+class MeasuredPart:
+    """What one metric measured on some samples, from which its values are made once all parts are there.
+
+    Attributes:
+        table: `query_id, value, status, reason, details, is_asked, is_unfinished`, a row for each sample. `is_asked`
+            tells whether the metric got the sample, `is_unfinished` whether the evaluation stopped before it.
+        notes: what the metric itself says.
+        lacking: the parts that none of the samples has, among those that the metric needs.
+        error: what the metric raised.
+    """
+
+    table: pl.DataFrame
+    notes: tuple[AnyNote, ...] = ()
+    lacking: tuple[Part, ...] = ()
+    error: Exception | None = None
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from rageval_spec.data.remarks import AnyNote, write_notes
 from rageval_spec.data.remarks import join as join_notes
 from rageval_spec.errors import DataError, no_exit
 from rageval_spec.libraries import pl
-from rageval_spec.pipeline.planning.plan import explain
+from rageval_spec.pipeline.planning.plan import MeasuredPart, explain
 from rageval_spec.plugin import AnswerMetric, Judge, Measured, Measurement, Metric, RankingMetric
 from rageval_spec.statistics.mean_intervals import FREE_METHODS, RANGE_ADVICE, lacks_range
 from rageval_spec.threads import map_in_threads
@@ -89,24 +89,6 @@ def brief_judges(metrics: Mapping[str, AnswerMetric[Any]]) -> None:
             criteria.extend(one for one in metric.criteria() if one not in criteria)
     for judge, criteria in wanted.values():
         judge.expect(criteria)
-
-
-@dataclass(frozen=True)
-class MeasuredPart:
-    """What one metric measured on some samples, from which `join` makes the metric's values.
-
-    Attributes:
-        table: `query_id, value, status, reason, details, is_asked, is_unfinished`, a row for each sample. `is_asked`
-            tells whether the metric got the sample, `is_unfinished` whether the evaluation stopped before it.
-        notes: what the metric itself says.
-        lacking: the parts that none of the samples has, among those that the metric needs.
-        error: what the metric raised.
-    """
-
-    table: pl.DataFrame
-    notes: tuple[AnyNote, ...] = ()
-    lacking: tuple[Part, ...] = ()
-    error: Exception | None = None
 
 
 def measure_all(metrics: Mapping[str, AnswerMetric[Any]], samples: Sequence[Sample]) -> dict[str, MeasuredPart]:
