@@ -30,6 +30,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import islice
+from threading import Lock
 from typing import Any, Literal
 
 from rageval_spec.errors import DataError
@@ -266,24 +267,47 @@ class CorpusReader:
     ) -> None:
         """Take functions that give the documents in batches from the start, and that find the size without that."""
         self._stream, self._measure = stream, measure
+        self._loading, self._counted = Lock(), -1
 
     @cached_property
-    def table(self) -> pl.DataFrame:
-        """All documents. Raises DataError: one cannot be read."""
+    def _table(self) -> pl.DataFrame:
         return pl.concat(self._stream())
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """All documents, read once for all threads. Raises DataError: one cannot be read."""
+        with self._loading:
+            return self._table
 
     def batches(self) -> Iterator[pl.DataFrame]:
         """The documents from the start in batches of at most `BATCH` bytes; of the table if it is in memory.
 
         Raises DataError, as the last thing, where a document cannot be read or an id is there twice.
         """
-        for frame in [self.table] if "table" in vars(self) else self._stream():
+        if "_table" in vars(self):
+            yield from bound_batches(self.table)
+            return
+        count, size, held = 0, 0, list[pl.DataFrame]()
+        for frame in self._stream():
             yield from bound_batches(frame)
+            count, size = count + frame.height, size + int(frame.estimated_size())
+            held = [*held, frame] if size <= BATCH else []
+        self._counted = count
+        if held:  # small enough to be kept for who reads next
+            vars(self)["_table"] = pl.concat(held)
+
+    def count(self) -> int:
+        """How many documents there are. They are read for that only if they were not read to the end before."""
+        if "_table" in vars(self):
+            return self.table.height
+        if self._counted < 0:
+            self._counted = sum(batch.height for batch in self.batches())
+        return self._counted
 
     @cached_property
     def size(self) -> CorpusSize:
         """The number of documents and the bytes of their content, estimated where all would have to be read."""
-        if self._measure is None or "table" in vars(self):
+        if self._measure is None or "_table" in vars(self):
             content = self.table.select(pl.sum_horizontal(pl.col(pl.String).str.len_bytes().sum())).item()
             return CorpusSize(self.table.height, int(content), is_exact=True)
         return self._measure()
@@ -352,10 +376,11 @@ class Collection:
     @cached_property
     def corpus(self) -> pl.DataFrame | None:
         """All documents, or None. `stream_corpus` takes less memory."""
-        return None if self._documents is None else self._documents.table
+        return None if self.documents is None else self.documents.table
 
     @cached_property
-    def _documents(self) -> CorpusReader | None:
+    def documents(self) -> CorpusReader | None:
+        """The corpus before any of it is read; None if there is none."""
         loaded = self.load_corpus() if self.load_corpus else None
         return loaded if loaded is None or isinstance(loaded, CorpusReader) else hold_corpus(loaded)
 
@@ -366,7 +391,19 @@ class Collection:
         Raises:
             DataError: its first documents cannot be read.
         """
-        return None if self._documents is None else self._documents.size
+        return None if self.documents is None else self.documents.size
+
+    def find_documents(self, ids: pl.Series, reader: str = "retrieval") -> pl.DataFrame:
+        """The documents with these ids, in the order of the corpus; others are not kept in memory.
+
+        Raises:
+            DataError: the dataset has no corpus, or a document cannot be read.
+        """
+        wanted = pl.DataFrame({"doc_id": ids.unique()})
+        found = (
+            part.join(wanted, on="doc_id", how="semi", maintain_order="left") for part in self.stream_corpus(reader)
+        )
+        return pl.concat(found)
 
     def stream_corpus(self, reader: str = "retrieval") -> Iterator[pl.DataFrame]:
         """The documents in the order of their file, in batches of about `BATCH` bytes at most.
@@ -377,9 +414,9 @@ class Collection:
         Raises:
             DataError: the dataset has no corpus (at once), or a document cannot be read (on the way).
         """
-        if self._documents is None:
+        if self.documents is None:
             raise self._lacks("corpus", reader)
-        return self._documents.batches()
+        return self.documents.batches()
 
     @cached_property
     def references(self) -> pl.DataFrame | None:
@@ -408,9 +445,10 @@ class Collection:
 
         None if this cannot be decided: there are no queries, there is no corpus, or no id is in both.
         """
-        if self.queries is None or self.corpus is None:
+        if self.queries is None or self.documents is None:
             return None
-        shared = self.queries.join(self.corpus, left_on="query_id", right_on="doc_id", suffix="_of_document")
+        documents = self.find_documents(self.queries["query_id"])
+        shared = self.queries.join(documents, left_on="query_id", right_on="doc_id", suffix="_of_document")
         if not shared.height:
             return None
         query, title, text = (
