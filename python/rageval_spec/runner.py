@@ -32,6 +32,7 @@ from rageval_spec.pipeline.planning import spec_plugins
 from rageval_spec.pipeline.planning.plan import EvaluationPlan, SystemFailure, make_plan
 from rageval_spec.pipeline.planning.preflight import check_wiring
 from rageval_spec.pipeline.planning.question_selection import narrow_datasets
+from rageval_spec.pipeline.planning.resource_needs import ResourceNeeds, estimate_needs, may_be_tight
 from rageval_spec.pipeline.planning.spec_selection import select
 from rageval_spec.pipeline.results.provenance import list_asked_models
 from rageval_spec.pipeline.results.sample_redaction import redact_failures
@@ -190,6 +191,8 @@ def run(source: Path | Spec, options: Options | None = None) -> RunOutcome:
             spec_plugins.prepare_models(parts, display)
             spec_plugins.prepare_datasets(parts, display, budget, keeps_replies=not options.no_store)
             planned = make_plan(spec, parts, store.fingerprint, options.limit)
+            if may_be_tight(planned, folder := _store_folder(spec, options), options.output):
+                estimate_needs(planned, parts, store.has, folder, options.output).refuse()
             stopper = None if spec.stopping is None else Stopper(spec, parts, earlier)
             engine = _engine(spec, options)
             work = Work(spec, parts, planned, store, engine, options.limit, display.announce, budget, stopper)
@@ -280,6 +283,7 @@ class PlannedRun:
         labels: where the labelled answers of each metric with labels are.
         known: for each judge whose model is known by its name, what it takes from what is known.
         warnings: the warnings about the spec.
+        needs: the memory and disk that it needs, and what there is.
     """
 
     plan: EvaluationPlan
@@ -288,13 +292,18 @@ class PlannedRun:
     labels: tuple[LabelMatches, ...] = ()
     known: tuple[str, ...] = ()
     warnings: tuple[Diagnostic, ...] = ()
+    needs: ResourceNeeds | None = None
 
     def render(self) -> str:
         known = "".join(f"{make_visible(line)}\n" for line in self.known)
-        return self.plan.render(self.store.has) + self.expectation.render() + known + render_matches(self.labels)
+        needs = "" if self.needs is None else self.needs.render()
+        return (
+            self.plan.render(self.store.has) + self.expectation.render() + needs + known + render_matches(self.labels)
+        )
 
     def to_json(self) -> str:
-        return self.plan.to_json(self.store.has, self.expectation.to_json() | dump_matches(self.labels))
+        needs = None if self.needs is None else self.needs.to_json()
+        return self.plan.to_json(self.store.has, self.expectation.to_json() | dump_matches(self.labels), needs)
 
 
 def plan(source: Path | Spec, options: Options | None = None) -> PlannedRun:
@@ -311,7 +320,8 @@ def plan(source: Path | Spec, options: Options | None = None) -> PlannedRun:
     parts = narrow_datasets(parts, options.queries)
     planned, expected = make_plan(spec, parts, store.fingerprint, options.limit), _expect(spec, parts, options.limit)
     known = [f"judges.{name}: {one}" for name, judge in parts.judges.items() for one in judge.describe_files()]
-    return PlannedRun(planned, store, expected, match_labels(parts, options.limit), tuple(known), warnings)
+    needs = estimate_needs(planned, parts, store.has, _store_folder(spec, options), options.output)
+    return PlannedRun(planned, store, expected, match_labels(parts, options.limit), tuple(known), warnings, needs)
 
 
 def _expect(spec: Spec, parts: spec_plugins.SpecPlugins, limit: int | None) -> ExpectedCalls:

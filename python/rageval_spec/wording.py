@@ -181,6 +181,13 @@ def neutralize(text: str) -> str:
     return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
 
 
+def format_size(size: int) -> str:
+    """A size in bytes with one decimal and a unit: `12.4 MB`."""
+    units = {"GB": 10**9, "MB": 10**6, "kB": 10**3}
+    unit = next((unit for unit, least in units.items() if size >= least), None)
+    return count_noun(size, "byte") if unit is None else f"{size / units[unit]:.1f} {unit}"
+
+
 def count_noun(count: int, noun: str, plural: str | None = None) -> str:
     """`1 query`, `3 queries`, `5,183 queries`."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from rageval_spec.commands.options import read_age
-from rageval_spec.commands.store import describe_store, find_keys, format_size, prune_store, read_size
+from rageval_spec.commands.store import describe_store, find_keys, prune_store, read_size
 from rageval_spec.errors import UsageError
 from rageval_spec.runner import Options, run
+from rageval_spec.wording import format_size
 from tests.store.stores import OLD_MODEL, OLD_RUN, RUN, fill_store
 from tests.tiny import write_spec
 

@@ -17,7 +17,7 @@ from rageval_spec.commands.console import Front
 from rageval_spec.commands.options import read_age
 from rageval_spec.diagnostics import dump_visible, make_visible
 from rageval_spec.errors import PASSED, UsageError
-from rageval_spec.wording import count_noun
+from rageval_spec.wording import count_noun, format_size
 
 if TYPE_CHECKING:
     from rageval_spec.store.inventory import StoreEntry
@@ -102,12 +102,6 @@ def read_size(text: str) -> int:
     if found is None:
         raise UsageError(f"--max-size {make_visible(text)} is not a size; write 500MB or 2GB")
     return int(float(found[1]) * _BYTES[found[2] or "B"])
-
-
-def format_size(size: int) -> str:
-    """A size with one decimal and a unit: `12.4 MB`."""
-    unit = next((unit for unit in ("GB", "MB", "kB") if size >= _BYTES[unit]), None)
-    return count_noun(size, "byte") if unit is None else f"{size / _BYTES[unit]:.1f} {unit}"
 
 
 def _add_up(entries: Iterable[StoreEntry]) -> int:

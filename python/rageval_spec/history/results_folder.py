@@ -55,6 +55,8 @@ ALL_FILES = (*FILES, BASELINES)
 TABLES = ALL_FILES[1:]
 _OPTIONAL = (BASELINES, *EVIDENCE)
 _ROWS_IN_GROUP = 16384
+VALUES_IN_GROUP = 2**17
+"""Rows are sorted by dataset, system and metric, so that a reader of some of them skips the other groups."""
 _FEW_VALUES = 20_000
 """Up to this number of values, the samples are built once and held. A larger table is built anew for each file, block
 by block, so that it is never whole in memory."""
@@ -105,7 +107,9 @@ def _list_writers(evaluation: Evaluation, *, with_samples: bool) -> dict[str, Ca
     metadata = {FINGERPRINTS_KEY: evaluation.fingerprints.dump(), **mark}
     if evaluation.designs:
         metadata[DESIGNS_KEY] = dump_designs(evaluation.question_designs)
-    writers[VALUES] = lambda path: evaluation.values.write_parquet(path, metadata=metadata)
+    writers[VALUES] = lambda path: evaluation.values.write_parquet(
+        path, metadata=metadata, row_group_size=VALUES_IN_GROUP
+    )
     writers[RESULTS] = lambda path: write_flushed(path, results)
     return writers
 

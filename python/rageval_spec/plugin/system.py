@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from pydantic import Field
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from rageval_spec.data.outcomes import TakenOver
-    from rageval_spec.data.tables import Collection
+    from rageval_spec.data.tables import Collection, CorpusSize
     from rageval_spec.store.disk import InputFile
 
 
@@ -38,6 +38,13 @@ class GeneratingNode(SystemNode):
         description="The model that writes the answers, as its maker calls it (`gpt-4o`), or a name under `models:`. "
         "Judges favour their own answers, so a judge with the same model gets a warning. No number depends on it.",
     )
+
+
+class Amount(NamedTuple):
+    """Bytes: what something takes at least, and what it is likely to take."""
+
+    least: int = 0
+    likely: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +153,13 @@ class System(Plugin[N]):
         A system that can do both overrides this. It may read only the beginning of a file.
         """
         return self.can_answer
+
+    def estimate_needs(self, corpus: CorpusSize) -> tuple[Amount, Amount, str]:
+        """What retrieving from a corpus takes: memory, disk in the store, and what in the spec makes it less.
+
+        By default, memory for the whole corpus, as a table and as Python's texts.
+        """
+        return Amount(corpus.content // 2, 4 * corpus.content + 200 * corpus.documents), Amount(), ""
 
     def is_outdated(self, collection: Collection) -> bool:  # noqa: ARG002 - for systems whose results have changed
         """Whether a stored run of the first format, under the same key, is no longer what `retrieve` gives."""

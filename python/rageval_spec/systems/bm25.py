@@ -22,10 +22,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from rageval_spec.data.outcomes import Note
-from rageval_spec.data.tables import Collection, document_texts
+from rageval_spec.data.tables import Collection, CorpusSize, document_texts
 from rageval_spec.errors import UsageError
 from rageval_spec.libraries import np, pl
 from rageval_spec.plugin import Retrieval, System, SystemNode
+from rageval_spec.plugin.system import Amount
 from rageval_spec.wording import format_percent
 
 if TYPE_CHECKING:
@@ -211,6 +212,11 @@ class Bm25(System[Bm25Node]):
         if self.node.tokenizer == "auto":
             del content["node"]["tokenizer"]
         return content
+
+    def estimate_needs(self, corpus: CorpusSize) -> tuple[Amount, Amount, str]:
+        """About 30 to 150 bytes of memory a document, and an index on disk of three quarters of the texts at most."""
+        memory = Amount(30 * corpus.documents, 150 * corpus.documents + 100 * 10**6)
+        return memory, Amount(corpus.content // 8, 3 * corpus.content // 4), ""
 
     def is_outdated(self, collection: Collection) -> bool:
         queries = collection.queries

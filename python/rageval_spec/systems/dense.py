@@ -13,7 +13,7 @@ from pydantic import Field
 from rageval_spec import kernels
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.remarks import AnyNote, Remark, remark, writes_notes
-from rageval_spec.data.tables import Collection, document_texts
+from rageval_spec.data.tables import Collection, CorpusSize, document_texts
 from rageval_spec.errors import DataError, ModelWarning
 from rageval_spec.libraries import np, pl
 from rageval_spec.plugin import (
@@ -26,6 +26,7 @@ from rageval_spec.plugin import (
     SystemNode,
     note_truncated,
 )
+from rageval_spec.plugin.system import Amount
 from rageval_spec.wording import count_noun, format_percent
 
 Similarity = Literal["cosine", "dot"]
@@ -64,6 +65,13 @@ class Dense(System[DenseNode]):
         return self.context.explain_model(
             self.node.model, EmbeddingModel, "is not an embedding model; name one that embeds texts"
         )
+
+    def estimate_needs(self, corpus: CorpusSize) -> tuple[Amount, Amount, str]:
+        """Ids in memory, and a vector of 384 values on disk; small models have 64, and equal texts share one."""
+        width = {"float16": 2, "int8": 1, "binary": 1.125}.get(getattr(self.node, "vectors", "float32"), 4)
+        memory = Amount(20 * corpus.documents, 60 * corpus.documents + 400 * 10**6)
+        disk = Amount(int(corpus.documents * 32 * width), int(corpus.documents * (384 * width + 32)))
+        return memory, disk, "write 'vectors: int8'" if width > 2 else ""
 
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> Retrieval:  # noqa: ARG002
         reader = f"systems.{self.context.name}: dense"

@@ -115,10 +115,15 @@ class EvaluationPlan:
         lines.append(f"{count_noun(len(waiting), 'retrieval')} to compute")
         return "\n".join(lines) + "\n"
 
-    def to_json(self, has: Callable[[str], bool], expected: Mapping[str, Any] | None = None) -> str:
+    def to_json(
+        self,
+        has: Callable[[str], bool],
+        expected: Mapping[str, Any] | None = None,
+        needs: Mapping[str, Any] | None = None,
+    ) -> str:
         """The plan as JSON, with everything that the keys are made from, so that two plans can be compared by a diff.
 
-        `expected` is the estimate of the calls to models and systems.
+        `expected` is the estimate of the calls to models and systems, `needs` that of memory and disk.
         """
         content = {
             "version": FORMAT_VERSION,
@@ -126,6 +131,7 @@ class EvaluationPlan:
             "spec_digest": self.spec_digest,
             "steps": [_describe(step, has) for step in self.steps],
             "to_ask": expected or {},
+            **({"needs": needs} if needs else {}),
         }
         return make_json_visible(json.dumps(content, indent=2, ensure_ascii=False)) + "\n"
 

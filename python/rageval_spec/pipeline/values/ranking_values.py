@@ -56,15 +56,15 @@ def retrieve_run(materials: Materials, task: StepTask) -> TaskResult:
     start = time.perf_counter()
     found = retrieve(plugin, collection, task.inputs)
     seconds = time.perf_counter() - start
-    read = {part: getattr(collection, part) for part in plugin.needs}
-    documents, queries = (0 if read.get(part) is None else int(read[part].height) for part in ("corpus", "queries"))
+    documents = collection.documents.count() if "corpus" in plugin.needs and collection.documents is not None else 0
+    queries = collection.queries.height if "queries" in plugin.needs and collection.queries is not None else 0
     return TaskResult(found.run, found.notes, share=RunShare(seconds, found.reused, documents), queries=queries)
 
 
 def retrieve(plugin: System[Any], collection: Collection, runs: Mapping[str, pl.DataFrame]) -> Retrieval:
     """Let a system retrieve, and check its run. Raises `DataError` if the dataset or the run lacks a part."""
     for part in sorted(plugin.needs):
-        if getattr(collection, part) is None:
+        if getattr(collection, "documents" if part == "corpus" else part) is None:
             wanted = "a corpus" if part == "corpus" else part
             raise DataError(f"{plugin.node.use} needs {wanted}, but the dataset '{collection.name}' has none")
     with no_exit():

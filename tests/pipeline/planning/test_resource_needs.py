@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rageval_spec.pipeline.planning import resource_needs
+from rageval_spec.pipeline.planning.resource_needs import find_available_memory, find_free_disk
+from tests.command_line import invoke
+from tests.tiny import write_spec
+
+MEMINFO = "MemTotal: 16000 kB\nMemAvailable:   8000 kB\nSwapFree: 1000 kB\n"
+
+
+def put(root: Path, name: str, content: str) -> None:
+    (root / name).parent.mkdir(parents=True, exist_ok=True)
+    (root / name).write_text(content)
+
+
+def test_memory_is_what_the_machine_has_left_with_swap(tmp_path: Path) -> None:
+    put(tmp_path, "proc/meminfo", MEMINFO)
+    assert find_available_memory(tmp_path) == 9000 << 10
+
+
+def test_memory_is_what_the_narrowest_cgroup_allows(tmp_path: Path) -> None:
+    put(tmp_path, "proc/meminfo", MEMINFO)
+    put(tmp_path, "proc/self/cgroup", "0::/pods/one\n")
+    put(tmp_path, "sys/fs/cgroup/pods/one/memory.max", "max\n")
+    put(tmp_path, "sys/fs/cgroup/pods/memory.max", "5000000\n")
+    put(tmp_path, "sys/fs/cgroup/pods/memory.current", "2000000\n")
+    put(tmp_path, "sys/fs/cgroup/pods/memory.stat", "anon 1\ninactive_file 700000\n")
+    assert find_available_memory(tmp_path) == 3_700_000
+
+
+def test_memory_is_what_a_cgroup_of_version_1_allows(tmp_path: Path) -> None:
+    put(tmp_path, "proc/self/cgroup", "5:cpu:/job\n4:memory:/job\n")
+    put(tmp_path, "sys/fs/cgroup/memory/job/memory.limit_in_bytes", "5000000\n")
+    put(tmp_path, "sys/fs/cgroup/memory/job/memory.usage_in_bytes", "1000000\n")
+    put(tmp_path, "sys/fs/cgroup/memory/job/memory.stat", "total_inactive_file 500000\n")
+    assert find_available_memory(tmp_path) == 4_500_000
+
+
+def test_memory_that_nobody_tells_is_not_known(tmp_path: Path) -> None:
+    assert find_available_memory(tmp_path) is None
+
+
+def test_the_disk_of_a_folder_that_is_not_there_yet_is_that_of_its_parent(tmp_path: Path) -> None:
+    assert find_free_disk(tmp_path / "a" / "b") is not None
+
+
+def test_plan_names_memory_and_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_spec(tmp_path, systems={"bm25": {"use": "bm25"}})
+    monkeypatch.setattr(resource_needs, "find_available_memory", lambda: None)
+    shown = invoke("plan", path).stdout
+    assert "of memory, " in shown and "not known how much is available" in shown and "free\n" in shown
+    needs = json.loads(invoke("plan", path, "--format", "json").stdout)["needs"]
+    assert needs["memory"]["available"] is None and needs["memory"]["least"] < needs["memory"]["likely"]
+    assert [step["title"] for step in needs["steps"]] == ["retrieve bm25 x fruit"]
+
+
+@pytest.mark.parametrize(
+    ("name", "found", "message"),
+    [
+        (
+            "find_available_memory",
+            lambda: 0,
+            "retrieve bm25 x fruit needs at least ",
+        ),
+        ("find_free_disk", lambda _: 0, "disk in the store, and 0 bytes are free in "),
+    ],
+)
+def test_run_refuses_what_cannot_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, found: object, message: str
+) -> None:
+    path = write_spec(tmp_path, systems={"bm25": {"use": "bm25"}})
+    monkeypatch.setattr(resource_needs, name, found)
+    done = invoke("run", path)
+    assert done.exit_code == 2 and message in done.stderr
+    monkeypatch.undo()
+    assert invoke("run", path).exit_code in (0, 1)
+
+
+@pytest.mark.skipif(not hasattr(os, "wait4"), reason="the peak memory of a process is not told")
+@pytest.mark.parametrize("documents", [100, 40_000])
+def test_the_estimate_holds_the_memory_of_a_real_run(tmp_path: Path, documents: int) -> None:
+    rows = ({"_id": f"d{n}", "text": " ".join(f"w{(n * k) % 4999}" for k in range(40))} for n in range(documents))
+    (tmp_path / "qrels").mkdir()
+    (tmp_path / "corpus.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    (tmp_path / "queries.jsonl").write_text('{"_id": "q", "text": "w7 w8"}\n')
+    (tmp_path / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\td7\t1\n")
+    path = write_spec(tmp_path, datasets={"golden": {"use": "beir", "path": "."}}, systems={"s": {"use": "bm25"}})
+    estimate = json.loads(invoke("plan", path, "--format", "json").stdout)["needs"]["memory"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "rageval_spec", "run", str(path)], stdout=subprocess.DEVNULL, cwd=tmp_path
+    )
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    peak = used.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    assert process.returncode in (0, 1)
+    assert estimate["least"] < peak
+    assert estimate["likely"] / 2.5 < peak < estimate["likely"] * 1.6, f"{peak:,} of {estimate}"
