@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
@@ -37,7 +37,7 @@ from rageval_spec.pipeline.results.provenance import list_asked_models
 from rageval_spec.pipeline.results.sample_redaction import redact_failures
 from rageval_spec.pipeline.results.sequence_intervals import describe_stopping
 from rageval_spec.pipeline.results.summary import summarize_values
-from rageval_spec.plugin import Context, Engine, Report
+from rageval_spec.plugin import Context, Engine, Report, Shared
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.plugin.plugin import ResumeRule, SpecOrigin
 from rageval_spec.plugin.report import RESULTS_FOLDER
@@ -172,7 +172,8 @@ def run(source: Path | Spec, options: Options | None = None) -> RunOutcome:
         spec, notes = _load(source, options)
         recorder = Recorder(spec, options.output, is_off=options.no_history)
         earlier = find_baselines(spec)
-        with closing(open_store(_store_folder(spec, options))) as store:
+        with ExitStack() as stack:
+            store = stack.enter_context(closing(open_store(_store_folder(spec, options))))
             budget = spec.limits.budget(retry_failed=options.retry_failed)
             display.describe_spending = budget.describe_progress
             parts = spec_plugins.build_parts(
@@ -191,7 +192,9 @@ def run(source: Path | Spec, options: Options | None = None) -> RunOutcome:
             spec_plugins.prepare_datasets(parts, display, budget, keeps_replies=not options.no_store)
             planned = make_plan(spec, parts, store.fingerprint, options.limit)
             stopper = None if spec.stopping is None else Stopper(spec, parts, earlier)
-            engine = _engine(spec, options)
+            engine = stack.enter_context(closing(_engine(spec, options)))
+            display.announce("start the engine")
+            engine.open(Shared(store.answers, budget, display.counting, display.tell))
             work = Work(spec, parts, planned, store, engine, options.limit, display.announce, budget, stopper)
             if spec.designs:
                 check_question_columns(work)
@@ -344,9 +347,11 @@ def _selection(options: Options) -> dict[str, Any]:
 
 
 def _engine(spec: Spec, options: Options) -> Engine[Any]:
-    plugin = registry.load("engines", "local")
-    node = plugin.node_type(use="local", workers=1 if options.one_at_a_time else None)
-    engine: Engine[Any] = plugin(node, Context("local", spec.folder, spec.limits.threads))
+    """The spec's engine. To compare times, systems run one after the other on this machine, whatever it is."""
+    node = spec.engine
+    if node is None or options.one_at_a_time:
+        node = registry.load("engines", "local").node_type(use="local", workers=1 if options.one_at_a_time else None)
+    engine: Engine[Any] = registry.load("engines", node.use)(node, Context(node.use, spec.folder, spec.limits.threads))
     return engine
 
 

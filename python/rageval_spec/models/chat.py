@@ -305,6 +305,7 @@ class Chat(ChatModel[ChatNode]):
                 node.patience,
             ),
             pacing.Clock(),
+            self.context.make_pace(where),
         )
 
 

@@ -115,7 +115,7 @@ class HttpModel(EmbeddingModel[HttpModelNode]):
         most = LEAST_LIMIT + self.node.batch * BYTES_A_TEXT
         endpoint = Endpoint(self.url, where, headers=headers, timeout=self.node.timeout, most_bytes=most)
         limits = Limits(self.node.concurrency, self.node.retries, patience=self.node.patience)
-        return Batches(endpoint, Tries(limits, pacing.Clock()))
+        return Batches(endpoint, Tries(limits, pacing.Clock(), make_pace=self.context.make_pace(where)))
 
     def _ask(self, batches: Batches, texts: Sequence[str], start: int) -> Batch:
         from rageval_spec.inference.stored_outputs import Batch

@@ -465,6 +465,7 @@ class Context:
         fingerprint: computes the sha256 of an input file's content.
         origin: where the spec is written, for reports that point at a gate; None if it was not read from a file.
         output: the folder that the results are written to; None if they are not written.
+        pace: gives the maker of the pace of the endpoint of that name, if other processes ask it too.
     """
 
     name: str
@@ -481,6 +482,11 @@ class Context:
     origin: SpecOrigin | None = None
     output: Path | None = None
     resume: ResumeRule = field(default_factory=ResumeRule)
+    pace: Callable[[str], Callable[..., Any]] | None = None
+
+    def make_pace(self, endpoint: str) -> Callable[..., Any] | None:
+        """What makes the pace of an endpoint that other processes ask too; None if only this one does."""
+        return None if self.pace is None else self.pace(endpoint)
 
     def resolve(self, path: str | Path) -> Path:
         """The path with `~` expanded; a relative path starts at the spec's folder.

@@ -69,7 +69,10 @@ class Work:
 
     @cached_property
     def materials(self) -> Materials:
-        return self._materials or Materials(self.spec, self.parts, self.limit, self.budget, self.store.folder)
+        reach = self.engine.reach
+        return self._materials or Materials(
+            self.spec, self.parts, self.limit, self.budget, self.store.folder, reach=reach
+        )
 
     def narrow(self, metrics: Container[str]) -> Work:
         """The same with only these metrics; the datasets that are open are shared."""

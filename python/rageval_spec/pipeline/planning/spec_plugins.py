@@ -17,8 +17,9 @@ from rageval_spec import registry, signals
 from rageval_spec.plugin import AnswerMetric, Context, Judge, Metric, Model, Node, System
 from rageval_spec.plugin.block_names import names_in, order_by_reference
 from rageval_spec.plugin.budget import Budget
+from rageval_spec.plugin.engine import show_nothing
 from rageval_spec.plugin.plugin import ResumeRule, say_nothing
-from rageval_spec.progress import Progress, ProgressDisplay, ignore_progress
+from rageval_spec.progress import Progress, ProgressDisplay
 from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.spec.spec_file import find_spec_origin
 from rageval_spec.store.disk import InputFile, digest_content
@@ -74,19 +75,16 @@ class SpecPlugins:
         return order_by_reference({name: system.node for name, system in everything.items()})
 
 
-def _show_nothing(label: str, unit: str | None) -> Progress:  # noqa: ARG001 - there is nothing to label
-    return ignore_progress
-
-
 def build_parts(
     spec: Spec,
-    progress: Callable[[str, str | None], Progress] = _show_nothing,
+    progress: Callable[[str, str | None], Progress] = show_nothing,
     answers: Answers | None = None,
     fingerprint: Fingerprint | None = None,
     budget: Budget | None = None,
     tell: Callable[[str], None] = say_nothing,
     output: Path | None = None,
     resume: ResumeRule | None = None,
+    pace: Callable[[str], Callable[..., Any]] | None = None,
 ) -> SpecPlugins:
     """Build the plugins of a spec. What is not said is as in `Context`, or absent.
 
@@ -109,6 +107,7 @@ def build_parts(
         origin=find_spec_origin(spec),
         output=output,
         resume=resume or ResumeRule(),
+        pace=pace,
     )
 
     def build(section: registry.Section, name: str, node: Any) -> Any:

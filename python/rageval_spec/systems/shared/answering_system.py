@@ -321,7 +321,7 @@ class Interview:
         self._at_once = node.concurrency or self._context.concurrency
         retries, patience = getattr(node, "retries", 0), getattr(node, "patience", PATIENCE)
         limits = Limits(self._at_once, retries, node.requests_per_minute, patience=patience)
-        self._tries = Tries(limits, Clock())
+        self._tries = Tries(limits, Clock(), make_pace=self._context.make_pace(f"systems.{self._context.name}"))
 
     def hold(self) -> Answering:
         """Reuse earlier answers and ask the remaining questions."""
