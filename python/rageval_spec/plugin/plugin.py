@@ -15,6 +15,7 @@ from datetime import date
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, NamedTuple, TypeVar, get_args
+from uuid import uuid4
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -444,11 +445,17 @@ class ResumeRule:
         longest: how many seconds ago it may have begun; with 0, none is continued.
         is_fresh: whether to ask everything again, whatever is stored (`--fresh`).
         find_code: asks git which code is checked out; called at most once for an evaluation.
+        evaluation: tells this evaluation from all others, in all its processes.
+        begun: the beginnings of this evaluation, or of those that it continues, by the key of the system.
+        is_told: whether another process of this evaluation tells the user what is taken over.
     """
 
     longest: float = 12 * 3600.0
     is_fresh: bool = False
     find_code: Callable[[], CodeState] = CodeState
+    evaluation: str = field(default_factory=lambda: uuid4().hex)
+    begun: dict[str, Any] = field(default_factory=dict, compare=False)
+    is_told: bool = False
 
 
 @dataclass(frozen=True)

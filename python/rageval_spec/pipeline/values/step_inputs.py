@@ -148,7 +148,7 @@ class Materials:
         """The rule by which this evaluation continues an earlier one, with what git said here."""
         rule = next(iter(self.parts.systems.values())).context.resume
         asks = any(system.can_be_asked for system in self.parts.systems.values())
-        return replace(rule, find_code=partial(_give, rule.find_code() if asks else CodeState()))
+        return replace(rule, find_code=partial(_give, rule.find_code() if asks else CodeState()), is_told=True)
 
 
 def _restore(

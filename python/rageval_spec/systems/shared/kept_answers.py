@@ -152,11 +152,11 @@ class KeptAnswers:
             if beginning is None:
                 beginning = self._now
                 self._answers.keep(self._pointer, {_START: _pack(asdict(beginning))})
-            memory.begun[self._finished] = beginning
+            memory.begun[self._finished] = self._rule.begun[self._finished] = beginning
 
     def keep(self, digest: bytes, content: bytes) -> None:
         began = self._begun
-        state = {"time": _tell_time(), "commit": _name(began)}
+        state = {"time": _tell_time(), "commit": _name(began), "by": self._rule.evaluation}
         self._answers.keep(_key_of(began.id, self._finished), {digest: content, WHEN + digest: _pack(state)})
         self._memory.asked.add((self._finished, digest))
 
@@ -225,7 +225,7 @@ class KeptAnswers:
         )
 
     def is_asked_now(self, digest: bytes) -> bool:
-        """Whether this process asked the question in this evaluation, perhaps for a system with an equal block."""
+        """Whether this evaluation asked the question now, in any process, perhaps for a system with an equal block."""
         return (self._finished, digest) in self._memory.asked
 
     @property
@@ -273,7 +273,7 @@ class KeptAnswers:
 
     @property
     def _memory(self) -> _Remembered:
-        return self._system.context.budget.memory.remember(self._answers, _Remembered)
+        return self._system.context.budget.memory.remember(self._answers, lambda: _Remembered(self._rule.begun))
 
     def _has_any(self, beginning: Beginning) -> bool:
         return self._answers.has_any(_key_of(beginning.id, self._finished))
@@ -305,6 +305,8 @@ class KeptAnswers:
             for digest, (content, when) in self._find_with_times(key, list(told)).items():
                 row = self._system.unpack(content)
                 if row is not None and (evaluation is None or when.get("evaluation", "") == evaluation):
+                    if when.get("by") == self._rule.evaluation:
+                        self._memory.asked.add((self._finished, digest))
                     origin = AnswerOrigin(source, when.get("time"), when.get("commit"))
                     rows[digest] = KeptAnswer(complete(row, told[digest]), origin)
         return rows
@@ -319,9 +321,9 @@ class KeptAnswers:
 class _Remembered:
     """What one evaluation remembers of the answers in a store, by the keys of systems: equal blocks share a key."""
 
-    def __init__(self) -> None:
+    def __init__(self, begun: Mapping[str, Beginning]) -> None:
         self.lock = Lock()
-        self.begun: dict[str, Beginning] = {}
+        self.begun = dict(begun)
         self.asked: set[tuple[str, bytes]] = set()
 
 
