@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from rageval_spec.data import tables
 from rageval_spec.data.outcomes import Note
 from rageval_spec.errors import DataError, RagevalError, StoreWarning
-from rageval_spec.pipeline.execution.step_parts import Deal, combine, deal_evenly, split
+from rageval_spec.pipeline.execution.step_parts import Deal, combine, deal_evenly, restore, split
 from rageval_spec.pipeline.execution.stopping_decision import Stopper
 from rageval_spec.pipeline.planning.plan import EvaluationPlan, PlanStep, RunShare, StepTask, TaskResult, explain
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
@@ -46,7 +46,7 @@ _COMPUTE: dict[str, Callable[[Materials, StepTask], TaskResult]] = {
 def compute(materials: Materials, task: StepTask) -> TaskResult:
     """Compute a task, in this process or another one. If it fails, `error` of the result says why."""
     try:
-        return _COMPUTE[task.step.kind](materials, task)
+        return _COMPUTE[task.step.kind](materials, restore(materials, task))
     except Exception as error:
         return TaskResult(error=error)
 

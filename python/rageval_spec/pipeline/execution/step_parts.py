@@ -57,6 +57,16 @@ def split(materials: Materials, task: StepTask, deal: Deal) -> list[StepTask]:
     return [*taken, _take(task, count, len(parts), queries, whole)]
 
 
+def restore(materials: Materials, task: StepTask) -> StepTask:
+    """The task; if it was pickled, with what belongs to the questions of its part."""
+    if task.part is None or task.part.ids is None:
+        return task
+    queries = _find_queries(materials, task)
+    if queries is None:
+        raise DataError(f"{task.step.title}: another process made parts of a step that has none here")
+    return replace(task, part=replace(task.part, queries=restrict(queries, task.part.ids), ids=None))
+
+
 def combine(materials: Materials, task: StepTask, parts: Sequence[TaskResult]) -> TaskResult:
     """What a whole task gives, from the results of its parts. The notes are written."""
     if task.step.kind == "evaluate" and _find_queries(materials, task) is not None:
