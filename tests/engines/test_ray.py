@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -169,3 +170,146 @@ def test_files_give_the_bytes_of_the_local_engine(nodes: TwoNodes, write: Write)
     local = evaluate(spec, "local", "local")[1]
     assert evaluate(spec, "ray", on(nodes))[1] == local
     assert len(local) > 4
+
+
+def test_a_system_and_a_judge_behind_urls_are_asked_once_and_give_the_same_bytes(
+    nodes: TwoNodes, write: Write, app: App, judge: ChatServer
+) -> None:
+    spec = write("asked", **asks(app), **judged_by(judge))
+    local, expected = evaluate(spec, "local", "local")
+    calls = len(judge.calls)
+    assert (len(app.times), calls > 2 * ROWS) == (ROWS, True)
+    judge.chat.seen.clear()  # type: ignore[attr-defined]
+    outcome, found = evaluate(spec, "ray", on(nodes))
+    assert same(found, expected)
+    assert max(app.given.values()) == 2  # once with each engine
+    assert (len(judge.calls), max(judge.chat.seen.values())) == (2 * calls, 1)  # type: ignore[attr-defined]
+    assert outcome.spent.calls == local.spent.calls == ROWS + calls
+    assert outcome.spent.usage.asked_now().keys() == {"chat"}
+    assert outcome.is_finished
+    evaluate(spec, "ray", on(nodes))
+    assert max(app.given.values()) == 3  # a finished evaluation is not continued
+    assert len(judge.calls) == 2 * calls
+
+
+def same(found: dict[str, bytes], expected: dict[str, bytes]) -> bool:
+    """Whether results are equal but for times."""
+    return {name: _drop_times(name, content) for name, content in found.items()} == {
+        name: _drop_times(name, content) for name, content in expected.items()
+    }
+
+
+def _drop_times(name: str, content: bytes) -> Any:
+    if not name.endswith((".parquet", ".json", ".csv")):
+        return content
+    import io
+
+    import polars as pl
+
+    if name.endswith(".json"):
+        return re.sub(rb'"(seconds|latency|time_per_sample|first|last|asked)": [^,\n}]*', b"", content)
+    table = pl.read_parquet(io.BytesIO(content)) if name.endswith(".parquet") else pl.read_csv(content)
+    return table.drop("latency", "seconds", "asked", strict=False).to_dicts()
+
+
+def wait_until(is_so: Callable[[], bool], seconds: float = 60.0) -> None:
+    until = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < until, "it never became so"
+        time.sleep(0.02)
+
+
+def evaluate_while(spec: Path, engine: Any, meddle: Callable[[], None], app: App) -> tuple[RunOutcome, dict[str, bytes]]:
+    """Evaluate; meddle when the app holds back answers, and let it go on."""
+    app.shut_after(ROWS // 2)
+    meddling = threading.Thread(target=meddle)
+    meddling.start()
+    try:
+        return evaluate(spec, "ray", engine)
+    finally:
+        app.release()
+        meddling.join()
+
+
+def check_payments(app: App, before: Counter[str], at_once: int) -> None:
+    """Answers that arrived before something was lost are not asked for again; those under way then can be."""
+    assert len(app.given) == ROWS
+    assert all(app.given[question] == 1 for question in before)
+    assert sum(app.given.values()) <= ROWS + at_once
+
+
+def test_a_killed_worker_and_a_removed_node_lose_nothing(nodes: TwoNodes, write: Write, app: App) -> None:
+    spec = write("killed", **asks(app, concurrency=4))
+    expected = evaluate(spec, "local", "local")[1]
+    for meddle in (lambda: os.kill(list_workers()[-1], signal.SIGKILL), nodes.remove_node):
+        app.given.clear()
+        app.times.clear()
+        app.open_for = ROWS // 2
+        before: Counter[str] = Counter()
+
+        def wait_and_meddle(meddle: Callable[[], None] = meddle, before: Counter[str] = before) -> None:
+            wait_until(lambda: app.waiting >= 4)
+            before.update(app.given)
+            meddle()
+            time.sleep(0.5)
+            app.release()
+
+        outcome, found = evaluate_while(spec, on(nodes), wait_and_meddle, app)
+        assert outcome.exit_code == 0
+        assert same(found, expected)
+        check_payments(app, before, 4)
+        assert before
+    nodes.add_node()
+
+
+def start(spec: Path, nodes: TwoNodes, *more: str) -> subprocess.Popen[bytes]:
+    engine = json.dumps(on(nodes))
+    command = [sys.executable, "-m", "rageval_spec", "run", str(spec), "-q", "-o", str(spec.parent / "ray"),
+               "--store", str(spec.parent / "store"), "--set", f"engine={engine}", *more]  # fmt: skip
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130)])
+def test_a_killed_or_interrupted_command_continues_where_it_was(
+    nodes: TwoNodes, write: Write, app: App, number: int, code: int
+) -> None:
+    spec = write("ended", **asks(app, concurrency=4))
+    expected = evaluate(spec, "local", "local")[1]
+    app.given.clear()
+    app.times.clear()
+    app.shut_after(ROWS // 2)
+    command = start(spec, nodes)
+    wait_until(lambda: app.waiting >= 4)
+    before = Counter(app.given)
+    command.send_signal(number)
+    _, told = command.communicate(timeout=30)
+    assert command.returncode == code
+    assert (b"interrupted" in told) == (code == 130)
+    wait_until(lambda: not list_workers())
+    app.release()
+    command = start(spec, nodes)
+    _, told = command.communicate(timeout=60)
+    assert command.returncode == 0, told
+    assert same_but_taken_over(read(spec.parent / "ray"), expected)
+    check_payments(app, before, 4)
+
+
+def same_but_taken_over(found: dict[str, bytes], expected: dict[str, bytes]) -> bool:
+    tables = [name for name in expected if name.endswith(".parquet")]
+    return same({name: found[name] for name in tables}, {name: expected[name] for name in tables})
+
+
+def test_limits_hold_for_all_nodes_together(nodes: TwoNodes, write: Write, app: App) -> None:
+    app.seconds = 0.02
+    spec = write("limited", **asks(app, concurrency=3, requests_per_minute=1200))
+    evaluate(spec, "ray", on(nodes))
+    assert app.most <= 3
+    steps = sorted(app.times)
+    fastest = min(later - earlier for earlier, later in zip(steps, steps[10:], strict=False))
+    assert fastest > 10 * 60 / 1200 * 0.8  # ten calls later, within what the way to the server takes
+    app.times.clear()
+    spec = write("stopped", **asks(app, concurrency=3), limits={"max_calls": {"systems": 10}})
+    outcome, _ = evaluate(spec, "ray", on(nodes))
+    assert len(app.times) == 10
+    assert not outcome.is_finished
+    assert "limits.max_calls: 10 of 10 calls to systems made" in str(outcome.spent.stopped)
