@@ -38,6 +38,11 @@ class TwoNodes:
         self.second: Any = None
         self.add_node()
 
+    def connect(self) -> None:
+        import ray
+
+        ray.init(address=self.address, log_to_driver=False)
+
     def add_node(self) -> None:
         self.second = self._cluster.add_node(num_cpus=1, object_store_memory=STORE)
         self._cluster.wait_for_nodes()

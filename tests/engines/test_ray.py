@@ -5,20 +5,26 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 import yaml
 
-from rageval_spec.errors import UsageError
+from rageval_spec.engines import ray as engine_module
+from rageval_spec.engines.ray import RayEngine, RayNode
+from rageval_spec.errors import RagevalError, UsageError
+from rageval_spec.plugin import Context
 from rageval_spec.runner import Options, RunOutcome, run
 from tests.endpoints.api_server import ApiServer, Asked
 from tests.engines.ray_cluster import TwoNodes, list_workers
@@ -33,7 +39,9 @@ ROWS = 48
 
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[TwoNodes]:
+    """Connected once, so that evaluations in this process share workers; commands connect by themselves."""
     cluster = TwoNodes()
+    cluster.connect()
     yield cluster
     cluster.close()
 
@@ -313,3 +321,71 @@ def test_limits_hold_for_all_nodes_together(nodes: TwoNodes, write: Write, app: 
     assert len(app.times) == 10
     assert not outcome.is_finished
     assert "limits.max_calls: 10 of 10 calls to systems made" in str(outcome.spent.stopped)
+
+
+HIDDEN = """
+mount -t tmpfs none "$1" && cp -r "$2"/. "$1" && cd "$1" && shift 2 && "$@" && cp -r ray "$OUT"
+"""
+"""Runs a command in a folder that only it and the programs that it starts can see, and copies its results out."""
+
+
+def test_workers_without_the_commands_disk_get_the_files(nodes: TwoNodes, write: Write, tmp_path: Path) -> None:
+    spec = write(
+        "own",
+        systems={"app": {"use": "python", "function": "app:answer"}, "bot": {"use": "file", "path": "rows.jsonl"}},
+        metrics=["token_f1", {"use": "python", "function": "checks:brief", "as": "brief"}],
+    )
+    token = uuid4().hex  # files that an earlier run fetched are not these
+    (spec.parent / "words.py").write_text(f"TOKEN = '{token}'\n\n\ndef say(question):\n    return question[-4:-1]\n")
+    (spec.parent / "app.py").write_text("from words import say\n\n\ndef answer(question):\n    return say(question)\n")
+    (spec.parent / "checks.py").write_text("def brief(answer):\n    return len(answer) < 20\n")
+    expected = evaluate(spec, "local", "local")[1]
+    hidden, out = tmp_path / "hidden", tmp_path / "out"
+    hidden.mkdir()
+    engine = json.dumps(on(nodes))
+    command = [sys.executable, "-m", "rageval_spec", "run", "spec.yaml", "-q", "-o", "ray", "--set", f"engine={engine}"]
+    alone = ["unshare", "-m", "bash", "-c", HIDDEN, "bash", str(hidden), str(spec.parent), *command]
+    if subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("a mount that others cannot see needs root: unshare -m")
+    done = subprocess.run(alone, env={**os.environ, "OUT": str(out)}, capture_output=True, check=False, timeout=90)
+    assert done.returncode == 0, done.stderr
+    assert [*hidden.iterdir()] == []
+    assert same(read(out), expected)
+    (fetched,) = [path for path in Path(tempfile.gettempdir()).glob("rageval-spec-*/*/words.py") if token in path.read_text()]
+    shutil.rmtree(fetched.parent)
+
+
+@pytest.mark.parametrize(
+    ("engine", "message"),
+    [
+        ({"address": "127.0.0.1:9"}, "nothing answers at 127.0.0.1:9: Connection refused; is the cluster running?"),
+        ({"address": "ray://127.0.0.1:9"}, "nothing answers at ray://127.0.0.1:9"),
+        ({"address": "no.such.host.invalid:6379"}, "nothing answers at no.such.host.invalid:6379"),
+        ({"address": "1.2.3.4:port"}, "nothing answers at 1.2.3.4:port"),
+    ],
+)
+def test_an_address_where_nothing_listens(engine: dict[str, str], message: str) -> None:
+    built = RayEngine(RayNode(**engine), Context("ray"))
+    with pytest.raises(UsageError, match="^engine \\(use: ray\\): ") as raised:
+        built._check_address(engine["address"])
+    assert message in str(raised.value)
+
+
+def test_without_ray(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(UsageError, match="install it with: pip install 'rageval-spec\\[ray\\]'"):
+        evaluate(write("lacking"), "ray", "ray")
+
+
+def test_workers_with_another_version(nodes: TwoNodes, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_module, "_find_version", lambda: "99.1")
+    told = r"have rageval-spec .*, and this is 99.1; .* write 'runtime_env: \{pip: \[rageval-spec==99.1\]\}'"
+    with pytest.raises(UsageError, match=told):
+        evaluate(write("older"), "ray", on(nodes))
+
+
+def test_a_part_that_kills_its_workers_is_given_up(nodes: TwoNodes, write: Write) -> None:
+    spec = write("deadly", metrics=["token_f1", {"use": "python", "function": "checks:brief", "as": "brief"}])
+    (spec.parent / "checks.py").write_text("import os\n\n\ndef brief(answer):\n    os._exit(7)\n")
+    with pytest.raises(RagevalError, match="Ray lost the worker of part 1 of 2 4 times"):
+        evaluate(spec, "ray", on(nodes))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import pickle
 import platform
 import socket
 import sys
@@ -22,8 +23,9 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache, partial
+from pathlib import Path
 from threading import Condition, Thread
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -38,8 +40,6 @@ from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     import ray
-
-T = TypeVar("T")
 
 PATIENCE = 0.2
 """The longest time, in seconds, before an interrupt is noticed."""
@@ -98,7 +98,7 @@ class RayEngine(Engine[RayNode]):
         budget = shared.budget
         is_limited = budget.max_calls is not None or budget.max_cost is not None or budget.max_errors is not None
         self.reach = partial(
-            _reach, self._post.mailbox, retry_failed=budget.retry_failed, is_limited=is_limited
+            _reach, _name(self._post.mailbox), retry_failed=budget.retry_failed, is_limited=is_limited
         )
 
     def close(self) -> None:
@@ -246,7 +246,8 @@ class _Tasks:
         self._post = post
         self._partitions = partitions
         self._numbers = numbers
-        self._function = ray.put(function) if partitions else None
+        # As bytes: Ray holds a lock while it unpickles arguments, and this function asks the owner then.
+        self._function = ray.put(ray.cloudpickle.dumps(function)) if partitions else None
         self._compute = ray.remote(num_cpus=1, max_retries=0)(_compute)
         self._running: dict[Any, tuple[int, int]] = {}
         self._losses = [0] * len(partitions)
@@ -316,7 +317,7 @@ class _Post:
 
         make = ray.remote(num_cpus=0, resources=_HEAD, max_concurrency=10_000)(Mailbox)
         self.mailbox = make.remote()
-        self.owner = Owner(shared, self._answer)
+        self.owner = Owner(shared, self._answer, _put)
         self._replies: dict[str, list[Reply]] = defaultdict(list)
         self._changed = Condition()
         self._is_closed = False
@@ -402,10 +403,15 @@ _LINES: dict[str, MessageLine] = {}
 """The lines of this worker, by the id of the mailbox."""
 
 
+def _name(mailbox: Any) -> str:
+    name: str = mailbox._actor_id.hex()
+    return name
+
+
 def _open_line(mailbox: Any) -> MessageLine:
     import ray
 
-    key = mailbox._actor_id.hex()
+    key = _name(mailbox)
     if key not in _LINES:
         worker = f"{platform.node()}-{os.getpid()}-{uuid4().hex[:8]}"
         _LINES[key] = MessageLine(
@@ -415,12 +421,26 @@ def _open_line(mailbox: Any) -> MessageLine:
     return _LINES[key]
 
 
-def _reach(mailbox: Any, *, retry_failed: bool, is_limited: bool) -> Shared:
-    return make_shared(_open_line(mailbox), retry_failed=retry_failed, is_limited=is_limited)
+def _reach(mailbox: str, *, retry_failed: bool, is_limited: bool) -> Shared:
+    return make_shared(_LINES[mailbox], _open, retry_failed=retry_failed, is_limited=is_limited)
+
+
+def _put(path: Path) -> list[Any]:
+    """A file in the object store, put there once. In a list, a reference is passed on instead of its value."""
+    import ray
+
+    return [ray.put(path.read_bytes())]
+
+
+def _open(put: list[Any]) -> bytes:
+    import ray
+
+    content: bytes = ray.get(put[0])
+    return content
 
 
 def _compute(
-    function: Callable[[T], Any], partition: T, number: int, mailbox: Any, version: str
+    function: bytes, partition: Any, number: int, mailbox: Any, version: str
 ) -> tuple[Any, list[tuple[type[Warning], str]]]:
     """A partition's result, with the warnings that the user should see. All that was counted has arrived by then."""
     if version != _find_version():
@@ -430,7 +450,7 @@ def _compute(
     line.post("begin_task", number)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RagevalWarning)
-        found = function(partition)
+        found = pickle.loads(function)(partition)
     line.ask("flush")
     return found, [(one.category, str(one.message)) for one in caught if issubclass(one.category, RagevalWarning)]
 

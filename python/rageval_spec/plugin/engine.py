@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from rageval_spec.plugin.budget import Budget
@@ -33,6 +34,7 @@ class Shared:
         counting: returns the progress display for a label and the unit that is counted.
         tell: shows the user a sentence.
         pace: makes the pace of the endpoint of that name, as `Context.pace`; None in the process that owns it all.
+        fetch: gives the content of a file of the command.
     """
 
     answers: Answers = field(default_factory=NoAnswers)
@@ -40,6 +42,7 @@ class Shared:
     counting: Callable[[str, str | None], Progress] = show_nothing
     tell: Callable[[str], None] = say_nothing
     pace: Callable[[str], Callable[..., Any]] | None = None
+    fetch: Callable[[Path], bytes] = Path.read_bytes
 
 
 class EngineNode(Node):

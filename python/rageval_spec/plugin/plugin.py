@@ -473,6 +473,7 @@ class Context:
         origin: where the spec is written, for reports that point at a gate; None if it was not read from a file.
         output: the folder that the results are written to; None if they are not written.
         pace: gives the maker of the pace of the endpoint of that name, if other processes ask it too.
+        moved: where files and folders are that are elsewhere in this process than the spec says.
     """
 
     name: str
@@ -490,6 +491,7 @@ class Context:
     output: Path | None = None
     resume: ResumeRule = field(default_factory=ResumeRule)
     pace: Callable[[str], Callable[..., Any]] | None = None
+    moved: Mapping[Path, Path] = field(default_factory=dict)
 
     def make_pace(self, endpoint: str) -> Callable[..., Any] | None:
         """What makes the pace of an endpoint that other processes ask too; None if only this one does."""
@@ -502,6 +504,7 @@ class Context:
             UnusablePathError: no file can have this path, or it may not be followed.
         """
         found = self.folder / expand_home(path)
+        found = self.moved.get(found, found)
         check_path(found, str(path))
         return found
 

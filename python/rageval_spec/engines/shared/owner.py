@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
+from functools import cache
+from pathlib import Path
 from queue import SimpleQueue
 from threading import RLock, Thread
 from typing import Any
@@ -29,9 +31,10 @@ _OF_USAGE = frozenset({"use", "use_question", "time", "time_answers"})
 class Owner:
     """Answers the messages of workers. Safe to use from several threads; answers can come later, from other threads."""
 
-    def __init__(self, shared: Shared, answer: Callable[[str, Reply], None]) -> None:
-        """`answer` sends an answer to a worker."""
+    def __init__(self, shared: Shared, answer: Callable[[str, Reply], None], put: Callable[[Path], Any]) -> None:
+        """`answer` sends an answer to a worker; `put` returns what a worker can open as the content of a file."""
         self.shared = shared
+        self.put = cache(put)
         self.answer = answer
         self.clock = Clock()
         self.lock = RLock()
@@ -126,7 +129,7 @@ class _Desk:
         return {
             "claim": self._claim, "release": self._release, "try_call": self._try_call, "end_call": self._end_call,
             "begin_retry": self._begin_retry, "end_try": self._end_try, "correct": self._correct, "tell": shared.tell,
-            "progress": self._show, "flush": _do_nothing,
+            "progress": self._show, "flush": _do_nothing, "fetch": self._owner.put,
         }[name](*arguments, **named)  # fmt: skip
 
     def _claim(self, model: str, question: bytes) -> tuple[bool, dict[bytes, bytes]]:

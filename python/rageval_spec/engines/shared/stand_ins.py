@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -21,14 +21,20 @@ _FULL = 0.2
 """Seconds until a call is tried again for which only the calls under way leave no room in the budget."""
 
 
-def make_shared(line: MessageLine, *, retry_failed: bool, is_limited: bool) -> Shared:
-    """The stand-ins that ask over a line; with `is_limited`, each call asks the budget for leave."""
+def make_shared(
+    line: MessageLine, open_content: Callable[[Any], bytes], *, retry_failed: bool, is_limited: bool
+) -> Shared:
+    """The stand-ins that ask over a line; with `is_limited`, each call asks the budget for leave.
+
+    `open_content` makes a file's content of what the owner's `put` gave for it.
+    """
     return Shared(
         RemoteAnswers(line),
         RemoteBudget(line, retry_failed=retry_failed, is_limited=is_limited),
         partial(_count, line),
         partial(line.post, "tell"),
         lambda name: partial(RemotePace, line, name),
+        lambda path: open_content(line.ask("fetch", path)),
     )
 
 

@@ -24,6 +24,7 @@ from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.spec.spec_file import find_spec_origin
 from rageval_spec.store.disk import InputFile, digest_content
 from rageval_spec.store.store import Answers, NoAnswers
+from rageval_spec.user_functions import list_imports
 
 Fingerprint = Callable[[InputFile], str]
 
@@ -85,6 +86,7 @@ def build_parts(
     output: Path | None = None,
     resume: ResumeRule | None = None,
     pace: Callable[[str], Callable[..., Any]] | None = None,
+    moved: Mapping[Path, Path] | None = None,
 ) -> SpecPlugins:
     """Build the plugins of a spec. What is not said is as in `Context`, or absent.
 
@@ -108,6 +110,7 @@ def build_parts(
         output=output,
         resume=resume or ResumeRule(),
         pace=pace,
+        moved=moved or {},
     )
 
     def build(section: registry.Section, name: str, node: Any) -> Any:
@@ -132,6 +135,22 @@ def build_parts(
         notifiers=tuple(build("notifiers", node.use, node) for node in spec.notifiers),
         destinations=tuple(build("reports", node.use, node) for node in spec.destinations),
     )
+
+
+def list_files(parts: SpecPlugins, folder: Path) -> Iterator[InputFile]:
+    """The files that steps read, with the Python files beside the spec that they import.
+
+    The files of a model are left out unless they are in the spec's folder: a process elsewhere finds its own.
+    """
+    readers = (*parts.datasets.values(), *parts.sources.values(), *parts.systems.values(), *parts.judges.values())
+    inputs = [file for one in (*readers, *parts.metrics.values()) for file in one.inputs()]
+    inputs += [file for one in (*parts.systems.values(), *parts.sources.values()) for name in parts.datasets
+               for file in one.inputs_for(name)]  # fmt: skip
+    inputs += [file for one in parts.models.values() for file in one.inputs() if file.path.is_relative_to(folder)]
+    for file in inputs:
+        yield file
+        if file.path.suffix == ".py" and file.path.is_relative_to(folder):
+            yield from (InputFile(path, ()) for path in list_imports(file.path, folder))
 
 
 @contextmanager

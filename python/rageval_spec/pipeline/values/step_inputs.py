@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
@@ -19,7 +19,7 @@ from uuid import uuid4
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.tables import Collection
 from rageval_spec.pipeline.planning import question_selection
-from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins, build_parts
+from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins, build_parts, list_files
 from rageval_spec.pipeline.values.answer_values import brief_judges, difference_notes, limit_notes
 from rageval_spec.plugin import Answering, Shared
 from rageval_spec.plugin.budget import Budget
@@ -27,6 +27,7 @@ from rageval_spec.plugin.plugin import ResumeRule
 from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.spec.text.places import Places
 from rageval_spec.store.checkout import CodeState
+from rageval_spec.store.shipped_files import Shipment, pack
 from rageval_spec.store.store import MemoryStore, open_store
 
 _RESTORED: dict[str, Materials] = {}
@@ -141,7 +142,13 @@ class Materials:
         plain: dict[str, Any] = {name: dict(one) for name, one in held.items() if isinstance(one, MappingProxyType)}
         spec = replace(self.spec, **plain | {"places": Places(), "warnings": ()})
         share = self.reach or partial(_share_store, self.store, spec, retry_failed=self.budget.retry_failed)
-        return _restore, (self._token, spec, self.limit, self.store, dict(self.drawn), share, self._resume)
+        files = None if self.reach is None else self._shipment
+        return _restore, (self._token, spec, self.limit, self.store, dict(self.drawn), share, self._resume, files)
+
+    @cached_property
+    def _shipment(self) -> Shipment:
+        fingerprint = next(iter(self.parts.systems.values())).context.fingerprint
+        return pack(self.spec.folder, list_files(self.parts, self.spec.folder), fingerprint)
 
     @property
     def _resume(self) -> ResumeRule:
@@ -159,14 +166,25 @@ def _restore(
     drawn: Mapping[str, tuple[int, int]],
     share: Callable[[], Shared],
     resume: ResumeRule,
+    files: Shipment | None,
 ) -> Materials:
     """Restore pickled materials; they are built once for all tasks that come with the same ones."""
     with _RESTORING:
         if token not in _RESTORED:
             _RESTORED.clear()
-            shared, fingerprint = share(), MemoryStore().fingerprint
+            shared = share()
+            folder, moved = (spec.folder, {}) if files is None else files.unpack(shared.fetch)
+            spec = replace(spec, folder=folder)
             parts = build_parts(
-                spec, shared.counting, shared.answers, fingerprint, shared.budget, shared.tell, None, resume, shared.pace
+                spec,
+                shared.counting,
+                shared.answers,
+                MemoryStore().fingerprint,
+                shared.budget,
+                shared.tell,
+                resume=resume,
+                pace=shared.pace,
+                moved=moved,
             )
             for model in parts.asked_models.values():
                 model.prepare()
