@@ -65,6 +65,12 @@ class Dense(System[DenseNode]):
             self.node.model, EmbeddingModel, "is not an embedding model; name one that embeds texts"
         )
 
+    def embed_part(self, collection: Collection, place: int, count: int) -> None:
+        texts = document_texts(collection.require("corpus", f"systems.{self.context.name}: dense"))
+        part = texts.gather_every(count, place)
+        model = self.context.model(self.node.model, EmbeddingModel)  # type: ignore[type-abstract]
+        _Texts.select("document", part, part).embed(model)
+
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> Retrieval:  # noqa: ARG002
         reader = f"systems.{self.context.name}: dense"
         model = self.context.model(self.node.model, EmbeddingModel)  # type: ignore[type-abstract]

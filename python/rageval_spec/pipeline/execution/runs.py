@@ -7,7 +7,9 @@ tables.
 from __future__ import annotations
 
 import warnings
+from collections import deque
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -25,7 +27,7 @@ from rageval_spec.pipeline.values.ranking_values import retrieve_run
 from rageval_spec.pipeline.values.sample_tables import answer_queries
 from rageval_spec.pipeline.values.step_inputs import Materials, OpenedDataset
 from rageval_spec.pipeline.values.system_values import compute_values
-from rageval_spec.plugin import Engine
+from rageval_spec.plugin import Engine, System
 from rageval_spec.plugin.block_names import names_in
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.plugin.plugin import say_nothing
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+_MANY = 100_000
+"""How many documents a corpus is taken to have, whose size is not known before it is read."""
 _COMPUTE: dict[str, Callable[[Materials, StepTask], TaskResult]] = {
     "retrieve": retrieve_run,
     "answer": answer_queries,
@@ -49,6 +53,13 @@ def compute(materials: Materials, task: StepTask) -> TaskResult:
         return _COMPUTE[task.step.kind](materials, restore(materials, task))
     except Exception as error:
         return TaskResult(error=error)
+
+
+def embed_part(materials: Materials, part: tuple[str, str, int, int]) -> None:
+    """Embed a part of a dataset's documents for a system. If that fails, its retrieval fails too, and says why."""
+    dataset, system, place, count = part
+    with suppress(Exception):
+        materials.parts.system(system).embed_part(materials.open_whole(dataset).collection, place, count)
 
 
 @dataclass(frozen=True)
@@ -88,6 +99,16 @@ class Work:
         results = self.engine.map(partial(compute, self.materials), [*chain.from_iterable(parts)])
         for task, of_task in zip(tasks, parts, strict=True):
             yield combine(self.materials, task, of_task, [*islice(results, len(of_task))])
+
+    def embed(self, steps: Sequence[PlanStep]) -> None:
+        """Have other processes embed the documents that these retrievals read, each a part of them."""
+        if self.engine.reach is None:
+            return
+        for step in steps:
+            system, count = str(step.system), self.engine.count_parts("embed", _MANY)
+            if type(self.parts.system(system)).embed_part is not System.embed_part:
+                parts = [(str(step.dataset), system, place, count) for place in range(count)]
+                deque(self.engine.map(partial(embed_part, self.materials), parts), maxlen=0)
 
     def _begin_asking(self, tasks: Sequence[StepTask]) -> None:
         """Let systems begin here that other processes ask, because they finish here."""
@@ -241,6 +262,7 @@ class RunTables:
                 ready.append((step, self._take_sources(str(step.system))))
             except DataError as error:
                 self._fail(step, error)
+        self._work.embed([step for step, _ in ready])
         tasks = [self._task(step, sources) for step, sources in ready]
         for (step, sources), made in zip(ready, self._work.map(tasks), strict=True):
             if made.error is None:

@@ -1,0 +1,306 @@
+"""What Ray costs beside the local engine, and a model of more workers.
+
+    python benches/scaling.py                 # overhead on this machine's cores, cost of messages, the model
+    python benches/scaling.py --questions 20000 --calls 500    # a small one
+    python benches/scaling.py --proof         # 200,000 questions on two nodes, as 8 shards and locally: equal bytes
+
+Questions, answers and contexts are words drawn with a fixed seed. The endpoint of the calls answers after a fixed time,
+so that only the engine differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from machine import name_processor
+
+ROOT = Path(__file__).parents[1]
+METRICS = ["token_f1", "rouge_l", {"use": "faithfulness", "judge": "overlap"}]
+SETTINGS = {"RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0", "RAY_DATA_DISABLE_PROGRESS_BARS": "1"}
+MODELLED = (4, 8, 16, 32, 64, 128, 256)
+LATENCY = 0.05
+"""Seconds that the endpoint takes for a reply."""
+
+
+class Cost(NamedTuple):
+    """Wall and processor seconds, the latter of this process and of all that it started."""
+
+    wall: float
+    processor: float
+
+
+@contextmanager
+def measure(found: list[Cost]) -> Iterator[None]:
+    def spend() -> float:
+        uses = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+        return sum(use.ru_utime + use.ru_stime for use in uses)
+
+    begun, spent = time.perf_counter(), spend()
+    yield
+    found.append(Cost(time.perf_counter() - begun, spend() - spent))
+
+
+def write_rows(folder: Path, questions: int) -> None:
+    """A file of questions with answers: about 30 words an answer, two contexts of 60."""
+    draw = random.Random(27)
+    words = [f"w{number}" for number in range(5000)]
+    weights = [1 / (rank + 1) for rank in range(len(words))]
+
+    def say(count: int) -> str:
+        return " ".join(draw.choices(words, weights, k=count)).capitalize() + "."
+
+    with (folder / "rows.jsonl").open("w") as file:
+        for number in range(questions):
+            contexts = [" ".join(say(20) for _ in range(3)) for _ in range(2)]
+            row = {
+                "id": f"q{number}", "question": say(8), "answer": f"{contexts[0][:90]}. {say(15)}",
+                "contexts": contexts, "reference": say(15),
+            }  # fmt: skip
+            file.write(json.dumps(row) + "\n")
+
+
+def write_spec(folder: Path, **sections: Any) -> Path:
+    spec = {
+        "version": 1, "name": "scaling", "datasets": {"rows": {"use": "jsonl", "path": "rows.jsonl"}},
+        "systems": {"bot": {"use": "file", "path": "rows.jsonl"}}, "metrics": METRICS, "reports": ["json"],
+        "history": "none", **sections,
+    }  # fmt: skip
+    path = folder / f"{len([*folder.glob('*.yaml')])}.yaml"
+    path.write_text(json.dumps(spec))
+    return path
+
+
+def evaluate(spec: Path, out: str, engine: Any, *more: str) -> None:
+    command = [sys.executable, "-m", "rageval_spec", "run", str(spec), "-q", "-o", str(spec.parent / out)]
+    command += ["--store", str(spec.parent / f"store-{out}"), "--set", f"engine={json.dumps(engine)}", *more]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+def digest(folder: Path) -> dict[str, str]:
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def compare_engines(folder: Path, questions: int, cores: int) -> float:
+    """Print what the same evaluation costs with both engines; return the work's processor seconds a question."""
+    write_rows(folder, questions)
+    spec, tiny = write_spec(folder), folder / "tiny"
+    tiny.mkdir()
+    write_rows(tiny, 40)
+    few = write_spec(tiny)
+    costs: dict[str, list[Cost]] = {}
+    engines = {"local": "local", "ray": {"use": "ray", "cpus": cores}}
+    for name, engine in engines.items():
+        for size, one in (("", spec), (" start and stop", few)):
+            with measure(costs.setdefault(name + size, [])):
+                evaluate(one, name, engine)
+    local, ray = costs["local"][0], costs["ray"][0]
+    starting = Cost(*(costs["ray start and stop"][0][place] - costs["local start and stop"][0][place] for place in (0, 1)))
+    print(f"{questions:,} questions x {len(METRICS)} metrics, {cores} cores")
+    print("| engine | wall | processor |\n|---|---|---|")
+    print(f"| local | {local.wall:.1f} s | {local.processor:.1f} s |")
+    print(f"| ray | {ray.wall:.1f} s | {ray.processor:.1f} s |")
+    print(f"| of that, start and stop of Ray | {starting.wall:.1f} s | {starting.processor:.1f} s |")
+    rest = Cost(ray.wall - starting.wall, ray.processor - starting.processor)
+    print(f"overhead without start and stop: {rest.wall / local.wall - 1:+.1%} of wall, "
+          f"{rest.processor / local.processor - 1:+.1%} of processor time")  # fmt: skip
+    print(f"equal bytes: {digest(folder / 'local') == digest(folder / 'ray')}\n")
+    return (local.processor - costs["local start and stop"][0].processor) / questions
+
+
+class Endpoint:
+    """A chat endpoint that says yes after `LATENCY` seconds."""
+
+    def __init__(self) -> None:
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
+
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers["Content-Length"]))
+                time.sleep(LATENCY)
+                message = {"role": "assistant", "content": '{"verdict": "yes"}'}
+                body = json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]}).encode()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: Any) -> None:
+                """Silent."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+
+def compare_calls(folder: Path, calls: int, cores: int) -> None:
+    """Print how long calls to an endpoint take with both engines, 16 at a time."""
+    write_rows(folder, calls)
+    spec = write_spec(
+        folder,
+        models={"chat": {"use": "chat", "base_url": Endpoint().url, "model": "tiny"}},
+        judges={"judge": {"use": "binary", "model": "chat"}},
+        metrics=[{"use": "faithfulness", "judge": "judge"}],
+        limits={"concurrency": 16},
+    )
+    costs: list[Cost] = []
+    for name, engine in (("local", "local"), ("ray", {"use": "ray", "cpus": cores})):
+        with measure(costs):
+            evaluate(spec, f"calls-{name}", engine)
+    print(f"{calls:,} calls that take {LATENCY * 1000:g} ms, 16 at once (at least {calls * LATENCY / 16:.1f} s)")
+    print(f"local {costs[0].wall:.1f} s, ray {costs[1].wall:.1f} s with its start and stop\n")
+
+
+def time_messages(count: int) -> tuple[float, float]:
+    """Seconds for one question to the owner, alone and among 32 threads, over a real mailbox."""
+    import ray
+
+    from rageval_spec.engines import ray as engine_module
+    from rageval_spec.plugin import Shared
+    from rageval_spec.store.store import MemoryAnswers
+
+    ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    post = engine_module._Post(Shared(MemoryAnswers()))
+
+    def ask(mailbox: Any, threads: int, each: int) -> float:
+        from rageval_spec.engines.ray import _open_line
+
+        line = _open_line(mailbox)
+        line.ask("flush")
+
+        def work() -> None:
+            for number in range(each):
+                line.ask("find", "model", [number.to_bytes(8, "big")])
+
+        workers = [threading.Thread(target=work) for _ in range(threads)]
+        begun = time.perf_counter()
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        return (time.perf_counter() - begun) / (threads * each)
+
+    remote: Callable[..., Any] = ray.remote(ask).remote
+    alone, together = (ray.get(remote(post.mailbox, threads, count // threads)) for threads in (1, 32))
+    post.close()
+    ray.shutdown()
+    return alone, together
+
+
+def time_tasks(count: int) -> float:
+    """Seconds of the command for a task of a part that does nothing."""
+    import ray
+
+    from rageval_spec.engines.ray import RayEngine, RayNode
+    from rageval_spec.plugin import Context, Shared
+
+    engine = RayEngine(RayNode(cpus=1), Context("ray"))
+    engine.open(Shared())
+    [*engine.map(str, range(8))]
+    begun = time.process_time()
+    [*engine.map(str, range(count))]
+    spent = time.process_time() - begun
+    engine.close()
+    ray.shutdown()
+    return spent / count
+
+
+def print_model(work: float, task: float, message: float, start: float = 5.0) -> None:
+    """Print the wall time of a million questions on more workers, and what it assumes."""
+    questions = 1_000_000
+    print("Model (not measured): a million questions")
+    print(f"It assumes that the work of a question takes {work * 1e6:.0f} us of one CPU on every worker, that a part "
+          f"costs the command {task * 1e3:.2f} ms, that each worker has 4 parts, that the driver's own work (reading, "
+          f"splitting, joining, statistics) takes 10 % of the work on one CPU, and that Ray starts in {start:g} s. "
+          "A call to an endpoint adds 4 messages, of which the command answers "
+          f"{1 / message:,.0f} a second.\n")  # fmt: skip
+    print("| workers | work | parts | the command alone | total | of ideal |\n|---|---|---|---|---|---|")
+    alone = questions * work * 0.1
+    for workers in MODELLED:
+        shared, parts = questions * work / workers, 4 * workers * task
+        total = start + alone + shared + parts
+        ideal = shared / total
+        print(f"| {workers} | {shared:.1f} s | {parts:.2f} s | {alone:.1f} s | {total:.1f} s | {ideal:.0%} |")
+    print(f"\nCalls: {1 / message / 4:,.0f} a second at most, for any number of workers\n")
+
+
+def prove(folder: Path, questions: int) -> bool:
+    """Whether two nodes of Ray, 8 shards and the local engine give the same bytes."""
+    from ray.cluster_utils import Cluster
+
+    write_rows(folder, questions)
+    spec = write_spec(folder)
+    costs: list[Cost] = []
+    with measure(costs):
+        evaluate(spec, "local", "local")
+    Path(os.environ["RAY_TMPDIR"], "ray").mkdir(exist_ok=True)
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    cluster.add_node(num_cpus=1)
+    cluster.wait_for_nodes()
+    with measure(costs):
+        evaluate(spec, "ray", {"use": "ray", "address": cluster.address})
+    cluster.shutdown()
+    with measure(costs):
+        for number in range(1, 9):
+            evaluate(spec, f"shard-{number}", "local", "--shard", f"{number}/8")
+        shards = [str(folder / f"shard-{number}") for number in range(1, 9)]
+        merge = [sys.executable, "-m", "rageval_spec", "merge", *shards, "-o", str(folder / "merged"), "-q"]
+        subprocess.run(merge, check=True, stdout=subprocess.DEVNULL)
+    found = {name: digest(folder / name) for name in ("local", "ray", "merged")}
+    print(f"{questions:,} questions x {len(METRICS)} metrics")
+    for (name, files), cost in zip(found.items(), costs, strict=True):
+        whole = hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
+        print(f"{name}: {len(files)} files, {cost.wall:.0f} s, sha256 of all {whole}")
+    for name in sorted({*found["local"], *found["ray"], *found["merged"]}):
+        digests = [files.get(name, "missing")[:16] for files in found.values()]
+        print(f"  {name}: {digests[0] if len({*digests}) == 1 else digests}")
+    return found["local"] == found["ray"] == found["merged"]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--questions", type=int, help="default: 60,000, or 200,000 with --proof")
+    parser.add_argument("--calls", type=int, default=4000)
+    parser.add_argument("--proof", action="store_true")
+    options = parser.parse_args()
+    questions = options.questions or (200_000 if options.proof else 60_000)
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    with tempfile.TemporaryDirectory(prefix="rs", dir="/tmp") as place:
+        os.environ.update(SETTINGS, RAY_TMPDIR=place)
+        print(f"{name_processor()}, {os.cpu_count()} cores\n")
+        folders = [Path(place, name) for name in ("rows", "calls")]
+        for folder in folders:
+            folder.mkdir()
+        if options.proof:
+            is_equal = prove(folders[0], questions)
+            print(f"equal bytes: {is_equal}")
+            return 0 if is_equal else 1
+        cores = os.cpu_count() or 1
+        work = compare_engines(folders[0], questions, cores)
+        compare_calls(folders[1], options.calls, cores)
+        task, (alone, together) = time_tasks(200), time_messages(2000)
+        print(f"a part costs the command {task * 1e3:.2f} ms of processor time")
+        print(f"a question to the owner: {alone * 1e3:.2f} ms alone, {together * 1e3:.2f} ms among 32 threads\n")
+        print_model(work, task, together)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
