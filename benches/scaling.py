@@ -15,44 +15,51 @@ import hashlib
 import json
 import os
 import random
-import resource
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from machine import name_processor
 
-ROOT = Path(__file__).parents[1]
 METRICS = ["token_f1", "rouge_l", {"use": "faithfulness", "judge": "overlap"}]
 SETTINGS = {"RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0", "RAY_DATA_DISABLE_PROGRESS_BARS": "1"}
 MODELLED = (4, 8, 16, 32, 64, 128, 256)
 LATENCY = 0.05
 """Seconds that the endpoint takes for a reply."""
+JUDGE = 0.02
+"""Seconds of one CPU for a question that a model judges there, in the model of more workers."""
 
 
 class Cost(NamedTuple):
-    """Wall and processor seconds, the latter of this process and of all that it started."""
+    """The wall seconds of a command, and the processor seconds of its own process, without Ray's."""
 
     wall: float
     processor: float
 
 
-@contextmanager
-def measure(found: list[Cost]) -> Iterator[None]:
-    def spend() -> float:
-        uses = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-        return sum(use.ru_utime + use.ru_stime for use in uses)
+COMMAND = """
+import resource, sys
+from rageval_spec.cli import main
+try:
+    main()
+finally:
+    use = resource.getrusage(resource.RUSAGE_SELF)
+    print(use.ru_utime + use.ru_stime, file=sys.stderr)
+"""
+"""Runs the command line, and writes its processor seconds as the last line."""
 
-    begun, spent = time.perf_counter(), spend()
-    yield
-    found.append(Cost(time.perf_counter() - begun, spend() - spent))
+
+def call(*arguments: str) -> Cost:
+    begun = time.perf_counter()
+    command = [sys.executable, "-c", COMMAND, *arguments]
+    done = subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    return Cost(time.perf_counter() - begun, float(done.stderr.split()[-1]))
 
 
 def write_rows(folder: Path, questions: int) -> None:
@@ -85,10 +92,9 @@ def write_spec(folder: Path, **sections: Any) -> Path:
     return path
 
 
-def evaluate(spec: Path, out: str, engine: Any, *more: str) -> None:
-    command = [sys.executable, "-m", "rageval_spec", "run", str(spec), "-q", "-o", str(spec.parent / out)]
-    command += ["--store", str(spec.parent / f"store-{out}"), "--set", f"engine={json.dumps(engine)}", *more]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+def evaluate(spec: Path, out: str, engine: Any, *more: str) -> Cost:
+    folders = ["-o", str(spec.parent / out), "--store", str(spec.parent / f"store-{out}")]
+    return call("run", str(spec), "-q", *folders, "--set", f"engine={json.dumps(engine)}", *more)
 
 
 def digest(folder: Path) -> dict[str, str]:
@@ -96,31 +102,30 @@ def digest(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-def compare_engines(folder: Path, questions: int, cores: int) -> float:
-    """Print what the same evaluation costs with both engines; return the work's processor seconds a question."""
+def compare_engines(folder: Path, questions: int, cores: int) -> tuple[float, float, float]:
+    """Print what the same evaluation costs with both engines.
+
+    Returns the processor seconds of a question, those of them that the command spends even with Ray, and the seconds in
+    which Ray starts and stops.
+    """
     write_rows(folder, questions)
     spec, tiny = write_spec(folder), folder / "tiny"
     tiny.mkdir()
     write_rows(tiny, 40)
     few = write_spec(tiny)
-    costs: dict[str, list[Cost]] = {}
     engines = {"local": "local", "ray": {"use": "ray", "cpus": cores}}
-    for name, engine in engines.items():
-        for size, one in (("", spec), (" start and stop", few)):
-            with measure(costs.setdefault(name + size, [])):
-                evaluate(one, name, engine)
-    local, ray = costs["local"][0], costs["ray"][0]
-    starting = Cost(*(costs["ray start and stop"][0][place] - costs["local start and stop"][0][place] for place in (0, 1)))
+    local, ray = (evaluate(spec, name, engine) for name, engine in engines.items())
+    least, least_ray = (evaluate(few, name, engine) for name, engine in engines.items())
+    starting = Cost(least_ray.wall - least.wall, least_ray.processor - least.processor)
     print(f"{questions:,} questions x {len(METRICS)} metrics, {cores} cores")
-    print("| engine | wall | processor |\n|---|---|---|")
+    print("| engine | wall | processor of the command |\n|---|---|---|")
     print(f"| local | {local.wall:.1f} s | {local.processor:.1f} s |")
     print(f"| ray | {ray.wall:.1f} s | {ray.processor:.1f} s |")
     print(f"| of that, start and stop of Ray | {starting.wall:.1f} s | {starting.processor:.1f} s |")
-    rest = Cost(ray.wall - starting.wall, ray.processor - starting.processor)
-    print(f"overhead without start and stop: {rest.wall / local.wall - 1:+.1%} of wall, "
-          f"{rest.processor / local.processor - 1:+.1%} of processor time")  # fmt: skip
+    print(f"overhead without start and stop: {(ray.wall - starting.wall) / local.wall - 1:+.1%} of wall")
     print(f"equal bytes: {digest(folder / 'local') == digest(folder / 'ray')}\n")
-    return (local.processor - costs["local start and stop"][0].processor) / questions
+    work, alone = local.processor - least.processor, ray.processor - least_ray.processor
+    return work / questions, alone / questions, starting.wall
 
 
 class Endpoint:
@@ -160,10 +165,8 @@ def compare_calls(folder: Path, calls: int, cores: int) -> None:
         metrics=[{"use": "faithfulness", "judge": "judge"}],
         limits={"concurrency": 16},
     )
-    costs: list[Cost] = []
-    for name, engine in (("local", "local"), ("ray", {"use": "ray", "cpus": cores})):
-        with measure(costs):
-            evaluate(spec, f"calls-{name}", engine)
+    engines = (("local", "local"), ("ray", {"use": "ray", "cpus": cores}))
+    costs = [evaluate(spec, f"calls-{name}", engine) for name, engine in engines]
     print(f"{calls:,} calls that take {LATENCY * 1000:g} ms, 16 at once (at least {calls * LATENCY / 16:.1f} s)")
     print(f"local {costs[0].wall:.1f} s, ray {costs[1].wall:.1f} s with its start and stop\n")
 
@@ -182,7 +185,7 @@ def time_messages(count: int) -> tuple[float, float]:
     def ask(mailbox: Any, threads: int, each: int) -> float:
         from rageval_spec.engines.ray import _open_line
 
-        line = _open_line(mailbox)
+        line = _open_line(mailbox, "bench")
         line.ask("flush")
 
         def work() -> None:
@@ -222,23 +225,28 @@ def time_tasks(count: int) -> float:
     return spent / count
 
 
-def print_model(work: float, task: float, message: float, start: float = 5.0) -> None:
-    """Print the wall time of a million questions on more workers, and what it assumes."""
+def print_model(work: float, alone: float, task: float, message: float, start: float) -> None:
+    """Print the wall time of many questions on more workers, and what it assumes."""
     questions = 1_000_000
-    print("Model (not measured): a million questions")
-    print(f"It assumes that the work of a question takes {work * 1e6:.0f} us of one CPU on every worker, that a part "
-          f"costs the command {task * 1e3:.2f} ms, that each worker has 4 parts, that the driver's own work (reading, "
-          f"splitting, joining, statistics) takes 10 % of the work on one CPU, and that Ray starts in {start:g} s. "
-          "A call to an endpoint adds 4 messages, of which the command answers "
-          f"{1 / message:,.0f} a second.\n")  # fmt: skip
-    print("| workers | work | parts | the command alone | total | of ideal |\n|---|---|---|---|---|---|")
-    alone = questions * work * 0.1
+    print(f"""Model, not measured: {questions:,} questions. Assumed, from the figures above:
+- the command itself takes {alone * 1e6:.0f} us a question (reading, splitting, joining, statistics, results), which no
+  worker shares, and each worker a quarter of that for reading the dataset, at the same time as all others;
+- the rest of the work is shared: {(work - alone) * 1e6:.0f} us of one CPU for these metrics, {JUDGE * 1e3:g} ms for a
+  model that judges on the CPU;
+- each CPU gets 4 parts, of which each costs the command {task * 1e3:.1f} ms; Ray starts and stops in {start:.1f} s.
+""")
+    print("| workers | these metrics | of one CPU's speed | a judge | of one CPU's speed |\n|---|---|---|---|---|")
     for workers in MODELLED:
-        shared, parts = questions * work / workers, 4 * workers * task
-        total = start + alone + shared + parts
-        ideal = shared / total
-        print(f"| {workers} | {shared:.1f} s | {parts:.2f} s | {alone:.1f} s | {total:.1f} s | {ideal:.0%} |")
-    print(f"\nCalls: {1 / message / 4:,.0f} a second at most, for any number of workers\n")
+        fixed = start + questions * alone * 1.25 + 4 * workers * task
+        totals = [fixed + questions * shared / workers for shared in (work - alone, JUDGE)]
+        gains = [
+            questions * (alone + shared) / total for shared, total in zip((work - alone, JUDGE), totals, strict=True)
+        ]
+        columns = (f"{total:,.0f} s | {gain:.1f}x" for total, gain in zip(totals, gains, strict=True))
+        print(f"| {workers} | {' | '.join(columns)} |")
+    calls = 1 / message / 4
+    print(f"\nA call to an endpoint takes 4 questions to the owner, so there are at most {calls:,.0f} calls a second, "
+          "on any number of workers.\n")  # fmt: skip
 
 
 def prove(folder: Path, questions: int) -> bool:
@@ -247,22 +255,17 @@ def prove(folder: Path, questions: int) -> bool:
 
     write_rows(folder, questions)
     spec = write_spec(folder)
-    costs: list[Cost] = []
-    with measure(costs):
-        evaluate(spec, "local", "local")
+    costs = [evaluate(spec, "local", "local")]
     Path(os.environ["RAY_TMPDIR"], "ray").mkdir(exist_ok=True)
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     cluster.add_node(num_cpus=1)
     cluster.wait_for_nodes()
-    with measure(costs):
-        evaluate(spec, "ray", {"use": "ray", "address": cluster.address})
+    costs.append(evaluate(spec, "ray", {"use": "ray", "address": cluster.address}))
     cluster.shutdown()
-    with measure(costs):
-        for number in range(1, 9):
-            evaluate(spec, f"shard-{number}", "local", "--shard", f"{number}/8")
-        shards = [str(folder / f"shard-{number}") for number in range(1, 9)]
-        merge = [sys.executable, "-m", "rageval_spec", "merge", *shards, "-o", str(folder / "merged"), "-q"]
-        subprocess.run(merge, check=True, stdout=subprocess.DEVNULL)
+    parts = [evaluate(spec, f"shard-{number}", "local", "--shard", f"{number}/8") for number in range(1, 9)]
+    shards = [str(folder / f"shard-{number}") for number in range(1, 9)]
+    parts.append(call("merge", *shards, "-o", str(folder / "merged"), "-q"))
+    costs.append(Cost(sum(one.wall for one in parts), sum(one.processor for one in parts)))
     found = {name: digest(folder / name) for name in ("local", "ray", "merged")}
     print(f"{questions:,} questions x {len(METRICS)} metrics")
     for (name, files), cost in zip(found.items(), costs, strict=True):
@@ -293,12 +296,12 @@ def main() -> int:
             print(f"equal bytes: {is_equal}")
             return 0 if is_equal else 1
         cores = os.cpu_count() or 1
-        work = compare_engines(folders[0], questions, cores)
+        work, alone, start = compare_engines(folders[0], questions, cores)
         compare_calls(folders[1], options.calls, cores)
-        task, (alone, together) = time_tasks(200), time_messages(2000)
+        task, (single, together) = time_tasks(200), time_messages(2000)
         print(f"a part costs the command {task * 1e3:.2f} ms of processor time")
-        print(f"a question to the owner: {alone * 1e3:.2f} ms alone, {together * 1e3:.2f} ms among 32 threads\n")
-        print_model(work, task, together)
+        print(f"a question to the owner: {single * 1e3:.2f} ms alone, {together * 1e3:.2f} ms among 32 threads\n")
+        print_model(work, alone, task, together, start)
     return 0
 
 

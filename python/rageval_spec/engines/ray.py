@@ -12,12 +12,12 @@ claim on a question, a slot of an endpoint) must be freed first: other tasks can
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import pickle
 import platform
 import socket
 import sys
-import time
 import warnings
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,15 +31,14 @@ from uuid import uuid4
 
 from pydantic import Field
 
-from rageval_spec.errors import RagevalError, RagevalWarning, UsageError
 from rageval_spec.engines.shared.message_line import Message, MessageLine, Reply
 from rageval_spec.engines.shared.owner import Owner
 from rageval_spec.engines.shared.stand_ins import make_shared
+from rageval_spec.errors import RagevalError, RagevalWarning, UsageError
 from rageval_spec.plugin import Answer, Context, Engine, EngineNode, Partition, Shared
-from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
-    import ray
+    pass
 
 PATIENCE = 0.2
 """The longest time, in seconds, before an interrupt is noticed."""
@@ -72,8 +71,8 @@ class RayNode(EngineNode):
     )
     runtime_env: dict[str, Any] = Field(
         default={},
-        description="What workers need, as Ray's `runtime_env` says it, such as `{pip: [rageval-spec]}`. Files that the "
-        "spec names need not be listed.",
+        description="What workers need, as Ray's `runtime_env` says it, such as `{pip: [rageval-spec]}`. Files that "
+        "the spec names need not be listed.",
     )
 
 
@@ -97,9 +96,7 @@ class RayEngine(Engine[RayNode]):
         self._post = _Post(shared)
         budget = shared.budget
         is_limited = budget.max_calls is not None or budget.max_cost is not None or budget.max_errors is not None
-        self.reach = partial(
-            _reach, _name(self._post.mailbox), retry_failed=budget.retry_failed, is_limited=is_limited
-        )
+        self.reach = partial(_reach, self._post.name, retry_failed=budget.retry_failed, is_limited=is_limited)
 
     def close(self) -> None:
         if self._post is not None:
@@ -145,13 +142,13 @@ class RayEngine(Engine[RayNode]):
         address, environment = self.node.address, self.node.runtime_env or None
         if ray.is_initialized():
             return
-        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "runtime_env": environment}
+        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR, "runtime_env": environment}
         if address == "local":
             quiet |= {"num_cpus": self.node.cpus, "include_dashboard": False}
         elif address != "auto":
             self._check_address(address)
         if address.startswith("ray://"):
-            quiet = {"runtime_env": environment, "logging_level": "ERROR"}
+            quiet = {"runtime_env": environment, "logging_level": logging.ERROR}
         try:
             ray.init(address=address, **quiet)
         except Exception as error:
@@ -176,7 +173,9 @@ class RayEngine(Engine[RayNode]):
         if "ersion mismatch" in text or "versions" in text:
             ours = f"Ray {ray.__version__}, Python {platform.python_version()}"
             hint = "use the same versions of both here and on the cluster"
-            return self._complain(f"the cluster at {self.node.address} has other versions than here ({ours}): {text}; {hint}")
+            return self._complain(
+                f"the cluster at {self.node.address} has other versions than here ({ours}): {text}; {hint}"
+            )
         if self.node.address == "auto":
             hint = "start one with 'ray start --head', or write 'address: local'"
             return self._complain(f"this machine belongs to no running Ray cluster; {hint}")
@@ -246,7 +245,8 @@ class _Tasks:
         self._post = post
         self._partitions = partitions
         self._numbers = numbers
-        # As bytes: Ray holds a lock while it unpickles arguments, and this function asks the owner then.
+        # As bytes: Ray holds a lock while it unpickles arguments, and this function asks the owner then. Ray Client
+        # would unpickle arguments and results on its server, too.
         self._function = ray.put(ray.cloudpickle.dumps(function)) if partitions else None
         self._compute = ray.remote(num_cpus=1, max_retries=0)(_compute)
         self._running: dict[Any, tuple[int, int]] = {}
@@ -280,20 +280,27 @@ class _Tasks:
 
     def _submit(self, place: int) -> None:
         number = next(self._numbers)
-        ref = self._compute.remote(self._function, self._partitions[place], number, self._post.mailbox, _find_version())
+        ref = self._compute.remote(
+            self._function,
+            pickle.dumps(self._partitions[place]),
+            number,
+            self._post.mailbox,
+            self._post.name,
+            _find_version(),
+        )
         self._running[ref] = place, number
 
     def _fetch(self, ref: Any) -> Any:
+        import ray
         from ray import exceptions
 
-        import ray
-
         try:
-            found, told = ray.get(ref)
+            content = ray.get(ref)
         except exceptions.RayTaskError as error:
             raise error.cause if isinstance(error.cause, Exception) else RagevalError(str(error)) from error
         except exceptions.RayError as error:
             raise _LostError(" ".join(str(error).split())) from error
+        found, told = pickle.loads(content)
         for category, message in told:
             warnings.warn(message, category, 2)
         return found
@@ -317,6 +324,7 @@ class _Post:
 
         make = ray.remote(num_cpus=0, resources=_HEAD, max_concurrency=10_000)(Mailbox)
         self.mailbox = make.remote()
+        self.name = uuid4().hex
         self.owner = Owner(shared, self._answer, _put)
         self._replies: dict[str, list[Reply]] = defaultdict(list)
         self._changed = Condition()
@@ -400,25 +408,19 @@ async def _wait_for(event: asyncio.Event) -> None:
 
 
 _LINES: dict[str, MessageLine] = {}
-"""The lines of this worker, by the id of the mailbox."""
+"""The lines of this worker, by the name of the mailbox."""
 
 
-def _name(mailbox: Any) -> str:
-    name: str = mailbox._actor_id.hex()
-    return name
-
-
-def _open_line(mailbox: Any) -> MessageLine:
+def _open_line(mailbox: Any, name: str) -> MessageLine:
     import ray
 
-    key = _name(mailbox)
-    if key not in _LINES:
+    if name not in _LINES:
         worker = f"{platform.node()}-{os.getpid()}-{uuid4().hex[:8]}"
-        _LINES[key] = MessageLine(
+        _LINES[name] = MessageLine(
             lambda messages: ray.get(mailbox.send.remote(worker, messages)),
             lambda: ray.get(mailbox.receive.remote(worker)),
         )
-    return _LINES[key]
+    return _LINES[name]
 
 
 def _reach(mailbox: str, *, retry_failed: bool, is_limited: bool) -> Shared:
@@ -439,20 +441,19 @@ def _open(put: list[Any]) -> bytes:
     return content
 
 
-def _compute(
-    function: bytes, partition: Any, number: int, mailbox: Any, version: str
-) -> tuple[Any, list[tuple[type[Warning], str]]]:
+def _compute(function: bytes, partition: bytes, number: int, mailbox: Any, name: str, version: str) -> bytes:
     """A partition's result, with the warnings that the user should see. All that was counted has arrived by then."""
     if version != _find_version():
         where = f"the worker on {platform.node()}"
         raise UsageError(f"engine: {where} has rageval-spec {_find_version()}, and the command {version}")
-    line = _open_line(mailbox)
+    line = _open_line(mailbox, name)
     line.post("begin_task", number)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RagevalWarning)
-        found = pickle.loads(function)(partition)
+        found = pickle.loads(function)(pickle.loads(partition))
     line.ask("flush")
-    return found, [(one.category, str(one.message)) for one in caught if issubclass(one.category, RagevalWarning)]
+    told = [(one.category, str(one.message)) for one in caught if issubclass(one.category, RagevalWarning)]
+    return pickle.dumps((found, told))
 
 
 PLUGIN = RayEngine

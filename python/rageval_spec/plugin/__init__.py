@@ -5,8 +5,8 @@ JSON Schema is generated from it), a class with this node in the brackets of its
 `PLUGIN = TheClass`. The class is built with its validated node and a `Context`. It reads nothing until one of its
 methods is called, and it does not import plugins of other sections.
 
-The contracts of judges are in `plugin`, with what all plugins share; those of labels in `dataset`, those of engines in
-`report`; each other kind has a module of its name. Import all names from `rageval_spec.plugin`.
+The contracts of judges are in `plugin`, with what all plugins share; those of labels in `dataset`; each
+other kind has a module of its name. Import all names from `rageval_spec.plugin`.
 """
 
 from rageval_spec.plugin.block_names import JudgeName, LabelsName, ModelName, SystemName
@@ -60,7 +60,7 @@ __all__ = [
     "JudgeNode", "Labels", "LabelsName", "LabelsNode", "Measured", "Measurement", "Metric", "MetricGroup", "MetricInfo",
     "MetricNode", "Model", "ModelName", "ModelNode", "NoAnswers", "Node", "Notifier",
     "NotifierNode", "PairModel", "PairScores", "Partition",
-    "Plugin", "Progress", "RankingMetric", "Report", "ReportNode", "Retrieval", "Role", "Shared", "Speed", "System", "SystemName",
-    "SystemNode", "TableMetric", "TokenModel", "TokenTags", "count_roughly", "digest_content", "digest_text",
-    "ignore_progress", "note_truncated", "note_truncated_texts",
+    "Plugin", "Progress", "RankingMetric", "Report", "ReportNode", "Retrieval", "Role", "Shared", "Speed", "System",
+    "SystemName", "SystemNode", "TableMetric", "TokenModel", "TokenTags", "count_roughly", "digest_content",
+    "digest_text", "ignore_progress", "note_truncated", "note_truncated_texts",
 ]  # fmt: skip

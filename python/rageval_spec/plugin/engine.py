@@ -18,6 +18,7 @@ Answer = TypeVar("Answer")
 
 
 def show_nothing(label: str, unit: str | None) -> Progress:  # noqa: ARG001 - there is nothing to label
+    """A `Shared.counting` without a display."""
     return ignore_progress
 
 

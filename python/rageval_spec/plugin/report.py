@@ -54,4 +54,3 @@ class Report(Plugin[N]):
         folder, which is named as the one file would be, without the suffix. The file that a reader opens comes last.
         """
         yield "", self.render(evaluation)
-

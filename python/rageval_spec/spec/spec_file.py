@@ -305,7 +305,7 @@ def _warn_of_dialects(tree: yaml_tree.YamlMapping, diagnostics: Sequence[Diagnos
 def _digest(checked: CheckedSpec, node: SpecNode, gates: Sequence[GateNode]) -> str:
     """The sha256 of the spec's content with defaults filled in. The order of entries counts, as it does in tables.
 
-    `limits`, `engine`, `resume`, `samples`, `redact`, `history` and `monitor` are excluded, because no number depends on them.
+    `limits`, `engine`, `resume`, `samples`, `redact`, `history` and `monitor` are left out: no number depends on them.
     """
     content = {
         "version": VERSION,

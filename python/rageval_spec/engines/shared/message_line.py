@@ -51,9 +51,7 @@ class _Waiting:
 class MessageLine:
     """Sends what threads ask and post, and gives each its answer."""
 
-    def __init__(
-        self, send: Callable[[Sequence[Message]], None], receive: Callable[[], Sequence[Reply]]
-    ) -> None:
+    def __init__(self, send: Callable[[Sequence[Message]], None], receive: Callable[[], Sequence[Reply]]) -> None:
         """`send` delivers messages and returns when they arrived; `receive` waits a moment for answers."""
         self._send = send
         self._receive = receive
@@ -65,9 +63,7 @@ class MessageLine:
         for work in (self._deliver, self._collect):
             Thread(target=work, name=f"line-{work.__name__}", daemon=True).start()
 
-    def ask(
-        self, name: str, *arguments: Any, is_stopped: Callable[[], bool] = lambda: False, **named: Any
-    ) -> Any:
+    def ask(self, name: str, *arguments: Any, is_stopped: Callable[[], bool] = lambda: False, **named: Any) -> Any:
         """The owner's answer; raises the error that the owner gives, or `StoppedError` if `is_stopped` says so."""
         waiting = _Waiting()
         with self._changed:

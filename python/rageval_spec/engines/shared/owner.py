@@ -121,16 +121,18 @@ class _Desk:
         if name in _OF_ANSWERS:
             return getattr(shared.answers, name)(*arguments, **named)
         if name in _OF_BUDGET:
-            with suppress(LimitError):
-                return getattr(shared.budget, name)(*arguments, **named)
+            with suppress(LimitError):  # it stops the next call
+                getattr(shared.budget, name)(*arguments, **named)
+            return None
         if name in _OF_USAGE:
             method = {"use": "count", "use_question": "count_question"}.get(name, name)
             return getattr(shared.budget.usage, method)(*arguments, **named)
-        return {
+        others: dict[str, Callable[..., Any]] = {
             "claim": self._claim, "release": self._release, "try_call": self._try_call, "end_call": self._end_call,
             "begin_retry": self._begin_retry, "end_try": self._end_try, "correct": self._correct, "tell": shared.tell,
             "progress": self._show, "flush": _do_nothing, "fetch": self._owner.put,
-        }[name](*arguments, **named)  # fmt: skip
+        }  # fmt: skip
+        return others[name](*arguments, **named)
 
     def _claim(self, model: str, question: bytes) -> tuple[bool, dict[bytes, bytes]]:
         """Whether the worker may ask a question, with the answer that is stored."""

@@ -42,6 +42,7 @@ class RemoteAnswers:
     """The owner's answers. A claim brings the stored answer with it, so that looking it up asks only once."""
 
     def __init__(self, line: MessageLine) -> None:
+        """Ask over this line."""
         self._line = line
         self._claimed: dict[tuple[str, bytes], Mapping[bytes, bytes]] = {}
 
@@ -74,6 +75,7 @@ class RemoteBudget(Budget):
     """The owner's budget."""
 
     def __init__(self, line: MessageLine, *, retry_failed: bool, is_limited: bool) -> None:
+        """Without limits, calls begin without asking, and are only counted."""
         super().__init__(retry_failed=retry_failed)
         self._line = line
         self._begin = line.ask if is_limited else line.post
@@ -114,6 +116,7 @@ class RemoteUsage(Usage):
     """The owner's counts. Texts stay here: only numbers and digests travel."""
 
     def __init__(self, line: MessageLine) -> None:
+        """Count over this line."""
         super().__init__()
         self._line = line
 
@@ -154,6 +157,7 @@ class RemotePace:
         tokens_per_minute: float | None,
         at_once: int = 1,
     ) -> None:
+        """The same limits as those of a `CallPace`; `name` tells the endpoint from others."""
         self._line = line
         self._clock = clock
         self._endpoint = (name, requests_per_minute, tokens_per_minute, at_once)
