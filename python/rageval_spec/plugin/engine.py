@@ -36,6 +36,7 @@ class Shared:
         tell: shows the user a sentence.
         pace: makes the pace of the endpoint of that name, as `Context.pace`; None in the process that owns it all.
         fetch: gives the content of a file of the command.
+        threads: how many threads a process may use, unless the spec says it; None for all cores.
     """
 
     answers: Answers = field(default_factory=NoAnswers)
@@ -44,6 +45,7 @@ class Shared:
     tell: Callable[[str], None] = say_nothing
     pace: Callable[[str], Callable[..., Any]] | None = None
     fetch: Callable[[Path], bytes] = Path.read_bytes
+    threads: int | None = None
 
 
 class EngineNode(Node):

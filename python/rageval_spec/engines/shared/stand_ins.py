@@ -35,6 +35,7 @@ def make_shared(
         partial(line.post, "tell"),
         lambda name: partial(RemotePace, line, name),
         lambda path: open_content(line.ask("fetch", path)),
+        threads=1,
     )
 
 

@@ -174,7 +174,8 @@ def _restore(
             _RESTORED.clear()
             shared = share()
             folder, moved = (spec.folder, {}) if files is None else files.unpack(shared.fetch)
-            spec = replace(spec, folder=folder)
+            threads = spec.limits.threads or shared.threads
+            spec = replace(spec, folder=folder, limits=spec.limits.model_copy(update={"threads": threads}))
             parts = build_parts(
                 spec,
                 shared.counting,
