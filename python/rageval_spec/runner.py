@@ -192,7 +192,8 @@ def run(source: Path | Spec, options: Options | None = None) -> RunOutcome:
             spec_plugins.prepare_datasets(parts, display, budget, keeps_replies=not options.no_store)
             planned = make_plan(spec, parts, store.fingerprint, options.limit)
             stopper = None if spec.stopping is None else Stopper(spec, parts, earlier)
-            engine = stack.enter_context(closing(_engine(spec, options)))
+            engine = _engine(spec, options)
+            stack.push(partial(_close, engine))
             display.announce("start the engine")
             engine.open(Shared(store.answers, budget, display.counting, display.tell))
             work = Work(spec, parts, planned, store, engine, options.limit, display.announce, budget, stopper)
@@ -344,6 +345,10 @@ def _store_folder(spec: Spec, options: Options) -> Path | None:
 def _selection(options: Options) -> dict[str, Any]:
     """The parts that the command line excluded; numbers of different selections must not be compared."""
     return {"limit": options.limit, "only": list(options.only)}
+
+
+def _close(engine: Engine[Any], kind: type[BaseException] | None, *_: object) -> None:
+    engine.close(at_once=kind is not None and issubclass(kind, KeyboardInterrupt))
 
 
 def _engine(spec: Spec, options: Options) -> Engine[Any]:

@@ -12,6 +12,7 @@ claim on a question, a slot of an endpoint) must be freed first: other tasks can
 from __future__ import annotations
 
 import asyncio
+import atexit
 import logging
 import os
 import pickle
@@ -98,7 +99,8 @@ class RayEngine(Engine[RayNode]):
         is_limited = budget.max_calls is not None or budget.max_cost is not None or budget.max_errors is not None
         self.reach = partial(_reach, self._post.name, retry_failed=budget.retry_failed, is_limited=is_limited)
 
-    def close(self) -> None:
+    def close(self, *, at_once: bool = False) -> None:
+        """End the mailbox and the connection. At once, the cluster finds out by itself that this process has ended."""
         if self._post is not None:
             self._post.close()
             self._post = None
@@ -106,7 +108,7 @@ class RayEngine(Engine[RayNode]):
             import ray
 
             self._has_started = False
-            ray.shutdown()
+            atexit.unregister(ray.shutdown) if at_once else ray.shutdown()
 
     def count_parts(self, kind: str, questions: int) -> int:  # noqa: ARG002 - they differ too little
         even = min(PARTS_A_CPU * self._count_cpus(), questions // FEWEST_QUESTIONS)

@@ -73,8 +73,8 @@ class Engine(Plugin[N]):
             UsageError: the engine cannot be reached or used as the spec says.
         """
 
-    def close(self) -> None:
-        """End what was opened, also after an error or an interrupt."""
+    def close(self, *, at_once: bool = False) -> None:
+        """End what was opened, also after an error. With `at_once`, as after Ctrl-C, do not wait for anything."""
 
     def count_parts(self, kind: str, questions: int) -> int:  # noqa: ARG002 - for engines that split steps
         """Into how many parts to split a step about so many questions; `kind` is "retrieve", "answer" or "evaluate"."""
