@@ -25,6 +25,7 @@ from rageval_spec.plugin.budget import Budget
 from rageval_spec.progress import Progress, ignore_progress
 from rageval_spec.store.checkout import CodeState
 from rageval_spec.store.disk import InputFile, digest_content
+from rageval_spec.store.remote_files import locate
 from rageval_spec.store.store import Answers, NoAnswers
 
 if TYPE_CHECKING:
@@ -498,12 +499,12 @@ class Context:
         return None if self.pace is None else self.pace(endpoint)
 
     def resolve(self, path: str | Path) -> Path:
-        """The path with `~` expanded; a relative path starts at the spec's folder.
+        """The path with `~` expanded; a relative path starts at the spec's folder. A URL has a copy beside the spec.
 
         Raises:
             UnusablePathError: no file can have this path, or it may not be followed.
         """
-        found = self.folder / expand_home(path)
+        found = locate(path, self.folder) or self.folder / expand_home(path)
         found = self.moved.get(found, found)
         check_path(found, str(path))
         return found
