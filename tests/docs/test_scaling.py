@@ -34,7 +34,8 @@ def test_the_manifest_is_a_ray_job() -> None:
     assert (job["apiVersion"], job["kind"]) == ("ray.io/v1", "RayJob")
     cluster = job["spec"]["rayClusterSpec"]
     assert cluster.keys() == {"rayVersion", "headGroupSpec", "workerGroupSpecs"}
-    head, *workers = [cluster["headGroupSpec"], *cluster["workerGroupSpecs"]]
+    head: dict[str, Any] = cluster["headGroupSpec"]
+    workers: list[dict[str, Any]] = cluster["workerGroupSpecs"]
     assert all(one["minReplicas"] <= one["replicas"] <= one["maxReplicas"] for one in workers)
     assert head["rayStartParams"] == {"num-cpus": "0"}  # the parameters of 'ray start' are texts
     for group in (head, *workers):

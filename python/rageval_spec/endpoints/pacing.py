@@ -74,7 +74,7 @@ class Slots:
         self._lock = threading.Lock()
 
     @contextmanager
-    def take(self) -> Iterator[None]:
+    def take(self, tokens: int = 0) -> Iterator[None]:  # noqa: ARG002 - for slots that wait for the pace, too
         """Wait for a free slot and hold it during the block; raises `StoppedError` if `stop` was called."""
         self._wait()
         try:

@@ -153,9 +153,9 @@ class Tries:
         self._limits = limits
         self._clock = clock
         self._explain = explain
-        self._slots = Slots(limits.concurrency)
         make_pace = make_pace or CallPace
         self._pace = make_pace(clock, limits.requests_per_minute, limits.tokens_per_minute, limits.concurrency)
+        self._slots: Slots = getattr(self._pace, "slots", None) or Slots(limits.concurrency)
         self._breaker = Breaker(clock)
 
     @property
@@ -176,7 +176,7 @@ class Tries:
         call = _Call(ledger)
         while True:
             failure, wait_for_room = None, None
-            with self._slots.take():
+            with self._slots.take(tokens):
                 wait_for_room = self._begin(call)
                 if wait_for_room is None:
                     try:

@@ -26,7 +26,7 @@ from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from threading import Condition, Thread
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -37,9 +37,6 @@ from rageval_spec.engines.shared.owner import Owner
 from rageval_spec.engines.shared.stand_ins import make_shared
 from rageval_spec.errors import RagevalError, RagevalWarning, UsageError
 from rageval_spec.plugin import Answer, Context, Engine, EngineNode, Partition, Shared
-
-if TYPE_CHECKING:
-    pass
 
 PATIENCE = 0.2
 """The longest time, in seconds, before an interrupt is noticed."""
@@ -197,8 +194,10 @@ class RayEngine(Engine[RayNode]):
             except ImportError:
                 return None
 
-        (found,) = _wait([ray.remote(num_cpus=1)(look).remote()])
-        ours = _find_version()
+        first = ray.remote(num_cpus=1)(look).remote()
+        while not ray.wait([first], timeout=PATIENCE)[0]:
+            pass  # it can take long to start a worker, and an interrupt is noticed between two waits
+        found, ours = ray.get(first), _find_version()
         if found == ours:
             return
         has = "have no rageval-spec" if found is None else f"have rageval-spec {found}, and this is {ours}"
@@ -224,16 +223,6 @@ def _find_version() -> str:
     from importlib.metadata import version
 
     return version("rageval-spec")
-
-
-def _wait(refs: Sequence[Any]) -> list[Any]:
-    """The values of references, as soon as all are there. An interrupt is noticed in the meantime."""
-    import ray
-
-    while len(ray.wait([*refs], num_returns=len(refs), timeout=PATIENCE)[0]) < len(refs):
-        pass
-    found: list[Any] = ray.get([*refs])
-    return found
 
 
 class _Tasks:

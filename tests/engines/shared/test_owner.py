@@ -54,18 +54,19 @@ def test_a_lost_worker_frees_what_it_held_and_begins_nothing_more() -> None:
     lost.budget.try_call(0.5)
     assert lost.pace is not None and other.pace is not None
     slow = lost.pace("endpoint")(Clock(), None, None, 1)
-    slow.wait(1)
+    slow.take(1).__enter__()
     line = office.open_line("lost")
     line.post("begin_task", 7)
     line.ask("flush")
     office.owner.lose_task(7)
     assert other.answers.claim("model", KEY)
-    assert other.pace("endpoint")(Clock(), None, None, 1).wait(1) > 0  # the slot is free
+    with other.pace("endpoint")(Clock(), None, None, 1).take(1):
+        pass  # the slot is free
     assert (office.shared.budget.under_way, office.shared.budget.interrupted) == (0, 1)
     with pytest.raises(LostOwnerError):
         lost.budget.try_call()
-    with pytest.raises(LostOwnerError):
-        slow.wait(1)
+    with pytest.raises(LostOwnerError), slow.take(1):
+        pass
     lost.answers.keep("model", {KEY: b"paid"})  # what is paid is kept all the same
     assert other.answers.find("model", [KEY, KEY]) == {KEY: b"paid"}
 
@@ -139,14 +140,14 @@ def test_slots_and_pauses_hold_for_all_workers() -> None:
         assert maker is not None
         pace = maker("endpoint")(Clock(), None, None, 2)
         for _ in range(4):
-            begun = pace.wait(1)
-            with lock:
-                under_way += 1
-                most = max(most, under_way)
-            time.sleep(0.01)
-            with lock:
-                under_way -= 1
-            pace.record(begun, refused=False)
+            with pace.take(1):
+                with lock:
+                    under_way += 1
+                    most = max(most, under_way)
+                time.sleep(0.01)
+                with lock:
+                    under_way -= 1
+                pace.record(pace.wait(1), refused=False)
 
     threads = [threading.Thread(target=work, args=(place,)) for place in range(3)]
     for thread in threads:
@@ -161,10 +162,22 @@ def test_a_refusal_is_told_and_makes_all_workers_wait() -> None:
     one, two = (office.hire(name).pace for name in ("one", "two"))
     assert one is not None and two is not None
     first, second = one("endpoint")(Clock(), None, None, 4), two("endpoint")(Clock(), None, None, 4)
-    begun = first.wait(1)
-    first.record(begun, refused=True, wait=0.3)
+    with first.take(1):
+        begun = first.wait(1)
+        first.record(begun, refused=True, wait=0.3)
     assert first.throttle.has_refused_for(0.0, first._clock.now())
-    assert second.wait(1) - begun >= 0.3
+    with second.take(1):
+        assert second.wait(1) - begun >= 0.3
+
+
+def test_a_turn_that_no_call_uses_frees_its_slot() -> None:
+    office = open_office()
+    maker = office.hire("one").pace
+    assert maker is not None
+    pace = maker("endpoint")(Clock(), None, None, 1)
+    for _ in range(3):
+        with pytest.raises(LimitError), pace.take(1):
+            raise LimitError("no call may be made")
 
 
 def test_what_the_owner_cannot_do_is_an_error_for_who_asked(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from threading import Condition, Event, Thread
 from typing import Any, NamedTuple
 
 from rageval_spec.endpoints.pacing import StoppedError
-from rageval_spec.errors import RagevalError
 
 PATIENCE = 0.2
 """The longest time, in seconds, before a thread that waits for an answer notices that it was stopped."""
@@ -38,8 +37,11 @@ class Reply(NamedTuple):
     error: BaseException | None = None
 
 
-class LostOwnerError(RagevalError):
-    """The process that owns the evaluation has ended, or has given up this worker."""
+class LostOwnerError(BaseException):
+    """The process that owns the evaluation has ended, or has given up this worker.
+
+    It is no `Exception`, because it says nothing about the step that is being computed.
+    """
 
 
 @dataclass

@@ -100,7 +100,7 @@ class _Desk:
                 self._begin_try(message)
                 return
             found = self._do(message)
-        except Exception as error:
+        except (Exception, LostOwnerError) as error:
             failure = error
         if message.number is not None:
             self._owner.answer(self._worker, Reply(message.number, found, failure))
@@ -111,7 +111,7 @@ class _Desk:
         for claim in [*self._claims]:
             self._release(*claim)
         for settings, begun in [*self._tries]:
-            self._end_try(settings, begun)
+            self._end_try(settings, begun, is_unused=True)
         for expected in [*self._calls]:
             self._end_call(expected, is_interrupted=True)
 
@@ -174,18 +174,24 @@ class _Desk:
             with self._owner.lock:
                 self._tries[settings, begun] = slot
                 if self._is_lost:
-                    self._end_try(settings, begun)
+                    self._end_try(settings, begun, is_unused=True)
             self._owner.answer(self._worker, Reply(number, begun))
 
         self._owner.find_endpoint(settings).waiting.put((tokens, begin))
 
     def _end_try(
-        self, settings: Settings, begun: float, *, refused: bool = False, wait: float | None = None
+        self,
+        settings: Settings,
+        begun: float,
+        *,
+        refused: bool = False,
+        wait: float | None = None,
+        is_unused: bool = False,
     ) -> tuple[bool, float | None]:
-        """End a try. Returns whether many are refused, and for how many seconds all have been."""
+        """End a try, or a turn that no try used. Returns whether many are refused, and for how many seconds all are."""
         endpoint = self._owner.find_endpoint(settings)
         if slot := self._tries.pop((settings, begun), None):
-            endpoint.end(begun, slot, refused=refused, wait=wait)
+            endpoint.end(begun, slot, refused=refused, wait=wait, is_unused=is_unused)
         throttle = endpoint.pace.throttle
         return throttle.is_crowded, throttle.count_refusing(self._owner.clock.now())
 
@@ -222,8 +228,17 @@ class _Endpoint:
                 slot.__enter__()
                 begin(self.pace.wait(tokens), slot)
 
-    def end(self, begun: float, slot: AbstractContextManager[None], *, refused: bool, wait: float | None) -> None:
-        self.pace.record(begun, refused=refused, wait=wait)
+    def end(
+        self,
+        begun: float,
+        slot: AbstractContextManager[None],
+        *,
+        refused: bool,
+        wait: float | None,
+        is_unused: bool,
+    ) -> None:
+        if not (is_unused and not self.pace.throttle.is_probing):  # a probe that comes to nothing must end, too
+            self.pace.record(begun, refused=refused, wait=wait)
         self._slots.resize(self.pace.throttle.room)
         slot.__exit__(None, None, None)
 

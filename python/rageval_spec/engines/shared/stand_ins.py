@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from threading import local
 from typing import Any, NamedTuple
 
 from rageval_spec.data.chat import ChatReply, ChatRequest
@@ -144,9 +146,10 @@ def _strip(reply: ChatReply) -> ChatReply:
 
 
 class RemotePace:
-    """The owner's `CallPace` of an endpoint, with its slots: what it allows holds for all workers together.
+    """The owner's `CallPace` of an endpoint, with its `Slots`: what they allow holds for all workers together.
 
-    Its `throttle` is this object; it says what the owner last told about refusals.
+    A call gets its slot and its time at once, before it asks the budget. `slots` and `throttle` are this object, which
+    says what the owner last told about refusals.
     """
 
     def __init__(
@@ -162,17 +165,34 @@ class RemotePace:
         self._line = line
         self._clock = clock
         self._endpoint = (name, requests_per_minute, tokens_per_minute, at_once)
+        self._turn = local()
         self.room = at_once
         self.is_crowded = False
         self._refusing_since: float | None = None
 
     @property
+    def slots(self) -> RemotePace:
+        return self
+
+    @property
     def throttle(self) -> RemotePace:
         return self
 
-    def wait(self, tokens: int) -> float:
-        begun: float = self._line.ask("begin_try", self._endpoint, tokens, is_stopped=lambda: self._clock.is_stopped)
+    @contextmanager
+    def take(self, tokens: int = 0) -> Iterator[None]:
+        ask = partial(self._line.ask, is_stopped=lambda: self._clock.is_stopped)
+        self._turn.begun = begun = ask("begin_try", self._endpoint, tokens)
+        try:
+            yield
+        finally:
+            self._line.post("end_try", self._endpoint, begun, is_unused=True)  # unless `record` has ended it
+
+    def wait(self, tokens: int) -> float:  # noqa: ARG002 - `take` has waited
+        begun: float = self._turn.begun
         return begun
+
+    def resize(self, room: int) -> None:
+        """The owner does it."""
 
     def record(self, begun: float, *, refused: bool, wait: float | None = None) -> None:
         end = self._line.ask if refused else self._line.post
