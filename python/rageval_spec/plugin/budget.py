@@ -19,6 +19,32 @@ from rageval_spec.data.chat import ChatReply, ChatRequest, LimitError, ReplyCoun
 from rageval_spec.wording import count_noun
 
 
+class Shard(NamedTuple):
+    """Which part of an evaluation this is: part `number`, from 1, of `total`. By default it is the whole."""
+
+    number: int = 1
+    total: int = 1
+
+    def __str__(self) -> str:
+        """`3/8`, as the command line has it."""
+        return f"{self.number}/{self.total}"
+
+    def take(self, limit: int) -> int:
+        """This part's share of a limit. The shares of all parts add up to it."""
+        return limit * self.number // self.total - limit * (self.number - 1) // self.total
+
+    def take_at_once(self, limit: int) -> int:
+        """This part's share of what may be under way at the same time, which is at least one call."""
+        return max(1, self.take(limit))
+
+    def take_rate(self, rate: float | None) -> float | None:
+        """This part's share of calls, tokens or dollars; None for no limit."""
+        return None if rate is None else rate / self.total
+
+
+WHOLE = Shard()
+
+
 class Reservation:
     """One call's share of a budget: reserves every try before it is made. The call ends with the `with` block.
 

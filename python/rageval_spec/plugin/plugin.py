@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from rageval_spec.data.findings import Ability, Assessment, Criterion, Estimate, Failed, Questions
 from rageval_spec.errors import UnusablePathError, UsageError, check_path, expand_home
-from rageval_spec.plugin.budget import Budget
+from rageval_spec.plugin.budget import WHOLE, Budget, Shard
 from rageval_spec.progress import Progress, ignore_progress
 from rageval_spec.store.checkout import CodeState
 from rageval_spec.store.disk import InputFile, digest_content
@@ -465,6 +465,7 @@ class Context:
         fingerprint: computes the sha256 of an input file's content.
         origin: where the spec is written, for reports that point at a gate; None if it was not read from a file.
         output: the folder that the results are written to; None if they are not written.
+        shard: the part of the evaluation, which gets its share of calls at once and of rates.
     """
 
     name: str
@@ -481,6 +482,7 @@ class Context:
     origin: SpecOrigin | None = None
     output: Path | None = None
     resume: ResumeRule = field(default_factory=ResumeRule)
+    shard: Shard = WHOLE
 
     def resolve(self, path: str | Path) -> Path:
         """The path with `~` expanded; a relative path starts at the spec's folder.

@@ -16,7 +16,7 @@ from rageval_spec import plugin as contracts
 from rageval_spec import registry, signals
 from rageval_spec.plugin import AnswerMetric, Context, Judge, Metric, Model, Node, System
 from rageval_spec.plugin.block_names import names_in, order_by_reference
-from rageval_spec.plugin.budget import Budget
+from rageval_spec.plugin.budget import WHOLE, Budget, Shard
 from rageval_spec.plugin.plugin import ResumeRule, say_nothing
 from rageval_spec.progress import Progress, ProgressDisplay, ignore_progress
 from rageval_spec.spec.blocks.spec_node import Spec
@@ -87,6 +87,7 @@ def build_parts(
     tell: Callable[[str], None] = say_nothing,
     output: Path | None = None,
     resume: ResumeRule | None = None,
+    shard: Shard = WHOLE,
 ) -> SpecPlugins:
     """Build the plugins of a spec. What is not said is as in `Context`, or absent.
 
@@ -109,6 +110,7 @@ def build_parts(
         origin=find_spec_origin(spec),
         output=output,
         resume=resume or ResumeRule(),
+        shard=shard,
     )
 
     def build(section: registry.Section, name: str, node: Any) -> Any:
