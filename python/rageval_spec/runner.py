@@ -2,52 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rageval_spec import registry, signals
-from rageval_spec.data.chat import AskedModel
+from rageval_spec.data.chat import AskedModel, LimitError
 from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.data.json_documents import FORMAT_VERSION
 from rageval_spec.data.outcomes import Note
 from rageval_spec.diagnostics import Diagnostic, make_visible
 from rageval_spec.drawing.question_order import got_no_answer
 from rageval_spec.drawing.verdict import describe_verdict
 from rageval_spec.errors import BROKEN, GATE_FAILED, NOTHING_SCORED, PASSED, RagevalError, UsageError, no_exit
 from rageval_spec.history.evaluation_lookup import check_label
-from rageval_spec.history.evaluation_records import ASIDE, Recorder
+from rageval_spec.history.evaluation_records import ASIDE, Recorder, find_ci_run
 from rageval_spec.history.results_folder import is_small, write_results
 from rageval_spec.history.saved_evaluations import FOLDER, save_evaluation
 from rageval_spec.pipeline.cost_estimate import ExpectedCalls, expect
-from rageval_spec.pipeline.execution.execution import Execution, execute
+from rageval_spec.pipeline.execution.execution import execute
+from rageval_spec.pipeline.execution.found_shards import (
+    FoundShard,
+    check_origin,
+    find_shards,
+    list_planned,
+    name_folder,
+)
 from rageval_spec.pipeline.execution.question_clusters import check_question_columns
 from rageval_spec.pipeline.execution.runs import Timing, Work
+from rageval_spec.pipeline.execution.shard_files import ShardManifest, read_shard, write_manifest, write_shard
+from rageval_spec.pipeline.execution.shards import ShardResults, compute_shard, map_shards
 from rageval_spec.pipeline.execution.stopping_decision import Stopper
 from rageval_spec.pipeline.gating.gate_outcomes import find_baselines
 from rageval_spec.pipeline.people_labels import LabelMatches, dump_matches, match_labels, render_matches
 from rageval_spec.pipeline.planning import spec_plugins
-from rageval_spec.pipeline.planning.plan import EvaluationPlan, SystemFailure, make_plan
+from rageval_spec.pipeline.planning.plan import EvaluationPlan, SystemFailure, make_plan, package_version
 from rageval_spec.pipeline.planning.preflight import check_wiring
 from rageval_spec.pipeline.planning.question_selection import narrow_datasets
+from rageval_spec.pipeline.planning.question_shards import share_limits
 from rageval_spec.pipeline.planning.spec_selection import select
 from rageval_spec.pipeline.results.provenance import list_asked_models
 from rageval_spec.pipeline.results.sample_redaction import redact_failures
 from rageval_spec.pipeline.results.sequence_intervals import describe_stopping
 from rageval_spec.pipeline.results.summary import summarize_values
 from rageval_spec.plugin import Context, Engine, Report
-from rageval_spec.plugin.budget import Budget
+from rageval_spec.plugin.budget import WHOLE, Budget, Shard
 from rageval_spec.plugin.plugin import ResumeRule, SpecOrigin
 from rageval_spec.plugin.report import RESULTS_FOLDER
 from rageval_spec.progress import ProgressDisplay
 from rageval_spec.spec import load
 from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.spec.spec_file import find_spec_origin
-from rageval_spec.store.checkout import CodeState, find_code_state
+from rageval_spec.store.checkout import CodeState, find_code_state, start_finding_checkout
 from rageval_spec.store.disk import write_or_explain
-from rageval_spec.store.store import Store, open_store
+from rageval_spec.store.store import MemoryStore, Store, open_store
 from rageval_spec.threads import map_in_threads
 from rageval_spec.wording import count_noun
 
@@ -74,6 +87,8 @@ class Options:
         one_at_a_time: run systems one after the other, so that their times can be compared.
         queries: for each dataset, the ids of the only queries to evaluate; datasets that it does not name are evaluated
             in full.
+        shards: folders with the shards to put together, in place of computing anything. The selection (`limit`, `only`
+            and `queries`) is then that of the shards.
     """
 
     overrides: Sequence[str] = ()
@@ -89,6 +104,7 @@ class Options:
     fresh: bool = False
     no_history: bool = False
     queries: Mapping[str, Collection[str]] = field(default_factory=dict)
+    shards: Sequence[Path] = ()
 
 
 @dataclass(frozen=True)
@@ -167,37 +183,21 @@ def run(source: Path | Spec, options: Options | None = None) -> RunOutcome:
     options = options or Options()
     if options.save_as is not None:
         check_label(options.save_as)
+    shards = find_shards(options.shards) if options.shards else []
+    if shards:
+        options = _select_as(options, shards[0].manifest)
     with ProgressDisplay(quiet=options.quiet) as display:
         display.announce("read the spec")
         spec, notes = _load(source, options)
         recorder = Recorder(spec, options.output, is_off=options.no_history)
         earlier = find_baselines(spec)
         with closing(open_store(_store_folder(spec, options))) as store:
-            budget = spec.limits.budget(retry_failed=options.retry_failed)
-            display.describe_spending = budget.describe_progress
-            parts = spec_plugins.build_parts(
-                spec,
-                display.counting,
-                store.answers,
-                store.fingerprint,
-                budget,
-                display.tell,
-                options.output,
-                _make_resume_rule(spec, options),
-            )
-            warnings = (*spec.warnings, *check_wiring(spec, parts))
-            parts = narrow_datasets(parts, options.queries)
-            spec_plugins.prepare_models(parts, display)
-            spec_plugins.prepare_datasets(parts, display, budget, keeps_replies=not options.no_store)
-            planned = make_plan(spec, parts, store.fingerprint, options.limit)
-            stopper = None if spec.stopping is None else Stopper(spec, parts, earlier)
-            engine = _engine(spec, options)
-            work = Work(spec, parts, planned, store, engine, options.limit, display.announce, budget, stopper)
-            if spec.designs:
-                check_question_columns(work)
-            execution = _execute(work, keeps_replies=not options.no_store)
+            work, warnings = _prepare(spec, options, store, display, earlier)
+            work = _take_shards(work, shards, options) if shards else work
+            parts, budget = work.parts, work.budget
+            execution = _execute(work, execute, keeps_replies=not options.no_store)
             display.announce("compute intervals and tests")
-            evaluation = summarize_values(spec, parts, execution, earlier, notes, _selection(options), planned)
+            evaluation = summarize_values(spec, parts, execution, earlier, notes, _selection(options), work.plan)
             evaluation = describe_stopping(evaluation, execution, spec, parts.metrics, earlier)
             display.announce("write reports")
             reports = _report(parts, evaluation, options.output, with_samples=spec.samples != "none")
@@ -221,7 +221,153 @@ def run(source: Path | Spec, options: Options | None = None) -> RunOutcome:
     return _keep(outcome, options.save_as, spec.folder / FOLDER, recorder)
 
 
-def _execute(work: Work, *, keeps_replies: bool) -> Execution:
+def run_shard(source: Path | Spec, shard: Shard, options: Options | None = None) -> ShardOutcome:
+    """Compute one part of an evaluation, and write it to a folder in `options.output`, for `Options.shards`.
+
+    Gates are not checked, no report is made, and neither history nor baselines are touched. Raises as `run` does, and
+    `SpecError` if the spec's limits cannot be shared.
+    """
+    options = options or Options()
+    began, started = datetime.now(UTC), time.monotonic()
+    folder = (options.output or Path(RESULTS_FOLDER)) / name_folder(shard)
+    with ProgressDisplay(quiet=options.quiet) as display:
+        display.announce("read the spec")
+        spec = share_limits(_load(source, options)[0], shard)
+        with closing(open_store(_store_folder(spec, options))) as store:
+            work, warnings = _prepare(spec, options, store, display, {}, shard)
+            log = work.budget.usage.log = []
+            manifest = replace(
+                _describe(work, options),
+                shard=shard.number,
+                total=shard.total,
+                began=began.isoformat(timespec="seconds"),
+                commit=start_finding_checkout(spec.folder)().commit,
+                ci=find_ci_run(),
+            )
+            write_manifest(folder, manifest)
+            work = replace(work, store=_without_tables(store))
+            found = _execute(work, partial(compute_shard, shard=shard), keeps_replies=not options.no_store)
+            display.announce("write the shard")
+            stopped = work.budget.stopped
+            manifest = replace(
+                manifest,
+                seconds=round(time.monotonic() - started, 3),
+                questions=found.questions,
+                spent=work.budget.spent,
+                stopped=None if stopped is None else str(stopped),
+            )
+            write_shard(folder, manifest, found.results, log)
+            if stopped is None:
+                _finish(work.parts)
+    return ShardOutcome(folder, shard, spec.name, found, work.budget, warnings)
+
+
+@dataclass(frozen=True)
+class ShardOutcome:
+    """What `run_shard` did: the folder that it wrote, and what was found and spent."""
+
+    folder: Path
+    shard: Shard
+    name: str
+    found: ShardResults
+    spent: Budget
+    warnings: tuple[Diagnostic, ...]
+
+    @property
+    def failures(self) -> list[str]:
+        """What failed as a whole: a system, a metric, or the shard because of a limit."""
+        failed = [*self.found.list_failures()]
+        return failed if self.spent.stopped is None else [*failed, str(self.spent.stopped)]
+
+    @property
+    def exit_code(self) -> int:
+        """3 if something failed, else 0; gates are checked where the shards are put together."""
+        return BROKEN if self.failures else PASSED
+
+
+def _prepare(
+    spec: Spec,
+    options: Options,
+    store: Store,
+    display: ProgressDisplay,
+    earlier: Mapping[str, Evaluation],
+    shard: Shard = WHOLE,
+) -> tuple[Work, tuple[Diagnostic, ...]]:
+    """Everything that an execution needs, and the warnings about the spec."""
+    budget = spec.limits.budget(retry_failed=options.retry_failed)
+    display.describe_spending = budget.describe_progress
+    parts = spec_plugins.build_parts(
+        spec,
+        display.counting,
+        store.answers,
+        store.fingerprint,
+        budget,
+        display.tell,
+        options.output,
+        _make_resume_rule(spec, options),
+        shard,
+    )
+    warnings = (*spec.warnings, *check_wiring(spec, parts))
+    parts = narrow_datasets(parts, options.queries)
+    spec_plugins.prepare_models(parts, display)
+    spec_plugins.prepare_datasets(parts, display, budget, keeps_replies=not options.no_store)
+    planned = make_plan(spec, parts, store.fingerprint, options.limit)
+    stopper = None if spec.stopping is None else Stopper(spec, parts, earlier)
+    engine = _engine(spec, options)
+    work = Work(spec, parts, planned, store, engine, options.limit, display.announce, budget, stopper)
+    if spec.designs:
+        check_question_columns(work)
+    return work, warnings
+
+
+def _select_as(options: Options, manifest: ShardManifest) -> Options:
+    """The options with the selection with which a shard was made."""
+    return replace(options, limit=manifest.limit, only=tuple(manifest.only), queries=manifest.queries)
+
+
+def _describe(work: Work, options: Options) -> ShardManifest:
+    """What all shards of an evaluation say of it."""
+    return ShardManifest(
+        FORMAT_VERSION,
+        1,
+        1,
+        False,
+        work.spec.name,
+        work.spec.path,
+        package_version(),
+        work.spec.statistics.seed,
+        list_planned(work.plan),
+        options.limit,
+        [*options.only],
+        {dataset: sorted(ids) for dataset, ids in options.queries.items()},
+    )
+
+
+def _take_shards(work: Work, found: Sequence[FoundShard], options: Options) -> Work:
+    """Let an execution take what shards computed, and count what they spent."""
+    check_origin(found, _describe(work, options))
+    loaded = []
+    for folder, manifest in found:
+        shard, usage = read_shard(folder, manifest)
+        loaded.append(shard)
+        work.budget.usage.add(usage)
+        work.budget.add(manifest.spent)
+        if manifest.stopped is not None:
+            work.budget.stopped = LimitError(manifest.stopped)
+    return replace(work, mapping=map_shards(loaded), store=_without_tables(work.store))
+
+
+def _without_tables(store: Store) -> Store:
+    """A store whose tables are in memory: runs of a part, and those that came from elsewhere, are not kept."""
+    passing = MemoryStore()
+    passing.folder, passing.answers = store.folder, store.answers
+    return passing
+
+
+T = TypeVar("T")
+
+
+def _execute(work: Work, execute: Callable[[Work], T], *, keeps_replies: bool) -> T:
     explain = partial(spec_plugins.explain_interrupt, work.parts, work.budget, keeps_replies=keeps_replies)
     try:
         with spec_plugins.stop_calls(work.parts), signals.explained(explain):

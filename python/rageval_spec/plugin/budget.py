@@ -107,33 +107,63 @@ class EndpointUse:
     replies: ReplyCounts = field(default_factory=ReplyCounts)
 
 
+class UsageEntry(NamedTuple):
+    """What counts of one request to a model: its reply's tokens, or the number of replies to a question.
+
+    `second` of a question is 1 if its last reply could be read, else 0. `digest` is the beginning of the request's.
+    """
+
+    is_question: bool
+    model: str
+    sample: int
+    digest: bytes
+    first: int | None
+    second: int | None
+
+
 class Usage:
     """Counts replies and their tokens by model, from any number of threads.
 
     Equal requests to a model count once, and stored replies count as much as new ones. So the numbers depend only on
     what was asked, not on when, in which order or how often.
+
+    Attributes:
+        log: what was counted, if it is kept: another process can `add` it to its own. None by default.
     """
 
     def __init__(self) -> None:
         """Start without replies."""
         self._lock = Lock()
+        self.log: list[UsageEntry] | None = None
         self._used: dict[str, Used] = {}
-        self._seen: dict[tuple[str, int], set[bytes]] = {}
+        self._seen: dict[tuple[bool, str, int], set[bytes]] = {}
         self._times: dict[str, tuple[int, float]] = {}
         self._answering: dict[str, tuple[int, float]] = {}
-        self._questions: dict[tuple[str, int], set[bytes]] = {}
         self._counts: dict[str, ReplyCounts] = {}
         self._asked: dict[str, EndpointUse] = {}
 
     def count(self, model: str, replies: Iterable[tuple[ChatRequest, ChatReply]], sample: int = 0) -> None:
         """Count the replies of a model; `sample` is the model's `ChatModel.sample`."""
+        self.add(
+            UsageEntry(False, model, sample, request.digest[:_DIGEST_BYTES], reply.input_tokens, reply.output_tokens)
+            for request, reply in replies
+        )
+
+    def add(self, entries: Iterable[UsageEntry]) -> None:
+        """Count what was not counted before."""
         with self._lock:
-            seen = self._seen.setdefault((model, sample), set())
-            for request, reply in replies:
-                digest = request.digest[:_DIGEST_BYTES]
-                if digest not in seen:
-                    seen.add(digest)
-                    self._used[model] = _add(self._used.get(model, _NOTHING), reply)
+            for one in entries:
+                seen = self._seen.setdefault((one.is_question, one.model, one.sample), set())
+                if one.digest in seen:
+                    continue
+                seen.add(one.digest)
+                if self.log is not None:
+                    self.log.append(one)
+                if one.is_question:
+                    counts = ReplyCounts.of(one.first or 0, is_read=bool(one.second))
+                    self._counts[one.model] = self._counts.get(one.model, _NO_COUNTS) + counts
+                else:
+                    self._used[one.model] = _add(self._used.get(one.model, _NOTHING), one)
 
     def time(self, metric: str, samples: int, seconds: float) -> None:
         """Add the time in which a metric computed the values of some samples."""
@@ -174,13 +204,9 @@ class Usage:
             return
         counts = ReplyCounts.of(len(replies), is_read=is_read)
         made = [reply for reply in replies if not reply.reused]
-        with self._lock:
-            seen = self._questions.setdefault((model, sample), set())
-            digest = question.digest[:_DIGEST_BYTES]
-            if digest not in seen:
-                seen.add(digest)
-                self._counts[model] = self._counts.get(model, _NO_COUNTS) + counts
-            if made:
+        self.add([UsageEntry(True, model, sample, question.digest[:_DIGEST_BYTES], len(replies), int(is_read))])
+        if made:
+            with self._lock:
                 before = self._asked.get(model, _NOT_ASKED)
                 seconds = before.seconds + sum(reply.seconds or 0.0 for reply in made)
                 self._asked[model] = EndpointUse(before.calls + len(made), seconds, before.replies + counts)
@@ -204,8 +230,8 @@ _NO_COUNTS = ReplyCounts()
 _NOT_ASKED = EndpointUse()
 
 
-def _add(used: Used, reply: ChatReply) -> Used:
-    known = ((used.input_tokens, reply.input_tokens), (used.output_tokens, reply.output_tokens))
+def _add(used: Used, reply: UsageEntry) -> Used:
+    known = ((used.input_tokens, reply.first), (used.output_tokens, reply.second))
     sums = (None if first is None or more is None else first + more for first, more in known)
     return Used(used.calls + 1, *sums)
 
@@ -234,6 +260,10 @@ class Memory:
             return known
 
 
+_SPENT = (
+    "calls", "interrupted", "asked_of_systems", "retries", "retries_of_systems", "cost", "unpriced", "guessed",
+    "questions", "errors", "lasting",
+)  # fmt: skip
 FEWEST_QUESTIONS = 20
 """A share of errors means nothing before this many questions were asked."""
 _ADVICE = "run again to continue from the stored replies; each run has the full limit"
@@ -373,6 +403,19 @@ class Budget:
             if failed:
                 self.count_error(is_lasting=is_lasting)
 
+    @property
+    def spent(self) -> dict[str, float]:
+        """What was spent until now, by the names of attributes."""
+        return {name: getattr(self, name) for name in _SPENT}
+
+    def add(self, spent: Mapping[str, float]) -> None:
+        """Add what another process spent on the same evaluation; too many errors stop this one."""
+        with self._changed:
+            for name in _SPENT:
+                more = spent.get(name, 0)
+                setattr(self, name, getattr(self, name) + (more if name == "cost" else int(more)))
+            self._stop_at_errors()
+
     def count_error(self, *, is_lasting: bool = False) -> None:
         """Count one of the questions as failed; `is_lasting` if a retry would not help, as after a 404.
 
@@ -381,10 +424,7 @@ class Budget:
         with self._changed:
             self.errors += 1
             self.lasting += is_lasting
-            if self.stopped is None and self._has_too_many_errors():
-                share = self.max_errors or 0
-                limit = f"{share}" if isinstance(share, int) else f"{100 * share:g}%"
-                self._stop(f"limits.max_errors: {self._describe_errors()} (limit: {limit})")
+            self._stop_at_errors()
 
     def count_unread(self, digest: bytes) -> None:
         """Count a request whose replies cannot be read; each request counts once. Only `retry_failed` retries it."""
@@ -484,6 +524,12 @@ class Budget:
     def _stop(self, reason: str) -> None:
         self.stopped = LimitError(f"{reason}; {_ADVICE}")
         self._changed.notify_all()
+
+    def _stop_at_errors(self) -> None:
+        if self.stopped is None and self._has_too_many_errors():
+            share = self.max_errors or 0
+            limit = f"{share}" if isinstance(share, int) else f"{100 * share:g}%"
+            self._stop(f"limits.max_errors: {self._describe_errors()} (limit: {limit})")
 
     def _has_too_many_errors(self) -> bool:
         most = self.max_errors

@@ -51,11 +51,27 @@ def compute(materials: Materials, task: StepTask) -> TaskResult:
         return TaskResult(error=error)
 
 
+def map_parts(work: Work, tasks: Sequence[StepTask]) -> Iterator[TaskResult]:
+    """Let the engine compute tasks in parts."""
+    parts = [split(work.materials, task, _find_deal(work, task)) for task in tasks]
+    results = work.engine.map(partial(compute, work.materials), [*chain.from_iterable(parts)])
+    for task, of_task in zip(tasks, parts, strict=True):
+        yield combine(work.materials, task, [*islice(results, len(of_task))])
+
+
+def _find_deal(work: Work, task: StepTask) -> Deal:
+    def deal(units: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
+        return deal_evenly(units, work.engine.count_parts(task.step.kind, sum(map(len, units))))
+
+    return deal
+
+
 @dataclass(frozen=True)
 class Work:
     """Everything that an execution needs. `announce` is called with what is being done.
 
-    `stopper` decides when enough questions were asked; without one, all questions are asked.
+    `stopper` decides when enough questions were asked; without one, all questions are asked. `mapping` says how tasks
+    become results: by default, the engine computes all of them.
     """
 
     spec: Spec
@@ -67,6 +83,7 @@ class Work:
     announce: Callable[[str], None] = say_nothing
     budget: Budget = field(default_factory=Budget)
     stopper: Stopper | None = None
+    mapping: Callable[[Work, Sequence[StepTask]], Iterator[TaskResult]] = map_parts
     _materials: Materials | None = None
 
     @cached_property
@@ -79,17 +96,8 @@ class Work:
         return replace(self, spec=materials.spec, parts=materials.parts, _materials=materials)
 
     def map(self, tasks: Sequence[StepTask]) -> Iterator[TaskResult]:
-        """The results of tasks, in their order. The engine computes them in parts."""
-        parts = [split(self.materials, task, self._deal(task)) for task in tasks]
-        results = self.engine.map(partial(compute, self.materials), [*chain.from_iterable(parts)])
-        for task, of_task in zip(tasks, parts, strict=True):
-            yield combine(self.materials, task, [*islice(results, len(of_task))])
-
-    def _deal(self, task: StepTask) -> Deal:
-        def deal(units: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
-            return deal_evenly(units, self.engine.count_parts(task.step.kind, sum(map(len, units))))
-
-        return deal
+        """The results of tasks, in their order."""
+        return self.mapping(self, tasks)
 
 
 _FORMAT = 2
