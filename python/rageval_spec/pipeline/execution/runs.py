@@ -56,7 +56,7 @@ def map_parts(work: Work, tasks: Sequence[StepTask]) -> Iterator[TaskResult]:
     parts = [split(work.materials, task, _find_deal(work, task)) for task in tasks]
     results = work.engine.map(partial(compute, work.materials), [*chain.from_iterable(parts)])
     for task, of_task in zip(tasks, parts, strict=True):
-        yield combine(work.materials, task, [*islice(results, len(of_task))])
+        yield combine(work.materials, task, of_task, [*islice(results, len(of_task))])
 
 
 def _find_deal(work: Work, task: StepTask) -> Deal:

@@ -11,14 +11,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeAlias
 
-from rageval_spec.data.tables import Collection
 from rageval_spec.errors import DataError
 from rageval_spec.pipeline.execution.execution import list_evaluated
 from rageval_spec.pipeline.execution.question_clusters import list_units
 from rageval_spec.pipeline.execution.runs import RunTables, Work, compute, map_parts
 from rageval_spec.pipeline.execution.step_parts import combine, find_queries, list_metrics, take_shard, take_whole
 from rageval_spec.pipeline.planning.plan import PlanStep, StepKind, StepTask, TaskResult, explain
-from rageval_spec.pipeline.planning.question_selection import list_ids, restrict
+from rageval_spec.pipeline.planning.question_selection import list_ids
 from rageval_spec.pipeline.planning.question_shards import deal
 from rageval_spec.pipeline.values.answer_values import brief_judges
 from rageval_spec.plugin.budget import Shard
@@ -145,25 +144,30 @@ def map_shards(shards: Sequence[LoadedShard]) -> Callable[[Work, Sequence[StepTa
             if queries is None or not any(name in shard.results for shard in shards):
                 yield from map_parts(work, [task])
                 continue
-            dealt = zip(shards, dealing.list_shards(work, name[1]), strict=True)
-            parts = [_take_part(work, task, queries, shard, ids) for shard, ids in dealt if ids]
+            parts, results = [], []
+            for place, ids in enumerate(dealing.list_shards(work, name[1])):
+                if ids:
+                    parts.append(take_shard(work.materials, task, Shard(place + 1, len(shards)), ids))
+                    results.append(_take_result(work, parts[-1], shards[place]))
             if task.step.kind == "evaluate" and (whole := list_metrics(work.materials, task)[1]):
-                parts.append(compute(work.materials, take_whole(task, len(shards) + 1, queries, whole)))
-            yield combine(work.materials, task, parts)
+                parts.append(take_whole(task, len(shards) + 1, queries, whole))
+                results.append(compute(work.materials, parts[-1]))
+            yield combine(work.materials, task, parts, results)
 
     return map_all
 
 
-def _take_part(work: Work, task: StepTask, queries: Collection, shard: LoadedShard, ids: frozenset[str]) -> TaskResult:
-    """A shard's result of a task. Raises `DataError` if it is not about the questions that the shard was dealt."""
+def _take_result(work: Work, task: StepTask, shard: LoadedShard) -> TaskResult:
+    """A shard's result of its part of a task. Raises `DataError` if it is not about the questions of the part."""
+    assert task.part is not None, "only tasks with parts have results of shards"
     name = name_step(task.step)
     found = shard.results.get(name)
     if found is None:
         raise _complain(shard, f"it has no result of the step '{task.step.title}'")
     if found.error is not None:
         return found
-    part = restrict(queries, ids)
-    wanted = set(list_ids(part.queries if part.queries is not None else part.qrels))
+    queries = task.part.queries
+    wanted = set(list_ids(queries.queries if queries.queries is not None else queries.qrels))
     if task.step.kind != "evaluate":
         rows = None if found.table is None else found.table["query_id"]
         if rows is None or not wanted.issuperset(rows):

@@ -78,22 +78,24 @@ def take_shard(materials: Materials, task: StepTask, shard: Shard, ids: Collecti
     return _take(task, shard.total + 1, shard.number - 1, restrict(queries, ids), metrics)
 
 
-def combine(materials: Materials, task: StepTask, parts: Sequence[TaskResult]) -> TaskResult:
-    """What a whole task gives, from the results of its parts. The notes are written."""
-    if task.step.kind == "evaluate" and find_queries(materials, task) is not None:
-        return conclude(materials, task, parts)
+def combine(
+    materials: Materials, task: StepTask, parts: Sequence[StepTask], results: Sequence[TaskResult]
+) -> TaskResult:
+    """What a whole task gives, from the results of its parts, as `split` made them. The notes are written."""
+    if task.step.kind == "evaluate" and parts[0].part is not None:
+        return conclude(materials, task, results)
     if len(parts) == 1:
-        return replace(parts[0], notes=parts[0].written_notes)
-    error = next((part.error for part in parts if part.error is not None), None)
+        return replace(results[0], notes=results[0].written_notes)
+    error = next((part.error for part in results if part.error is not None), None)
     if error is not None:
         return TaskResult(error=error)
-    found = [part.table for part in parts if part.table is not None]
+    found = [part.table for part in results if part.table is not None]
     joined = TaskResult(
         _order(pl.concat(found, how="vertical_relaxed"), find_queries(materials, task)),
-        join([part.notes for part in parts]),
-        share=_add_shares([part.share for part in parts if part.share is not None]),
-        queries=sum(part.queries for part in parts),
-        taken_over=_add_taken_over([part.taken_over for part in parts if part.taken_over is not None]),
+        join([part.notes for part in results]),
+        share=_add_shares([part.share for part in results if part.share is not None]),
+        queries=sum(part.queries for part in results),
+        taken_over=_add_taken_over([part.taken_over for part in results if part.taken_over is not None]),
     )
     return replace(joined, notes=joined.written_notes)
 
@@ -117,7 +119,10 @@ def find_queries(materials: Materials, task: StepTask) -> tables.Collection | No
     Answers that are only read, and values of rankings, come from the whole at once.
     """
     dataset, system = str(task.step.dataset), str(task.step.system)
-    opened = materials.open(dataset)
+    try:
+        opened = materials.open(dataset)
+    except DataError:
+        return None  # whoever computes the task gets the same error, and says so
     is_answering = system in opened.answering
     if task.step.kind == "evaluate":
         return opened.asked if is_answering else None
