@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rageval_spec import registry, signals
-from rageval_spec.data.chat import AskedModel, LimitError
+from rageval_spec.data.chat import AskedModel
 from rageval_spec.data.evaluation import Evaluation
-from rageval_spec.data.json_documents import FORMAT_VERSION
 from rageval_spec.data.outcomes import Note
 from rageval_spec.diagnostics import Diagnostic, make_visible
 from rageval_spec.drawing.question_order import got_no_answer
@@ -26,22 +25,16 @@ from rageval_spec.history.results_folder import is_small, write_results
 from rageval_spec.history.saved_evaluations import FOLDER, save_evaluation
 from rageval_spec.pipeline.cost_estimate import ExpectedCalls, expect
 from rageval_spec.pipeline.execution.execution import execute
-from rageval_spec.pipeline.execution.found_shards import (
-    FoundShard,
-    check_origin,
-    find_shards,
-    list_planned,
-    name_folder,
-)
+from rageval_spec.pipeline.execution.found_shards import describe_shard, find_shards, name_folder, take_shards
 from rageval_spec.pipeline.execution.question_clusters import check_question_columns
 from rageval_spec.pipeline.execution.runs import Timing, Work
-from rageval_spec.pipeline.execution.shard_files import ShardManifest, read_shard, write_manifest, write_shard
-from rageval_spec.pipeline.execution.shards import ShardResults, compute_shard, map_shards
+from rageval_spec.pipeline.execution.shard_files import ShardManifest, write_manifest, write_shard
+from rageval_spec.pipeline.execution.shards import ShardResults, compute_shard, narrow_to_shard
 from rageval_spec.pipeline.execution.stopping_decision import Stopper
 from rageval_spec.pipeline.gating.gate_outcomes import find_baselines
 from rageval_spec.pipeline.people_labels import LabelMatches, dump_matches, match_labels, render_matches
 from rageval_spec.pipeline.planning import spec_plugins
-from rageval_spec.pipeline.planning.plan import EvaluationPlan, SystemFailure, make_plan, package_version
+from rageval_spec.pipeline.planning.plan import EvaluationPlan, SystemFailure, make_plan
 from rageval_spec.pipeline.planning.preflight import check_wiring
 from rageval_spec.pipeline.planning.question_selection import narrow_datasets
 from rageval_spec.pipeline.planning.question_shards import share_limits
@@ -60,7 +53,7 @@ from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.spec.spec_file import find_spec_origin
 from rageval_spec.store.checkout import CodeState, find_code_state, start_finding_checkout
 from rageval_spec.store.disk import write_or_explain
-from rageval_spec.store.store import MemoryStore, Store, open_store
+from rageval_spec.store.store import Store, hold_tables, open_store
 from rageval_spec.threads import map_in_threads
 from rageval_spec.wording import count_noun
 
@@ -193,7 +186,7 @@ def run(source: Path | Spec, options: Options | None = None) -> RunOutcome:
         earlier = find_baselines(spec)
         with closing(open_store(_store_folder(spec, options))) as store:
             work, warnings = _prepare(spec, options, store, display, earlier)
-            work = _take_shards(work, shards, options) if shards else work
+            work = take_shards(work, shards) if shards else work
             parts, budget = work.parts, work.budget
             execution = _execute(work, execute, keeps_replies=not options.no_store)
             display.announce("compute intervals and tests")
@@ -237,15 +230,16 @@ def run_shard(source: Path | Spec, shard: Shard, options: Options | None = None)
             work, warnings = _prepare(spec, options, store, display, {}, shard)
             log = work.budget.usage.log = []
             manifest = replace(
-                _describe(work, options),
-                shard=shard.number,
-                total=shard.total,
+                describe_shard(work, shard),
+                limit=options.limit,
+                only=[*options.only],
+                queries={dataset: sorted(ids) for dataset, ids in options.queries.items()},
                 began=began.isoformat(timespec="seconds"),
                 commit=start_finding_checkout(spec.folder)().commit,
                 ci=find_ci_run(),
             )
             write_manifest(folder, manifest)
-            work = replace(work, store=_without_tables(store))
+            work = replace(work, store=hold_tables(store))
             found = _execute(work, partial(compute_shard, shard=shard), keeps_replies=not options.no_store)
             display.announce("write the shard")
             stopped = work.budget.stopped
@@ -323,45 +317,6 @@ def _prepare(
 def _select_as(options: Options, manifest: ShardManifest) -> Options:
     """The options with the selection with which a shard was made."""
     return replace(options, limit=manifest.limit, only=tuple(manifest.only), queries=manifest.queries)
-
-
-def _describe(work: Work, options: Options) -> ShardManifest:
-    """What all shards of an evaluation say of it."""
-    return ShardManifest(
-        FORMAT_VERSION,
-        1,
-        1,
-        False,
-        work.spec.name,
-        work.spec.path,
-        package_version(),
-        work.spec.statistics.seed,
-        list_planned(work.plan),
-        options.limit,
-        [*options.only],
-        {dataset: sorted(ids) for dataset, ids in options.queries.items()},
-    )
-
-
-def _take_shards(work: Work, found: Sequence[FoundShard], options: Options) -> Work:
-    """Let an execution take what shards computed, and count what they spent."""
-    check_origin(found, _describe(work, options))
-    loaded = []
-    for folder, manifest in found:
-        shard, usage = read_shard(folder, manifest)
-        loaded.append(shard)
-        work.budget.usage.add(usage)
-        work.budget.add(manifest.spent)
-        if manifest.stopped is not None:
-            work.budget.stopped = LimitError(manifest.stopped)
-    return replace(work, mapping=map_shards(loaded), store=_without_tables(work.store))
-
-
-def _without_tables(store: Store) -> Store:
-    """A store whose tables are in memory: runs of a part, and those that came from elsewhere, are not kept."""
-    passing = MemoryStore()
-    passing.folder, passing.answers = store.folder, store.answers
-    return passing
 
 
 T = TypeVar("T")
@@ -443,10 +398,11 @@ class PlannedRun:
         return self.plan.to_json(self.store.has, self.expectation.to_json() | dump_matches(self.labels))
 
 
-def plan(source: Path | Spec, options: Options | None = None) -> PlannedRun:
-    """The steps of a spec's evaluation, and the calls that it would make. Computes nothing and makes no calls."""
+def plan(source: Path | Spec, options: Options | None = None, shard: Shard = WHOLE) -> PlannedRun:
+    """The steps of a spec's evaluation, and the calls that it or a shard would make. Computes and calls nothing."""
     options = options or Options()
     spec, _ = _load(source, options)
+    spec = spec if shard == WHOLE else share_limits(spec, shard)
     store = open_store(_store_folder(spec, options))
     budget = spec.limits.budget(retry_failed=options.retry_failed)
     resume = _make_resume_rule(spec, options)
@@ -455,7 +411,10 @@ def plan(source: Path | Spec, options: Options | None = None) -> PlannedRun:
     )
     warnings = (*spec.warnings, *check_wiring(spec, parts))
     parts = narrow_datasets(parts, options.queries)
-    planned, expected = make_plan(spec, parts, store.fingerprint, options.limit), _expect(spec, parts, options.limit)
+    planned, asked = make_plan(spec, parts, store.fingerprint, options.limit), parts
+    if shard != WHOLE:
+        asked = narrow_to_shard(Work(spec, parts, planned, store, _engine(spec, options), options.limit), shard)
+    expected = _expect(spec, asked, options.limit)
     known = [f"judges.{name}: {one}" for name, judge in parts.judges.items() for one in judge.describe_files()]
     return PlannedRun(planned, store, expected, match_labels(parts, options.limit), tuple(known), warnings)
 

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 from typing import NamedTuple
 
+from rageval_spec.data.chat import LimitError
+from rageval_spec.data.json_documents import FORMAT_VERSION
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.pipeline.execution.shard_files import MANIFEST, PlannedStep, ShardManifest, read_manifest
-from rageval_spec.pipeline.planning.plan import EvaluationPlan
-from rageval_spec.plugin.budget import Shard
+from rageval_spec.pipeline.execution.runs import Work
+from rageval_spec.pipeline.execution.shard_files import MANIFEST, PlannedStep, ShardManifest, read_manifest, read_shard
+from rageval_spec.pipeline.execution.shards import map_shards
+from rageval_spec.pipeline.planning.plan import package_version
+from rageval_spec.plugin.budget import WHOLE, Shard
 from rageval_spec.plugin.report import RESULTS_FILES
+from rageval_spec.store.store import hold_tables
 from rageval_spec.wording import agree, count_noun, list_names, list_some
 
 _DEEPEST = 4
@@ -44,8 +50,8 @@ def find_shards(places: Sequence[Path]) -> list[FoundShard]:
         UsageError: there is no such folder, or no shard in it.
         DataError: a shard is damaged, incomplete or missing, there twice, or of another number of shards.
     """
-    folders = dict.fromkeys(folder.resolve() for place in places for folder in _list_folders(place))
-    found = [FoundShard(_shorten(folder), read_manifest(folder)) for folder in folders]
+    folders = dict.fromkeys(_shorten(folder.resolve()) for place in places for folder in _list_folders(place))
+    found = [FoundShard(folder, read_manifest(folder)) for folder in folders]
     total = found[0].manifest.total
     by_number: dict[int, FoundShard] = {}
     for one in found:
@@ -98,23 +104,43 @@ def _list_folders(place: Path) -> list[Path]:
     raise UsageError(f"{place} has no shard, nor a folder with one: {seen}; a shard is a folder with a {MANIFEST}")
 
 
-def list_planned(plan: EvaluationPlan) -> list[PlannedStep]:
-    """The steps of a plan on which the results of shards depend."""
-    steps = [step for step in plan.steps if step.kind in _SHARED]
-    return [PlannedStep(step.title, step.key, _digest(step.content)) for step in steps]
+def describe_shard(work: Work, shard: Shard) -> ShardManifest:
+    """What a shard says of itself before it is computed."""
+    steps = [step for step in work.plan.steps if step.kind in _SHARED]
+    return ShardManifest(
+        format_version=FORMAT_VERSION,
+        shard=shard.number,
+        total=shard.total,
+        is_complete=False,
+        name=work.spec.name,
+        spec=work.spec.path,
+        version=package_version(),
+        seed=work.spec.statistics.seed,
+        plan=[PlannedStep(step.title, step.key, _digest(step.content)) for step in steps],
+    )
 
 
 def _digest(content: object) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def check_origin(found: Iterable[FoundShard], expected: ShardManifest) -> None:
-    """Raise `DataError` if a shard is of another evaluation than the one that is `expected`."""
-    shards = [*found]
-    for one in shards:
-        fault = next(_find_differences(one.manifest, expected, shards[0].manifest), None)
+def take_shards(work: Work, found: Sequence[FoundShard]) -> Work:
+    """Let an execution take what shards computed in place of computing it, and count what they spent.
+
+    Raises `DataError` if a shard is damaged, or of another evaluation. Runs that come from shards are not stored.
+    """
+    expected, loaded = describe_shard(work, WHOLE), []
+    for one in found:
+        fault = next(_find_differences(one.manifest, expected, found[0].manifest), None)
         if fault is not None:
             raise DataError(f"{one} is of another evaluation: {fault}")
+        shard, usage = read_shard(*one)
+        loaded.append(shard)
+        work.budget.usage.add(usage)
+        work.budget.add(one.manifest.spent)
+        if one.manifest.stopped is not None:
+            work.budget.stopped = LimitError(one.manifest.stopped)
+    return replace(work, mapping=map_shards(loaded), store=hold_tables(work.store))
 
 
 def _find_differences(one: ShardManifest, expected: ShardManifest, first: ShardManifest) -> Iterator[str]:

@@ -17,9 +17,11 @@ from rageval_spec.pipeline.execution.question_clusters import list_units
 from rageval_spec.pipeline.execution.runs import RunTables, Work, compute, map_parts
 from rageval_spec.pipeline.execution.step_parts import combine, find_queries, list_metrics, take_shard, take_whole
 from rageval_spec.pipeline.planning.plan import PlanStep, StepKind, StepTask, TaskResult, explain
-from rageval_spec.pipeline.planning.question_selection import list_ids
+from rageval_spec.pipeline.planning.question_selection import list_ids, narrow_datasets
 from rageval_spec.pipeline.planning.question_shards import deal
+from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
 from rageval_spec.pipeline.values.answer_values import brief_judges
+from rageval_spec.plugin.block_names import names_in
 from rageval_spec.plugin.budget import Shard
 from rageval_spec.wording import count_noun
 
@@ -90,6 +92,16 @@ def compute_shard(work: Work, shard: Shard) -> ShardResults:
             part = replace(work, mapping=partial(_map_part, shard, ids, found.results), _materials=work.materials)
             _compute_dataset(part, dataset)
     return found
+
+
+def narrow_to_shard(work: Work, shard: Shard) -> SpecPlugins:
+    """The plugins with only a shard's questions of each dataset; of one that a model has yet to write, with all."""
+    known = [name for name, dataset in work.parts.datasets.items() if not names_in(dataset.node, "models")]
+    dealing = Dealing(shard.total)
+    shares = {name: dealing.list_shards(work, name)[shard.number - 1] for name in known}
+    narrowed = narrow_datasets(work.parts, {name: ids for name, ids in shares.items() if ids})
+    kept = {name: one for name, one in narrowed.datasets.items() if name not in shares or shares[name]}
+    return replace(narrowed, datasets=kept)
 
 
 def _compute_dataset(work: Work, dataset: str) -> None:
