@@ -25,6 +25,7 @@ from rageval_spec.wording import count_noun
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
     from rageval_spec.data.outcomes import Counted
+    from rageval_spec.plugin.budget import Budget
     from rageval_spec.plugin.plugin import SpecOrigin
     from rageval_spec.runner import Options, RunOutcome, ShardOutcome
 
@@ -74,7 +75,14 @@ def _show(outcome: RunOutcome, options: Options) -> None:
         console.tell(outcome.spent.describe())
     for asked in outcome.asked:
         console.tell(f"{asked.model}: {asked}")
-    if (advice := outcome.spent.advise(is_finished=outcome.is_finished)) and not options.no_store:
+    _advise(outcome.spent, options, is_finished=outcome.is_finished)
+
+
+def _advise(spent: Budget, options: Options, *, is_finished: bool) -> None:
+    advice = spent.advise(is_finished=is_finished)
+    if advice and options.shards:
+        advice = "to ask again only what failed, run the shards with --retry-failed, and merge them again"
+    if advice and not options.no_store:
         console.tell(advice)
 
 
@@ -184,6 +192,7 @@ def _run_shard(spec: Path, shard: str, options: Options) -> ShardOutcome:
             console.tell(f"  {told}")
         if outcome.spent.calls:
             console.tell(outcome.spent.describe())
+        _advise(outcome.spent, options, is_finished=outcome.spent.stopped is None)
         merge = f"{PROGRAM} merge {spec} {options.output}"
         console.tell(f"wrote {outcome.folder}; when all {part.total} are there, put them together with: {merge}")
     for failure in outcome.failures:

@@ -409,12 +409,11 @@ class Budget:
         return {name: getattr(self, name) for name in _SPENT}
 
     def add(self, spent: Mapping[str, float]) -> None:
-        """Add what another process spent on the same evaluation; too many errors stop this one."""
+        """Add what another process spent on the same evaluation. `check_errors` says what follows from it."""
         with self._changed:
             for name in _SPENT:
                 more = spent.get(name, 0)
                 setattr(self, name, getattr(self, name) + (more if name == "cost" else int(more)))
-            self._stop_at_errors()
 
     def count_error(self, *, is_lasting: bool = False) -> None:
         """Count one of the questions as failed; `is_lasting` if a retry would not help, as after a 404.
@@ -424,7 +423,15 @@ class Budget:
         with self._changed:
             self.errors += 1
             self.lasting += is_lasting
-            self._stop_at_errors()
+            self.check_errors()
+
+    def check_errors(self) -> None:
+        """Stop if there were more errors than `max_errors`."""
+        with self._changed:
+            if self.stopped is None and self._has_too_many_errors():
+                share = self.max_errors or 0
+                limit = f"{share}" if isinstance(share, int) else f"{100 * share:g}%"
+                self._stop(f"limits.max_errors: {self._describe_errors()} (limit: {limit})")
 
     def count_unread(self, digest: bytes) -> None:
         """Count a request whose replies cannot be read; each request counts once. Only `retry_failed` retries it."""
@@ -524,12 +531,6 @@ class Budget:
     def _stop(self, reason: str) -> None:
         self.stopped = LimitError(f"{reason}; {_ADVICE}")
         self._changed.notify_all()
-
-    def _stop_at_errors(self) -> None:
-        if self.stopped is None and self._has_too_many_errors():
-            share = self.max_errors or 0
-            limit = f"{share}" if isinstance(share, int) else f"{100 * share:g}%"
-            self._stop(f"limits.max_errors: {self._describe_errors()} (limit: {limit})")
 
     def _has_too_many_errors(self) -> bool:
         most = self.max_errors

@@ -140,6 +140,7 @@ def take_shards(work: Work, found: Sequence[FoundShard]) -> Work:
         work.budget.add(one.manifest.spent)
         if one.manifest.stopped is not None:
             work.budget.stopped = LimitError(one.manifest.stopped)
+    work.budget.check_errors()
     return replace(work, mapping=map_shards(loaded), store=hold_tables(work.store))
 
 
