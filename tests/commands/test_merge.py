@@ -7,6 +7,7 @@ import shutil
 import signal
 import time
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import polars as pl
@@ -311,3 +312,24 @@ def test_a_shard_that_was_killed_is_known_and_continued(tmp_path: Path) -> None:
     assert len(set(asked)) == 20
     assert len(asked) <= 21
     assert invoke("merge", "spec.yaml", "parts", "-q").exit_code == PASSED
+
+
+def spoil(content: Any, random: Random) -> Any:
+    """The content with another value somewhere."""
+    if isinstance(content, dict) and content and random.random() < 0.95:
+        key = random.choice(sorted(content))
+        return {**content, key: spoil(content[key], random)}
+    if isinstance(content, list) and content and random.random() < 0.95:
+        place = random.randrange(len(content))
+        return [*content[:place], spoil(content[place], random), *content[place + 1 :]]
+    return random.choice([None, 1, -1.5, 2**70, "x", [], {}, [[]], {"a": 1}, True])
+
+
+def test_spoiled_shards_are_refused_or_read_and_never_crash(shards: Path) -> None:
+    path, random = shards / "shard-1-of-2" / MANIFEST, Random(0)
+    whole = json.loads(path.read_text())
+    for _ in range(25):
+        path.write_text(json.dumps(spoil(whole, random)))
+        found = invoke("merge", "spec.yaml", "parts", "-q", "--no-history")
+        assert found.exit_code in (PASSED, GATE_FAILED, SPEC_WRONG, BROKEN)
+        assert "internal error" not in found.output

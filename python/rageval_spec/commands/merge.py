@@ -31,7 +31,7 @@ def merge(places: tuple[Path, ...], annotations: Any, **options: Any) -> int:
     be here. Without SPEC, the shards say which it is. Write every --set as for the shards; --limit and --only are
     those of the shards.
 
-    \\b
+    \b
     rageval-spec merge spec.yaml results/*
     rageval-spec merge spec.yaml rageval-results --save-as main
     """

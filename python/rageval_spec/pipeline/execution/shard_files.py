@@ -14,6 +14,7 @@ and what is damaged or of another shape is refused with the name of its file.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from io import BytesIO
@@ -39,6 +40,7 @@ MANIFEST = "shard.json"
 USAGE = "usage.parquet"
 _WHAT, _REMEDY = "the description of a shard", "run the shard again with this version"
 _METRIC = "metric"
+_JSON = frozenset({"details", "trace", tables.STEPS, tables.ANSWER_COLUMNS})
 
 
 @dataclass(frozen=True)
@@ -277,6 +279,12 @@ def _read_table(folder: Path, name: str, files: Mapping[str, str], types: Mappin
         raise DataError(f"{path} is not a table of a shard: {error}; {_REMEDY}") from error
     if table.schema != pl.Schema(types):
         raise DataError(f"{path} is not a table of a shard: its columns are others; {_REMEDY}")
+    for column in _JSON.intersection(types):
+        odd = table.filter(pl.col(column).is_not_null() & pl.col(column).str.json_path_match("$").is_null())
+        try:
+            list(map(json.loads, odd[column]))  # Python reads more, such as half of a surrogate pair
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{path} is not a table of a shard: its {column} are no JSON; {_REMEDY}") from error
     return table
 
 
