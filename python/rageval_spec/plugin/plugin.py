@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from rageval_spec.data.findings import Ability, Assessment, Criterion, Estimate, Failed, Questions
 from rageval_spec.errors import UnusablePathError, UsageError, check_path, expand_home
-from rageval_spec.plugin.budget import Budget
+from rageval_spec.plugin.budget import WHOLE, Budget, Shard
 from rageval_spec.progress import Progress, ignore_progress
 from rageval_spec.store.checkout import CodeState
 from rageval_spec.store.disk import InputFile, digest_content
@@ -475,6 +475,7 @@ class Context:
         output: the folder that the results are written to; None if they are not written.
         pace: gives the maker of the pace of the endpoint of that name, if other processes ask it too.
         moved: where files and folders are that are elsewhere in this process than the spec says.
+        shard: the part of the evaluation, which gets its share of calls at once and of rates.
     """
 
     name: str
@@ -491,6 +492,7 @@ class Context:
     origin: SpecOrigin | None = None
     output: Path | None = None
     resume: ResumeRule = field(default_factory=ResumeRule)
+    shard: Shard = WHOLE
     pace: Callable[[str], Callable[..., Any]] | None = None
     moved: Mapping[Path, Path] = field(default_factory=dict)
 

@@ -27,7 +27,7 @@ from rageval_spec.pipeline.values.ranking_values import retrieve_run
 from rageval_spec.pipeline.values.sample_tables import answer_queries
 from rageval_spec.pipeline.values.step_inputs import Materials, OpenedDataset
 from rageval_spec.pipeline.values.system_values import compute_values
-from rageval_spec.plugin import Engine, System
+from rageval_spec.plugin import Engine, Shared, System
 from rageval_spec.plugin.block_names import names_in
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.plugin.plugin import say_nothing
@@ -62,11 +62,37 @@ def embed_part(materials: Materials, part: tuple[str, str, int, int]) -> None:
         materials.parts.system(system).embed_part(materials.open_whole(dataset).collection, place, count)
 
 
+def map_parts(work: Work, tasks: Sequence[StepTask]) -> Iterator[TaskResult]:
+    """Let the engine compute tasks in parts."""
+    _begin_asking(work, tasks)
+    parts = [split(work.materials, task, _find_deal(work, task)) for task in tasks]
+    results = work.engine.map(partial(compute, work.materials), [*chain.from_iterable(parts)])
+    for task, of_task in zip(tasks, parts, strict=True):
+        yield combine(work.materials, task, of_task, [*islice(results, len(of_task))])
+
+
+def _begin_asking(work: Work, tasks: Sequence[StepTask]) -> None:
+    """Let systems begin here that other processes ask, because they finish here."""
+    asked = [task.step for task in tasks if task.step.kind == "answer" and work.engine.reach is not None]
+    for step in asked:
+        system = work.parts.systems[str(step.system)]
+        if system.can_be_asked:
+            system.begin(work.materials.open(str(step.dataset)).asked)
+
+
+def _find_deal(work: Work, task: StepTask) -> Deal:
+    def deal(units: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
+        return deal_evenly(units, work.engine.count_parts(task.step.kind, sum(map(len, units))))
+
+    return deal
+
+
 @dataclass(frozen=True)
 class Work:
     """Everything that an execution needs. `announce` is called with what is being done.
 
-    `stopper` decides when enough questions were asked; without one, all questions are asked.
+    `stopper` decides when enough questions were asked; without one, all questions are asked. `mapping` says how tasks
+    become results: by default, the engine computes all of them. `shared` is what it opens for its processes.
     """
 
     spec: Spec
@@ -78,13 +104,14 @@ class Work:
     announce: Callable[[str], None] = say_nothing
     budget: Budget = field(default_factory=Budget)
     stopper: Stopper | None = None
+    mapping: Callable[[Work, Sequence[StepTask]], Iterator[TaskResult]] = map_parts
+    shared: Shared = field(default_factory=Shared)
     _materials: Materials | None = None
 
     @cached_property
     def materials(self) -> Materials:
-        reach = self.engine.reach
         return self._materials or Materials(
-            self.spec, self.parts, self.limit, self.budget, self.store.folder, reach=reach
+            self.spec, self.parts, self.limit, self.budget, self.store.folder, engine=self.engine
         )
 
     def narrow(self, metrics: Container[str]) -> Work:
@@ -93,12 +120,8 @@ class Work:
         return replace(self, spec=materials.spec, parts=materials.parts, _materials=materials)
 
     def map(self, tasks: Sequence[StepTask]) -> Iterator[TaskResult]:
-        """The results of tasks, in their order. The engine computes them in parts."""
-        self._begin_asking(tasks)
-        parts = [split(self.materials, task, self._deal(task)) for task in tasks]
-        results = self.engine.map(partial(compute, self.materials), [*chain.from_iterable(parts)])
-        for task, of_task in zip(tasks, parts, strict=True):
-            yield combine(self.materials, task, of_task, [*islice(results, len(of_task))])
+        """The results of tasks, in their order."""
+        return self.mapping(self, tasks)
 
     def embed(self, steps: Sequence[PlanStep]) -> None:
         """Have other processes embed the documents that these retrievals read, each a part of them."""
@@ -109,20 +132,6 @@ class Work:
             if type(self.parts.system(system)).embed_part is not System.embed_part:
                 parts = [(str(step.dataset), system, place, count) for place in range(count)]
                 deque(self.engine.map(partial(embed_part, self.materials), parts), maxlen=0)
-
-    def _begin_asking(self, tasks: Sequence[StepTask]) -> None:
-        """Let systems begin here that other processes ask, because they finish here."""
-        asked = [task.step for task in tasks if task.step.kind == "answer" and self.engine.reach is not None]
-        for step in asked:
-            system = self.parts.systems[str(step.system)]
-            if system.can_be_asked:
-                system.begin(self.materials.open(str(step.dataset)).asked)
-
-    def _deal(self, task: StepTask) -> Deal:
-        def deal(units: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
-            return deal_evenly(units, self.engine.count_parts(task.step.kind, sum(map(len, units))))
-
-        return deal
 
 
 _FORMAT = 2

@@ -16,7 +16,7 @@ from rageval_spec import plugin as contracts
 from rageval_spec import registry, signals
 from rageval_spec.plugin import AnswerMetric, Context, Judge, Metric, Model, Node, System
 from rageval_spec.plugin.block_names import names_in, order_by_reference
-from rageval_spec.plugin.budget import Budget
+from rageval_spec.plugin.budget import WHOLE, Budget, Shard
 from rageval_spec.plugin.engine import show_nothing
 from rageval_spec.plugin.plugin import ResumeRule, say_nothing
 from rageval_spec.progress import Progress, ProgressDisplay
@@ -85,6 +85,7 @@ def build_parts(
     tell: Callable[[str], None] = say_nothing,
     output: Path | None = None,
     resume: ResumeRule | None = None,
+    shard: Shard = WHOLE,
     pace: Callable[[str], Callable[..., Any]] | None = None,
     moved: Mapping[Path, Path] | None = None,
 ) -> SpecPlugins:
@@ -109,6 +110,7 @@ def build_parts(
         origin=find_spec_origin(spec),
         output=output,
         resume=resume or ResumeRule(),
+        shard=shard,
         pace=pace,
         moved=moved or {},
     )

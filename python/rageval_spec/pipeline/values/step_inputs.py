@@ -21,7 +21,7 @@ from rageval_spec.data.tables import Collection
 from rageval_spec.pipeline.planning import question_selection
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins, build_parts, list_files
 from rageval_spec.pipeline.values.answer_values import brief_judges, difference_notes, limit_notes
-from rageval_spec.plugin import Answering, Shared
+from rageval_spec.plugin import Answering, Engine, Shared
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.plugin.plugin import ResumeRule
 from rageval_spec.spec.blocks.spec_node import Spec
@@ -61,7 +61,7 @@ class Materials:
         store: the folder where other processes find the replies of models; None if there is none.
         drawn: which questions of a dataset to ask now, from one place of the random order up to another; by default
             all.
-        reach: what another process calls to get what all processes share (`Engine.reach`).
+        engine: what computes steps; its `reach` gives other processes what all of them share.
     """
 
     spec: Spec
@@ -70,7 +70,7 @@ class Materials:
     budget: Budget = field(default_factory=Budget)
     store: Path | None = None
     drawn: dict[str, tuple[int, int]] = field(default_factory=dict)
-    reach: Callable[[], Shared] | None = None
+    engine: Engine[Any] | None = None
     _token: str = field(default_factory=lambda: uuid4().hex)
     _opened: dict[str, OpenedDataset] = field(default_factory=dict)
     _parts_drawn: dict[tuple[str, int, int], OpenedDataset] = field(default_factory=dict)
@@ -141,19 +141,19 @@ class Materials:
         held = {one.name: getattr(self.spec, one.name) for one in fields(self.spec)}
         plain: dict[str, Any] = {name: dict(one) for name, one in held.items() if isinstance(one, MappingProxyType)}
         spec = replace(self.spec, **plain | {"places": Places(), "warnings": ()})
-        share = self.reach or partial(_share_store, self.store, spec, retry_failed=self.budget.retry_failed)
-        files = None if self.reach is None else self._shipment
-        return _restore, (self._token, spec, self.limit, self.store, dict(self.drawn), share, self._resume, files)
+        reach = None if self.engine is None else self.engine.reach
+        share = reach or partial(_share_store, self.store, spec, retry_failed=self.budget.retry_failed)
+        files, context = None if reach is None else self._shipment, next(iter(self.parts.systems.values())).context
+        settings = {"resume": self._resume(context.resume), "shard": context.shard}
+        return _restore, (self._token, spec, self.limit, self.store, dict(self.drawn), share, settings, files)
 
     @cached_property
     def _shipment(self) -> Shipment:
         fingerprint = next(iter(self.parts.systems.values())).context.fingerprint
         return pack(self.spec.folder, list_files(self.parts, self.spec.folder), fingerprint)
 
-    @property
-    def _resume(self) -> ResumeRule:
+    def _resume(self, rule: ResumeRule) -> ResumeRule:
         """The rule by which this evaluation continues an earlier one, with what git said here."""
-        rule = next(iter(self.parts.systems.values())).context.resume
         asks = any(system.can_be_asked for system in self.parts.systems.values())
         return replace(rule, find_code=partial(_give, rule.find_code() if asks else CodeState()), is_told=True)
 
@@ -165,7 +165,7 @@ def _restore(
     store: Path | None,
     drawn: Mapping[str, tuple[int, int]],
     share: Callable[[], Shared],
-    resume: ResumeRule,
+    settings: Mapping[str, Any],
     files: Shipment | None,
 ) -> Materials:
     """Restore pickled materials; they are built once for all tasks that come with the same ones."""
@@ -183,7 +183,7 @@ def _restore(
                 MemoryStore().fingerprint,
                 shared.budget,
                 shared.tell,
-                resume=resume,
+                **settings,
                 pace=shared.pace,
                 moved=moved,
             )

@@ -323,9 +323,10 @@ class Interview:
         self._place = f"{self._context.name} on {collection.name}"
         self._asked = list(list_questions(system.reader, collection, system.variables, system.dispensable_variables))
         self._questions = {one.digest: one for _, one in self._asked if isinstance(one, SystemQuestion)}
-        self._at_once = node.concurrency or self._context.concurrency
+        shard = self._context.shard
+        self._at_once = shard.take_at_once(node.concurrency) if node.concurrency else self._context.concurrency
         retries, patience = getattr(node, "retries", 0), getattr(node, "patience", PATIENCE)
-        limits = Limits(self._at_once, retries, node.requests_per_minute, patience=patience)
+        limits = Limits(self._at_once, retries, shard.take_rate(node.requests_per_minute), patience=patience)
         self._tries = Tries(limits, Clock(), make_pace=self._context.make_pace(f"systems.{self._context.name}"))
 
     def begin(self) -> None:

@@ -8,6 +8,9 @@ same. Otherwise it makes a beginning of its own, and the old answers are not rea
 When an evaluation reaches its outcome, its answers move to the key without the prefix. There they are for
 `--retry-failed`, which takes over those of the last evaluation only, and for `reuse: always`, which takes over all.
 Answers of earlier versions of this package have no time, and beginnings without an id are not continued.
+
+Each shard of an evaluation (`run --shard 3/8`) has a beginning and an end of its own: those that share a store do not
+end one another.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from uuid import uuid4
 
 from rageval_spec.data.outcomes import UNKNOWN, AnswerSource, TakenOver
 from rageval_spec.endpoints.shared_questions import hold_claim
+from rageval_spec.plugin.budget import WHOLE
 from rageval_spec.store.checkout import CodeState
 from rageval_spec.store.replies import UNFINISHED_PREFIX, WHEN
 from rageval_spec.systems.shared.question_templates import SystemQuestion, complete
@@ -123,6 +127,8 @@ class KeptAnswers:
         self._finished = system.key
         self._pointer = UNFINISHED_PREFIX + system.key
         self._rule = system.context.resume
+        part = b"" if system.context.shard == WHOLE else str(system.context.shard).encode("ascii")
+        self._start, self._end = _START + part, _LAST + part
 
     def find(self, questions: Sequence[SystemQuestion]) -> dict[bytes, KeptAnswer]:
         """The stored answers to take over, by digest. Damaged answers are left out."""
@@ -145,13 +151,13 @@ class KeptAnswers:
     def begin(self) -> None:
         """Record the beginning before the first question, unless an earlier evaluation is continued."""
         memory = self._memory
-        with memory.lock, hold_claim(self._answers, self._pointer, _START, lambda: None, time.sleep):
+        with memory.lock, hold_claim(self._answers, self._pointer, self._start, lambda: None, time.sleep):
             if self._finished in memory.begun:
                 return
             beginning = self._continued
             if beginning is None:
                 beginning = self._now
-                self._answers.keep(self._pointer, {_START: _pack(asdict(beginning))})
+                self._answers.keep(self._pointer, {self._start: _pack(asdict(beginning))})
             memory.begun[self._finished] = self._rule.begun[self._finished] = beginning
 
     def keep(self, digest: bytes, content: bytes) -> None:
@@ -182,14 +188,14 @@ class KeptAnswers:
                 moved |= {digest: content, WHEN + digest: _pack({**when, "evaluation": began.id})}
             if moved:
                 self._answers.keep(self._finished, moved)
-        self._answers.keep(self._finished, {_LAST: began.id.encode("ascii")})
+        self._answers.keep(self._finished, {self._end: began.id.encode("ascii")})
         self._answers.drop(key, [name for digest in digests for name in (digest, WHEN + digest)])
 
     def end(self) -> None:
         """Say that the evaluation reached its outcome on all datasets, so that no later one continues it."""
         pointed = self._read_start()
         if pointed is not None and pointed.id == self._begun.id:
-            self._answers.drop(self._pointer, [_START])
+            self._answers.drop(self._pointer, [self._start])
 
     def explain_end(self) -> str | None:
         """Why the answers of an unfinished evaluation are not taken over; None if they are, or if there is none."""
@@ -269,7 +275,7 @@ class KeptAnswers:
     @property
     def _last(self) -> str:
         """The id of the last evaluation that reached its outcome; "" if none did, or an earlier version wrote it."""
-        return self._answers.find(self._finished, [_LAST]).get(_LAST, _NOTHING).decode("ascii")
+        return self._answers.find(self._finished, [self._end]).get(self._end, _NOTHING).decode("ascii")
 
     @property
     def _memory(self) -> _Remembered:
@@ -288,7 +294,7 @@ class KeptAnswers:
 
     def _read_start(self) -> Beginning | None:
         try:
-            content = json.loads(self._answers.find(self._pointer, [_START]).get(_START, _NOTHING))
+            content = json.loads(self._answers.find(self._pointer, [self._start]).get(self._start, _NOTHING))
             found = Beginning(**content)
             datetime.fromisoformat(found.time)
         except (ValueError, TypeError):
