@@ -262,9 +262,10 @@ def prove(folder: Path, questions: int) -> bool:
     cluster.wait_for_nodes()
     costs.append(evaluate(spec, "ray", {"use": "ray", "address": cluster.address}))
     cluster.shutdown()
-    parts = [evaluate(spec, f"shard-{number}", "local", "--shard", f"{number}/8") for number in range(1, 9)]
-    shards = [str(folder / f"shard-{number}") for number in range(1, 9)]
-    parts.append(call("merge", *shards, "-o", str(folder / "merged"), "-q"))
+    parts = [evaluate(spec, "shards", "local", "--shard", f"{number}/8") for number in range(1, 9)]
+    shards = [str(path) for path in sorted((folder / "shards").iterdir())]
+    merged = ["-o", str(folder / "merged"), "--store", str(folder / "merging")]
+    parts.append(call("merge", str(spec), *shards, "-q", *merged))
     costs.append(Cost(sum(one.wall for one in parts), sum(one.processor for one in parts)))
     found = {name: digest(folder / name) for name in ("local", "ray", "merged")}
     print(f"{questions:,} questions x {len(METRICS)} metrics")
