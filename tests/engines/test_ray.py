@@ -375,6 +375,27 @@ def test_an_address_where_nothing_listens(engine: dict[str, str], message: str) 
     assert message in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("address", "error", "message"),
+    [
+        (
+            "10.0.0.1:6379",
+            "Version mismatch: The cluster was started with: Ray: 2.40.0 Python: 3.12.1",
+            "has other versions",
+        ),
+        (
+            "auto",
+            "Could not find any running Ray instance",
+            "this machine belongs to no running Ray cluster; start one",
+        ),
+        ("10.0.0.1:6379", "Broken\n  pipe", "Ray at 10.0.0.1:6379 cannot be used: Broken pipe"),
+    ],
+)
+def test_why_a_cluster_cannot_be_used(address: str, error: str, message: str) -> None:
+    built = RayEngine(RayNode(address=address), Context("ray"))
+    assert message in str(built._explain(RuntimeError(error)))
+
+
 def test_without_ray(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(UsageError, match=r"install it with: pip install 'rageval-spec\[ray\]'"):

@@ -7,7 +7,6 @@ import json
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.store.disk import prepare, write_atomically
@@ -21,6 +20,8 @@ def locate(written: str | Path, folder: Path) -> Path | None:
     """Where the file is that a URL names, or where its copy will be; None for what is no such URL. Reads nothing."""
     url = str(written)
     if url.startswith("file://"):
+        from urllib.request import url2pathname
+
         return Path(url2pathname(urlsplit(url).path))
     if not url.startswith(_SCHEMES):
         return None

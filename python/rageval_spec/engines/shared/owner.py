@@ -159,7 +159,7 @@ class _Desk:
         self._refuse_lost()
         self._owner.shared.budget.begin_retry(is_of_system=is_of_system)
 
-    def _end_call(self, expected: float, cost: float | None = 0.0, *, is_interrupted: bool) -> None:
+    def _end_call(self, expected: float = 0.0, cost: float | None = 0.0, *, is_interrupted: bool = False) -> None:
         if expected in self._calls:
             self._calls.remove(expected)
             self._owner.shared.budget.end_call(expected, cost, is_interrupted=is_interrupted)

@@ -74,6 +74,15 @@ class RemoteAnswers:
         self._line.post("release", model, question)
 
 
+def _post(name: str) -> Any:
+    """A method that tells the owner what it was called with."""
+
+    def post(self: Any, *arguments: Any, **named: Any) -> None:
+        self._line.post(name, *arguments, **named)
+
+    return post
+
+
 class RemoteBudget(Budget):
     """The owner's budget."""
 
@@ -93,20 +102,11 @@ class RemoteBudget(Budget):
     def begin_retry(self, *, is_of_system: bool = False) -> None:
         self._begin("begin_retry", is_of_system=is_of_system)
 
-    def end_call(self, expected: float = 0.0, cost: float | None = 0.0, *, is_interrupted: bool = False) -> None:
-        self._line.post("end_call", expected, cost, is_interrupted=is_interrupted)
-
-    def count_question(self, *, failed: bool = False, is_lasting: bool = False) -> None:
-        self._line.post("count_question", failed=failed, is_lasting=is_lasting)
-
-    def count_error(self, *, is_lasting: bool = False) -> None:
-        self._line.post("count_error", is_lasting=is_lasting)
-
-    def count_unread(self, digest: bytes) -> None:
-        self._line.post("count_unread", digest)
-
-    def count_guess(self) -> None:
-        self._line.post("count_guess")
+    end_call = _post("end_call")
+    count_question = _post("count_question")
+    count_error = _post("count_error")
+    count_unread = _post("count_unread")
+    count_guess = _post("count_guess")
 
 
 class AskedDigest(NamedTuple):
@@ -134,11 +134,8 @@ class RemoteUsage(Usage):
         asked = AskedDigest(question.digest)
         self._line.post("use_question", model, asked, counted, sample, is_read=is_read)
 
-    def time(self, metric: str, samples: int, seconds: float) -> None:
-        self._line.post("time", metric, samples, seconds)
-
-    def time_answers(self, system: str, answers: int, seconds: float) -> None:
-        self._line.post("time_answers", system, answers, seconds)
+    time = _post("time")
+    time_answers = _post("time_answers")
 
 
 def _strip(reply: ChatReply) -> ChatReply:

@@ -24,7 +24,6 @@ from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.spec.spec_file import find_spec_origin
 from rageval_spec.store.disk import InputFile, digest_content
 from rageval_spec.store.store import Answers, NoAnswers
-from rageval_spec.user_functions import list_imports
 
 Fingerprint = Callable[[InputFile], str]
 
@@ -144,6 +143,8 @@ def list_files(parts: SpecPlugins, folder: Path) -> Iterator[InputFile]:
 
     The files of a model are left out unless they are in the spec's folder: a process elsewhere finds its own.
     """
+    from rageval_spec.user_functions import list_imports
+
     readers = (*parts.datasets.values(), *parts.sources.values(), *parts.systems.values(), *parts.judges.values())
     inputs = [file for one in (*readers, *parts.metrics.values()) for file in one.inputs()]
     inputs += [file for one in (*parts.systems.values(), *parts.sources.values()) for name in parts.datasets

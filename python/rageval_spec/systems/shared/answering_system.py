@@ -330,9 +330,12 @@ class Interview:
         self._tries = Tries(limits, Clock(), make_pace=self._context.make_pace(f"systems.{self._context.name}"))
 
     def begin(self) -> None:
-        """Record the beginning, which other processes then find, and say what they will take over."""
+        """Record the beginning, which other processes then find, and say once what they will take over."""
         ended = self._kept.explain_end()
         self._kept.begin()
+        if self._was_held:
+            return
+        self._was_held = True
         for digest, one in self._kept.find([*self._questions.values()]).items():
             self._take_over(digest, one)
         self._announce(len(self._questions) - len(self._rows), ended)
