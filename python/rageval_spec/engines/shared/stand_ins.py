@@ -16,6 +16,7 @@ from rageval_spec.engines.shared.message_line import MessageLine
 from rageval_spec.plugin import Shared
 from rageval_spec.plugin.budget import Budget, Usage
 from rageval_spec.progress import Progress
+from rageval_spec.store.store import MemoryAnswers
 
 SHOWN_EVERY = 0.25
 """Seconds between two reports of progress on one thing."""
@@ -41,11 +42,12 @@ def make_shared(
     )
 
 
-class RemoteAnswers:
-    """The owner's answers. A claim brings the stored answer with it, so that looking it up asks only once."""
+class RemoteAnswers(MemoryAnswers):
+    """The owner's answers; what else a store of answers has is in this process. A claim brings the stored answer with it, so that looking it up asks only once."""
 
     def __init__(self, line: MessageLine) -> None:
         """Ask over this line."""
+        super().__init__()
         self._line = line
         self._claimed: dict[tuple[str, bytes], Mapping[bytes, bytes]] = {}
 
