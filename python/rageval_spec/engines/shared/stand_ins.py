@@ -43,7 +43,10 @@ def make_shared(
 
 
 class RemoteAnswers(MemoryAnswers):
-    """The owner's answers; what else a store of answers has is in this process. A claim brings the stored answer with it, so that looking it up asks only once."""
+    """The owner's answers; what else a store of answers has is in this process.
+
+    A claim brings the stored answer with it, so that looking it up asks only once.
+    """
 
     def __init__(self, line: MessageLine) -> None:
         """Ask over this line."""
