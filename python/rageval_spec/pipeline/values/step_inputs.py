@@ -191,8 +191,10 @@ def _restore(
                 model.prepare()
             brief_judges(parts.answer_metrics)
             _RESTORED[token] = Materials(spec, parts, limit, shared.budget, store)
-        _RESTORED[token].drawn.update(drawn)
-        return _RESTORED[token]
+        materials = _RESTORED[token]
+        materials.drawn.update(drawn)
+        next(iter(materials.parts.systems.values())).context.resume.begun.update(settings["resume"].begun)
+        return materials
 
 
 def _share_store(store: Path | None, spec: Spec, *, retry_failed: bool) -> Shared:

@@ -158,7 +158,7 @@ class KeptAnswers:
             if beginning is None:
                 beginning = self._now
                 self._answers.keep(self._pointer, {self._start: _pack(asdict(beginning))})
-            memory.begun[self._finished] = self._rule.begun[self._finished] = beginning
+            memory.begun[self._finished] = beginning
 
     def keep(self, digest: bytes, content: bytes) -> None:
         began = self._begun
@@ -327,9 +327,10 @@ class KeptAnswers:
 class _Remembered:
     """What one evaluation remembers of the answers in a store, by the keys of systems: equal blocks share a key."""
 
-    def __init__(self, begun: Mapping[str, Beginning]) -> None:
+    def __init__(self, begun: dict[str, Beginning]) -> None:
+        """`begun` is shared: beginnings that another process made appear in it."""
         self.lock = Lock()
-        self.begun = dict(begun)
+        self.begun = begun
         self.asked: set[tuple[str, bytes]] = set()
 
 
