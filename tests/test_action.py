@@ -202,3 +202,16 @@ def test_a_wrong_spec_is_an_error_with_exit_code_2(job: Job) -> None:
     assert job.run(spec="evals/spec.yaml", arguments="--set=metrics=[ncdg@10]\n--set=gates=[]") == 2
     assert job.outputs["run"] == {"code": "2", "outcome": "error"}
     assert job.server.asked == []
+
+
+def test_shards_are_put_together_and_only_the_whole_is_commented_on(job: Job) -> None:
+    assert job.run(spec="spec.yaml", working_directory="evals", arguments="--save-as=main\n--set=gates=[]") == 0
+    for number in (1, 2):
+        shard = f"{number}/2"
+        assert job.run(spec="spec.yaml", working_directory="evals", shard=shard, output="../shards") == 0, job.log
+        assert job.outputs["place"]["part"] == f"-shard-{number}-of-2"
+        assert job.outputs["run"]["outcome"] == ""
+        assert "url" not in job.outputs["comment"]
+    assert job.run(spec="spec.yaml", working_directory="evals", merge="../shards") == 0, job.log
+    assert job.outputs["run"]["outcome"] == "pass"
+    assert job.outputs["comment"]["url"]

@@ -42,6 +42,8 @@ COMMANDS = (
           "Write a commented spec that is ready to run: for your own files, or with sample data."),
     Later("list", "rageval_spec.commands.plugin_words:list_words",
           "List the words that `use:` accepts: those of one section of a spec, or of all."),
+    Later("merge", "rageval_spec.commands.merge:merge",
+          "Put the shards of an evaluation together, and check its gates."),
     Later("models", "rageval_spec.commands.models.listing:models",
           "Show the models on this machine, export a model to ONNX, or measure one."),
     Later("monitor", "rageval_spec.commands.monitor.command:monitor",

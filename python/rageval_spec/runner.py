@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import closing
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rageval_spec import registry, signals
 from rageval_spec.data.chat import AskedModel
@@ -18,13 +20,16 @@ from rageval_spec.drawing.question_order import got_no_answer
 from rageval_spec.drawing.verdict import describe_verdict
 from rageval_spec.errors import BROKEN, GATE_FAILED, NOTHING_SCORED, PASSED, RagevalError, UsageError, no_exit
 from rageval_spec.history.evaluation_lookup import check_label
-from rageval_spec.history.evaluation_records import ASIDE, Recorder
+from rageval_spec.history.evaluation_records import ASIDE, Recorder, find_ci_run
 from rageval_spec.history.results_folder import is_small, write_results
 from rageval_spec.history.saved_evaluations import FOLDER, save_evaluation
 from rageval_spec.pipeline.cost_estimate import ExpectedCalls, expect
-from rageval_spec.pipeline.execution.execution import Execution, execute
+from rageval_spec.pipeline.execution.execution import execute
+from rageval_spec.pipeline.execution.found_shards import describe_shard, find_shards, name_folder, take_shards
 from rageval_spec.pipeline.execution.question_clusters import check_question_columns
 from rageval_spec.pipeline.execution.runs import Timing, Work
+from rageval_spec.pipeline.execution.shard_files import ShardManifest, write_manifest, write_shard
+from rageval_spec.pipeline.execution.shards import ShardResults, compute_shard, narrow_to_shard
 from rageval_spec.pipeline.execution.stopping_decision import Stopper
 from rageval_spec.pipeline.gating.gate_outcomes import find_baselines
 from rageval_spec.pipeline.people_labels import LabelMatches, dump_matches, match_labels, render_matches
@@ -32,23 +37,24 @@ from rageval_spec.pipeline.planning import spec_plugins
 from rageval_spec.pipeline.planning.plan import EvaluationPlan, SystemFailure, make_plan
 from rageval_spec.pipeline.planning.preflight import check_wiring
 from rageval_spec.pipeline.planning.question_selection import narrow_datasets
+from rageval_spec.pipeline.planning.question_shards import share_limits
 from rageval_spec.pipeline.planning.resource_needs import ResourceNeeds, estimate_needs, may_be_tight
 from rageval_spec.pipeline.planning.spec_selection import select
 from rageval_spec.pipeline.results.provenance import list_asked_models
 from rageval_spec.pipeline.results.sample_redaction import redact_failures
 from rageval_spec.pipeline.results.sequence_intervals import describe_stopping
 from rageval_spec.pipeline.results.summary import summarize_values
-from rageval_spec.plugin import Context, Engine, Report
-from rageval_spec.plugin.budget import Budget
+from rageval_spec.plugin import Context, Engine, Report, Shared
+from rageval_spec.plugin.budget import WHOLE, Budget, Shard
 from rageval_spec.plugin.plugin import ResumeRule, SpecOrigin
 from rageval_spec.plugin.report import RESULTS_FOLDER
 from rageval_spec.progress import ProgressDisplay
 from rageval_spec.spec import load
 from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.spec.spec_file import find_spec_origin
-from rageval_spec.store.checkout import CodeState, find_code_state
+from rageval_spec.store.checkout import CodeState, find_code_state, start_finding_checkout
 from rageval_spec.store.disk import write_or_explain
-from rageval_spec.store.store import Store, open_store
+from rageval_spec.store.store import Store, hold_tables, open_store
 from rageval_spec.threads import map_in_threads
 from rageval_spec.wording import count_noun
 
@@ -75,6 +81,8 @@ class Options:
         one_at_a_time: run systems one after the other, so that their times can be compared.
         queries: for each dataset, the ids of the only queries to evaluate; datasets that it does not name are evaluated
             in full.
+        shards: folders with the shards to put together, in place of computing anything. The selection (`limit`, `only`
+            and `queries`) is then that of the shards.
     """
 
     overrides: Sequence[str] = ()
@@ -90,6 +98,7 @@ class Options:
     fresh: bool = False
     no_history: bool = False
     queries: Mapping[str, Collection[str]] = field(default_factory=dict)
+    shards: Sequence[Path] = ()
 
 
 @dataclass(frozen=True)
@@ -168,39 +177,21 @@ def run(source: Path | Spec, options: Options | None = None) -> RunOutcome:
     options = options or Options()
     if options.save_as is not None:
         check_label(options.save_as)
+    shards = find_shards(options.shards) if options.shards else []
+    if shards:
+        options = _select_as(options, shards[0].manifest)
     with ProgressDisplay(quiet=options.quiet) as display:
         display.announce("read the spec")
         spec, notes = _load(source, options)
         recorder = Recorder(spec, options.output, is_off=options.no_history)
         earlier = find_baselines(spec)
         with closing(open_store(_store_folder(spec, options))) as store:
-            budget = spec.limits.budget(retry_failed=options.retry_failed)
-            display.describe_spending = budget.describe_progress
-            parts = spec_plugins.build_parts(
-                spec,
-                display.counting,
-                store.answers,
-                store.fingerprint,
-                budget,
-                display.tell,
-                options.output,
-                _make_resume_rule(spec, options),
-            )
-            warnings = (*spec.warnings, *check_wiring(spec, parts))
-            parts = narrow_datasets(parts, options.queries)
-            spec_plugins.prepare_models(parts, display)
-            spec_plugins.prepare_datasets(parts, display, budget, keeps_replies=not options.no_store)
-            planned = make_plan(spec, parts, store.fingerprint, options.limit)
-            if may_be_tight(planned, folder := _store_folder(spec, options), options.output):
-                estimate_needs(planned, parts, store.has, folder, options.output).refuse()
-            stopper = None if spec.stopping is None else Stopper(spec, parts, earlier)
-            engine = _engine(spec, options)
-            work = Work(spec, parts, planned, store, engine, options.limit, display.announce, budget, stopper)
-            if spec.designs:
-                check_question_columns(work)
-            execution = _execute(work, keeps_replies=not options.no_store)
+            work, warnings = _prepare(spec, options, store, display, earlier)
+            work = take_shards(work, shards) if shards else work
+            parts, budget = work.parts, work.budget
+            execution = _execute(work, execute, keeps_replies=not options.no_store)
             display.announce("compute intervals and tests")
-            evaluation = summarize_values(spec, parts, execution, earlier, notes, _selection(options), planned)
+            evaluation = summarize_values(spec, parts, execution, earlier, notes, _selection(options), work.plan)
             evaluation = describe_stopping(evaluation, execution, spec, parts.metrics, earlier)
             display.announce("write reports")
             reports = _report(parts, evaluation, options.output, with_samples=spec.samples != "none")
@@ -224,13 +215,126 @@ def run(source: Path | Spec, options: Options | None = None) -> RunOutcome:
     return _keep(outcome, options.save_as, spec.folder / FOLDER, recorder)
 
 
-def _execute(work: Work, *, keeps_replies: bool) -> Execution:
+def run_shard(source: Path | Spec, shard: Shard, options: Options | None = None) -> ShardOutcome:
+    """Compute one part of an evaluation, and write it to a folder in `options.output`, for `Options.shards`.
+
+    Gates are not checked, no report is made, and neither history nor baselines are touched. Raises as `run` does, and
+    `SpecError` if the spec's limits cannot be shared.
+    """
+    options = options or Options()
+    began, started = datetime.now(UTC), time.monotonic()
+    folder = (options.output or Path(RESULTS_FOLDER)) / name_folder(shard)
+    with ProgressDisplay(quiet=options.quiet) as display:
+        display.announce("read the spec")
+        spec = share_limits(_load(source, options)[0], shard)
+        with closing(open_store(_store_folder(spec, options))) as store:
+            work, warnings = _prepare(spec, options, store, display, {}, shard)
+            log = work.budget.usage.log = []
+            manifest = replace(
+                describe_shard(work, shard),
+                limit=options.limit,
+                only=[*options.only],
+                queries={dataset: sorted(ids) for dataset, ids in options.queries.items()},
+                began=began.isoformat(timespec="seconds"),
+                commit=start_finding_checkout(spec.folder)().commit,
+                ci=find_ci_run(),
+            )
+            write_manifest(folder, manifest)
+            work = replace(work, store=hold_tables(store))
+            found = _execute(work, partial(compute_shard, shard=shard), keeps_replies=not options.no_store)
+            display.announce("write the shard")
+            stopped = work.budget.stopped
+            manifest = replace(
+                manifest,
+                seconds=round(time.monotonic() - started, 3),
+                questions=found.questions,
+                spent=work.budget.spent,
+                stopped=None if stopped is None else str(stopped),
+            )
+            write_shard(folder, manifest, found.results, log)
+            if stopped is None:
+                _finish(work.parts)
+    return ShardOutcome(folder, shard, spec.name, found, work.budget, warnings)
+
+
+@dataclass(frozen=True)
+class ShardOutcome:
+    """What `run_shard` did: the folder that it wrote, and what was found and spent."""
+
+    folder: Path
+    shard: Shard
+    name: str
+    found: ShardResults
+    spent: Budget
+    warnings: tuple[Diagnostic, ...]
+
+    @property
+    def failures(self) -> list[str]:
+        """What failed as a whole: a system, a metric, or the shard because of a limit."""
+        failed = [*self.found.list_failures()]
+        return failed if self.spent.stopped is None else [*failed, str(self.spent.stopped)]
+
+    @property
+    def exit_code(self) -> int:
+        """3 if something failed, else 0; gates are checked where the shards are put together."""
+        return BROKEN if self.failures else PASSED
+
+
+def _prepare(
+    spec: Spec,
+    options: Options,
+    store: Store,
+    display: ProgressDisplay,
+    earlier: Mapping[str, Evaluation],
+    shard: Shard = WHOLE,
+) -> tuple[Work, tuple[Diagnostic, ...]]:
+    """Everything that an execution needs, and the warnings about the spec."""
+    budget = spec.limits.budget(retry_failed=options.retry_failed)
+    display.describe_spending = budget.describe_progress
+    parts = spec_plugins.build_parts(
+        spec,
+        display.counting,
+        store.answers,
+        store.fingerprint,
+        budget,
+        display.tell,
+        options.output,
+        _make_resume_rule(spec, options),
+        shard,
+    )
+    warnings = (*spec.warnings, *check_wiring(spec, parts))
+    parts = narrow_datasets(parts, options.queries)
+    spec_plugins.prepare_models(parts, display)
+    spec_plugins.prepare_datasets(parts, display, budget, keeps_replies=not options.no_store)
+    planned = make_plan(spec, parts, store.fingerprint, options.limit)
+    if may_be_tight(planned, folder := _store_folder(spec, options), options.output):
+        estimate_needs(planned, parts, store.has, folder, options.output).refuse()
+    stopper = None if spec.stopping is None else Stopper(spec, parts, earlier)
+    engine = _engine(spec, options)
+    shared = Shared(store.answers, budget, display.counting, display.tell)
+    work = Work(spec, parts, planned, store, engine, options.limit, display.announce, budget, stopper, shared=shared)
+    if spec.designs:
+        check_question_columns(work)
+    return work, warnings
+
+
+def _select_as(options: Options, manifest: ShardManifest) -> Options:
+    """The options with the selection with which a shard was made."""
+    return replace(options, limit=manifest.limit, only=tuple(manifest.only), queries=manifest.queries)
+
+
+T = TypeVar("T")
+
+
+def _execute(work: Work, execute: Callable[[Work], T], *, keeps_replies: bool) -> T:
     explain = partial(spec_plugins.explain_interrupt, work.parts, work.budget, keeps_replies=keeps_replies)
-    try:
+    with ExitStack() as stack:
+        stack.push(partial(_close, work.engine))
+        stack.callback(_remember_asked, work)
+        work.announce("start the engine")
+        work.engine.open(work.shared)
         with spec_plugins.stop_calls(work.parts), signals.explained(explain):
             return execute(work)
-    finally:
-        _remember_asked(work)
 
 
 def _remember_asked(work: Work) -> None:
@@ -306,10 +410,11 @@ class PlannedRun:
         return self.plan.to_json(self.store.has, self.expectation.to_json() | dump_matches(self.labels), needs)
 
 
-def plan(source: Path | Spec, options: Options | None = None) -> PlannedRun:
-    """The steps of a spec's evaluation, and the calls that it would make. Computes nothing and makes no calls."""
+def plan(source: Path | Spec, options: Options | None = None, shard: Shard = WHOLE) -> PlannedRun:
+    """The steps of a spec's evaluation, and the calls that it or a shard would make. Computes and calls nothing."""
     options = options or Options()
     spec, _ = _load(source, options)
+    spec = spec if shard == WHOLE else share_limits(spec, shard)
     store = open_store(_store_folder(spec, options))
     budget = spec.limits.budget(retry_failed=options.retry_failed)
     resume = _make_resume_rule(spec, options)
@@ -318,7 +423,10 @@ def plan(source: Path | Spec, options: Options | None = None) -> PlannedRun:
     )
     warnings = (*spec.warnings, *check_wiring(spec, parts))
     parts = narrow_datasets(parts, options.queries)
-    planned, expected = make_plan(spec, parts, store.fingerprint, options.limit), _expect(spec, parts, options.limit)
+    planned, asked = make_plan(spec, parts, store.fingerprint, options.limit), parts
+    if shard != WHOLE:
+        asked = narrow_to_shard(Work(spec, parts, planned, store, _engine(spec, options), options.limit), shard)
+    expected = _expect(spec, asked, options.limit)
     known = [f"judges.{name}: {one}" for name, judge in parts.judges.items() for one in judge.describe_files()]
     needs = estimate_needs(planned, parts, store.has, _store_folder(spec, options), options.output)
     return PlannedRun(planned, store, expected, match_labels(parts, options.limit), tuple(known), warnings, needs)
@@ -353,10 +461,16 @@ def _selection(options: Options) -> dict[str, Any]:
     return {"limit": options.limit, "only": list(options.only)}
 
 
+def _close(engine: Engine[Any], kind: type[BaseException] | None, *_: object) -> None:
+    engine.close(at_once=kind is not None and issubclass(kind, KeyboardInterrupt))
+
+
 def _engine(spec: Spec, options: Options) -> Engine[Any]:
-    plugin = registry.load("engines", "local")
-    node = plugin.node_type(use="local", workers=1 if options.one_at_a_time else None)
-    engine: Engine[Any] = plugin(node, Context("local", spec.folder, spec.limits.threads))
+    """The spec's engine. Systems whose times are compared, and shards that are put together, need only this machine."""
+    node = spec.engine
+    if node is None or options.one_at_a_time or options.shards:
+        node = registry.load("engines", "local").node_type(use="local", workers=1 if options.one_at_a_time else None)
+    engine: Engine[Any] = registry.load("engines", node.use)(node, Context(node.use, spec.folder, spec.limits.threads))
     return engine
 
 

@@ -45,7 +45,9 @@ def check(command: Sequence[str | Path], **options: Any) -> None:
     assert found.returncode == 0, found.stdout + found.stderr
 
 
-WORKFLOWS = pytest.mark.parametrize("name", [".github/workflows/evaluate.yml", ".github/workflows/nightly.yml"])
+WORKFLOWS = pytest.mark.parametrize(
+    "name", [f".github/workflows/{name}.yml" for name in ("evaluate", "nightly", "shards")]
+)
 
 
 @WORKFLOWS
@@ -68,8 +70,8 @@ def test_workflows_are_right_in_the_eyes_of_actionlint(name: str, tmp_path: Path
 
 @WORKFLOWS
 def test_the_inputs_of_the_action_are_there(name: str) -> None:
-    (job,) = yaml.safe_load(read_file(name))["jobs"].values()
-    steps = [step for step in job["steps"] if "rageval-spec@" in step.get("uses", "")]
+    jobs = yaml.safe_load(read_file(name))["jobs"].values()
+    steps = [step for job in jobs for step in job["steps"] if "rageval-spec@" in step.get("uses", "")]
     assert steps
     for step in steps:
         assert {*step["with"]} <= {*ACTION["inputs"]}
@@ -79,9 +81,10 @@ def test_the_inputs_of_the_action_are_there(name: str) -> None:
             parse(["run", "spec.yaml", argument])
 
 
-def test_the_pipeline_keeps_to_gitlabs_schema(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", [".gitlab-ci.yml", ".gitlab/shards.yml"])
+def test_the_pipeline_keeps_to_gitlabs_schema(tmp_path: Path, name: str) -> None:
     path = tmp_path / ".gitlab-ci.yml"
-    path.write_text(read_file(".gitlab-ci.yml"))
+    path.write_text(read_file(name))
     check([find_program("check-jsonschema"), "--builtin-schema", "vendor.gitlab-ci", path])
 
 
@@ -102,6 +105,24 @@ def test_the_scripts_of_gitlab_are_shell_and_its_reports_are_written(tmp_path: P
     ]
     check([*run, "--set", words[0]])
     assert all((tmp_path / file).is_file() for file in job["artifacts"]["reports"].values())
+
+
+def test_the_shards_of_gitlab_are_put_together(tmp_path: Path) -> None:
+    jobs = yaml.safe_load(read_file(".gitlab/shards.yml"))
+    write_spec(tmp_path, gates=[{"metric": "rr", "min": 0.1}])
+    (tmp_path / "evals").mkdir()
+    for name in ("data", "spec.yaml"):
+        (tmp_path / name).rename(tmp_path / "evals" / name.replace("spec", "support"))
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "rageval-spec").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m rageval_spec "$@"\n')
+    (programs / "rageval-spec").chmod(0o755)
+    known = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "CI_NODE_TOTAL": "4"}
+    for number in range(jobs["shard"]["parallel"]):
+        command = ["bash", "-ec", "\n".join(jobs["shard"]["script"])]
+        check(command, cwd=tmp_path, env={**known, "CI_NODE_INDEX": str(number + 1)})
+    check(["bash", "-ec", "\n".join(jobs["merge"]["script"])], cwd=tmp_path, env=known)
+    assert (tmp_path / jobs["merge"]["artifacts"]["reports"]["junit"]).is_file()
 
 
 def test_the_jenkinsfile_has_balanced_braces_and_known_steps() -> None:
@@ -138,7 +159,9 @@ def parse(arguments: Sequence[str]) -> None:
 
 
 def test_every_command_has_options_that_exist() -> None:
-    lines = re.findall(r"rageval-spec ((?:run|comment|validate)\b[^\n\"`]*)", "\n".join(body for _, body in BLOCKS))
+    lines = re.findall(
+        r"rageval-spec ((?:run|merge|comment|validate)\b[^\n\"`]*)", "\n".join(body for _, body in BLOCKS)
+    )
     commands = [re.split(r" \|\||;| do |\"$", line)[0] for line in lines]
     assert len(commands) >= 5
     for line in commands:

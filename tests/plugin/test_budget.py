@@ -19,7 +19,17 @@ from rageval_spec.data.chat import (
     ReplyCounts,
 )
 from rageval_spec.diagnostics import SpecError
-from rageval_spec.plugin.budget import Budget, CallLimits, EndpointUse, Memory, Reservation, Usage, Used
+from rageval_spec.plugin.budget import (
+    Budget,
+    CallLimits,
+    EndpointUse,
+    Memory,
+    Reservation,
+    Shard,
+    Usage,
+    UsageEntry,
+    Used,
+)
 from rageval_spec.spec import loads
 
 SPEC = """version: 1
@@ -446,3 +456,38 @@ def test_limits_on_calls_are_written_as_one_number_or_as_two() -> None:
     assert (one.limits.call_limits, two.limits.call_limits) == (CallLimits(60, 60), CallLimits(60, 500))
     with pytest.raises(SpecError, match="did you mean 'systems'"):
         loads((SPEC % 0).replace("max_errors: 0", "max_calls: {system: 60}"), check_files=False)
+
+
+def test_what_several_processes_counted_is_added_and_equal_requests_are_one() -> None:
+    first, second, both = Usage(), Usage(), Usage()
+    logs: list[list[UsageEntry]] = [[], []]
+    first.log, second.log = logs
+    entry = UsageEntry(False, "m", 0, b"a" * 16, 7, 3)
+    first.add([entry, entry, UsageEntry(True, "m", 0, b"q" * 16, 2, 1)])
+    second.add([entry, UsageEntry(False, "m", 0, b"b" * 16, 5, None), UsageEntry(True, "m", 0, b"r" * 16, 1, 0)])
+    assert [len(log) for log in logs] == [2, 3]
+    for log in logs:
+        both.add(log)
+    assert both.of("m") == Used(2, 12, None)
+    assert both.replies_of("m") == ReplyCounts(later=1, never=1, repeats=1)
+
+
+def test_what_several_processes_spent_is_added() -> None:
+    budget, other = Budget(max_errors=1), Budget()
+    with Reservation(other) as reservation:
+        reservation.begin()
+        reservation.cost = 0.25
+    other.count_question(failed=True)
+    for _ in range(2):
+        budget.add(other.spent)
+    assert (budget.calls, budget.cost, budget.questions, budget.errors) == (2, 0.5, 2, 2)
+    assert budget.stopped is None
+    budget.check_errors()
+    assert "2 of 2 questions got no usable reply (limit: 1)" in str(budget.stopped)
+
+
+def test_a_shards_share_of_rates_and_of_calls_at_once() -> None:
+    assert [Shard(number, 3).take_at_once(2) for number in (1, 2, 3)] == [1, 1, 1]
+    assert [Shard(number, 3).take_at_once(7) for number in (1, 2, 3)] == [2, 2, 3]
+    assert Shard(2, 4).take_rate(10.0) == 2.5
+    assert Shard(2, 4).take_rate(None) is None

@@ -46,6 +46,11 @@ selection_options = together(
 )  # fmt: skip
 """What part of a spec to evaluate."""
 
+shard_option = click.option(
+    "--shard", metavar="K/N",
+    help="Evaluate only the part K of N of the questions, for `merge`: 3/8. The spec's limits are shared by all parts.",
+)  # fmt: skip
+
 store_options = together(
     click.option("--store", type=click.Path(path_type=Path, file_okay=False), envvar="RAGEVAL_STORE", metavar="FOLDER",
                  help="Where to store results that are costly to compute.  [default: .rageval/store, next to the "

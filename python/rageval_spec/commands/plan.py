@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 @shared.selection_options
 @shared.store_options
 @shared.answer_options
+@shared.shard_option
 @click.option(
     "--power", is_flag=True, help="Show instead the smallest drop that the questions can show, for each metric."
 )
@@ -47,7 +48,16 @@ if TYPE_CHECKING:
     help="With --power: the standard deviation of the differences, if there are no earlier values.",
 )  # fmt: skip
 @shared.form_option
-def plan(spec: Path, form: Any, *, power: bool, sources: tuple[str, ...], sd: float | None, **chosen: Any) -> int:
+def plan(
+    spec: Path,
+    form: Any,
+    shard: str | None,
+    *,
+    power: bool,
+    sources: tuple[str, ...],
+    sd: float | None,
+    **chosen: Any,
+) -> int:
     """Show the steps of an evaluation, which of them are stored, and the calls, tokens and cost of the rest.
 
     The key of a step is a hash of everything its result depends on, so two plans can be compared with diff.
@@ -57,6 +67,8 @@ def plan(spec: Path, form: Any, *, power: bool, sources: tuple[str, ...], sd: fl
     rageval-spec plan spec.yaml --power --from main
     """
     from rageval_spec import runner
+    from rageval_spec.pipeline.planning.question_shards import read_shard
+    from rageval_spec.plugin.budget import WHOLE
     from rageval_spec.runner import Options
 
     options = Options(**shared.read_answer_options(chosen))
@@ -67,7 +79,7 @@ def plan(spec: Path, form: Any, *, power: bool, sources: tuple[str, ...], sd: fl
         raise UsageError("--from and --sd need --power")
     with ProgressDisplay() as display:
         display.announce("read the input files")
-        planned = runner.plan(spec, options)
+        planned = runner.plan(spec, options, WHOLE if shard is None else read_shard(shard))
     console.complain(planned.warnings)
     console.write_form(planned.to_json() if form == "json" else planned.render(), form)
     return PASSED

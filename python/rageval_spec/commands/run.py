@@ -8,10 +8,10 @@ answer. So commands are switched off, with a word that no text can know, until t
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -19,14 +19,17 @@ from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import PROGRAM, OutputCommand
 from rageval_spec.diagnostics import Diagnostic, SpecError, make_visible
-from rageval_spec.errors import GATE_FAILED, RagevalWarning
+from rageval_spec.errors import GATE_FAILED, RagevalWarning, UsageError
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
     from rageval_spec.data.outcomes import Counted
+    from rageval_spec.plugin.budget import Budget
     from rageval_spec.plugin.plugin import SpecOrigin
-    from rageval_spec.runner import Options, RunOutcome
+    from rageval_spec.runner import Options, RunOutcome, ShardOutcome
+
+    Made = TypeVar("Made", RunOutcome, ShardOutcome)
 
 
 def _run(spec: Path, options: Options) -> RunOutcome:
@@ -72,7 +75,14 @@ def _show(outcome: RunOutcome, options: Options) -> None:
         console.tell(outcome.spent.describe())
     for asked in outcome.asked:
         console.tell(f"{asked.model}: {asked}")
-    if (advice := outcome.spent.advise(is_finished=outcome.is_finished)) and not options.no_store:
+    _advise(outcome.spent, options, is_finished=outcome.is_finished)
+
+
+def _advise(spent: Budget, options: Options, *, is_finished: bool) -> None:
+    advice = spent.advise(is_finished=is_finished)
+    if advice and options.shards:
+        advice = "to ask again only what failed, run the shards with --retry-failed, and merge them again"
+    if advice and not options.no_store:
         console.tell(advice)
 
 
@@ -103,43 +113,91 @@ def describe_seconds(outcome: RunOutcome) -> str:
     return f"seconds: {', '.join(map(make_visible, shown))}"
 
 
-@click.command(cls=OutputCommand)
-@shared.spec_argument
-@shared.selection_options
-@shared.store_options
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path, file_okay=False), default=Path("rageval-results"),
-    show_default=True, metavar="FOLDER", help="The folder for the results and for reports that are files.",
+output_options = shared.together(
+    click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), default=Path("rageval-results"),
+                 show_default=True, metavar="FOLDER", help="The folder for the results and for reports that are "
+                 "files."),
+    click.option("--save-as", metavar="LABEL", help="Save the results to the history as LABEL, a baseline for gates."),
+    click.option("--no-history", is_flag=True, help="Do not record the evaluation in the history."),
 )  # fmt: skip
-@click.option("--save-as", metavar="LABEL", help="Save the results to the history as LABEL, a baseline for gates.")
-@click.option("--no-history", is_flag=True, help="Do not record the evaluation in the history.")
-@shared.answer_options
-@click.option("-q", "--quiet", is_flag=True, help="Show no progress and no report on the terminal.")
-@click.option(
+quiet_option = click.option("-q", "--quiet", is_flag=True, help="Show no progress and no report on the terminal.")
+annotations_option = click.option(
     "--annotations", type=click.Choice(["github"]),
     help="Also print annotations, at most ten, that GitHub shows at the lines of the spec: gates that did not pass, "
     "and errors in the spec.",
 )  # fmt: skip
-def run(spec: Path, annotations: Any, **options: Any) -> int:
+
+
+@click.command(cls=OutputCommand)
+@shared.spec_argument
+@shared.selection_options
+@shared.store_options
+@output_options
+@shared.answer_options
+@shared.shard_option
+@quiet_option
+@annotations_option
+def run(spec: Path, annotations: Any, shard: str | None, **options: Any) -> int:
     """Run an evaluation and check its gates.
+
+    With --shard, evaluate one part of the questions, and write it to a folder for `rageval-spec merge`, which makes
+    the numbers and checks the gates.
 
     \b
     rageval-spec run spec.yaml
     rageval-spec run spec.yaml --limit 20 --only bm25 --set ranking.ties=input -o results
+    rageval-spec run spec.yaml --shard 3/8
     """
     from rageval_spec.runner import Options
 
     chosen = Options(**shared.read_answer_options(options))
+    if shard is None:
+        return evaluate(spec, chosen, annotations)
+    if chosen.save_as is not None:
+        raise UsageError("a shard has no numbers to save; leave out --save-as, and write it for `rageval-spec merge`")
+    return _annotated(lambda: _run_shard(spec, shard, chosen), lambda _: "", annotations)
+
+
+def evaluate(spec: Path, options: Options, annotations: Any) -> int:
+    """Evaluate, show what came of it, and return the exit code; `annotations` is as on the command line."""
+    return _annotated(lambda: _run(spec, options), lambda one: annotate(one.evaluation, one.origin), annotations)
+
+
+def _annotated(make: Callable[[], Made], write: Callable[[Made], str], annotations: Any) -> int:
     if annotations is None:
-        return _run(spec, chosen).exit_code
+        return make().exit_code
     try:
         with stop_commands():
-            outcome = _run(spec, chosen)
+            outcome = make()
     except SpecError as error:
         console.write(annotate_diagnostics(error.diagnostics))
         raise
-    console.write(annotate(outcome.evaluation, outcome.origin))
+    console.write(write(outcome))
     return outcome.exit_code
+
+
+def _run_shard(spec: Path, shard: str, options: Options) -> ShardOutcome:
+    from rageval_spec import runner
+    from rageval_spec.pipeline.planning.question_shards import read_shard
+
+    part = read_shard(shard)
+    warnings.simplefilter("always", RagevalWarning)
+    outcome = runner.run_shard(spec, part, options)
+    console.complain(outcome.warnings)
+    found = outcome.found
+    if not options.quiet:
+        of = f"{found.questions:,} of {count_noun(found.total, 'question')}"
+        console.tell(f"shard {part} of {outcome.name}: {of}")
+        for told in found.describe():
+            console.tell(f"  {told}")
+        if outcome.spent.calls:
+            console.tell(outcome.spent.describe())
+        _advise(outcome.spent, options, is_finished=outcome.spent.stopped is None)
+        merge = f"{PROGRAM} merge {spec} {options.output}"
+        console.tell(f"wrote {outcome.folder}; when all {part.total} are there, put them together with: {merge}")
+    for failure in outcome.failures:
+        console.tell(f"{PROGRAM}: {failure}")
+    return outcome
 
 
 MOST = 10

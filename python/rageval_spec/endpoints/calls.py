@@ -20,7 +20,7 @@ from rageval_spec.data.chat import CallError, ChatReply, ChatRequest, Interrupte
 from rageval_spec.data.findings import Tokens
 from rageval_spec.endpoints.dialects import Capabilities, ChatSettings, Dialect, read_complaint
 from rageval_spec.endpoints.endpoint import Endpoint, shorten
-from rageval_spec.endpoints.pacing import Clock, StoppedError
+from rageval_spec.endpoints.pacing import CallPace, Clock, StoppedError
 from rageval_spec.endpoints.tries import (
     BrokenDownError,
     Limits,
@@ -60,13 +60,13 @@ class Caller:
 
     def __init__(
         self, endpoint: Endpoint, dialect: Dialect, settings: ChatSettings, capabilities: Capabilities, limits: Limits,
-        clock: Clock,
+        clock: Clock, make_pace: Callable[..., CallPace] | None = None,
     ) -> None:  # fmt: skip
         self._endpoint = endpoint
         self._dialect = dialect
         self._settings = settings
         self._capabilities = capabilities
-        self._tries = Tries(limits, clock, self._explain)
+        self._tries = Tries(limits, clock, self._explain, make_pace)
         self._lock = threading.Lock()
 
     def call(

@@ -74,7 +74,7 @@ class Slots:
         self._lock = threading.Lock()
 
     @contextmanager
-    def take(self) -> Iterator[None]:
+    def take(self, tokens: int = 0) -> Iterator[None]:  # noqa: ARG002 - for slots that wait for the pace, too
         """Wait for a free slot and hold it during the block; raises `StoppedError` if `stop` was called."""
         self._wait()
         try:
@@ -288,7 +288,12 @@ class Throttle:
         return not math.isinf(self.rate) or self._room < self._most or self._refusals > CROWDED
 
     def has_refused_for(self, seconds: float, now: float) -> bool:
-        return self._refusing_since is not None and now - self._refusing_since >= seconds
+        refusing = self.count_refusing(now)
+        return refusing is not None and refusing >= seconds
+
+    def count_refusing(self, now: float) -> float | None:
+        """The seconds since the endpoint began to refuse every call; None if it accepts some."""
+        return None if self._refusing_since is None else now - self._refusing_since
 
     def reserve(self, now: float) -> Turn:
         if self._counted_since is None:

@@ -139,13 +139,23 @@ class BrokenDownError(Exception):
 class Tries:
     """Makes calls to one endpoint until `stop`; safe to use from several threads."""
 
-    def __init__(self, limits: Limits, clock: Clock, explain: Callable[[TryError], str] = str) -> None:
-        """Make no call yet; `explain` words the failure of a call, for calls that are not made because of it."""
+    def __init__(
+        self,
+        limits: Limits,
+        clock: Clock,
+        explain: Callable[[TryError], str] = str,
+        make_pace: Callable[..., CallPace] | None = None,
+    ) -> None:
+        """Make no call yet; `explain` words the failure of a call, for calls that are not made because of it.
+
+        `make_pace` makes the pace of an endpoint that other processes of this evaluation ask too.
+        """
         self._limits = limits
         self._clock = clock
         self._explain = explain
-        self._slots = Slots(limits.concurrency)
-        self._pace = CallPace(clock, limits.requests_per_minute, limits.tokens_per_minute, limits.concurrency)
+        make_pace = make_pace or CallPace
+        self._pace = make_pace(clock, limits.requests_per_minute, limits.tokens_per_minute, limits.concurrency)
+        self._slots: Slots = getattr(self._pace, "slots", None) or Slots(limits.concurrency)
         self._breaker = Breaker(clock)
 
     @property
@@ -166,7 +176,7 @@ class Tries:
         call = _Call(ledger)
         while True:
             failure, wait_for_room = None, None
-            with self._slots.take():
+            with self._slots.take(tokens):
                 wait_for_room = self._begin(call)
                 if wait_for_room is None:
                     try:

@@ -289,7 +289,7 @@ class Chat(ChatModel[ChatNode]):
         from rageval_spec.endpoints.dialects import Capabilities, ChatSettings
         from rageval_spec.endpoints.endpoint import Endpoint
 
-        node = self.node
+        node, shard = self.node, self.context.shard
         headers = {**self._dialect.headers(node.api_key), **node.headers}
         where = f"models.{self.context.name}"
         return Caller(
@@ -298,13 +298,14 @@ class Chat(ChatModel[ChatNode]):
             ChatSettings(node.model, node.temperature, node.repeat_temperature, node.seed, node.max_tokens, node.extra),
             Capabilities(self._dialect.ways[node.structured]),
             Limits(
-                node.concurrency or self.context.concurrency,
+                shard.take_at_once(node.concurrency) if node.concurrency else self.context.concurrency,
                 node.retries,
-                node.requests_per_minute,
-                node.tokens_per_minute,
+                shard.take_rate(node.requests_per_minute),
+                shard.take_rate(node.tokens_per_minute),
                 node.patience,
             ),
             pacing.Clock(),
+            self.context.make_pace(where),
         )
 
 

@@ -104,7 +104,11 @@ class HttpModel(EmbeddingModel[HttpModelNode]):
     def _compute(self, texts: Sequence[str]) -> Iterator[Batch]:
         batches = self._open()
         starts = range(0, len(texts), self.node.batch)
-        return batches.post_all(starts, lambda start: self._ask(batches, texts, start), self.node.concurrency)
+        return batches.post_all(starts, lambda start: self._ask(batches, texts, start), self._at_once)
+
+    @property
+    def _at_once(self) -> int:
+        return self.context.shard.take_at_once(self.node.concurrency)
 
     def _open(self) -> Batches:
         from rageval_spec.endpoints.calls import Batches
@@ -114,8 +118,8 @@ class HttpModel(EmbeddingModel[HttpModelNode]):
         where = f"models.{self.context.name}"
         most = LEAST_LIMIT + self.node.batch * BYTES_A_TEXT
         endpoint = Endpoint(self.url, where, headers=headers, timeout=self.node.timeout, most_bytes=most)
-        limits = Limits(self.node.concurrency, self.node.retries, patience=self.node.patience)
-        return Batches(endpoint, Tries(limits, pacing.Clock()))
+        limits = Limits(self._at_once, self.node.retries, patience=self.node.patience)
+        return Batches(endpoint, Tries(limits, pacing.Clock(), make_pace=self.context.make_pace(where)))
 
     def _ask(self, batches: Batches, texts: Sequence[str], start: int) -> Batch:
         from rageval_spec.inference.stored_outputs import Batch

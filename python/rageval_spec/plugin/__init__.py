@@ -5,12 +5,13 @@ JSON Schema is generated from it), a class with this node in the brackets of its
 `PLUGIN = TheClass`. The class is built with its validated node and a `Context`. It reads nothing until one of its
 methods is called, and it does not import plugins of other sections.
 
-The contracts of judges are in `plugin`, with what all plugins share; those of labels in `dataset`, those of engines in
-`report`; each other kind has a module of its name. Import all names from `rageval_spec.plugin`.
+The contracts of judges are in `plugin`, with what all plugins share; those of labels in `dataset`; each
+other kind has a module of its name. Import all names from `rageval_spec.plugin`.
 """
 
 from rageval_spec.plugin.block_names import JudgeName, LabelsName, ModelName, SystemName
 from rageval_spec.plugin.dataset import Dataset, DatasetNode, Labels, LabelsNode
+from rageval_spec.plugin.engine import Answer, Engine, EngineNode, Partition, Shared
 from rageval_spec.plugin.metric import (
     AnswerMetric,
     Measured,
@@ -47,7 +48,7 @@ from rageval_spec.plugin.plugin import (
     count_roughly,
     digest_text,
 )
-from rageval_spec.plugin.report import Answer, Engine, EngineNode, Partition, Report, ReportNode
+from rageval_spec.plugin.report import Report, ReportNode
 from rageval_spec.plugin.system import Answering, GeneratingNode, Retrieval, System, SystemNode
 from rageval_spec.progress import Progress, ignore_progress
 from rageval_spec.store.disk import InputFile, digest_content
@@ -59,7 +60,7 @@ __all__ = [
     "JudgeNode", "Labels", "LabelsName", "LabelsNode", "Measured", "Measurement", "Metric", "MetricGroup", "MetricInfo",
     "MetricNode", "Model", "ModelName", "ModelNode", "NoAnswers", "Node", "Notifier",
     "NotifierNode", "PairModel", "PairScores", "Partition",
-    "Plugin", "Progress", "RankingMetric", "Report", "ReportNode", "Retrieval", "Role", "Speed", "System", "SystemName",
-    "SystemNode", "TableMetric", "TokenModel", "TokenTags", "count_roughly", "digest_content", "digest_text",
-    "ignore_progress", "note_truncated", "note_truncated_texts",
+    "Plugin", "Progress", "RankingMetric", "Report", "ReportNode", "Retrieval", "Role", "Shared", "Speed", "System",
+    "SystemName", "SystemNode", "TableMetric", "TokenModel", "TokenTags", "count_roughly", "digest_content",
+    "digest_text", "ignore_progress", "note_truncated", "note_truncated_texts",
 ]  # fmt: skip

@@ -19,6 +19,32 @@ from rageval_spec.data.chat import ChatReply, ChatRequest, LimitError, ReplyCoun
 from rageval_spec.wording import count_noun
 
 
+class Shard(NamedTuple):
+    """Which part of an evaluation this is: part `number`, from 1, of `total`. By default it is the whole."""
+
+    number: int = 1
+    total: int = 1
+
+    def __str__(self) -> str:
+        """`3/8`, as the command line has it."""
+        return f"{self.number}/{self.total}"
+
+    def take(self, limit: int) -> int:
+        """This part's share of a limit. The shares of all parts add up to it."""
+        return limit * self.number // self.total - limit * (self.number - 1) // self.total
+
+    def take_at_once(self, limit: int) -> int:
+        """This part's share of what may be under way at the same time, which is at least one call."""
+        return max(1, self.take(limit))
+
+    def take_rate(self, rate: float | None) -> float | None:
+        """This part's share of calls, tokens or dollars; None for no limit."""
+        return None if rate is None else rate / self.total
+
+
+WHOLE = Shard()
+
+
 class Reservation:
     """One call's share of a budget: reserves every try before it is made. The call ends with the `with` block.
 
@@ -81,33 +107,63 @@ class EndpointUse:
     replies: ReplyCounts = field(default_factory=ReplyCounts)
 
 
+class UsageEntry(NamedTuple):
+    """What counts of one request to a model: its reply's tokens, or the number of replies to a question.
+
+    `second` of a question is 1 if its last reply could be read, else 0. `digest` is the beginning of the request's.
+    """
+
+    is_question: bool
+    model: str
+    sample: int
+    digest: bytes
+    first: int | None
+    second: int | None
+
+
 class Usage:
     """Counts replies and their tokens by model, from any number of threads.
 
     Equal requests to a model count once, and stored replies count as much as new ones. So the numbers depend only on
     what was asked, not on when, in which order or how often.
+
+    Attributes:
+        log: what was counted, if it is kept: another process can `add` it to its own. None by default.
     """
 
     def __init__(self) -> None:
         """Start without replies."""
         self._lock = Lock()
+        self.log: list[UsageEntry] | None = None
         self._used: dict[str, Used] = {}
-        self._seen: dict[tuple[str, int], set[bytes]] = {}
+        self._seen: dict[tuple[bool, str, int], set[bytes]] = {}
         self._times: dict[str, tuple[int, float]] = {}
         self._answering: dict[str, tuple[int, float]] = {}
-        self._questions: dict[tuple[str, int], set[bytes]] = {}
         self._counts: dict[str, ReplyCounts] = {}
         self._asked: dict[str, EndpointUse] = {}
 
     def count(self, model: str, replies: Iterable[tuple[ChatRequest, ChatReply]], sample: int = 0) -> None:
         """Count the replies of a model; `sample` is the model's `ChatModel.sample`."""
+        self.add(
+            UsageEntry(False, model, sample, request.digest[:_DIGEST_BYTES], reply.input_tokens, reply.output_tokens)
+            for request, reply in replies
+        )
+
+    def add(self, entries: Iterable[UsageEntry]) -> None:
+        """Count what was not counted before."""
         with self._lock:
-            seen = self._seen.setdefault((model, sample), set())
-            for request, reply in replies:
-                digest = request.digest[:_DIGEST_BYTES]
-                if digest not in seen:
-                    seen.add(digest)
-                    self._used[model] = _add(self._used.get(model, _NOTHING), reply)
+            for one in entries:
+                seen = self._seen.setdefault((one.is_question, one.model, one.sample), set())
+                if one.digest in seen:
+                    continue
+                seen.add(one.digest)
+                if self.log is not None:
+                    self.log.append(one)
+                if one.is_question:
+                    counts = ReplyCounts.of(one.first or 0, is_read=bool(one.second))
+                    self._counts[one.model] = self._counts.get(one.model, _NO_COUNTS) + counts
+                else:
+                    self._used[one.model] = _add(self._used.get(one.model, _NOTHING), one)
 
     def time(self, metric: str, samples: int, seconds: float) -> None:
         """Add the time in which a metric computed the values of some samples."""
@@ -148,13 +204,9 @@ class Usage:
             return
         counts = ReplyCounts.of(len(replies), is_read=is_read)
         made = [reply for reply in replies if not reply.reused]
-        with self._lock:
-            seen = self._questions.setdefault((model, sample), set())
-            digest = question.digest[:_DIGEST_BYTES]
-            if digest not in seen:
-                seen.add(digest)
-                self._counts[model] = self._counts.get(model, _NO_COUNTS) + counts
-            if made:
+        self.add([UsageEntry(True, model, sample, question.digest[:_DIGEST_BYTES], len(replies), int(is_read))])
+        if made:
+            with self._lock:
                 before = self._asked.get(model, _NOT_ASKED)
                 seconds = before.seconds + sum(reply.seconds or 0.0 for reply in made)
                 self._asked[model] = EndpointUse(before.calls + len(made), seconds, before.replies + counts)
@@ -178,8 +230,8 @@ _NO_COUNTS = ReplyCounts()
 _NOT_ASKED = EndpointUse()
 
 
-def _add(used: Used, reply: ChatReply) -> Used:
-    known = ((used.input_tokens, reply.input_tokens), (used.output_tokens, reply.output_tokens))
+def _add(used: Used, reply: UsageEntry) -> Used:
+    known = ((used.input_tokens, reply.first), (used.output_tokens, reply.second))
     sums = (None if first is None or more is None else first + more for first, more in known)
     return Used(used.calls + 1, *sums)
 
@@ -208,6 +260,10 @@ class Memory:
             return known
 
 
+_SPENT = (
+    "calls", "interrupted", "asked_of_systems", "retries", "retries_of_systems", "cost", "unpriced", "guessed",
+    "questions", "errors", "lasting",
+)  # fmt: skip
 FEWEST_QUESTIONS = 20
 """A share of errors means nothing before this many questions were asked."""
 _ADVICE = "run again to continue from the stored replies; each run has the full limit"
@@ -347,6 +403,18 @@ class Budget:
             if failed:
                 self.count_error(is_lasting=is_lasting)
 
+    @property
+    def spent(self) -> dict[str, float]:
+        """What was spent until now, by the names of attributes."""
+        return {name: getattr(self, name) for name in _SPENT}
+
+    def add(self, spent: Mapping[str, float]) -> None:
+        """Add what another process spent on the same evaluation. `check_errors` says what follows from it."""
+        with self._changed:
+            for name in _SPENT:
+                more = spent.get(name, 0)
+                setattr(self, name, getattr(self, name) + (more if name == "cost" else int(more)))
+
     def count_error(self, *, is_lasting: bool = False) -> None:
         """Count one of the questions as failed; `is_lasting` if a retry would not help, as after a 404.
 
@@ -355,6 +423,11 @@ class Budget:
         with self._changed:
             self.errors += 1
             self.lasting += is_lasting
+            self.check_errors()
+
+    def check_errors(self) -> None:
+        """Stop if there were more errors than `max_errors`."""
+        with self._changed:
             if self.stopped is None and self._has_too_many_errors():
                 share = self.max_errors or 0
                 limit = f"{share}" if isinstance(share, int) else f"{100 * share:g}%"

@@ -15,15 +15,17 @@ from datetime import date
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, NamedTuple, TypeVar, get_args
+from uuid import uuid4
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from rageval_spec.data.findings import Ability, Assessment, Criterion, Estimate, Failed, Questions
 from rageval_spec.errors import UnusablePathError, UsageError, check_path, expand_home
-from rageval_spec.plugin.budget import Budget
+from rageval_spec.plugin.budget import WHOLE, Budget, Shard
 from rageval_spec.progress import Progress, ignore_progress
 from rageval_spec.store.checkout import CodeState
 from rageval_spec.store.disk import InputFile, digest_content
+from rageval_spec.store.remote_files import locate
 from rageval_spec.store.store import Answers, NoAnswers
 
 if TYPE_CHECKING:
@@ -444,11 +446,17 @@ class ResumeRule:
         longest: how many seconds ago it may have begun; with 0, none is continued.
         is_fresh: whether to ask everything again, whatever is stored (`--fresh`).
         find_code: asks git which code is checked out; called at most once for an evaluation.
+        evaluation: tells this evaluation from all others, in all its processes.
+        begun: the beginnings of this evaluation, or of those that it continues, by the key of the system.
+        is_told: whether another process of this evaluation tells the user what is taken over.
     """
 
     longest: float = 12 * 3600.0
     is_fresh: bool = False
     find_code: Callable[[], CodeState] = CodeState
+    evaluation: str = field(default_factory=lambda: uuid4().hex)
+    begun: dict[str, Any] = field(default_factory=dict, compare=False)
+    is_told: bool = False
 
 
 @dataclass(frozen=True)
@@ -465,6 +473,9 @@ class Context:
         fingerprint: computes the sha256 of an input file's content.
         origin: where the spec is written, for reports that point at a gate; None if it was not read from a file.
         output: the folder that the results are written to; None if they are not written.
+        pace: gives the maker of the pace of the endpoint of that name, if other processes ask it too.
+        moved: where files and folders are that are elsewhere in this process than the spec says.
+        shard: the part of the evaluation, which gets its share of calls at once and of rates.
     """
 
     name: str
@@ -481,14 +492,22 @@ class Context:
     origin: SpecOrigin | None = None
     output: Path | None = None
     resume: ResumeRule = field(default_factory=ResumeRule)
+    shard: Shard = WHOLE
+    pace: Callable[[str], Callable[..., Any]] | None = None
+    moved: Mapping[Path, Path] = field(default_factory=dict)
+
+    def make_pace(self, endpoint: str) -> Callable[..., Any] | None:
+        """What makes the pace of an endpoint that other processes ask too; None if only this one does."""
+        return None if self.pace is None else self.pace(endpoint)
 
     def resolve(self, path: str | Path) -> Path:
-        """The path with `~` expanded; a relative path starts at the spec's folder.
+        """The path with `~` expanded; a relative path starts at the spec's folder. A URL has a copy beside the spec.
 
         Raises:
             UnusablePathError: no file can have this path, or it may not be followed.
         """
-        found = self.folder / expand_home(path)
+        found = locate(path, self.folder) or self.folder / expand_home(path)
+        found = self.moved.get(found, found)
         check_path(found, str(path))
         return found
 

@@ -1,10 +1,10 @@
-"""The contracts of reports and of engines."""
+"""The contract of reports."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
@@ -54,30 +54,3 @@ class Report(Plugin[N]):
         folder, which is named as the one file would be, without the suffix. The file that a reader opens comes last.
         """
         yield "", self.render(evaluation)
-
-
-Partition = TypeVar("Partition")
-Answer = TypeVar("Answer")
-
-
-class EngineNode(Node):
-    """A block that says where steps are computed."""
-
-
-class Engine(Plugin[N]):
-    """Applies a step's function to partitions, in local threads or on a cluster.
-
-    The function and the partitions can be pickled. A pickled function builds the spec's plugins again where it is
-    unpickled; each process then enforces the limits on calls and costs by itself.
-    """
-
-    shares_cores: ClassVar[bool] = True
-    """Whether partitions run on this process's cores. If so, steps that need all cores run one at a time."""
-
-    def count_parts(self, kind: str, questions: int) -> int:  # noqa: ARG002 - for engines that split steps
-        """Into how many parts to split a step about so many questions; `kind` is "retrieve", "answer" or "evaluate"."""
-        return 1
-
-    @abstractmethod
-    def map(self, function: Callable[[Partition], Answer], partitions: Iterable[Partition]) -> Iterator[Answer]:
-        """The function's results in the order of the partitions. Exceptions of the function are raised here."""

@@ -191,6 +191,15 @@ class System(Plugin[N]):
         """
         raise UsageError(f"systems.{self.context.name} (use: {self.node.use}) gives no answers to {collection.name}")
 
+    def embed_part(self, collection: Collection, place: int, count: int) -> None:
+        """Have a model embed part `place` of `count` of the documents that `retrieve` will read, if it reads vectors.
+
+        Engines call this before `retrieve` on as many machines as there are parts. The model stores the vectors.
+        """
+
+    def begin(self, collection: Collection) -> None:
+        """Called before other processes ask these questions, in the process that calls `finish`."""
+
     def finish(self, dataset: str) -> None:
         """Called when an evaluation of the dataset has reached its outcome, whatever failed in it.
 

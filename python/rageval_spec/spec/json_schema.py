@@ -25,6 +25,7 @@ from rageval_spec.spec.blocks.spec_node import (
     LISTED_SECTIONS,
     NAMED_SECTIONS,
     SECTIONS,
+    SINGLE_SECTIONS,
     SpecNode,
     needs_more,
 )
@@ -69,6 +70,10 @@ def build_schema(*, builtin_only: bool = False) -> JsonObject:
             definitions[section] = _block_schema(section, words[section])
         shape = key if section in LISTED_SECTIONS else section
         definitions[_find_node(properties[owner])]["properties"][key]["items"] = {"$ref": f"#/definitions/{shape}"}
+    for key, section in SINGLE_SECTIONS.items():
+        definitions[section] = _entry_schema(section, words[section], nodes)
+        properties[key] = {"description": properties[key]["description"], "$ref": f"#/definitions/{section}"}
+        properties[key] = _to_draft_07(properties[key])
     top |= {"if": {"not": {"required": ["monitor"]}}, "then": _NEEDS_DATASETS}
     return {"$schema": _DRAFT, "title": "rageval-spec", **top, "definitions": dict(sorted(definitions.items()))}
 

@@ -30,6 +30,7 @@ from rageval_spec.spec.blocks.spec_node import (
     INNER_SECTIONS,
     NAMED_SECTIONS,
     SEND,
+    SINGLE_SECTIONS,
     VERSION,
     HistoryNode,
     Spec,
@@ -199,6 +200,7 @@ def _load_tree(
         slices=tuple(checked.slices.values()),
         history=HistoryNode(use=history) if isinstance(history, str) else history,
         designs=resolve_weight_keys(node, list(named["datasets"])),
+        engine=next((block.node for block in checked.of("engines")), None),
     )
 
 
@@ -303,7 +305,7 @@ def _warn_of_dialects(tree: yaml_tree.YamlMapping, diagnostics: Sequence[Diagnos
 def _digest(checked: CheckedSpec, node: SpecNode, gates: Sequence[GateNode]) -> str:
     """The sha256 of the spec's content with defaults filled in. The order of entries counts, as it does in tables.
 
-    `limits`, `resume`, `samples`, `redact`, `history` and `monitor` are excluded, because no number depends on them.
+    `limits`, `engine`, `resume`, `samples`, `redact`, `history` and `monitor` are left out: no number depends on them.
     """
     content = {
         "version": VERSION,
@@ -311,7 +313,7 @@ def _digest(checked: CheckedSpec, node: SpecNode, gates: Sequence[GateNode]) -> 
         "blocks": [
             [*block.path, block.node.model_dump(mode="json", by_alias=True)]
             for block in checked.blocks
-            if block.path[:2] not in INNER_SECTIONS
+            if block.path[:2] not in INNER_SECTIONS and block.path[0] not in SINGLE_SECTIONS
         ],
         "gates": [gate.content() for gate in gates],
         **{key: getattr(node, key).model_dump(mode="json") for key in ("ranking", "statistics")},

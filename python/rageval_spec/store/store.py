@@ -162,6 +162,13 @@ class MemoryStore:
         """Do nothing: no file is open."""
 
 
+def hold_tables(store: Store) -> MemoryStore:
+    """A store with the answers of another one, whose tables are in memory: nothing that is saved in it stays."""
+    held = MemoryStore()
+    held.folder, held.answers = store.folder, store.answers
+    return held
+
+
 TABLES_FOLDER = "tables"
 MANIFEST = "manifest.json"
 PARTITION_ROWS = 1_000_000

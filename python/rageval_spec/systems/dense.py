@@ -73,6 +73,12 @@ class Dense(System[DenseNode]):
         disk = Amount(int(corpus.documents * 32 * width), int(corpus.documents * (384 * width + 32)))
         return memory, disk, "write 'vectors: int8'" if width > 2 else ""
 
+    def embed_part(self, collection: Collection, place: int, count: int) -> None:
+        texts = document_texts(collection.require("corpus", f"systems.{self.context.name}: dense"))
+        part = texts.gather_every(count, place)
+        model = self.context.model(self.node.model, EmbeddingModel)  # type: ignore[type-abstract]
+        _Texts.select("document", part, part).embed(model)
+
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> Retrieval:  # noqa: ARG002
         reader = f"systems.{self.context.name}: dense"
         model = self.context.model(self.node.model, EmbeddingModel)  # type: ignore[type-abstract]

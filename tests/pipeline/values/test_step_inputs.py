@@ -103,3 +103,14 @@ def test_narrowed_materials_have_fewer_metrics_and_the_same_datasets(tmp_path: P
     assert [*few.parts.metrics] == [metric.name for metric in few.spec.metrics] == ["rr"]
     assert few.open("fruit") is whole
     assert [*pickle.loads(pickle.dumps(few)).parts.metrics] == ["rr"]
+
+
+def test_another_process_learns_of_beginnings_that_were_made_after_its_first_task(tmp_path: Path) -> None:
+    here = gather(tmp_path)
+    first = pickle.loads(pickle.dumps(here))
+    next(iter(here.parts.systems.values())).context.resume.begun["key of a system"] = "its beginning"
+    second = pickle.loads(pickle.dumps(here))
+    assert second is first
+    there = next(iter(first.parts.systems.values())).context.resume
+    assert there.begun == {"key of a system": "its beginning"}
+    assert there.is_told and not next(iter(here.parts.systems.values())).context.resume.is_told

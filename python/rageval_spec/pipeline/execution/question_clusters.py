@@ -11,8 +11,10 @@ from rageval_spec.data.outcomes import Note
 from rageval_spec.diagnostics import Diagnostic, SpecError, suggest
 from rageval_spec.pipeline.execution.execution import list_evaluated
 from rageval_spec.pipeline.execution.runs import Work
+from rageval_spec.pipeline.planning.question_shards import connect
 from rageval_spec.pipeline.values import slice_membership
 from rageval_spec.reading.production_mix import LARGEST, SLICE, MixRow, ProductionMix, read_mix
+from rageval_spec.recorded.log_fields import TEXTS
 from rageval_spec.spec.blocks.question_weights import CLUSTER, WEIGHT, WEIGHTS, find_key
 from rageval_spec.spec.blocks.spec_node import QuestionWeightsNode, Spec
 from rageval_spec.wording import agree, count_noun, format_percent
@@ -64,6 +66,27 @@ def find_designs(spec: Spec, evaluated: Sequence[EvaluatedQueries], *, is_limite
     return Designed(designs, tuple(notes))
 
 
+def list_units(spec: Spec, evaluated: EvaluatedQueries) -> list[list[str]]:
+    """The questions of a dataset, gathered where they must stay in one shard.
+
+    That are those of one cluster, of one conversation, and of one group, whose answers metrics compare. Equal questions
+    stay together too, because a system is asked them once.
+    """
+    design = spec.designs.get(evaluated.collection.name)
+    of_cluster = [] if design is None or design.cluster is None else [design.cluster]
+    columns = tuple(dict.fromkeys(("question", "group", *TEXTS["session"], *of_cluster)))
+    return connect(
+        {
+            query_id: [
+                (column, slice_membership.label(value))
+                for column in columns
+                for value in slice_membership.list_values(row.get(column))
+            ]
+            for query_id, row in slice_membership.read_rows(evaluated, columns)
+        }
+    )
+
+
 class _Finder:
     def __init__(self, spec: Spec, node: QuestionWeightsNode, evaluated: EvaluatedQueries, *, is_limited: bool) -> None:
         self.spec = spec
@@ -101,28 +124,14 @@ class _Finder:
         return Design(clusters, weights, strata, summary)
 
     def _find_clusters(self) -> tuple[dict[str, int], int]:
-        """The cluster of each question with a value in the column, and the number of those without.
-
-        Questions that share any value belong together, and so do those that a third question connects.
-        """
+        """The cluster of each question with a value in the column, and the number of those without."""
         column = self.node.cluster
         if column is None:
             return {}, 0
-        roots: dict[str, str] = {}
-
-        def find(name: str) -> str:
-            while roots.setdefault(name, name) != name:
-                roots[name] = name = roots[roots[name]]
-            return name
-
-        first: dict[str, str] = {}
-        for query_id, row in self.rows.items():
-            names = [slice_membership.label(value) for value in slice_membership.list_values(row.get(column))]
-            first |= {query_id: names[0]} if names else {}
-            for other in names[1:]:
-                roots[find(other)] = find(names[0])
-        numbers: dict[str, int] = {}
-        clusters = {query_id: numbers.setdefault(find(name), len(numbers)) for query_id, name in first.items()}
+        values = {query_id: slice_membership.list_values(row.get(column)) for query_id, row in self.rows.items()}
+        names = {query_id: [*map(slice_membership.label, of)] for query_id, of in values.items() if of}
+        numbers = {query_id: number for number, unit in enumerate(connect(names)) for query_id in unit}
+        clusters = {query_id: numbers[query_id] for query_id in names}
         without = len(self.rows) - len(clusters)
         if not clusters:
             message = f"no question of '{self.dataset}' has a value in '{column}'"
@@ -131,7 +140,7 @@ class _Finder:
             each = "it counts as a cluster of its own" if without == 1 else "each counts as its own"
             questions = f"{without} of {count_noun(len(self.rows), 'question')} {agree(without, 'has')}"
             self._note("no_cluster", f"{questions} no value in '{column}'; {each}", without)
-        if len(numbers) + without == 1 < len(self.rows):
+        if len({*clusters.values()}) + without == 1 < len(self.rows):
             message = f"all questions belong to one cluster ('{column}')"
             message += ", so no number has an interval or a p-value below 1"
             self._note("one_cluster", message, len(self.rows), is_warning=True)

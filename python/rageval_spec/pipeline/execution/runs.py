@@ -7,7 +7,9 @@ tables.
 from __future__ import annotations
 
 import warnings
+from collections import deque
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -17,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from rageval_spec.data import tables
 from rageval_spec.data.outcomes import Note
 from rageval_spec.errors import DataError, RagevalError, StoreWarning
-from rageval_spec.pipeline.execution.step_parts import Deal, combine, deal_evenly, split
+from rageval_spec.pipeline.execution.step_parts import Deal, combine, deal_evenly, restore, split
 from rageval_spec.pipeline.execution.stopping_decision import Stopper
 from rageval_spec.pipeline.planning.plan import EvaluationPlan, PlanStep, RunShare, StepTask, TaskResult, explain
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
@@ -25,7 +27,7 @@ from rageval_spec.pipeline.values.ranking_values import retrieve_run
 from rageval_spec.pipeline.values.sample_tables import answer_queries
 from rageval_spec.pipeline.values.step_inputs import Materials, OpenedDataset
 from rageval_spec.pipeline.values.system_values import compute_values
-from rageval_spec.plugin import Engine
+from rageval_spec.plugin import Engine, Shared, System
 from rageval_spec.plugin.block_names import names_in
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.plugin.plugin import say_nothing
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+_MANY = 100_000
+"""How many documents a corpus is taken to have, whose size is not known before it is read."""
 _COMPUTE: dict[str, Callable[[Materials, StepTask], TaskResult]] = {
     "retrieve": retrieve_run,
     "answer": answer_queries,
@@ -46,16 +50,49 @@ _COMPUTE: dict[str, Callable[[Materials, StepTask], TaskResult]] = {
 def compute(materials: Materials, task: StepTask) -> TaskResult:
     """Compute a task, in this process or another one. If it fails, `error` of the result says why."""
     try:
-        return _COMPUTE[task.step.kind](materials, task)
+        return _COMPUTE[task.step.kind](materials, restore(materials, task))
     except Exception as error:
         return TaskResult(error=error)
+
+
+def embed_part(materials: Materials, part: tuple[str, str, int, int]) -> None:
+    """Embed a part of a dataset's documents for a system. If that fails, its retrieval fails too, and says why."""
+    dataset, system, place, count = part
+    with suppress(Exception):
+        materials.parts.system(system).embed_part(materials.open_whole(dataset).collection, place, count)
+
+
+def map_parts(work: Work, tasks: Sequence[StepTask]) -> Iterator[TaskResult]:
+    """Let the engine compute tasks in parts."""
+    _begin_asking(work, tasks)
+    parts = [split(work.materials, task, _find_deal(work, task)) for task in tasks]
+    results = work.engine.map(partial(compute, work.materials), [*chain.from_iterable(parts)])
+    for task, of_task in zip(tasks, parts, strict=True):
+        yield combine(work.materials, task, of_task, [*islice(results, len(of_task))])
+
+
+def _begin_asking(work: Work, tasks: Sequence[StepTask]) -> None:
+    """Let systems begin here that other processes ask, because they finish here."""
+    asked = [task.step for task in tasks if task.step.kind == "answer" and work.engine.reach is not None]
+    for step in asked:
+        system = work.parts.systems[str(step.system)]
+        if system.can_be_asked:
+            system.begin(work.materials.open(str(step.dataset)).asked)
+
+
+def _find_deal(work: Work, task: StepTask) -> Deal:
+    def deal(units: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
+        return deal_evenly(units, work.engine.count_parts(task.step.kind, sum(map(len, units))))
+
+    return deal
 
 
 @dataclass(frozen=True)
 class Work:
     """Everything that an execution needs. `announce` is called with what is being done.
 
-    `stopper` decides when enough questions were asked; without one, all questions are asked.
+    `stopper` decides when enough questions were asked; without one, all questions are asked. `mapping` says how tasks
+    become results: by default, the engine computes all of them. `shared` is what it opens for its processes.
     """
 
     spec: Spec
@@ -67,11 +104,15 @@ class Work:
     announce: Callable[[str], None] = say_nothing
     budget: Budget = field(default_factory=Budget)
     stopper: Stopper | None = None
+    mapping: Callable[[Work, Sequence[StepTask]], Iterator[TaskResult]] = map_parts
+    shared: Shared = field(default_factory=Shared)
     _materials: Materials | None = None
 
     @cached_property
     def materials(self) -> Materials:
-        return self._materials or Materials(self.spec, self.parts, self.limit, self.budget, self.store.folder)
+        return self._materials or Materials(
+            self.spec, self.parts, self.limit, self.budget, self.store.folder, engine=self.engine
+        )
 
     def narrow(self, metrics: Container[str]) -> Work:
         """The same with only these metrics; the datasets that are open are shared."""
@@ -79,17 +120,18 @@ class Work:
         return replace(self, spec=materials.spec, parts=materials.parts, _materials=materials)
 
     def map(self, tasks: Sequence[StepTask]) -> Iterator[TaskResult]:
-        """The results of tasks, in their order. The engine computes them in parts."""
-        parts = [split(self.materials, task, self._deal(task)) for task in tasks]
-        results = self.engine.map(partial(compute, self.materials), [*chain.from_iterable(parts)])
-        for task, of_task in zip(tasks, parts, strict=True):
-            yield combine(self.materials, task, of_task, [*islice(results, len(of_task))])
+        """The results of tasks, in their order."""
+        return self.mapping(self, tasks)
 
-    def _deal(self, task: StepTask) -> Deal:
-        def deal(units: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
-            return deal_evenly(units, self.engine.count_parts(task.step.kind, sum(map(len, units))))
-
-        return deal
+    def embed(self, steps: Sequence[PlanStep]) -> None:
+        """Have other processes embed the documents that these retrievals read, each a part of them."""
+        if self.engine.reach is None:
+            return
+        for step in steps:
+            system, count = str(step.system), self.engine.count_parts("embed", _MANY)
+            if type(self.parts.system(system)).embed_part is not System.embed_part:
+                parts = [(str(step.dataset), system, place, count) for place in range(count)]
+                deque(self.engine.map(partial(embed_part, self.materials), parts), maxlen=0)
 
 
 _FORMAT = 2
@@ -230,6 +272,7 @@ class RunTables:
                 ready.append((step, self._take_sources(str(step.system))))
             except DataError as error:
                 self._fail(step, error)
+        self._work.embed([step for step, _ in ready])
         tasks = [self._task(step, sources) for step, sources in ready]
         for (step, sources), made in zip(ready, self._work.map(tasks), strict=True):
             if made.error is None:

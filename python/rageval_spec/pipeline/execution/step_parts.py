@@ -7,7 +7,7 @@ workers of a cluster, or by several machines that each do a share.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -20,6 +20,7 @@ from rageval_spec.pipeline.planning.plan import QuestionPart, RunShare, StepTask
 from rageval_spec.pipeline.planning.question_selection import list_ids, restrict
 from rageval_spec.pipeline.values.step_inputs import Materials
 from rageval_spec.pipeline.values.system_values import conclude, list_answer_metrics
+from rageval_spec.plugin.budget import Shard
 
 Deal: TypeAlias = Callable[[Sequence[Sequence[str]]], Sequence[Sequence[str]]]
 """Deals units, ids of questions that must stay together, into parts: the ids of each part. A part can be empty."""
@@ -40,10 +41,7 @@ def split(materials: Materials, task: StepTask, deal: Deal) -> list[StepTask]:
 
     A metric that compares all answers with one another gets them all at once, as a part of its own.
     """
-    try:
-        queries = _find_queries(materials, task)
-    except DataError:
-        queries = None  # whoever computes the task gets the same error, and says so
+    queries = find_queries(materials, task)
     if queries is None:
         return [task]
     parts = [restrict(queries, ids) for ids in deal(list_units(queries))] or [queries]
@@ -51,13 +49,43 @@ def split(materials: Materials, task: StepTask, deal: Deal) -> list[StepTask]:
         parts = [queries]
     if task.step.kind != "evaluate":
         return [task] if len(parts) == 1 else [_take(task, len(parts), place, one) for place, one in enumerate(parts)]
-    metrics = list_answer_metrics(materials, str(task.step.system))
-    whole = frozenset(name for name, metric in metrics.items() if not metric.is_separable)
+    separable, whole = list_metrics(materials, task)
     if not whole or len(parts) == 1:
         return [_take(task, len(parts), place, one) for place, one in enumerate(parts)]
-    count, others = len(parts) + 1, frozenset(metrics) - whole
-    taken = [_take(task, count, place, one, others) for place, one in enumerate(parts)]
-    return [*taken, _take(task, count, len(parts), queries, whole)]
+    count = len(parts) + 1
+    taken = [_take(task, count, place, one, separable) for place, one in enumerate(parts)]
+    return [*taken, take_whole(task, count, queries, whole)]
+
+
+def list_metrics(materials: Materials, task: StepTask) -> tuple[frozenset[str], frozenset[str]]:
+    """The metrics of answers that can work on a part of them, and those that need all at once."""
+    metrics = list_answer_metrics(materials, str(task.step.system))
+    whole = frozenset(name for name, metric in metrics.items() if not metric.is_separable)
+    return frozenset(metrics) - whole, whole
+
+
+def take_whole(task: StepTask, count: int, queries: tables.Collection, metrics: frozenset[str]) -> StepTask:
+    """The last of `count` parts of a task: the metrics that need all answers at once."""
+    return replace(task, part=QuestionPart(count - 1, count, queries, metrics))
+
+
+def take_shard(materials: Materials, task: StepTask, shard: Shard, ids: Collection[str]) -> StepTask:
+    """A shard's part of a task, without metrics that need all answers at once; the task itself if it has no parts."""
+    queries = find_queries(materials, task)
+    if queries is None:
+        return task
+    metrics = list_metrics(materials, task)[0] if task.step.kind == "evaluate" else None
+    return _take(task, shard.total + 1, shard.number - 1, restrict(queries, ids), metrics)
+
+
+def restore(materials: Materials, task: StepTask) -> StepTask:
+    """The task; if it was pickled, with what belongs to the questions of its part."""
+    if task.part is None or task.part.ids is None:
+        return task
+    queries = find_queries(materials, task)
+    if queries is None:
+        raise DataError(f"{task.step.title}: another process made parts of a step that has none here")
+    return replace(task, part=replace(task.part, queries=restrict(queries, task.part.ids), ids=None))
 
 
 def combine(
@@ -73,7 +101,7 @@ def combine(
         return TaskResult(error=error)
     found = [part.table for part in results if part.table is not None]
     joined = TaskResult(
-        _order(pl.concat(found, how="vertical_relaxed"), _find_queries(materials, task)),
+        _order(pl.concat(found, how="vertical_relaxed"), find_queries(materials, task)),
         join([part.notes for part in results]),
         share=_add_shares([part.share for part in results if part.share is not None]),
         queries=sum(part.queries for part in results),
@@ -95,13 +123,16 @@ def list_units(queries: tables.Collection) -> list[list[str]]:
     return [*units.values()]
 
 
-def _find_queries(materials: Materials, task: StepTask) -> tables.Collection | None:
+def find_queries(materials: Materials, task: StepTask) -> tables.Collection | None:
     """The dataset with the questions that a task is about; None if its parts would not be worth it, or wrong.
 
     Answers that are only read, and values of rankings, come from the whole at once.
     """
     dataset, system = str(task.step.dataset), str(task.step.system)
-    opened = materials.open(dataset)
+    try:
+        opened = materials.open(dataset)
+    except DataError:
+        return None  # whoever computes the task gets the same error, and says so
     is_answering = system in opened.answering
     if task.step.kind == "evaluate":
         return opened.asked if is_answering else None

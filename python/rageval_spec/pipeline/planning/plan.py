@@ -281,16 +281,26 @@ def _describe(step: PlanStep, has: Callable[[str], bool]) -> dict[str, Any]:
 class QuestionPart:
     """Some of the questions of a dataset, about which a task computes its step.
 
+    Pickled, it has only the questions' ids; `step_parts.restore` finds the rest where the task is computed.
+
     Attributes:
         place, count: which of how many parts it is, from 0. All questions are in one part, each in exactly one.
         queries: the dataset with only these queries and judgements.
         metrics: the metrics to measure; None for all.
+        ids: the ids of the questions, in a part that was pickled.
     """
 
     place: int
     count: int
     queries: Collection
     metrics: frozenset[str] | None = None
+    ids: tuple[str, ...] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The part without texts."""
+        table = self.queries.qrels if self.queries.queries is None else self.queries.queries
+        ids = () if table is None else tuple(table["query_id"].unique(maintain_order=True))
+        return {**self.__dict__, "queries": None, "ids": ids}
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,10 @@ from rageval_spec import plugin as contracts
 from rageval_spec import registry, signals
 from rageval_spec.plugin import AnswerMetric, Context, Judge, Metric, Model, Node, System
 from rageval_spec.plugin.block_names import names_in, order_by_reference
-from rageval_spec.plugin.budget import Budget
+from rageval_spec.plugin.budget import WHOLE, Budget, Shard
+from rageval_spec.plugin.engine import show_nothing
 from rageval_spec.plugin.plugin import ResumeRule, say_nothing
-from rageval_spec.progress import Progress, ProgressDisplay, ignore_progress
+from rageval_spec.progress import Progress, ProgressDisplay
 from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.spec.spec_file import find_spec_origin
 from rageval_spec.store.disk import InputFile, digest_content
@@ -74,19 +75,18 @@ class SpecPlugins:
         return order_by_reference({name: system.node for name, system in everything.items()})
 
 
-def _show_nothing(label: str, unit: str | None) -> Progress:  # noqa: ARG001 - there is nothing to label
-    return ignore_progress
-
-
 def build_parts(
     spec: Spec,
-    progress: Callable[[str, str | None], Progress] = _show_nothing,
+    progress: Callable[[str, str | None], Progress] = show_nothing,
     answers: Answers | None = None,
     fingerprint: Fingerprint | None = None,
     budget: Budget | None = None,
     tell: Callable[[str], None] = say_nothing,
     output: Path | None = None,
     resume: ResumeRule | None = None,
+    shard: Shard = WHOLE,
+    pace: Callable[[str], Callable[..., Any]] | None = None,
+    moved: Mapping[Path, Path] | None = None,
 ) -> SpecPlugins:
     """Build the plugins of a spec. What is not said is as in `Context`, or absent.
 
@@ -109,6 +109,9 @@ def build_parts(
         origin=find_spec_origin(spec),
         output=output,
         resume=resume or ResumeRule(),
+        shard=shard,
+        pace=pace,
+        moved=moved or {},
     )
 
     def build(section: registry.Section, name: str, node: Any) -> Any:
@@ -133,6 +136,24 @@ def build_parts(
         notifiers=tuple(build("notifiers", node.use, node) for node in spec.notifiers),
         destinations=tuple(build("reports", node.use, node) for node in spec.destinations),
     )
+
+
+def list_files(parts: SpecPlugins, folder: Path) -> Iterator[InputFile]:
+    """The files that steps read, with the Python files beside the spec that they import.
+
+    The files of a model are left out unless they are in the spec's folder: a process elsewhere finds its own.
+    """
+    from rageval_spec.user_functions import list_imports
+
+    readers = (*parts.datasets.values(), *parts.sources.values(), *parts.systems.values(), *parts.judges.values())
+    inputs = [file for one in (*readers, *parts.metrics.values()) for file in one.inputs()]
+    inputs += [file for one in (*parts.systems.values(), *parts.sources.values()) for name in parts.datasets
+               for file in one.inputs_for(name)]  # fmt: skip
+    inputs += [file for one in parts.models.values() for file in one.inputs() if file.path.is_relative_to(folder)]
+    for file in inputs:
+        yield file
+        if file.path.suffix == ".py" and file.path.is_relative_to(folder):
+            yield from (InputFile(path, ()) for path in list_imports(file.path, folder))
 
 
 @contextmanager

@@ -91,6 +91,12 @@ def brief_judges(metrics: Mapping[str, AnswerMetric[Any]]) -> None:
         judge.expect(criteria)
 
 
+def measured_types() -> dict[str, Any]:
+    """The columns of what a metric measured, and their types."""
+    texts = dict.fromkeys(("query_id", "value", "status", "reason", "details"), pl.String())
+    return texts | {"value": pl.Float64(), "is_asked": pl.Boolean(), "is_unfinished": pl.Boolean()}
+
+
 def measure_all(metrics: Mapping[str, AnswerMetric[Any]], samples: Sequence[Sample]) -> dict[str, MeasuredPart]:
     """Measure samples with every metric, all of them at the same time."""
     unprepared: dict[str, Exception] = {}
@@ -124,8 +130,7 @@ def measure_part(
         "is_asked": [place in asked for place in range(len(samples))],
         "is_unfinished": [one.is_unfinished for one in measurements],
     }
-    types: dict[str, Any] = {"value": pl.Float64, "is_asked": pl.Boolean, "is_unfinished": pl.Boolean}
-    table = pl.DataFrame(columns, schema={name: types.get(name, pl.String) for name in columns})
+    table = pl.DataFrame(columns, schema=measured_types())
     answered = [sample for sample in samples if sample.error is None]
     lacking = tuple(part for part in _list_advised(metric) if all(_lacks(sample, part) for sample in answered))
     return MeasuredPart(table, notes, lacking, error)

@@ -1,14 +1,15 @@
 """What a step needs to be computed, in any process: the parts of a spec, its datasets, and the budget.
 
-In the process of the command, these are the parts that it built. Pickled materials hold only the spec and the store's
-folder; another process builds its own parts from them, once for all tasks that it gets. Models store their replies
-themselves, in the store's file of replies, which several processes can use.
+In the process of the command, these are the parts that it built. Pickled materials hold only the spec and how to reach
+what all processes share; another process builds its own parts from them, once for all tasks that it gets. Without a
+way to reach it, each process opens the store itself, whose file of replies several processes can use.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, partial
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
@@ -18,13 +19,16 @@ from uuid import uuid4
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.tables import Collection
 from rageval_spec.pipeline.planning import question_selection
-from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins, build_parts
+from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins, build_parts, list_files
 from rageval_spec.pipeline.values.answer_values import brief_judges, difference_notes, limit_notes
-from rageval_spec.plugin import Answering
+from rageval_spec.plugin import Answering, Engine, Shared
 from rageval_spec.plugin.budget import Budget
+from rageval_spec.plugin.plugin import ResumeRule
 from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.spec.text.places import Places
-from rageval_spec.store.store import open_store
+from rageval_spec.store.checkout import CodeState
+from rageval_spec.store.shipped_files import Shipment, pack
+from rageval_spec.store.store import MemoryStore, open_store
 
 _RESTORED: dict[str, Materials] = {}
 _RESTORING = Lock()
@@ -57,6 +61,7 @@ class Materials:
         store: the folder where other processes find the replies of models; None if there is none.
         drawn: which questions of a dataset to ask now, from one place of the random order up to another; by default
             all.
+        engine: what computes steps; its `reach` gives other processes what all of them share.
     """
 
     spec: Spec
@@ -65,6 +70,7 @@ class Materials:
     budget: Budget = field(default_factory=Budget)
     store: Path | None = None
     drawn: dict[str, tuple[int, int]] = field(default_factory=dict)
+    engine: Engine[Any] | None = None
     _token: str = field(default_factory=lambda: uuid4().hex)
     _opened: dict[str, OpenedDataset] = field(default_factory=dict)
     _parts_drawn: dict[tuple[str, int, int], OpenedDataset] = field(default_factory=dict)
@@ -135,27 +141,66 @@ class Materials:
         held = {one.name: getattr(self.spec, one.name) for one in fields(self.spec)}
         plain: dict[str, Any] = {name: dict(one) for name, one in held.items() if isinstance(one, MappingProxyType)}
         spec = replace(self.spec, **plain | {"places": Places(), "warnings": ()})
-        return _restore, (self._token, spec, self.limit, self.budget.retry_failed, self.store, dict(self.drawn))
+        reach = None if self.engine is None else self.engine.reach
+        share = reach or partial(_share_store, self.store, spec, retry_failed=self.budget.retry_failed)
+        files, context = None if reach is None else self._shipment, next(iter(self.parts.systems.values())).context
+        settings = {"resume": self._resume(context.resume), "shard": context.shard}
+        return _restore, (self._token, spec, self.limit, self.store, dict(self.drawn), share, settings, files)
+
+    @cached_property
+    def _shipment(self) -> Shipment:
+        fingerprint = next(iter(self.parts.systems.values())).context.fingerprint
+        return pack(self.spec.folder, list_files(self.parts, self.spec.folder), fingerprint)
+
+    def _resume(self, rule: ResumeRule) -> ResumeRule:
+        """The rule by which this evaluation continues an earlier one, with what git said here."""
+        asks = any(system.can_be_asked for system in self.parts.systems.values())
+        return replace(rule, find_code=partial(_give, rule.find_code() if asks else CodeState()), is_told=True)
 
 
 def _restore(
     token: str,
     spec: Spec,
     limit: int | None,
-    retry_failed: bool,
     store: Path | None,
     drawn: Mapping[str, tuple[int, int]],
+    share: Callable[[], Shared],
+    settings: Mapping[str, Any],
+    files: Shipment | None,
 ) -> Materials:
     """Restore pickled materials; they are built once for all tasks that come with the same ones."""
     with _RESTORING:
         if token not in _RESTORED:
             _RESTORED.clear()
-            opened = open_store(store)
-            budget = spec.limits.budget(retry_failed=retry_failed)
-            parts = build_parts(spec, answers=opened.answers, fingerprint=opened.fingerprint, budget=budget)
+            shared = share()
+            folder, moved = (spec.folder, {}) if files is None else files.unpack(shared.fetch)
+            threads = spec.limits.threads or shared.threads
+            spec = replace(spec, folder=folder, limits=spec.limits.model_copy(update={"threads": threads}))
+            parts = build_parts(
+                spec,
+                shared.counting,
+                shared.answers,
+                MemoryStore().fingerprint,
+                shared.budget,
+                shared.tell,
+                **settings,
+                pace=shared.pace,
+                moved=moved,
+            )
             for model in parts.asked_models.values():
                 model.prepare()
             brief_judges(parts.answer_metrics)
-            _RESTORED[token] = Materials(spec, parts, limit, budget, store)
-        _RESTORED[token].drawn.update(drawn)
-        return _RESTORED[token]
+            _RESTORED[token] = Materials(spec, parts, limit, shared.budget, store)
+        materials = _RESTORED[token]
+        materials.drawn.update(drawn)
+        next(iter(materials.parts.systems.values())).context.resume.begun.update(settings["resume"].begun)
+        return materials
+
+
+def _share_store(store: Path | None, spec: Spec, *, retry_failed: bool) -> Shared:
+    """What a process has that opens the store itself; the limits hold for it alone."""
+    return Shared(open_store(store).answers, spec.limits.budget(retry_failed=retry_failed))
+
+
+def _give(code: CodeState) -> CodeState:
+    return code

@@ -135,6 +135,7 @@ _BLOCKS: dict[str, type[BaseModel]] = {
 
 _FOREIGN: Mapping[str, Any] = {
     **dict.fromkeys((*spec_node.NAMED_SECTIONS, *spec_node.LISTED_SECTIONS), True),
+    **dict.fromkeys(spec_node.SINGLE_SECTIONS, True),
     "monitor": {path[1]: True for path in spec_node.INNER_SECTIONS},
 }
 """The parts of a spec that belong to plugins."""
@@ -179,6 +180,9 @@ def check_tree(tree: yaml_tree.YamlMapping, secrets: Mapping[str, str], folder: 
         checker.check_list(section, entry, (section,))
     for path, section in spec_node.INNER_SECTIONS.items():
         checker.check_list(section, _find_entry(tree, path), path)
+    for key, section in spec_node.SINGLE_SECTIONS.items():
+        if (entry := tree.entries.get(key)) is not None:
+            checker.check_single(section, entry, (key,))
     return checker.checked
 
 
@@ -240,6 +244,12 @@ class _Checker:
                     continue
                 node = expanded
             self._check_plugin(section, (*path, index), node.place, node, title)
+
+    def check_single(self, section: registry.Section, entry: yaml_tree.YamlEntry, path: KeyPath) -> None:
+        node = entry.value
+        if isinstance(node, yaml_tree.YamlScalar) and isinstance(node.value, str) and not node.faulty:
+            node = _as_mapping(node, {"use": node.value})
+        self._check_plugin(section, path, place_of(entry.key_place, node), node)
 
     def _check_plugin(
         self,

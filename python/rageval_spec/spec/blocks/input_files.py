@@ -11,7 +11,15 @@ from typing import Any
 
 from rageval_spec import registry
 from rageval_spec.diagnostics import Diagnostic, suggest
-from rageval_spec.errors import RagevalError, UnusablePathError, check_path, describe_os_error, expand_home
+from rageval_spec.errors import (
+    DataError,
+    RagevalError,
+    UnusablePathError,
+    UsageError,
+    check_path,
+    describe_os_error,
+    expand_home,
+)
 from rageval_spec.kernels.inputs import name_special
 from rageval_spec.plugin import Context, Dataset, Report, System
 from rageval_spec.plugin.report import RESULTS_FILES
@@ -19,6 +27,7 @@ from rageval_spec.spec.blocks.plugin_blocks import PluginBlock
 from rageval_spec.spec.blocks.spec_node import NAMED_SECTIONS, HistoryNode, HistoryWord, Spec
 from rageval_spec.spec.text.places import KeyPath, Places, TextPlace, quote, walk_values
 from rageval_spec.store.disk import InputFile
+from rageval_spec.store.remote_files import fetch
 
 _MOST_SIBLINGS = 10_000
 
@@ -129,7 +138,8 @@ def check_file(file: InputFile, folder: Path) -> tuple[str, str, str | None] | N
     shown = quote(_show(file.path, folder))
     try:
         check_path(file.path)
-    except UnusablePathError as error:
+        fetch(file.path)
+    except (UnusablePathError, DataError, UsageError) as error:
         return str(error), "missing-file", file.hint
     if file.path.is_dir() if file.kind == "folder" else file.path.is_file():
         return None

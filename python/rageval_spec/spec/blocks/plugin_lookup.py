@@ -14,7 +14,7 @@ from rageval_spec.diagnostics import Diagnostic, suggest
 from rageval_spec.errors import UsageError
 from rageval_spec.plugin import MetricInfo, Node, Plugin
 from rageval_spec.spec.blocks.error_explanation import describe, place_of
-from rageval_spec.spec.blocks.spec_node import DEFAULT_MODELS, LISTED_SECTIONS
+from rageval_spec.spec.blocks.spec_node import DEFAULT_MODELS, LISTED_SECTIONS, SINGLE_SECTIONS
 from rageval_spec.spec.text.places import TextPlace, cut, quote
 from rageval_spec.spec.text.yaml_tree import YamlEntry, YamlMapping, YamlNode, YamlScalar
 
@@ -41,7 +41,11 @@ def find_plugin(section: registry.Section, node: YamlNode, place: TextPlace) -> 
     """The plugin class that a block's `use:` names, or a diagnostic."""
     if not isinstance(node, YamlMapping):
         is_text = isinstance(node, YamlScalar) and isinstance(node.value, str)
-        expected = "a word or a block with 'use:'" if section in LISTED_SECTIONS else "a block with 'use:'"
+        expected = (
+            "a word or a block with 'use:'"
+            if section in (*LISTED_SECTIONS, *SINGLE_SECTIONS.values())
+            else "a block with 'use:'"
+        )
         hint = _suggest_block(section, node.text) if isinstance(node, YamlScalar) and is_text else _list_words(section)
         return place.diagnose(f"expected {expected}, found {describe(node)}", "type", hint)
     if "use" not in node.entries:
@@ -145,9 +149,10 @@ def _list_words(section: registry.Section) -> str:
         return f"this installation has no {section}"
     if section == "metrics":
         return "to list the metrics, run `rageval-spec list metrics`"
+    key = next((key for key, of in SINGLE_SECTIONS.items() if of == section), section)
     if len(words) == 1:
-        return f"the only word of '{section}:' is {words[0]}"
-    return f"the words of '{section}:' are {', '.join(words)}"
+        return f"the only word of '{key}:' is {words[0]}"
+    return f"the words of '{key}:' are {', '.join(words)}"
 
 
 COLUMNS = "columns"

@@ -20,7 +20,7 @@ from pydantic_core import PydanticCustomError
 from rageval_spec import registry
 from rageval_spec.diagnostics import Diagnostic, Severity
 from rageval_spec.kernels.ranking_measures import Duplicates, Missing, RankingOptions, TieRule
-from rageval_spec.plugin import DatasetNode, Node, ReportNode, SystemNode
+from rageval_spec.plugin import DatasetNode, EngineNode, Node, ReportNode, SystemNode
 from rageval_spec.plugin.budget import Budget, CallLimits
 from rageval_spec.plugin.secrets import Secret
 from rageval_spec.registry import Section
@@ -100,7 +100,11 @@ LISTED_SECTIONS: tuple[Section, ...] = ("metrics", "reports")
 SEND: KeyPath = ("monitor", "send")
 INNER_SECTIONS: Mapping[KeyPath, Section] = MappingProxyType({("monitor", "notify"): "notifiers", SEND: "reports"})
 """Lists of blocks within another block: where they are, and the section that their words are of."""
-SECTIONS = tuple(dict.fromkeys((*NAMED_SECTIONS, *LISTED_SECTIONS, *INNER_SECTIONS.values())))
+SINGLE_SECTIONS: Mapping[str, Section] = MappingProxyType({"engine": "engines"})
+"""Keys of one block with `use:` or a bare word, and the section that its words are of."""
+SECTIONS = tuple(
+    dict.fromkeys((*NAMED_SECTIONS, *LISTED_SECTIONS, *INNER_SECTIONS.values(), *SINGLE_SECTIONS.values()))
+)
 
 RESUME, NEVER = "12h", "never"
 """The default of `resume:`, and its word for no time at all."""
@@ -367,6 +371,10 @@ class SpecNode(SpecBlock):
         default=None, description="How `rageval-spec monitor` watches production. Default: it cannot."
     )
     limits: LimitsNode = Field(default=LimitsNode(), description="What an evaluation can use at most.")
+    engine: Any = Field(
+        default="local",
+        description="Where steps are computed: `local`, this machine; a block with `use: ray` for a Ray cluster.",
+    )
     resume: str = Field(
         default=RESUME,
         json_schema_extra={"pattern": f"^({NEVER}|{DURATION})$"},
@@ -419,6 +427,7 @@ class Spec:
         monitor: how production is watched; None without the block.
         notifiers: who is told of alerts.
         destinations: the tools that a monitor sends values and numbers to.
+        engine: where steps are computed; None if the spec does not say it, which means this machine.
     """
 
     name: str
@@ -451,6 +460,7 @@ class Spec:
     monitor: MonitorNode | None = None
     notifiers: tuple[Node, ...] = ()
     destinations: tuple[ReportNode, ...] = ()
+    engine: EngineNode | None = None
 
     @property
     def longest_resume(self) -> float:

@@ -233,10 +233,15 @@ class AnsweringSystem(System[N]):
         Called again before `finish`, with more queries, it asks only those that it was not asked before, whether it
         answered them or failed. If the spec's limits allow no more questions, the row has an error that says so.
         """
-        interview = self._interviews.get(collection.name) or Interview(self)
+        return self._interview(collection).hold()
+
+    def begin(self, collection: Collection) -> None:
+        self._interview(collection).begin()
+
+    def _interview(self, collection: Collection) -> Interview:
+        interview = self._interviews.setdefault(collection.name, Interview(self))
         interview.prepare(collection)
-        self._interviews[collection.name] = interview
-        return interview.hold()
+        return interview
 
     def list_code(self) -> Iterable[Path]:
         """The files of code, besides `inputs`, that its answers can depend on, as far as its files name them."""
@@ -306,7 +311,7 @@ class Interview:
         self._system = system
         self._context = system.context
         self._kept = KeptAnswers(system)
-        self._was_held = False
+        self._was_held = self._context.resume.is_told
         self._rows: dict[bytes, AnswerRow] = {}
         self._origins: dict[bytes, AnswerOrigin] = {}
         self._left: set[bytes] = set()
@@ -318,10 +323,22 @@ class Interview:
         self._place = f"{self._context.name} on {collection.name}"
         self._asked = list(list_questions(system.reader, collection, system.variables, system.dispensable_variables))
         self._questions = {one.digest: one for _, one in self._asked if isinstance(one, SystemQuestion)}
-        self._at_once = node.concurrency or self._context.concurrency
+        shard = self._context.shard
+        self._at_once = shard.take_at_once(node.concurrency) if node.concurrency else self._context.concurrency
         retries, patience = getattr(node, "retries", 0), getattr(node, "patience", PATIENCE)
-        limits = Limits(self._at_once, retries, node.requests_per_minute, patience=patience)
-        self._tries = Tries(limits, Clock())
+        limits = Limits(self._at_once, retries, shard.take_rate(node.requests_per_minute), patience=patience)
+        self._tries = Tries(limits, Clock(), make_pace=self._context.make_pace(f"systems.{self._context.name}"))
+
+    def begin(self) -> None:
+        """Record the beginning, which other processes then find, and say once what they will take over."""
+        ended = self._kept.explain_end()
+        self._kept.begin()
+        if self._was_held:
+            return
+        self._was_held = True
+        for digest, one in self._kept.find([*self._questions.values()]).items():
+            self._take_over(digest, one)
+        self._announce(len(self._questions) - len(self._rows), ended)
 
     def hold(self) -> Answering:
         """Reuse earlier answers and ask the remaining questions."""

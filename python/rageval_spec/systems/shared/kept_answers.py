@@ -8,6 +8,9 @@ same. Otherwise it makes a beginning of its own, and the old answers are not rea
 When an evaluation reaches its outcome, its answers move to the key without the prefix. There they are for
 `--retry-failed`, which takes over those of the last evaluation only, and for `reuse: always`, which takes over all.
 Answers of earlier versions of this package have no time, and beginnings without an id are not continued.
+
+Each shard of an evaluation (`run --shard 3/8`) has a beginning and an end of its own: those that share a store do not
+end one another.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from uuid import uuid4
 
 from rageval_spec.data.outcomes import UNKNOWN, AnswerSource, TakenOver
 from rageval_spec.endpoints.shared_questions import hold_claim
+from rageval_spec.plugin.budget import WHOLE
 from rageval_spec.store.checkout import CodeState
 from rageval_spec.store.replies import UNFINISHED_PREFIX, WHEN
 from rageval_spec.systems.shared.question_templates import SystemQuestion, complete
@@ -123,6 +127,8 @@ class KeptAnswers:
         self._finished = system.key
         self._pointer = UNFINISHED_PREFIX + system.key
         self._rule = system.context.resume
+        part = b"" if system.context.shard == WHOLE else str(system.context.shard).encode("ascii")
+        self._start, self._end = _START + part, _LAST + part
 
     def find(self, questions: Sequence[SystemQuestion]) -> dict[bytes, KeptAnswer]:
         """The stored answers to take over, by digest. Damaged answers are left out."""
@@ -145,18 +151,18 @@ class KeptAnswers:
     def begin(self) -> None:
         """Record the beginning before the first question, unless an earlier evaluation is continued."""
         memory = self._memory
-        with memory.lock, hold_claim(self._answers, self._pointer, _START, lambda: None, time.sleep):
+        with memory.lock, hold_claim(self._answers, self._pointer, self._start, lambda: None, time.sleep):
             if self._finished in memory.begun:
                 return
             beginning = self._continued
             if beginning is None:
                 beginning = self._now
-                self._answers.keep(self._pointer, {_START: _pack(asdict(beginning))})
+                self._answers.keep(self._pointer, {self._start: _pack(asdict(beginning))})
             memory.begun[self._finished] = beginning
 
     def keep(self, digest: bytes, content: bytes) -> None:
         began = self._begun
-        state = {"time": _tell_time(), "commit": _name(began)}
+        state = {"time": _tell_time(), "commit": _name(began), "by": self._rule.evaluation}
         self._answers.keep(_key_of(began.id, self._finished), {digest: content, WHEN + digest: _pack(state)})
         self._memory.asked.add((self._finished, digest))
 
@@ -182,14 +188,14 @@ class KeptAnswers:
                 moved |= {digest: content, WHEN + digest: _pack({**when, "evaluation": began.id})}
             if moved:
                 self._answers.keep(self._finished, moved)
-        self._answers.keep(self._finished, {_LAST: began.id.encode("ascii")})
+        self._answers.keep(self._finished, {self._end: began.id.encode("ascii")})
         self._answers.drop(key, [name for digest in digests for name in (digest, WHEN + digest)])
 
     def end(self) -> None:
         """Say that the evaluation reached its outcome on all datasets, so that no later one continues it."""
         pointed = self._read_start()
         if pointed is not None and pointed.id == self._begun.id:
-            self._answers.drop(self._pointer, [_START])
+            self._answers.drop(self._pointer, [self._start])
 
     def explain_end(self) -> str | None:
         """Why the answers of an unfinished evaluation are not taken over; None if they are, or if there is none."""
@@ -225,7 +231,7 @@ class KeptAnswers:
         )
 
     def is_asked_now(self, digest: bytes) -> bool:
-        """Whether this process asked the question in this evaluation, perhaps for a system with an equal block."""
+        """Whether this evaluation asked the question now, in any process, perhaps for a system with an equal block."""
         return (self._finished, digest) in self._memory.asked
 
     @property
@@ -269,11 +275,11 @@ class KeptAnswers:
     @property
     def _last(self) -> str:
         """The id of the last evaluation that reached its outcome; "" if none did, or an earlier version wrote it."""
-        return self._answers.find(self._finished, [_LAST]).get(_LAST, _NOTHING).decode("ascii")
+        return self._answers.find(self._finished, [self._end]).get(self._end, _NOTHING).decode("ascii")
 
     @property
     def _memory(self) -> _Remembered:
-        return self._system.context.budget.memory.remember(self._answers, _Remembered)
+        return self._system.context.budget.memory.remember(self._answers, lambda: _Remembered(self._rule.begun))
 
     def _has_any(self, beginning: Beginning) -> bool:
         return self._answers.has_any(_key_of(beginning.id, self._finished))
@@ -288,7 +294,7 @@ class KeptAnswers:
 
     def _read_start(self) -> Beginning | None:
         try:
-            content = json.loads(self._answers.find(self._pointer, [_START]).get(_START, _NOTHING))
+            content = json.loads(self._answers.find(self._pointer, [self._start]).get(self._start, _NOTHING))
             found = Beginning(**content)
             datetime.fromisoformat(found.time)
         except (ValueError, TypeError):
@@ -305,6 +311,8 @@ class KeptAnswers:
             for digest, (content, when) in self._find_with_times(key, list(told)).items():
                 row = self._system.unpack(content)
                 if row is not None and (evaluation is None or when.get("evaluation", "") == evaluation):
+                    if when.get("by") == self._rule.evaluation:
+                        self._memory.asked.add((self._finished, digest))
                     origin = AnswerOrigin(source, when.get("time"), when.get("commit"))
                     rows[digest] = KeptAnswer(complete(row, told[digest]), origin)
         return rows
@@ -319,9 +327,10 @@ class KeptAnswers:
 class _Remembered:
     """What one evaluation remembers of the answers in a store, by the keys of systems: equal blocks share a key."""
 
-    def __init__(self) -> None:
+    def __init__(self, begun: dict[str, Beginning]) -> None:
+        """`begun` is shared: beginnings that another process made appear in it."""
         self.lock = Lock()
-        self.begun: dict[str, Beginning] = {}
+        self.begun = begun
         self.asked: set[tuple[str, bytes]] = set()
 
 
