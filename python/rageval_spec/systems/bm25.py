@@ -196,6 +196,7 @@ class Bm25(System[Bm25Node]):
     without any word of the corpus gets no rows.
     """
 
+    is_separable = True
     known_as = ("okapi", "elasticsearch", "opensearch", "lucene", "lexical", "keyword")
     needs = frozenset({"queries", "corpus"})
 

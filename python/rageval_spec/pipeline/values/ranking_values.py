@@ -46,10 +46,13 @@ if TYPE_CHECKING:
 def retrieve_run(materials: Materials, task: StepTask) -> TaskResult:
     """Retrieve a system's run (`query_id, doc_id, score`), and measure the time it takes.
 
-    The run has all queries, even if only some questions are asked of the systems that answer.
+    The run has all queries of the task, even if only some questions are asked of the systems that answer.
     """
     plugin = materials.parts.system(str(task.step.system))
     collection = materials.open_whole(str(task.step.dataset)).collection
+    if task.part is not None:
+        part = task.part.queries
+        collection = replace(collection, load_queries=part.load_queries, load_qrels=part.load_qrels)
     start = time.perf_counter()
     found = retrieve(plugin, collection, task.inputs)
     seconds = time.perf_counter() - start
