@@ -322,8 +322,9 @@ def decide_by_words(
 
 def _compare(answer: str, reference: str, question: str) -> float:
     """The share of a short gold answer that the answer has, or the F1 of a longer one; 0 if a fact is replaced."""
-    gold, said = Counter(tokenize_answer(reference)), Counter(tokenize_answer(answer))
-    if gold and sum(gold.values()) <= SHORT:
+    words = tokenize_answer(reference)
+    if 0 < len(words) <= SHORT:
+        gold, said = Counter(words), Counter(tokenize_answer(answer))
         if find_missing(reference, answer):
             return 0.0
         counted = Counter(word for one in find_quantities(reference) for word in tokenize_answer(one.text))
@@ -335,9 +336,10 @@ def _replaces(answer: str, reference: str, question: str) -> bool:
     """Whether the answer lacks a number or name of the gold answer, and has another one instead."""
     if find_missing(reference, answer) and find_missing(answer, f"{reference}\n{question}"):
         return True
-    known = set(tokenize_answer(reference)) | set(tokenize_answer(question))
-    lacking = _list_names(reference) - set(tokenize_answer(answer)) - set(tokenize_answer(question))
-    return bool(lacking) and bool(_list_names(answer) - known)
+    names = _list_names(reference)
+    if not names or not names - set(tokenize_answer(answer)) - set(tokenize_answer(question)):
+        return False
+    return bool(_list_names(answer) - set(tokenize_answer(reference)) - set(tokenize_answer(question)))
 
 
 def _list_names(text: str) -> set[str]:
