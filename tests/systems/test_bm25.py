@@ -165,7 +165,7 @@ def test_chinese_is_found_and_the_note_says_how() -> None:
     assert isinstance(found, Retrieval)
     best = found.run.group_by("query_id", maintain_order=True).first()
     assert best.select("query_id", "doc_id").rows() == [("q1", "d1"), ("q2", "d2")]
-    (note,) = found.notes
+    (note,) = found.written_notes
     assert note.code == "tokenizer"
     assert "100% of the corpus's letters (Han) need the tokenizer 'unicode', which is used" in note.message
 

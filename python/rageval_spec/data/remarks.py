@@ -12,7 +12,7 @@ import base64
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from rageval_spec.data.outcomes import Note
 from rageval_spec.errors import DataError
@@ -56,7 +56,10 @@ class Remark:
 AnyNote: TypeAlias = Note | Remark
 
 
-def writes_notes(function: Writer) -> Writer:
+W = TypeVar("W", bound=Writer)
+
+
+def writes_notes(function: W) -> W:
     """Register a function as a writer of notes. It can then be used in `remark`, also after facts were stored."""
     _WRITERS[_name(function)] = function
     return function
@@ -106,7 +109,7 @@ def write_notes(remarks: Sequence[AnyNote]) -> tuple[Note, ...]:
 
 
 def name_topics(parts: Sequence[tuple[str, Sequence[AnyNote]]]) -> tuple[AnyNote, ...]:
-    """The distinct notes on several topics, given with them. A note that not all of them have names its topic."""
+    """The notes on several topics, given with them. A note that not all of them have names its topic."""
     notes = [[one for one in of_topic if isinstance(one, Note)] for _, of_topic in parts]
     shared = set(notes[0]).intersection(*notes[1:]) if notes else set()
     named: list[AnyNote] = []
@@ -116,7 +119,7 @@ def name_topics(parts: Sequence[tuple[str, Sequence[AnyNote]]]) -> tuple[AnyNote
                 named.append(replace(one, topic=topic, topics=len(parts)))
             else:
                 named.append(one if one in shared else replace(one, message=f"{topic}: {one.message}"))
-    return tuple(dict.fromkeys(named))
+    return tuple(named)
 
 
 _BYTES = 8

@@ -272,6 +272,12 @@ class Collection:
             if load is not None and not hasattr(load, "cache_info"):
                 object.__setattr__(self, name, cache(load))
 
+    def __reduce__(self) -> tuple[Callable[..., Collection], tuple[Any, ...]]:
+        """Pickle the tables of the queries, without the documents and without what the file says about itself."""
+        tables = {name: getattr(self, name) for name in ("qrels", "queries", "references", "columns")}
+        others = {name: getattr(self, name) for name in ("drops_self_retrieval", "why_no_qrels", "differences")}
+        return _hold, (self.name, tables, others)
+
     @cached_property
     def qrels(self) -> pl.DataFrame | None:
         """Relevance judgements, or None."""
@@ -415,3 +421,19 @@ def restore_contexts(samples: pl.DataFrame, documents: pl.DataFrame) -> pl.DataF
 def _digest(doc_id: str | None, text: str) -> bytes:
     content = f"{'' if doc_id is None else len(doc_id)}:{doc_id or ''}:{text}"
     return hashlib.blake2b(content.encode("utf-8", "backslashreplace"), digest_size=_DIGEST_SIZE).digest()
+
+
+def _hold(name: str, tables: Mapping[str, pl.DataFrame | None], others: Mapping[str, Any]) -> Collection:
+    """A collection whose tables are given."""
+    loads = {f"load_{part}": _Given(table) for part, table in tables.items() if table is not None}
+    return Collection(name, **loads, **others)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, eq=False)
+class _Given:
+    """Loads a table that is in memory."""
+
+    table: pl.DataFrame
+
+    def __call__(self) -> pl.DataFrame:
+        return self.table

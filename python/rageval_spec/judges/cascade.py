@@ -143,7 +143,7 @@ class Cascade(ComposedJudge[CascadeNode]):
             }
         if samples:
             notes.append(self._remark_on_shares(criterion, samples, deciders))
-        return Assessment([findings[place] for place in range(len(samples))], tuple(dict.fromkeys(notes)))
+        return Assessment([findings[place] for place in range(len(samples))], tuple(notes))
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
         """An upper bound: steps without a model are run, others may be unsure of everything. Foresees no failures."""

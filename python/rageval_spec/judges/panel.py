@@ -115,7 +115,7 @@ class Panel(ComposedJudge[PanelNode]):
         ballots = [tuple(_record(found, criterion) for found in vote) for vote in votes]
         labels = tuple(seat.label for seat in self._seats)
         notes.append(remark(_write_votes, ballots, labels, self._quorum, criterion.name))
-        return Assessment(findings, tuple(dict.fromkeys(notes)))
+        return Assessment(findings, tuple(notes))
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
         estimate = Estimate()

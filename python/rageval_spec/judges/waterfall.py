@@ -426,7 +426,7 @@ class Waterfall(ComposedJudge[WaterfallNode]):
             facts = [(one.outcome, one.stage, one.confidence) for one in routed]
             stages = tuple(name for name, _, _ in self._stages(criterion))
             notes.append(remark(describe_routes, facts, stages, criterion.name))
-        return Assessment([decision.finding for decision in routed], tuple(dict.fromkeys(notes)))
+        return Assessment([decision.finding for decision in routed], tuple(notes))
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
         """An upper bound on the calls still to be made: the calls of all stages if every sample passes."""

@@ -83,7 +83,7 @@ class Work:
         parts = [split(self.materials, task, self._deal(task)) for task in tasks]
         results = self.engine.map(partial(compute, self.materials), [*chain.from_iterable(parts)])
         for task, of_task in zip(tasks, parts, strict=True):
-            yield combine(self.materials, task, [*islice(results, len(of_task))])
+            yield combine(self.materials, task, of_task, [*islice(results, len(of_task))])
 
     def _deal(self, task: StepTask) -> Deal:
         def deal(units: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:

@@ -40,7 +40,10 @@ def split(materials: Materials, task: StepTask, deal: Deal) -> list[StepTask]:
 
     A metric that compares all answers with one another gets them all at once, as a part of its own.
     """
-    queries = _find_queries(materials, task)
+    try:
+        queries = _find_queries(materials, task)
+    except DataError:
+        queries = None  # whoever computes the task gets the same error, and says so
     if queries is None:
         return [task]
     parts = [restrict(queries, ids) for ids in deal(list_units(queries))] or [queries]
@@ -57,22 +60,24 @@ def split(materials: Materials, task: StepTask, deal: Deal) -> list[StepTask]:
     return [*taken, _take(task, count, len(parts), queries, whole)]
 
 
-def combine(materials: Materials, task: StepTask, parts: Sequence[TaskResult]) -> TaskResult:
-    """What a whole task gives, from the results of its parts. The notes are written."""
-    if task.step.kind == "evaluate" and _find_queries(materials, task) is not None:
-        return conclude(materials, task, parts)
+def combine(
+    materials: Materials, task: StepTask, parts: Sequence[StepTask], results: Sequence[TaskResult]
+) -> TaskResult:
+    """What a whole task gives, from the results of its parts, as `split` made them. The notes are written."""
+    if task.step.kind == "evaluate" and parts[0].part is not None:
+        return conclude(materials, task, results)
     if len(parts) == 1:
-        return replace(parts[0], notes=parts[0].written_notes)
-    error = next((part.error for part in parts if part.error is not None), None)
+        return replace(results[0], notes=results[0].written_notes)
+    error = next((part.error for part in results if part.error is not None), None)
     if error is not None:
         return TaskResult(error=error)
-    found = [part.table for part in parts if part.table is not None]
+    found = [part.table for part in results if part.table is not None]
     joined = TaskResult(
         _order(pl.concat(found, how="vertical_relaxed"), _find_queries(materials, task)),
-        join([part.notes for part in parts]),
-        share=_add_shares([part.share for part in parts if part.share is not None]),
-        queries=sum(part.queries for part in parts),
-        taken_over=_add_taken_over([part.taken_over for part in parts if part.taken_over is not None]),
+        join([part.notes for part in results]),
+        share=_add_shares([part.share for part in results if part.share is not None]),
+        queries=sum(part.queries for part in results),
+        taken_over=_add_taken_over([part.taken_over for part in results if part.taken_over is not None]),
     )
     return replace(joined, notes=joined.written_notes)
 
