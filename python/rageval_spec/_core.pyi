@@ -156,7 +156,5 @@ def word_support(
 def sentence_support(
     searches: Sequence[tuple[str, Sequence[str]]], threads: int | None
 ) -> list[
-    list[
-        tuple[tuple[int, int], tuple[int, int], tuple[int, int], tuple[int, tuple[int, int] | None] | None]
-    ]
+    list[tuple[tuple[int, int], tuple[int, int], tuple[int, int], tuple[int, tuple[int, int] | None] | None]]
 ]: ...

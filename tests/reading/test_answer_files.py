@@ -148,7 +148,7 @@ def test_a_table_whose_answers_are_all_empty_is_refused(tmp_path: Path) -> None:
 def test_ids_of_contexts_in_one_cell_are_several(tmp_path: Path, cell: str) -> None:
     quoted = cell.replace('"', '""')
     path = write(tmp_path / "a.csv", f'id,answer,context_ids\n1,so,"{quoted}"\n')
-    assert read_answers(RowFile(path), AnswerColumns())[0].row.context_ids == ("d1", "d2")
+    assert next(iter(read_answers(RowFile(path), AnswerColumns()))).row.context_ids == ("d1", "d2")
 
 
 def test_an_empty_answer_in_json_is_an_answer(tmp_path: Path) -> None:

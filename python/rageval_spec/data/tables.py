@@ -30,8 +30,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
+from rageval_spec.data.stored_tables import AnyTable, StoredTable
 from rageval_spec.errors import DataError
 from rageval_spec.libraries import pl
 
@@ -216,27 +217,38 @@ def references_of(rows: Iterable[Sequence[Any]]) -> pl.DataFrame:
     return pl.DataFrame(list(rows), schema=empty_samples().select(REFERENCES).schema, orient="row")
 
 
-def only_queries(table: pl.DataFrame, wanted: pl.DataFrame) -> pl.DataFrame:
+T = TypeVar("T", bound=AnyTable)
+
+
+def only_queries(table: T, wanted: pl.DataFrame) -> T:
     """The rows of `table` whose `query_id` is in `wanted`, in the order of `table`."""
+    if isinstance(table, StoredTable):
+        rows = only_queries(table.select("query_id").with_row_index("row"), wanted)
+        return table.take(rows["row"])
     return table.join(wanted.select("query_id").unique(), on="query_id", how="semi", maintain_order="left")
 
 
-def join_blocks(queries: pl.DataFrame, *others: pl.DataFrame | None) -> Iterator[pl.DataFrame]:
+def join_blocks(queries: pl.DataFrame, *others: AnyTable | None) -> Iterator[pl.DataFrame]:
     """The rows of `queries` in blocks, each row with that of the same query in every other table, or nulls.
 
     Only the numbers of the rows are joined; the rows are gathered block by block. A join of whole tables would hold a
     copy of all texts. A column that several tables have is taken from the first.
     """
-    places, columns = queries.select("query_id").with_row_index("place_0"), {"place_0": queries}
+    places = queries.select("query_id").with_row_index("place_0")
+    columns: dict[str, AnyTable] = {"place_0": queries}
     known = set(queries.columns)
     for number, other in enumerate((table for table in others if table is not None), 1):
         numbered = other.select("query_id").with_row_index(f"place_{number}")
         places = places.join(numbered, on="query_id", how="left", maintain_order="left")
-        columns[f"place_{number}"] = other.select(name for name in other.columns if name not in known)
+        columns[f"place_{number}"] = other.drop(name for name in other.columns if name in known)
         known.update(other.columns)
     for block in places.iter_slices(_ROWS_AT_ONCE):
-        gathered = [table.select(pl.all().gather(block[place])) for place, table in columns.items() if table.width]
+        gathered = [_gather(table, block[place]) for place, table in columns.items() if table.width]
         yield pl.concat(gathered, how="horizontal")
+
+
+def _gather(table: AnyTable, places: pl.Series) -> pl.DataFrame:
+    return table.gather(places) if isinstance(table, StoredTable) else table.select(pl.all().gather(places))
 
 
 @dataclass(frozen=True)

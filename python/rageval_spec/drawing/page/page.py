@@ -122,7 +122,7 @@ def dump_head(
         "documents": {"count": questions.documents.count, "starts": questions.documents.list_starts()},
     }
     if part is not None:
-        head["part"] = {"total": part.total, "told": part.describe(), "command": write_show(None, RESULTS_FOLDER)}
+        head["part"] = {"total": part.total, "told": part.describe(), "command": write_show("QUERY", RESULTS_FOLDER)}
         spreads = count_spreads(evaluation)
         for cell in head["questions"]["cells"]:
             names = evaluation.systems[cell["system"]], evaluation.metrics[cell["metric"]]

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from rageval_spec import registry
 from rageval_spec.data.outcomes import Note, TakenOver
 from rageval_spec.data.remarks import AnyNote, write_notes
+from rageval_spec.data.stored_tables import AnyTable, StoredTable
 from rageval_spec.diagnostics import make_json_visible
 from rageval_spec.errors import RagevalError
 from rageval_spec.pipeline.planning.spec_plugins import Fingerprint, SpecPlugins
@@ -297,7 +298,7 @@ class StepTask:
     """
 
     step: PlanStep
-    inputs: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    inputs: Mapping[str, Any] = field(default_factory=dict)
     part: QuestionPart | None = None
 
 
@@ -315,6 +316,7 @@ class TaskResult:
 
     Attributes:
         table: the run, the answers or the values; None if there is none, and `error` then says why.
+        stored: the answers, in the place of `table`, if they are too many to hold.
         notes: those on runs and answers need not name the dataset and the system.
         share, queries: the cost of a retrieval, and its number of queries.
         measured: what each metric measured on a part of the answers; there is no table of values yet.
@@ -328,6 +330,12 @@ class TaskResult:
     queries: int = 0
     taken_over: TakenOver | None = None
     measured: Mapping[str, MeasuredPart] = field(default_factory=dict)
+    stored: StoredTable | None = None
+
+    @property
+    def answers(self) -> AnyTable | None:
+        """The table of a system's answers, wherever it is."""
+        return self.table if self.stored is None else self.stored
 
     @property
     def written_notes(self) -> tuple[Note, ...]:
