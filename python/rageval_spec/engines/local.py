@@ -11,7 +11,6 @@ from pydantic import Field
 from rageval_spec.plugin import Answer, Engine, EngineNode, Partition
 from rageval_spec.threads import map_in_threads
 
-
 QUESTIONS_AT_ONCE = 10_000
 """How many questions a part of a step has at most. A part of one metric takes about 30 MB."""
 

@@ -15,7 +15,7 @@ from rageval_spec.drawing.cards import find_first
 from rageval_spec.drawing.question_order import KEY, rank_questions
 from rageval_spec.libraries import pl
 
-LARGEST = 100_000
+LARGEST = 50_000
 """Up to this number of answers, a page shows all of them."""
 MOST_SHOWN = 20_000
 """About how many answers a page shows of an evaluation that has more."""

@@ -329,7 +329,7 @@ class TaskResult:
     share: RunShare | None = None
     queries: int = 0
     taken_over: TakenOver | None = None
-    measured: Mapping[str, MeasuredPart] = field(default_factory=dict)
+    measured: dict[str, MeasuredPart] = field(default_factory=dict)
     stored: StoredTable | None = None
 
     @property
