@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -40,7 +41,8 @@ class BlockFile:
         self._open: dict[int, pl.DataFrame] = {}
         self._lock = Lock()
         with _explained():
-            self._file: IO[bytes] = tempfile.TemporaryFile(prefix="rageval-")  # noqa: SIM115 - closed with the table
+            self._file: IO[bytes] = tempfile.TemporaryFile(prefix="rageval-")  # noqa: SIM115 - closed below
+        weakref.finalize(self, self._file.close)
 
     def append(self, block: pl.DataFrame) -> None:
         """Write a block. Raises `RagevalError` if there is no room for it."""
