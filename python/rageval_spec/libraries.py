@@ -5,6 +5,7 @@ They take from a twentieth to a fifth of a second to import, and many commands n
 
 from __future__ import annotations
 
+import os
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -13,6 +14,9 @@ __all__ = [
     "Bools", "Console", "Floats", "Ints", "JustifyMethod", "Padding", "RenderableType", "Rule", "Table", "Text", "box",
     "cell_len", "chop_cells", "np", "pl",
 ]  # fmt: skip
+
+os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:500,muzzy_decay_ms:0")
+"""Polars' allocator gives memory back after half a second, not after ten: phases of an evaluation are short."""
 
 if TYPE_CHECKING:
     import numpy as np

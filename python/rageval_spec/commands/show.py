@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
 
 import click
 
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import OutputCommand
+from rageval_spec.data.tables import SampleTable
 from rageval_spec.diagnostics import dump_visible, suggest
 from rageval_spec.errors import PASSED, UsageError
 from rageval_spec.libraries import pl
@@ -94,8 +95,14 @@ def _choose(query_id: str | None, results: NamedResults, wanted: Filter, against
 
     evaluation = results.evaluation
     baseline = None if against is None else open_baseline(against, evaluation)
-    if query_id is not None:
-        _require_question(results, query_id)
+    if query_id is not None and wanted.slice is None and wanted.cause is None:
+        rows = evaluation.find_samples(pl.DataFrame({"query_id": [query_id]}))
+        evaluation = replace(evaluation, sample_table=SampleTable(lambda: (rows,)))
+    if query_id is not None and query_id not in {
+        *evaluation.values["query_id"],
+        *evaluation.select_samples("query_id")["query_id"],
+    }:
+        _refuse_question(results, query_id)
     try:
         ranked = rank_questions(evaluation, replace(wanted, limit=None), baseline)
     except NoBaselineError as error:
@@ -142,15 +149,13 @@ def _resolve(arguments: Sequence[str], folder: str | None) -> tuple[str | None, 
     return open_lean(names[0] if names else None)
 
 
-def _require_question(results: NamedResults, query_id: str) -> None:
+def _refuse_question(results: NamedResults, query_id: str) -> NoReturn:
     from rageval_spec.drawing.cards import write_show
     from rageval_spec.history.saved_evaluations import scan_values
 
     evaluation = results.evaluation
     tables = (evaluation.select_samples("query_id"), evaluation.values.select("query_id"))
     known = pl.concat([table.unique(maintain_order=True) for table in tables])["query_id"].unique()
-    if query_id in known:
-        return
     if results.folder is not None:
         known = pl.concat([known, scan_values(results.folder).select("query_id").collect().to_series()]).unique()
     if os.sep in query_id:

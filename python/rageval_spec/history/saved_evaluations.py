@@ -256,7 +256,7 @@ def scan_values(folder: Path) -> pl.LazyFrame:
 
 
 def load_values_of(path: Path, query_ids: Sequence[str]) -> pl.DataFrame:
-    """The values of some queries, and the rows with the lowest and the highest value of each metric.
+    """The values of some queries, and of those with the lowest and the highest value of metrics beyond 0 to 1.
 
     The others are not held: only the row groups that have the queries are read whole.
     """
@@ -286,10 +286,13 @@ def _load_values(path: Path, query_ids: Sequence[str] | None = None, *, told: bo
 
 
 def _keep(rows: pl.LazyFrame, query_ids: Sequence[str]) -> pl.LazyFrame:
-    ends = rows.filter(pl.col("value").is_not_null()).group_by("metric")
-    ends = ends.agg(pl.col("query_id").sort_by("value").first(), high=pl.col("query_id").sort_by("value").last())
-    named = ends.collect(engine="streaming")
-    wanted = [*query_ids, *named["query_id"], *named["high"]]
+    """The rows of queries, and for metrics whose scale is their values', a query with the lowest and the highest."""
+    value, wanted = pl.col("value"), [*query_ids]
+    ends = rows.group_by("metric").agg(low=value.min(), high=value.max()).collect(engine="streaming")
+    for metric, *of_metric in ends.filter((pl.col("low") < 0) | (pl.col("high") > 1)).iter_rows():
+        for end in of_metric:
+            found = rows.filter((pl.col("metric") == metric) & (value == end)).select("query_id").head(1).collect()
+            wanted += found["query_id"].to_list()
     return rows.filter(pl.col("query_id").is_in(wanted))
 
 

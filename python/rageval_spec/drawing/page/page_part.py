@@ -11,8 +11,7 @@ from typing import Any
 
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.tables import SampleTable
-from rageval_spec.drawing.cards import find_first
-from rageval_spec.drawing.question_order import KEY, rank_questions
+from rageval_spec.drawing.question_order import is_failed, list_scales
 from rageval_spec.libraries import pl
 
 LARGEST = 50_000
@@ -45,37 +44,66 @@ class ShownPart:
 
 def choose_part(evaluation: Evaluation, largest: int = LARGEST, most: int = MOST_SHOWN) -> ShownPart | None:
     """The part of an evaluation that a page shows; None if it shows all of it."""
-    ranked = rank_questions(evaluation).select(*KEY, "is_failed")
-    if ranked.height <= largest:
+    cells = evaluation.values.group_by("metric", "system").len()
+    if max(evaluation.select_samples("query_id").height, cells["len"].max() or 0) <= largest:
         return None
-    questions = ranked.select(_QUESTION).unique(maintain_order=True)  # the worst first
+    questions = _rank(evaluation)
     wanted = max(1, most // max(1, len(evaluation.systems)))
-    first = pl.DataFrame([(key[0], key[2]) for key in find_first(evaluation)], schema=questions.schema, orient="row")
-    worst = pl.concat([first, questions.head(int(wanted * _WORST))]).unique(maintain_order=True)
-    others = questions.join(worst, on=_QUESTION, how="anti", maintain_order="left")
-    chosen = pl.concat([worst, _sample(evaluation, others, ranked, wanted - worst.height)])
-    keys = ranked.select(KEY).join(chosen, on=_QUESTION, how="semi", maintain_order="left")
-    samples = evaluation.sample_table.find(keys)
+    worst = questions.head(int(wanted * _WORST))
+    others = questions.slice(worst.height).sort("place")
+    chosen = pl.concat([worst, _sample(others, wanted - worst.height)]).select(_QUESTION)
+    samples = evaluation.sample_table.find(chosen)
     values = evaluation.values.join(chosen, on=_QUESTION, how="semi", maintain_order="left")
     part = replace(evaluation, values=values, sample_table=SampleTable(lambda: (samples,)))
     return ShownPart(part, chosen.height, questions.height, worst.height)
 
 
-def _sample(evaluation: Evaluation, others: pl.DataFrame, ranked: pl.DataFrame, wanted: int) -> pl.DataFrame:
+def _rank(evaluation: Evaluation) -> pl.DataFrame:
+    """The questions, the worst first, as `rank_questions` orders those of each system.
+
+    Columns `dataset, query_id, place`, its place in the evaluation, and `kind`, which has what strata are made of.
+    """
+    scales = {
+        (metric, part): number
+        for metric, *of in list_scales(evaluation).iter_rows()
+        for part, number in zip(("best", "scale"), of, strict=True)
+    }
+    best, scale = (
+        pl.col("metric").replace_strict(
+            {m: n for (m, of), n in scales.items() if of == part}, default=None, return_dtype=pl.Float64
+        )
+        for part in ("best", "scale")
+    )
+    badness = (best - pl.col("value")) * scale
+    values = evaluation.values.lazy()
+    is_error = pl.col("status") == "error"
+    of_values = values.group_by(_QUESTION).agg(
+        is_error.any().alias("has_error"), badness.max().alias("worst"), badness.mean().alias("mean")
+    )
+    told = evaluation.select_samples("dataset", "query_id", "status", "cause", "slices", "error")
+    kind = pl.struct(is_failed(told).alias("failed"), "cause", "slices")
+    of_samples = told.lazy().with_row_index("place").with_columns(kind=kind).group_by(_QUESTION, maintain_order=True)
+    known = of_samples.agg(pl.col("place").first(), "kind")
+    table = known.join(of_values, on=_QUESTION, how="full", coalesce=True).collect(engine="streaming")
+    failed = pl.col("kind").list.eval(pl.element().struct.field("failed")).list.any().fill_null(False)
+    order = [failed | pl.col("has_error").fill_null(False), pl.col("worst"), pl.col("mean")]
+    ascending = [pl.col("place"), pl.col("dataset"), pl.col("query_id")]
+    return table.sort(
+        [*order, *ascending], descending=[True] * len(order) + [False] * len(ascending), nulls_last=True
+    ).select(*_QUESTION, "place", pl.struct(failed=order[0], of="kind").alias("kind"))
+
+
+def _sample(others: pl.DataFrame, wanted: int) -> pl.DataFrame:
     """Some questions of every kind, as many of each as its share says, and at least one."""
-    told = evaluation.select_samples(*KEY, "cause", "slices")
-    told = ranked.join(told, on=KEY, how="left").sort(KEY)
-    kinds = told.group_by(_QUESTION).agg("is_failed", pl.col("cause"), pl.col("slices").first())
-    kinds = others.join(kinds, on=_QUESTION, how="left", maintain_order="left")
-    for of in (("dataset", "is_failed", "cause", "slices"), ("dataset", "is_failed"), ("dataset",)):
-        kind = pl.struct(of)
+    chosen = others
+    for kind in (pl.struct("dataset", "kind"), pl.struct("dataset", pl.col("kind").struct.field("failed"))):
         count = pl.len().over(kind).cast(pl.UInt64)
         quota = pl.max_horizontal((count * wanted) // max(1, others.height), pl.lit(1, pl.UInt64))
         is_chosen = (pl.int_range(pl.len(), dtype=pl.UInt64).over(kind) * quota) % count < quota
-        chosen = kinds.filter(is_chosen)
+        chosen = others.filter(is_chosen)
         if chosen.height <= 2 * wanted:
             break
-    return chosen.select(_QUESTION)
+    return chosen
 
 
 def count_spreads(evaluation: Evaluation) -> dict[tuple[str, str], dict[str, Any]]:
@@ -83,9 +111,11 @@ def count_spreads(evaluation: Evaluation) -> dict[tuple[str, str], dict[str, Any
 
     `low` and `high` are the ends of the axis of the metric; `counts` the values in each of its `_BINS` parts.
     """
-    scored = evaluation.values.filter(status="scored").select("system", "metric", "value")
     found: dict[tuple[str, str], dict[str, Any]] = {}
-    for (metric,), rows in scored.group_by("metric", maintain_order=True):
+    for metric in evaluation.metrics:
+        rows = evaluation.values.lazy().filter(metric=metric, status="scored").select("system", "value").collect()
+        if rows.is_empty():
+            continue
         low, high = _find_range(*rows.select(pl.col("value").min().alias("low"), pl.col("value").max()).row(0))
         span = (high - low) or 1.0
         place = ((pl.col("value") - low) / span * _BINS).floor().clip(0, _BINS - 1).cast(pl.Int64)
