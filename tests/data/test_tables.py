@@ -106,10 +106,10 @@ def test_each_text_of_an_id_is_one_document_across_blocks() -> None:
 
 
 def test_documents_have_the_same_numbers_however_their_digests_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    blocks = [
-        samples(*(([f"t{(start * 7 + row) % 23}", f"t{row % 5}"], ["a", f"d{row % 3}"]) for row in range(20)))
-        for start in range(9)
-    ]
+    def make(start: int, row: int) -> tuple[list[str], list[str | None]]:
+        return [f"t{(start * 7 + row) % 23}", f"t{row % 5}"], ["a", f"d{row % 3}"]
+
+    blocks = [samples(*(make(start, row) for row in range(20))) for start in range(9)]
     expected = DocumentNumbers()
     found = [expected.take(block) for block in blocks]
     monkeypatch.setattr(tables, "_MOST_RECENT", 3)

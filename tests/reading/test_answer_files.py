@@ -42,8 +42,9 @@ def test_answers_that_are_stored_are_those_that_are_held(tmp_path: Path, monkeyp
 
     def match(asked: pl.DataFrame) -> tuple[pl.DataFrame, Matched]:
         matched = match_answers(path, read_answers(RowFile(path, "json"), AnswerColumns()), asked)
-        stored = matched.stored and matched.stored.drop(STORED_BESIDE).load()
-        return table_of(matched.rows) if stored is None else stored, matched
+        if matched.stored is None:
+            return table_of(matched.rows), matched
+        return matched.stored.drop(STORED_BESIDE).load(), matched
 
     held, expected = match(queries)
     monkeypatch.setattr(answer_files, "MOST_HELD", 4)

@@ -32,9 +32,9 @@ from functools import cache, cached_property
 from itertools import islice
 from typing import Any, Literal, TypeVar
 
-from rageval_spec.data.stored_tables import AnyTable, StoredTable
 from rageval_spec.errors import DataError
 from rageval_spec.libraries import np, pl
+from rageval_spec.store.stored_tables import AnyTable, StoredTable
 
 Status = Literal["scored", "unscorable", "error"]
 SampleStatus = Literal["answered", "failed", "unfinished", "retrieved"]
@@ -224,8 +224,9 @@ def only_queries(table: T, wanted: pl.DataFrame) -> T:
     """The rows of `table` whose `query_id` is in `wanted`, in the order of `table`."""
     if isinstance(table, StoredTable):
         rows = only_queries(table.select("query_id").with_row_index("row"), wanted)
-        return table.take(rows["row"])
-    return table.join(wanted.select("query_id").unique(), on="query_id", how="semi", maintain_order="left")
+        return table.take(rows["row"])  # type: ignore[return-value]
+    ids = wanted.select("query_id").unique()
+    return table.join(ids, on="query_id", how="semi", maintain_order="left")  # type: ignore[return-value]
 
 
 def join_blocks(queries: pl.DataFrame, *others: AnyTable | None) -> Iterator[pl.DataFrame]:

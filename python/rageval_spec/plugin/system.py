@@ -10,10 +10,10 @@ from pydantic import Field
 
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.remarks import AnyNote, write_notes
-from rageval_spec.data.stored_tables import AnyTable, StoredTable
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import UsageError
 from rageval_spec.plugin.plugin import N, Node, Plugin
+from rageval_spec.store.stored_tables import AnyTable, StoredTable
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from rageval_spec.data.stored_tables import ROWS, BlockFile, StoredTable
 from rageval_spec.data.traces import Step, TraceLink
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import DataError
@@ -29,6 +28,7 @@ from rageval_spec.recorded.json_path import list_keys
 from rageval_spec.recorded.messages import MESSAGES, find_last_answer, read_turns
 from rageval_spec.recorded.questions_and_answers import find_cited, find_reply, find_unread
 from rageval_spec.recorded.values import read_text
+from rageval_spec.store.stored_tables import ROWS, BlockFile, StoredTable
 from rageval_spec.wording import count_noun
 
 _STEPS = (*STEP_KEYS, MESSAGES)

@@ -13,7 +13,6 @@ from pydantic import Field
 
 from rageval_spec import kernels
 from rageval_spec.data.outcomes import Note, TakenOver
-from rageval_spec.data.stored_tables import load_table
 from rageval_spec.data.tables import Collection
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError, UsageError
@@ -31,6 +30,7 @@ from rageval_spec.reading.row_sources import RowFile, open_text
 from rageval_spec.reading.rows import RowFormat
 from rageval_spec.recorded.json_path import list_keys
 from rageval_spec.recorded.tool_layouts import Layout
+from rageval_spec.store.stored_tables import load_table
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:

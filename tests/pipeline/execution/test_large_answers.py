@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from rageval_spec.data import stored_tables, tables
+from rageval_spec.data import tables
 from rageval_spec.engines import local
 from rageval_spec.history import results_folder
 from rageval_spec.reading import answer_files
 from rageval_spec.runner import Options, run
+from rageval_spec.store import stored_tables
 from tests.plugins import write
 
 ROWS = 41

@@ -15,11 +15,11 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec import registry
-from rageval_spec.data.stored_tables import load_table
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.plugin import Context, Dataset, System
 from rageval_spec.reading.column_names import AnswerColumns, QuestionColumns, says_gold
 from rageval_spec.reading.formats.text_files import format_of
+from rageval_spec.store.stored_tables import load_table
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:

@@ -44,8 +44,8 @@ class ShownPart:
 
 def choose_part(evaluation: Evaluation, largest: int = LARGEST, most: int = MOST_SHOWN) -> ShownPart | None:
     """The part of an evaluation that a page shows; None if it shows all of it."""
-    cells = evaluation.values.group_by("metric", "system").len()
-    if max(evaluation.select_samples("query_id").height, cells["len"].max() or 0) <= largest:
+    cells = evaluation.values.group_by("metric", "system").len()["len"]
+    if max(evaluation.select_samples("query_id").height, *cells.to_list(), 0) <= largest:
         return None
     questions = _rank(evaluation)
     wanted = max(1, most // max(1, len(evaluation.systems)))

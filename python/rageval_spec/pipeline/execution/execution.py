@@ -14,7 +14,6 @@ from itertools import chain
 
 from rageval_spec.data.datasets import EvaluatedQueries
 from rageval_spec.data.outcomes import AskedQuestions, Note, TakenOver
-from rageval_spec.data.stored_tables import AnyTable
 from rageval_spec.data.tables import ASKED, only_queries
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.libraries import pl
@@ -30,6 +29,7 @@ from rageval_spec.pipeline.values.sample_tables import SampleParts
 from rageval_spec.pipeline.values.step_inputs import OpenedDataset
 from rageval_spec.pipeline.values.system_values import find_run_file, give_up
 from rageval_spec.plugin import AnswerMetric
+from rageval_spec.store.stored_tables import AnyTable
 
 
 @dataclass(frozen=True)

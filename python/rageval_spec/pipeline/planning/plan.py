@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from rageval_spec import registry
 from rageval_spec.data.outcomes import Note, TakenOver
 from rageval_spec.data.remarks import AnyNote, write_notes
-from rageval_spec.data.stored_tables import AnyTable, StoredTable
 from rageval_spec.diagnostics import make_json_visible
 from rageval_spec.errors import RagevalError
 from rageval_spec.pipeline.planning.spec_plugins import Fingerprint, SpecPlugins
@@ -30,6 +29,7 @@ from rageval_spec.plugin import Plugin
 from rageval_spec.plugin.block_names import ReferredSection, names_in, number_names, order_by_reference
 from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.store.disk import InputFile, digest_content
+from rageval_spec.store.stored_tables import AnyTable, StoredTable
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:

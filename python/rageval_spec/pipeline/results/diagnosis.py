@@ -24,7 +24,6 @@ from rageval_spec.data.outcomes import (
     Diagnosis,
     Note,
 )
-from rageval_spec.data.stored_tables import AnyTable
 from rageval_spec.data.tables import join_blocks
 from rageval_spec.judging.quantities import find_missing, find_quantities
 from rageval_spec.judging.refusals import find_bare_refusal
@@ -36,6 +35,7 @@ from rageval_spec.spec.blocks.gates import NamedMetric
 from rageval_spec.spec.blocks.spec_node import DiagnosisNode, Spec
 from rageval_spec.statistics.intervals import compute_exact_interval
 from rageval_spec.statistics.weighted_clusters import estimate_share, lay_out
+from rageval_spec.store.stored_tables import AnyTable
 from rageval_spec.wording import count_noun
 
 

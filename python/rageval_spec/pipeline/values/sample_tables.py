@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from rageval_spec.data import tables
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.samples import Sample
-from rageval_spec.data.stored_tables import AnyTable, StoredTable
 from rageval_spec.data.tables import Collection
 from rageval_spec.errors import DataError, no_exit
 from rageval_spec.libraries import pl
 from rageval_spec.pipeline.planning.plan import StepTask, TaskResult
 from rageval_spec.pipeline.values.answer_values import unfinished_notes
+from rageval_spec.store.stored_tables import AnyTable, StoredTable
 from rageval_spec.wording import agree, count_noun
 
 if TYPE_CHECKING:

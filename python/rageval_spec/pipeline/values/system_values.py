@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from rageval_spec import kernels
 from rageval_spec.data.outcomes import Note
-from rageval_spec.data.stored_tables import AnyTable
 from rageval_spec.data.tables import only_queries
 from rageval_spec.errors import DataError, no_exit
 from rageval_spec.libraries import pl
@@ -23,6 +22,7 @@ from rageval_spec.pipeline.values.ranking_values import drops_self, may_drop_sel
 from rageval_spec.pipeline.values.sample_tables import Answered, build_samples, describe_answers
 from rageval_spec.pipeline.values.step_inputs import Materials, OpenedDataset
 from rageval_spec.plugin import AnswerMetric, RankingMetric, TableMetric
+from rageval_spec.store.stored_tables import AnyTable
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_spec.data import stored_tables
-from rageval_spec.data.stored_tables import StoredTable, load_table
 from rageval_spec.data.tables import join_blocks, only_queries
 from rageval_spec.errors import RagevalError
+from rageval_spec.store import stored_tables
+from rageval_spec.store.stored_tables import StoredTable, load_table
 
 TABLE = pl.DataFrame(
     {
