@@ -16,7 +16,7 @@ from rageval_spec.libraries import pl
 
 LARGEST = 50_000
 """Up to this number of answers, a page shows all of them."""
-MOST_SHOWN = 20_000
+MOST_SHOWN = 10_000
 """About how many answers a page shows of an evaluation that has more."""
 _WORST = 0.25
 """The share of the shown questions that are the worst ones."""
