@@ -52,7 +52,12 @@ fn word_support(
 }
 
 type Place = (usize, usize);
-type Support = (Place, (u32, u32), (u32, u32), Option<(usize, Option<Place>)>);
+type Support = (
+    Place,
+    (u32, u32),
+    (u32, u32),
+    Option<(usize, Option<Place>)>,
+);
 
 /// Each search is a text and the sources in which to look for the words of its sentences.
 #[pyfunction]
@@ -64,9 +69,8 @@ fn sentence_support(
 ) -> Vec<Vec<Support>> {
     let support = py.detach(|| text::sentence_support(&searches, threads));
     let pair = |share: text::WordShare| (share.found, share.total);
-    let tell = |one: text::SentenceSupport| {
-        (one.place, pair(one.alone), pair(one.together), one.evidence)
-    };
+    let tell =
+        |one: text::SentenceSupport| (one.place, pair(one.alone), pair(one.together), one.evidence);
     support
         .into_iter()
         .map(|sentences| sentences.into_iter().map(tell).collect())
