@@ -31,6 +31,7 @@ __all__ = [
     "read_qrels",
     "read_run",
     "read_vectors",
+    "sentence_support",
     "split_sentences",
     "student_p_value",
     "student_quantile",
@@ -152,3 +153,8 @@ def names(text: str) -> list[str]: ...
 def word_support(
     searches: Sequence[tuple[Sequence[str], Sequence[str]]], threads: int | None
 ) -> list[list[list[tuple[int, int]]]]: ...
+def sentence_support(
+    searches: Sequence[tuple[str, Sequence[str]]], threads: int | None
+) -> list[
+    list[tuple[tuple[int, int], tuple[int, int], tuple[int, int], tuple[int, tuple[int, int] | None] | None]]
+]: ...

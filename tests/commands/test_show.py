@@ -15,7 +15,7 @@ from click.testing import Result
 
 from rageval_spec.data.outcomes import collect_base_values
 from rageval_spec.drawing.cards import build_card
-from rageval_spec.history.saved_evaluations import FOLDER, save_evaluation
+from rageval_spec.history.saved_evaluations import FOLDER, load_numbers, load_values_of, save_evaluation
 from tests.answered_evaluation import BRIDGE, answered, bridges, sample, save, value
 from tests.command_line import invoke
 from tests.sample_evaluation import HOSTILE
@@ -367,3 +367,24 @@ def test_a_limit_below_1_is_refused() -> None:
     result = invoke("show", "--limit", "0")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "0 is not in the range" in result.stderr
+
+
+def test_only_the_values_of_the_shown_questions_are_read_whole(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = here / "rageval-results" / "values.parquet"
+    assert "details" not in load_numbers(path).columns
+    assert {"q1"} <= set(load_values_of(path, ["q1"])["query_id"])
+    expected = show("q1"), show("--metric", "faithfulness"), show("q1", "--format", "json")
+
+    def refuse_all(*_: object) -> None:
+        raise AssertionError("nobody asked for all values")
+
+    monkeypatch.setattr("rageval_spec.history.saved_evaluations.load_numbers", refuse_all)
+    assert show("q1") == expected[0]
+    assert show("q1", "--format", "json") == expected[2]
+
+
+def test_the_values_of_a_query_come_with_the_ends_of_each_metric(tmp_path: Path) -> None:
+    values = [value(f"q{number:03}", "latency", float(number)) for number in range(300)]
+    folder = save(answered(values, []), tmp_path / "many")
+    found = load_values_of(folder / "values.parquet", ["q100"])
+    assert sorted(found["query_id"]) == ["q000", "q100", "q299"]

@@ -93,7 +93,7 @@ def collection(judgements: Sequence[Judgement] = JUDGEMENTS, text: str = "red?",
 
 
 def take(found: Collection, **changes: Any) -> dict[str, Fingerprint]:
-    return take_fingerprints(EvaluatedQueries(found, pl.Series(["q2", "q1"]), **changes))
+    return dict(take_fingerprints(EvaluatedQueries(found, pl.Series(["q2", "q1"]), **changes)))
 
 
 def test_a_fingerprint_worked_by_hand() -> None:

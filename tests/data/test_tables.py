@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
+from rageval_spec.data import tables
 from rageval_spec.data.tables import (
     ANSWERS,
     LATER_ANSWERS,
@@ -102,6 +103,22 @@ def test_each_text_of_an_id_is_one_document_across_blocks() -> None:
     second, more = numbering.take(samples((["y", "x"], ["b", "a"]), (["x", "x2"], ["c", "a"])))
     assert second.to_list() == [[1, 0], [2, 3]]
     assert more.rows() == [(2, "c", "x"), (3, "a", "x2")]
+
+
+def test_documents_have_the_same_numbers_however_their_digests_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    def make(start: int, row: int) -> tuple[list[str], list[str | None]]:
+        return [f"t{(start * 7 + row) % 23}", f"t{row % 5}"], ["a", f"d{row % 3}"]
+
+    blocks = [samples(*(make(start, row) for row in range(20))) for start in range(9)]
+    expected = DocumentNumbers()
+    found = [expected.take(block) for block in blocks]
+    monkeypatch.setattr(tables, "_MOST_RECENT", 3)
+    numbering = DocumentNumbers()
+    for block, (numbers, new) in zip(blocks, found, strict=True):
+        again, newly = numbering.take(block)
+        assert again.equals(numbers)
+        assert newly.equals(new)
+    assert len(numbering._sorted) > 3
 
 
 def test_texts_without_ids_are_documents_of_their_own() -> None:

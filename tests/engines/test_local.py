@@ -28,6 +28,12 @@ def test_results_come_in_the_order_of_the_partitions(workers: int) -> None:
     assert list(engine(workers).map(slow_first, range(20))) == [number * number for number in range(20)]
 
 
+def test_answers_are_measured_in_parts_of_bounded_size() -> None:
+    counts = [engine().count_parts("evaluate", questions) for questions in (0, 1, 10_000, 10_001, 1_000_000)]
+    assert counts == [1, 1, 1, 2, 100]
+    assert engine().count_parts("answer", 1_000_000) == 1
+
+
 def test_partitions_are_computed_at_the_same_time() -> None:
     meeting = threading.Barrier(3, timeout=10)
 

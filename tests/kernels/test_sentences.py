@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_spec.kernels import WordShare, names, split_sentences, word_support
+from rageval_spec.kernels import SentenceSupport, WordShare, names, sentence_support, split_sentences, word_support
 from tests.reference.words import share_words
 
 # --- Sentences ---
@@ -162,3 +162,34 @@ def test_names_are_distinct_and_not_blank(text: str) -> None:
     found = names(text)
     assert len(set(found)) == len(found)
     assert all(name.strip() for name in found)
+
+
+# --- Support of sentences ---
+
+
+def test_a_sentence_has_its_best_source_and_the_sentence_there_that_has_most() -> None:
+    (found,) = sentence_support(["Yes. Cats chase mice. It is."], [["Dogs bark.", "Mice hide. Cats chase mice."]])
+    # cats 5, chase 5, mice 5, two pairs
+    whole = WordShare(17, 17)
+    assert found[1] == SentenceSupport(5, 21, whole, whole, 1, (11, 27))
+    assert (found[2].together.total, found[2].source, found[2].evidence) == (0, None, None)
+
+
+TEXTS = st.text("aAbé0 .-\U0001f600\ud800", max_size=40)
+
+
+@given(TEXTS, st.lists(TEXTS, max_size=3), st.integers(1, 3))
+def test_sentences_are_supported_as_each_by_itself(text: str, sources: list[str], threads: int) -> None:
+    expected = []
+    for start, end in split_sentences(text):
+        (shares,) = word_support([text[start:end]], [sources])
+        found = [share.found for share in shares[:-1]]
+        source = found.index(max(found)) if any(found) else None
+        alone, evidence = WordShare(0, 0), None
+        if source is not None:
+            alone, places = shares[source], split_sentences(sources[source])
+            (parts,) = word_support([text[start:end]], [[sources[source][begin:stop] for begin, stop in places]])
+            most = [share.found for share in parts[:-1]]
+            evidence = places[most.index(max(most))] if any(most) else None
+        expected.append(SentenceSupport(start, end, alone, shares[-1], source, evidence))
+    assert sentence_support([text], [sources], threads=threads) == [expected]

@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_spec.errors import DataError
-from rageval_spec.reading.answer_files import FileAnswer, Matched, match_answers, read_answers
+from rageval_spec.reading import answer_files
+from rageval_spec.reading.answer_files import STORED_BESIDE, FileAnswer, Matched, match_answers, read_answers
 from rageval_spec.reading.column_names import AnswerColumns
 from rageval_spec.reading.row_sources import RowFile
-from rageval_spec.recorded.answers_and_steps import AnswerRow
+from rageval_spec.recorded.answers_and_steps import AnswerRow, table_of
 from tests.plugins import write
 
 Rows = list[dict[str, Any]]
@@ -32,6 +33,40 @@ def test_other_columns_are_kept_as_far_as_a_metric_can_read_them(tmp_path: Path)
         "rating": 4, "thumbs": True, "scores.style": 0.5, "feedback.thumbs": 1, "feedback.kind": "praise",
         "stars": [5],
     }  # fmt: skip
+
+
+def test_answers_that_are_stored_are_those_that_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{"id": f"q{n}", "question": f"Q{n}?", "answer": f"a{n}", "contexts": [f"c{n}"], "n": n} for n in range(9)]
+    path = write(tmp_path / "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    queries = pl.DataFrame({"query_id": [f"q{n}" for n in (3, 1, 20, 8)], "text": ["Q3?", "Q1?", "Q20?", "Q8?"]})
+
+    def match(asked: pl.DataFrame) -> tuple[pl.DataFrame, Matched]:
+        matched = match_answers(path, read_answers(RowFile(path, "json"), AnswerColumns()), asked)
+        if matched.stored is None:
+            return table_of(matched.rows), matched
+        return matched.stored.drop(STORED_BESIDE).load(), matched
+
+    held, expected = match(queries)
+    monkeypatch.setattr(answer_files, "MOST_HELD", 4)
+    monkeypatch.setattr(answer_files, "ROWS", 2)
+    stored, found = match(queries)
+    assert stored.equals(held)
+    assert (found.unknown, expected.stored) == (expected.unknown, None)
+    assert found.stored is not None
+    others = queries.with_columns(text=pl.lit("Another question?"), query_id=pl.Series(["q3", "q1", "q4", "q20"]))
+    asked = pl.concat([others.head(1), queries.tail(1)])
+    again, differing = match(asked)  # a question that differs has to be settled, for which all are read
+    assert (differing.stored, differing.differing, again["answer"].to_list()) == (None, 1, ["a3", "a8"])
+
+
+def test_an_answer_given_twice_is_an_error_wherever_answers_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "a.jsonl", "".join(json.dumps({"id": "q1", "answer": "a"}) + "\n" for _ in range(9)))
+    monkeypatch.setattr(answer_files, "MOST_HELD", 4)
+    answers = read_answers(RowFile(path, "json"), AnswerColumns())
+    with pytest.raises(DataError, match=r"a.jsonl:2: the query 'q1' is answered twice, first at .*a.jsonl:1"):
+        match_answers(path, answers, pl.DataFrame({"query_id": ["q1"], "text": ["Q?"]}))
 
 
 def read(folder: Path, *rows: dict[str, Any], **columns: str) -> list[dict[str, Any]]:
@@ -148,7 +183,7 @@ def test_a_table_whose_answers_are_all_empty_is_refused(tmp_path: Path) -> None:
 def test_ids_of_contexts_in_one_cell_are_several(tmp_path: Path, cell: str) -> None:
     quoted = cell.replace('"', '""')
     path = write(tmp_path / "a.csv", f'id,answer,context_ids\n1,so,"{quoted}"\n')
-    assert read_answers(RowFile(path), AnswerColumns())[0].row.context_ids == ("d1", "d2")
+    assert next(iter(read_answers(RowFile(path), AnswerColumns()))).row.context_ids == ("d1", "d2")
 
 
 def test_an_empty_answer_in_json_is_an_answer(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ FILE = Path("golden.jsonl")
 def read(*rows: dict[str, Any], **columns: str) -> list[dict[str, Any]] | None:
     """The fields of each row without null or empty ones; None if no row has any."""
     given_rows = [QuestionRow(f"{FILE}:{line}", f"q{line}", row) for line, row in enumerate(rows, 1)]
-    table = references_table(FILE, given_rows, QuestionColumns(**columns), "columns")
+    table = references_table(FILE, lambda: given_rows, QuestionColumns(**columns), "columns")
     if table is None:
         return None
     assert tuple(table.columns) == TABLE

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rageval_spec.commands.console import PROGRAM
 from rageval_spec.data.evaluation import Evaluation
@@ -18,6 +19,10 @@ from rageval_spec.history.results_folder import RESULTS, VALUES
 from rageval_spec.history.saved_evaluations import FOLDER, load_record
 from rageval_spec.plugin.report import RESULTS_FOLDER
 
+if TYPE_CHECKING:
+    import polars as pl
+
+
 HISTORY = "RAGEVAL_HISTORY"
 """The environment variable that holds the file or the address of the history."""
 _SPECS = (".yaml", ".yml")
@@ -28,6 +33,7 @@ class NamedResults(NamedTuple):
 
     name: str
     evaluation: Evaluation
+    folder: Path | None = None
 
 
 def is_results(name: str) -> bool:
@@ -48,7 +54,11 @@ def is_spec(name: str) -> bool:
         return False
 
 
-def open_results(name: str | None = None, later: Evaluation | None = None) -> NamedResults:
+def open_results(
+    name: str | None = None,
+    later: Evaluation | None = None,
+    load_values: Callable[[Path], pl.DataFrame] | None = None,
+) -> NamedResults:
     """Open a results folder, a label or a record.
 
     Args:
@@ -56,6 +66,7 @@ def open_results(name: str | None = None, later: Evaluation | None = None) -> Na
             writes to by default.
         later: the evaluation that is compared with this one. `previous`, `branch:` and `commit:` then mean a record
             of the same name, and `previous` not its own record.
+        load_values: reads those values of a folder that are needed; all of them by default.
 
     Raises:
         UsageError: there is no such folder, label or record; the message says what to do.
@@ -66,7 +77,8 @@ def open_results(name: str | None = None, later: Evaluation | None = None) -> Na
     name = RESULTS_FOLDER if name is None else name
     if is_results(name):
         path = expand_home(name)
-        return NamedResults(name, _load(path.parent if path.is_file() else path))
+        folder = path.parent if path.is_file() else path
+        return NamedResults(name, _load(folder, load_values), folder)
     places = find_places() if later is None else replace(find_places(), name=later.name, later=later)
     if name in list_labels(places) or _is_record(name, places):
         return NamedResults(name, find_record(name, places).evaluation)
@@ -100,7 +112,7 @@ def open_baseline(name: str, evaluation: Evaluation) -> BaselineValues:
         UsageError: it is none of these.
     """
     try:
-        return BaselineValues(*open_results(name, evaluation))
+        return BaselineValues(*open_results(name, evaluation)[:2])
     except UsageError:
         if name in (*list_baselines(evaluation), *evaluation.systems):
             return BaselineValues(name)
@@ -126,12 +138,12 @@ def _is_record(name: str, places: SearchPlaces) -> bool:
         return records.look_up(name) is not None or find_newest(records, name, places) is not None
 
 
-def _load(folder: Path) -> Evaluation:
+def _load(folder: Path, load_values: Callable[[Path], pl.DataFrame] | None = None) -> Evaluation:
     if not (folder / VALUES).is_file():
         raise DataError(
             f"{folder} has no {VALUES}, which holds the value of each question; run the spec again to write it"
         )
-    return load_record(folder).evaluation
+    return load_record(folder, load_values).evaluation
 
 
 def _explain(name: str, places: SearchPlaces) -> UsageError:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
 
 import click
 
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import OutputCommand
+from rageval_spec.data.tables import SampleTable
 from rageval_spec.diagnostics import dump_visible, suggest
 from rageval_spec.errors import PASSED, UsageError
 from rageval_spec.libraries import pl
@@ -37,7 +39,6 @@ class Shown:
         cards: worst first; if `query_id` is given, those of systems that answer come before those of retrievers.
         deciding: the metric that gave each question its place, by the card's key.
         matching: the number of questions that the filter chose before its limit.
-        total: the number of all questions of all systems.
     """
 
     results: NamedResults
@@ -46,7 +47,17 @@ class Shown:
     cards: tuple[Card, ...]
     deciding: Mapping[tuple[str, ...], str | None]
     matching: int
-    total: int
+
+    @cached_property
+    def total(self) -> int:
+        """The number of all questions of all systems."""
+        from rageval_spec.drawing.question_order import KEY
+        from rageval_spec.history.saved_evaluations import scan_values
+
+        _, evaluation, folder = self.results
+        values = evaluation.values.lazy() if folder is None else scan_values(folder)
+        keys = pl.concat([evaluation.select_samples(*KEY).lazy(), values.select(KEY)])
+        return int(keys.unique().select(pl.len()).collect(engine="streaming").item())
 
 
 def show(
@@ -75,14 +86,23 @@ def show(
 
 
 def _choose(query_id: str | None, results: NamedResults, wanted: Filter, against: str | None) -> Shown:
+    """The cards that the filter chooses. What judges told is read only of the questions that are shown."""
     from rageval_spec.commands.results_argument import open_baseline
     from rageval_spec.drawing.cards import build_cards
     from rageval_spec.drawing.question_order import KEY, NoBaselineError, rank_questions
+    from rageval_spec.history.results_folder import VALUES
+    from rageval_spec.history.saved_evaluations import load_values_of
 
     evaluation = results.evaluation
     baseline = None if against is None else open_baseline(against, evaluation)
-    if query_id is not None:
-        _require_question(results, query_id)
+    if query_id is not None and wanted.slice is None and wanted.cause is None:
+        rows = evaluation.find_samples(pl.DataFrame({"query_id": [query_id]}))
+        evaluation = replace(evaluation, sample_table=SampleTable(lambda: (rows,)))
+    if query_id is not None and query_id not in {
+        *evaluation.values["query_id"],
+        *evaluation.select_samples("query_id")["query_id"],
+    }:
+        _refuse_question(results, query_id)
     try:
         ranked = rank_questions(evaluation, replace(wanted, limit=None), baseline)
     except NoBaselineError as error:
@@ -90,46 +110,54 @@ def _choose(query_id: str | None, results: NamedResults, wanted: Filter, against
     chosen = ranked if query_id is None else ranked.filter(query_id=query_id)
     limited = chosen if query_id is not None or wanted.limit is None else chosen.head(wanted.limit)
     deciding = {row[:3]: row[3] for row in limited.select(*KEY, "metric").iter_rows()}
+    if results.folder is not None and query_id is None:
+        values = load_values_of(results.folder / VALUES, [key[2] for key in deciding])
+        evaluation = replace(evaluation, values=values)
     cards = build_cards(evaluation, deciding, baseline)
     if query_id is not None:  # by dataset, and systems that answer before those that retrieve
         datasets = {name: at for at, name in enumerate(evaluation.datasets)}
         ordered = sorted(cards, key=lambda one: (datasets.get(one.dataset, len(datasets)), one.status == "retrieved"))
         cards = tuple(ordered)[: wanted.limit]
-    total = int(pl.concat([evaluation.select_samples(*KEY), evaluation.values.select(KEY)]).n_unique())
-    return Shown(results, baseline, query_id, cards, deciding, chosen.height, total)
+    return Shown(results, baseline, query_id, cards, deciding, chosen.height)
 
 
 def _resolve(arguments: Sequence[str], folder: str | None) -> tuple[str | None, NamedResults]:
     """The query id and the results, whichever order the arguments are in."""
     from rageval_spec.commands.results_argument import is_results, open_results
+    from rageval_spec.history.saved_evaluations import load_numbers, load_values_of
     from rageval_spec.plugin.report import RESULTS_FOLDER
+
+    def open_lean(query_id: str | None, name: str | None = None) -> tuple[str | None, NamedResults]:
+        load = load_numbers if query_id is None else partial(load_values_of, query_ids=[query_id])
+        return query_id, open_results(name, load_values=load)
 
     names = list(arguments)
     if folder is not None:
         if len(names) > 1:
             raise UsageError("with --results, the only argument is a query")
-        return (names[0] if names else None), open_results(folder)
+        return open_lean(names[0] if names else None, folder)
     if len(names) > 2:
         raise UsageError(f"expected a query and a results folder, not {len(names)} arguments")
     folders = [name for name in names if is_results(name)]
     if len(names) == 1 and folders:
-        return None, open_results(folders[0])
+        return open_lean(None, folders[0])
     if len(names) == 2:
         names.remove(chosen := folders[0] if folders else names[1])
-        return names[0], open_results(chosen)
+        return open_lean(names[0], chosen)
     if names and not is_results(RESULTS_FOLDER) and Path(names[0]).exists():
-        return names[0], open_results(names[0])  # the error is about this file or folder
-    return (names[0] if names else None), open_results()
+        return open_lean(names[0], names[0])  # the error is about this file or folder
+    return open_lean(names[0] if names else None)
 
 
-def _require_question(results: NamedResults, query_id: str) -> None:
+def _refuse_question(results: NamedResults, query_id: str) -> NoReturn:
     from rageval_spec.drawing.cards import write_show
+    from rageval_spec.history.saved_evaluations import scan_values
 
     evaluation = results.evaluation
     tables = (evaluation.select_samples("query_id"), evaluation.values.select("query_id"))
     known = pl.concat([table.unique(maintain_order=True) for table in tables])["query_id"].unique()
-    if query_id in known:
-        return
+    if results.folder is not None:
+        known = pl.concat([known, scan_values(results.folder).select("query_id").collect().to_series()]).unique()
     if os.sep in query_id:
         raise UsageError(f"'{query_id}' is neither a results folder nor a question of these results")
     hint = suggest(query_id, known.sort().to_list())

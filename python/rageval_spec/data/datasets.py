@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from itertools import islice
+from typing import NamedTuple, TypeVar
 
 from rageval_spec.data import tables
 from rageval_spec.data.tables import Collection
@@ -207,7 +208,7 @@ class Fingerprints:
 
     def dump(self) -> str:
         """The fingerprints as JSON text, which `parse` reads."""
-        return json.dumps(self.datasets, separators=(",", ":"), ensure_ascii=True)
+        return f"{{{','.join(f'{json.dumps(name)}:{_dump_each(of)}' for name, of in self.datasets.items())}}}"
 
     @classmethod
     def parse(cls, text: str | None) -> Fingerprints:
@@ -217,6 +218,41 @@ class Fingerprints:
             return cls({name: {key: Fingerprint(*parts) for key, parts in of.items()} for name, of in datasets.items()})
         except (ValueError, TypeError, AttributeError, RecursionError):
             return cls()
+
+
+def _dump_each(fingerprints: Mapping[str, Fingerprint]) -> str:
+    """The JSON object of one dataset, made a part at a time: dicts of all would take several times its memory."""
+    each, parts = iter(fingerprints.items()), []
+    while part := dict(islice(each, 10_000)):
+        parts.append(json.dumps(part, separators=(",", ":"), ensure_ascii=True)[1:-1])
+    return f"{{{','.join(parts)}}}"
+
+
+class FingerprintTable(Mapping[str, Fingerprint]):
+    """The fingerprints of the queries of one dataset, in a table that takes a sixth of the memory of a dict."""
+
+    def __init__(self, table: pl.DataFrame) -> None:
+        """Take columns `query_id`, sorted, and those of `Fingerprint`."""
+        self._table = table
+
+    def __getitem__(self, query_id: str) -> Fingerprint:
+        """The fingerprint of a query."""
+        place = self._table["query_id"].search_sorted(query_id)
+        if place == self._table.height or self._table["query_id"][place] != query_id:
+            raise KeyError(query_id)
+        return Fingerprint(*self._table.row(place)[1:])
+
+    def __iter__(self) -> Iterator[str]:
+        """The ids of the queries, in order."""
+        return iter(self._table["query_id"])
+
+    def items(self) -> Iterator[tuple[str, Fingerprint]]:  # type: ignore[override]
+        """Each query with its fingerprint, in order."""
+        return ((query_id, Fingerprint(*parts)) for query_id, *parts in self._table.iter_rows())
+
+    def __len__(self) -> int:
+        """The number of queries."""
+        return self._table.height
 
 
 @dataclass(frozen=True)
@@ -232,27 +268,43 @@ class EvaluatedQueries:
     reads_references: bool = True
 
 
-def take_fingerprints(evaluated: EvaluatedQueries) -> dict[str, Fingerprint]:
+def take_fingerprints(evaluated: EvaluatedQueries) -> Mapping[str, Fingerprint]:
     """The fingerprints of a dataset's evaluated queries, sorted by query id."""
     collection = evaluated.collection
-    questions: dict[str, str] = {}
-    references: dict[str, str] = {}
-    judgements: dict[str, str] = {}
+    parts: dict[str, pl.DataFrame] = {}
     if evaluated.reads_questions and (table := collection.queries) is not None:
-        questions = {query_id: _digest(text) for query_id, text in table.select("query_id", "text").iter_rows()}
+        parts["question"] = _digest_rows(table["query_id"], table["text"], _digest)
     if evaluated.reads_references and (table := collection.references) is not None:
         columns = [column for column in tables.REFERENCES if column != "query_id" and column in table.columns]
-        rows = table.select("query_id", *columns).iter_rows()
-        references = {query_id: _digest(json.dumps(row, ensure_ascii=True)) for query_id, *row in rows}
+        rows = table.select(columns).iter_rows()
+        parts["reference"] = _digest_rows(
+            table["query_id"], rows, lambda row: _digest(json.dumps([*row], ensure_ascii=True))
+        )
     if (table := collection.qrels) is not None:
         # Polars joins the rows of each query, because there can be hundreds for each.
         row = pl.concat_str("doc_id", pl.lit("\t"), pl.col("relevance").cast(pl.String)).str.join("\n")
         of_query = table.sort("query_id", "doc_id").group_by("query_id").agg(row.alias("rows"))
-        judgements = {query_id: _digest(joined) for query_id, joined in of_query.iter_rows()}
-    return {
-        query_id: Fingerprint(questions.get(query_id), references.get(query_id), judgements.get(query_id))
-        for query_id in sorted(evaluated.query_ids.unique().to_list())
-    }
+        parts["judgements"] = _digest_rows(of_query["query_id"], of_query["rows"], _digest)
+    found = evaluated.query_ids.unique().sort().to_frame("query_id")
+    for name in Fingerprint._fields:
+        digests = parts.get(name)
+        if digests is None:
+            found = found.with_columns(pl.lit(None, pl.String).alias(name))
+        else:
+            digests = digests.unique("query_id", keep="last").rename({"digest": name})
+            found = found.join(digests, on="query_id", how="left", maintain_order="left")
+    return FingerprintTable(found)
+
+
+T = TypeVar("T")
+
+
+def _digest_rows(query_ids: pl.Series, rows: Iterable[T], digest: Callable[[T], str]) -> pl.DataFrame:
+    """`query_id, digest`. The digests are gathered a part at a time: as Python's texts, all take much memory."""
+    each, frames = iter(rows), [pl.Series(dtype=pl.String)]
+    while part := [digest(row) for row in islice(each, 10_000)]:
+        frames.append(pl.Series(part, dtype=pl.String))
+    return pl.DataFrame({"query_id": query_ids, "digest": pl.concat(frames)})
 
 
 def _digest(text: str | None) -> str:

@@ -31,10 +31,11 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import islice
 from threading import Lock
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from rageval_spec.errors import DataError
-from rageval_spec.libraries import pl
+from rageval_spec.libraries import np, pl
+from rageval_spec.store.stored_tables import AnyTable, StoredTable
 
 Status = Literal["scored", "unscorable", "error"]
 SampleStatus = Literal["answered", "failed", "unfinished", "retrieved"]
@@ -217,26 +218,34 @@ def references_of(rows: Iterable[Sequence[Any]]) -> pl.DataFrame:
     return pl.DataFrame(list(rows), schema=empty_samples().select(REFERENCES).schema, orient="row")
 
 
-def only_queries(table: pl.DataFrame, wanted: pl.DataFrame) -> pl.DataFrame:
+T = TypeVar("T", bound=AnyTable)
+
+
+def only_queries(table: T, wanted: pl.DataFrame) -> T:
     """The rows of `table` whose `query_id` is in `wanted`, in the order of `table`."""
-    return table.join(wanted.select("query_id").unique(), on="query_id", how="semi", maintain_order="left")
+    if isinstance(table, StoredTable):
+        rows = only_queries(table.select("query_id").with_row_index("row"), wanted)
+        return table.take(rows["row"])  # type: ignore[return-value]
+    ids = wanted.select("query_id").unique()
+    return table.join(ids, on="query_id", how="semi", maintain_order="left")  # type: ignore[return-value]
 
 
-def join_blocks(queries: pl.DataFrame, *others: pl.DataFrame | None) -> Iterator[pl.DataFrame]:
+def join_blocks(queries: pl.DataFrame, *others: AnyTable | None) -> Iterator[pl.DataFrame]:
     """The rows of `queries` in blocks, each row with that of the same query in every other table, or nulls.
 
     Only the numbers of the rows are joined; the rows are gathered block by block. A join of whole tables would hold a
     copy of all texts. A column that several tables have is taken from the first.
     """
-    places, columns = queries.select("query_id").with_row_index("place_0"), {"place_0": queries}
+    places = queries.select("query_id").with_row_index("place_0")
+    columns: dict[str, AnyTable] = {"place_0": queries}
     known = set(queries.columns)
     for number, other in enumerate((table for table in others if table is not None), 1):
         numbered = other.select("query_id").with_row_index(f"place_{number}")
         places = places.join(numbered, on="query_id", how="left", maintain_order="left")
-        columns[f"place_{number}"] = other.select(name for name in other.columns if name not in known)
+        columns[f"place_{number}"] = other.drop(name for name in other.columns if name in known)
         known.update(other.columns)
     for block in places.iter_slices(_ROWS_AT_ONCE):
-        gathered = [table.select(pl.all().gather(block[place])) for place, table in columns.items() if table.width]
+        gathered = [_gather(table, block[place]) for place, table in columns.items() if table.width]
         yield pl.concat(gathered, how="horizontal")
 
 
@@ -322,6 +331,10 @@ def bound_batches(frame: pl.DataFrame, most: int = BATCH) -> Iterator[pl.DataFra
     """The frame in slices of at most about `most` bytes each, by the mean size of its rows."""
     parts = max(1, -(-int(frame.estimated_size()) // most))
     yield from frame.iter_slices(max(1, -(-frame.height // parts)))
+
+
+def _gather(table: AnyTable, places: pl.Series) -> pl.DataFrame:
+    return table.gather(places) if isinstance(table, StoredTable) else table.select(pl.all().gather(places))
 
 
 @dataclass(frozen=True)
@@ -492,7 +505,11 @@ class DocumentNumbers:
 
     def __init__(self) -> None:
         """Start with no documents."""
-        self._numbers: dict[bytes, int] = {}
+        self._recent: dict[bytes, int] = {}
+        self._sorted = np.empty((0, 2), dtype=np.uint64)
+        """The digests of all others, as pairs of numbers, by the first number."""
+        self._numbers = np.empty(0, dtype=np.int64)
+        self._count = 0
 
     def take(self, samples: pl.DataFrame) -> tuple[pl.Series, pl.DataFrame]:
         """The numbers of each sample's contexts (null if it has none), and the documents that are new."""
@@ -501,8 +518,8 @@ class DocumentNumbers:
         inside = rows.with_columns(pl.col("context_ids").list.head(texts)).filter(texts > 0)
         shown = explode_contexts(inside)
         distinct = shown.select("doc_id", "text").unique(maintain_order=True)
-        before, known = len(self._numbers), self._numbers
-        numbers = [known.setdefault(_digest(doc_id, text), len(known)) for doc_id, text in distinct.iter_rows()]
+        before = self._count
+        numbers = self._find([_digest(doc_id, text) for doc_id, text in distinct.iter_rows()])
         numbered = distinct.select(pl.Series("document", numbers, dtype=pl.Int64), "doc_id", "text")
         found = shown.join(numbered, on=["doc_id", "text"], how="left", nulls_equal=True, maintain_order="left")
         lists = found.group_by("row", maintain_order=True).agg(pl.col("document").alias(NUMBERS))
@@ -510,6 +527,33 @@ class DocumentNumbers:
         column = rows.select("row", none=none).join(lists, on="row", how="left", maintain_order="left")
         new = numbered.filter(pl.col("document") >= before)
         return column.select(pl.coalesce(NUMBERS, "none")).to_series(), new
+
+    def _find(self, digests: Sequence[bytes]) -> list[int]:
+        """The number of each digest; a new one gets the next."""
+        if len(self._recent) > _MOST_RECENT:
+            self._settle()
+        pairs = np.frombuffer(b"".join(digests), dtype=np.uint64).reshape(-1, 2)
+        places = np.searchsorted(self._sorted[:, 0], pairs[:, 0])
+        places[places == len(self._sorted)] = 0
+        is_known = (self._sorted[places] == pairs).all(axis=1) if len(self._sorted) else np.zeros(len(pairs), bool)
+        numbers = []
+        for digest, known, place in zip(digests, is_known.tolist(), places.tolist(), strict=True):
+            number = int(self._numbers[place]) if known else self._recent.setdefault(digest, self._count)
+            self._count += number == self._count
+            numbers.append(number)
+        return numbers
+
+    def _settle(self) -> None:
+        """Move the recent digests to the sorted ones, which take a tenth of the memory."""
+        added = np.frombuffer(b"".join(self._recent), dtype=np.uint64).reshape(-1, 2)
+        whole = np.concatenate([self._sorted, added])
+        order = np.argsort(whole[:, 0], kind="stable")
+        self._sorted = whole[order]
+        self._numbers = np.concatenate([self._numbers, np.fromiter(self._recent.values(), np.int64)])[order]
+        self._recent.clear()
+
+
+_MOST_RECENT = 100_000
 
 
 def explode_contexts(rows: pl.DataFrame) -> pl.DataFrame:

@@ -228,16 +228,23 @@ def rate_values(evaluation: Evaluation, metric: str | None = None) -> pl.DataFra
     The columns are `dataset, system, metric, query_id, value, best, scale, badness`, the last `(best - value) * scale`.
     """
     scored = evaluation.values.filter(status="scored").select(*CELL, "query_id", "value")
+    scales = list_scales(evaluation, metric)
+    scored = scored.filter(pl.col("metric").is_in(scales["metric"].implode()))
+    rated = scored.join(scales, on="metric", how="left", maintain_order="left")
+    return rated.with_columns(((pl.col("best") - pl.col("value")) * pl.col("scale")).alias("badness"))
+
+
+def list_scales(evaluation: Evaluation, metric: str | None = None) -> pl.DataFrame:
+    """How bad values are of one metric, or of all that count: `metric, best, scale`, as for `rate_values`."""
     counted = [metric] if metric is not None else _list_counted(evaluation)
-    scored = scored.filter(pl.col("metric").is_in(counted))
+    scored = evaluation.values.lazy().filter((pl.col("status") == "scored") & pl.col("metric").is_in(counted))
     ends = scored.group_by("metric").agg(pl.col("value").min().alias("low"), pl.col("value").max().alias("high"))
     rows = [
         (name, *_find_scale(low, high, lower_is_better=name in evaluation.lower_is_better))
-        for name, low, high in ends.iter_rows()
+        for name, low, high in ends.collect().iter_rows()
     ]
     schema = {"metric": pl.String, "best": pl.Float64, "scale": pl.Float64}
-    rated = scored.join(pl.DataFrame(rows, schema=schema, orient="row"), on="metric", how="left", maintain_order="left")
-    return rated.with_columns(((pl.col("best") - pl.col("value")) * pl.col("scale")).alias("badness"))
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def _find_scale(low: float, high: float, *, lower_is_better: bool) -> tuple[float, float]:

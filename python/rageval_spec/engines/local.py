@@ -11,6 +11,9 @@ from pydantic import Field
 from rageval_spec.plugin import Answer, Engine, EngineNode, Partition
 from rageval_spec.threads import map_in_threads
 
+QUESTIONS_AT_ONCE = 10_000
+"""How many questions a part of a step has at most. A part of one metric takes about 30 MB."""
+
 
 class LocalNode(EngineNode):
     """Settings of the engine `local`."""
@@ -35,6 +38,10 @@ class Local(Engine[LocalNode]):
             yield from map(function, waiting)
         else:
             yield from map_in_threads(function, waiting, workers)
+
+    def count_parts(self, kind: str, questions: int) -> int:
+        """Answers are measured in parts, so that the samples and what judges say of them need not all be in memory."""
+        return max(1, -(-questions // QUESTIONS_AT_ONCE)) if kind == "evaluate" else 1
 
     @property
     def workers(self) -> int:

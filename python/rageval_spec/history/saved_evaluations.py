@@ -11,7 +11,7 @@ import glob
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -130,10 +130,11 @@ def holds_results(folder: Path) -> bool:
         return False
 
 
-def load_record(folder: Path) -> Record:
+def load_record(folder: Path, load_values: Callable[[Path], pl.DataFrame] | None = None) -> Record:
     """Read a record, or a results folder, whose record has no time, commit or label.
 
-    Samples are read when they are first used; the folder need not have any.
+    Samples are read when they are first used; the folder need not have any. `load_values` takes the file of values,
+    and may return only those that somebody looks at.
     """
     path = folder / results_folder.RESULTS
     results_folder.check_kinds(folder)
@@ -143,7 +144,7 @@ def load_record(folder: Path) -> Record:
     values = folder / results_folder.VALUES
     evaluation = replace(
         results,
-        values=_load_values(values),
+        values=_load_values(values) if load_values is None else load_values(values),
         sample_table=results_folder.StoredSamples(folder),
         load_fingerprints=partial(_load_fingerprints, values),
         load_base_values=partial(_load_base_values, folder / results_folder.BASELINES),
@@ -244,14 +245,37 @@ def _type_values(path: Path, values: pl.DataFrame) -> pl.DataFrame:
     return values
 
 
-def _load_values(path: Path) -> pl.DataFrame:
+def load_numbers(path: Path) -> pl.DataFrame:
+    """The values of a file without their details, which are most of it."""
+    return _load_values(path, told=False)
+
+
+def scan_values(folder: Path) -> pl.LazyFrame:
+    """The values of a results folder, of which nothing is read yet."""
+    return pl.scan_parquet(folder / results_folder.VALUES)
+
+
+def load_values_of(path: Path, query_ids: Sequence[str]) -> pl.DataFrame:
+    """The values of some queries, and of those with the lowest and the highest value of metrics beyond 0 to 1.
+
+    The others are not held: only the row groups that have the queries are read whole.
+    """
+    return _load_values(path, query_ids)
+
+
+def _load_values(path: Path, query_ids: Sequence[str] | None = None, *, told: bool = True) -> pl.DataFrame:
     if not path.is_file():
         raise DataError(
             f"{path}: there is no such file; a comparison needs the per-query values: add 'parquet' to 'reports'"
         )
     refuse_bomb(path)
     with _explained(path, "a Parquet file"):
-        values = pl.read_parquet(path)
+        rows = pl.scan_parquet(path)
+        names = [name for name in rows.collect_schema().names() if told or name != "details"]
+        rows = rows.select(names)
+        if query_ids is not None:
+            rows = _keep(rows, query_ids)
+        values = rows.collect()
     absent = [column for column in tables.VALUES if column not in values.columns]
     if absent:
         raise DataError(f"{path}: the column {', '.join(map(repr, absent))} is missing")
@@ -259,6 +283,17 @@ def _load_values(path: Path) -> pl.DataFrame:
     if values.select("dataset", "system", "metric", "query_id").is_duplicated().any():
         raise DataError(f"{path}: a query has several values of one metric")
     return values
+
+
+def _keep(rows: pl.LazyFrame, query_ids: Sequence[str]) -> pl.LazyFrame:
+    """The rows of queries, and for metrics whose scale is their values', a query with the lowest and the highest."""
+    value, wanted = pl.col("value"), [*query_ids]
+    ends = rows.group_by("metric").agg(low=value.min(), high=value.max()).collect(engine="streaming")
+    for metric, *of_metric in ends.filter((pl.col("low") < 0) | (pl.col("high") > 1)).iter_rows():
+        for end in of_metric:
+            found = rows.filter((pl.col("metric") == metric) & (value == end)).select("query_id").head(1).collect()
+            wanted += found["query_id"].to_list()
+    return rows.filter(pl.col("query_id").is_in(wanted))
 
 
 def compare_settings(evaluation: Evaluation, earlier: Evaluation, baseline: str) -> tuple[Note, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
@@ -11,7 +11,7 @@ from rageval_spec import kernels
 from rageval_spec.data import findings
 from rageval_spec.data.samples import Sample
 from rageval_spec.judging import segments
-from rageval_spec.kernels import WordShare
+from rageval_spec.kernels import SentenceSupport, WordShare
 from rageval_spec.plugin import Judge, JudgeNode, count_roughly, digest_text
 
 if TYPE_CHECKING:
@@ -42,15 +42,6 @@ class OverlapNode(JudgeNode):
         "lowest one, where half of a sentence's score is the share of its numbers and names that the contexts contain. "
         "Use worst to find answers with one made-up statement. It does not apply to metrics that score contexts.",
     )
-
-
-class _LookedUp(NamedTuple):
-    """A claim, its sources, and what of it they contain."""
-
-    claim: segments.Segment
-    sources: Sequence[str]
-    shares: Sequence[WordShare]
-    mentions: Mentions
 
 
 class OverlapJudge(Judge[OverlapNode]):
@@ -99,70 +90,66 @@ class OverlapJudge(Judge[OverlapNode]):
     def _find_support(self, criterion: findings.Criterion, samples: Sequence[Sample]) -> list[findings.Finding]:
         from rageval_spec.judging.mentions import find_mentions
 
-        claims = [segments.split_segments(criterion.text_of(sample)) for sample in samples]
         sources = [criterion.sources_of(sample) for sample in samples]
-        pairs = [(claim, texts) for group, texts in zip(claims, sources, strict=True) for claim in group]
-        wanted = [(claim.text, texts) for claim, texts in pairs]
-        found = zip(self._look_up(wanted), find_mentions(wanted, threads=self.context.threads), strict=True)
-        looked_up = [_LookedUp(*pair, *told) for pair, told in zip(pairs, found, strict=True)]
-        judged = iter(zip(looked_up, self._judge_claims(looked_up, _name_part(criterion.against)), strict=True))
+        texts = [criterion.text_of(sample) for sample in samples]
+        support = kernels.sentence_support(texts, sources, threads=self.context.threads)
+        claims = [
+            [segments.Segment(text[one.start : one.end], one.start, one.end) for one in group]
+            for text, group in zip(texts, support, strict=True)
+        ]
+        wanted = [(one.text, found_in) for group, found_in in zip(claims, sources, strict=True) for one in group]
+        mentions = iter(find_mentions(wanted, threads=self.context.threads))
         return [
-            self._conclude(criterion, [next(judged) for _ in group], texts)
-            for group, texts in zip(claims, sources, strict=True)
+            self._conclude(criterion, [(*one, next(mentions)) for one in zip(group, of, strict=True)], found_in)
+            for group, of, found_in in zip(claims, support, sources, strict=True)
         ]
 
-    def _look_up(self, pairs: Sequence[tuple[str, Sequence[str]]]) -> list[list[WordShare]]:
-        texts = [text for text, _ in pairs]
-        return kernels.word_support(texts, [sources for _, sources in pairs], threads=self.context.threads)
-
-    def _judge_claims(self, looked_up: Sequence[_LookedUp], part: str) -> list[findings.Claim | None]:
-        """The claims with scores and evidence; None for those without a content word. `part` names the sources."""
-        best = [segments.find_best(one.shares) for one in looked_up]
-        wanted = [
-            (one.claim.text, segments.split_segments(one.sources[source], source))
-            for one, source in zip(looked_up, best, strict=True)
-            if source is not None
-        ]
-        evidence = segments.find_closest(wanted, self.context.threads)
-        return [
-            self._judge(one, None if source is None else next(evidence), part)
-            for one, source in zip(looked_up, best, strict=True)
-        ]
-
-    def _judge(self, one: _LookedUp, evidence: segments.Segment | None, part: str) -> findings.Claim | None:
-        together = one.shares[-1].share
+    def _judge(
+        self,
+        claim: segments.Segment,
+        support: SentenceSupport,
+        mentions: Mentions,
+        criterion: findings.Criterion,
+        sources: Sequence[str],
+    ) -> findings.Claim | None:
+        """The claim with its score and its evidence; None if it has no content word."""
+        together = support.together.share
         if together is None:
             return None
-        alone = max((share.share or 0.0 for share in one.shares[:-1]), default=0.0)
-        score, least = (alone + together) / 2, SUPPORTED_FROM
+        score, least = ((support.alone.share or 0.0) + together) / 2, SUPPORTED_FROM
         if self.node.combine == "worst":
-            score, least = (score + one.mentions.share) / 2, WORST_SUPPORTED_FROM
+            score, least = (score + mentions.share) / 2, WORST_SUPPORTED_FROM
         least = least if self.node.threshold is None else self.node.threshold
-        score = one.mentions.hold_back(score, least)
-        is_supported = score >= least and not one.mentions.missing
+        score = mentions.hold_back(score, least)
+        is_supported = score >= least and not mentions.missing
         verdict: findings.Verdict = "supported" if is_supported else "not_enough_info"
-        return one.claim.as_claim(score, verdict, evidence, one.mentions.describe(part))
+        evidence = None
+        if support.source is not None and support.evidence is not None:
+            start, end = support.evidence
+            evidence = segments.Segment(sources[support.source][start:end], start, end, support.source)
+        return claim.as_claim(score, verdict, evidence, mentions.describe(_name_part(criterion.against)))
 
     def _conclude(
         self,
         criterion: findings.Criterion,
-        judged: Sequence[tuple[_LookedUp, findings.Claim | None]],
+        looked_up: Sequence[tuple[segments.Segment, SentenceSupport, Mentions]],
         sources: Sequence[str],
     ) -> findings.Finding:
         from rageval_spec.judging.mentions import merge_mentions
 
+        judged = [(one, self._judge(*one, criterion, sources)) for one in looked_up]
         claims = [claim for _, claim in judged if claim is not None]
-        looked_up = [one for one, claim in judged if claim is not None]
+        kept = [one for one, claim in judged if claim is not None]
         if not judged:
             return findings.Finding(None, reason=segments.describe_blank(criterion.text))
         if not claims:
             return findings.Finding(None, reason=f"the {_name_part(criterion.text)} has no content word")
         if segments.is_blank(sources):
-            return segments.find_without_sources(criterion, [one.claim for one in looked_up])
+            return segments.find_without_sources(criterion, [claim for claim, _, _ in kept])
         score = segments.score_claims(claims, self.node.threshold)
         if self.node.combine == "worst":
             score = min(segments.score_claims([claim], self.node.threshold) for claim in claims)
-        mentions = merge_mentions([one.mentions for one in looked_up])
+        mentions = merge_mentions([mentions for _, _, mentions in kept])
         return findings.Finding(score, tuple(claims), mentions.describe(_name_part(criterion.against)))
 
     # --- Usefulness ---
@@ -174,7 +161,8 @@ class OverlapJudge(Judge[OverlapNode]):
             for group, sample in zip(pieces, samples, strict=True)
             for target in criterion.sources_of(sample)
         ]
-        shares = iter(self._look_up(pairs))
+        texts, wanted = [text for text, _ in pairs], [found_in for _, found_in in pairs]
+        shares = iter(kernels.word_support(texts, wanted, threads=self.context.threads))
         return [
             self._find_useful(criterion, group, [next(shares) for _ in criterion.sources_of(sample)])
             for group, sample in zip(pieces, samples, strict=True)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from rageval_spec import kernels
 from rageval_spec.judging.language import find_language
-from rageval_spec.judging.quantities import DATE, Quantity, Sources, find_quantities, spell_fractions
+from rageval_spec.judging.quantities import DATE, DIGIT, Quantity, Sources, find_quantities, spell_fractions
 from rageval_spec.kernels import WordShare
 
 _CITATION = re.compile(r"\[\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*\]")
@@ -26,7 +26,6 @@ _NUMBERED_SOURCE = re.compile(
 _LIST_NUMBER = re.compile(r"^[\s*_#>-]*(?:(?:step|schritt) \d{1,3}\b|\d{1,3}[.)]\s+)", re.IGNORECASE)
 _OPENING_MARKS = "\"'“”‘’„«‹*_#>-–—•:([¿¡ \t\n"
 """Characters that can come before the first word of a sentence."""
-_DIGIT = re.compile(r"\d")
 _NUMBER = re.compile(r"[$€£¥]?\d[\d.,]*%?(?: [a-z]+)?")
 """A number as `kernels.names` writes it: `1200.5`, `$3.5 million`, `15%`."""
 _MOST_NAMED = 6
@@ -132,8 +131,10 @@ def _list_mentions(text: str) -> _Named:
         for name in kernels.names(plain)
         if not _NUMBER.fullmatch(name) and not _may_be_any_word(name, said)
     ]
+    if not found:
+        return _Named(names, [])
     spans = [(match.start(), match.end()) for match in DATE.finditer(said)]
-    spans += [(at, at + len(name)) for at, name in names if _DIGIT.search(name) and said.startswith(name, at)]
+    spans += [(at, at + len(name)) for at, name in names if DIGIT.search(name) and said.startswith(name, at)]
     own = [one for one in found if not any(one.start < end and one.end > start for start, end in spans)]
     own = [one for one in own if not one.may_be_word or (one.head and one.text == "I")]
     names = [(at, name) for at, name in names if not any(one.start <= at < one.end for one in own)]
@@ -142,8 +143,10 @@ def _list_mentions(text: str) -> _Named:
 
 def _drop_citations(text: str) -> str:
     """A text without the numbers of sources and of lists, from its first word on."""
-    said = _CITATION.sub(" ", _NUMBERED_SOURCE.sub(" ", spell_fractions(text)))
-    return _LIST_NUMBER.sub("", said).lstrip(_OPENING_MARKS)
+    said = spell_fractions(text)
+    if DIGIT.search(said):
+        said = _LIST_NUMBER.sub("", _CITATION.sub(" ", _NUMBERED_SOURCE.sub(" ", said)))
+    return said.lstrip(_OPENING_MARKS)
 
 
 def _may_be_any_word(name: str, text: str) -> bool:
@@ -173,7 +176,7 @@ def _drop_other_forms(unseen: Sequence[list[str]], pairs: Sequence[tuple[str, Se
     last: Sequence[str] | None = None
     dates: list[str] = []
     for names, (text, sources) in zip(unseen, pairs, strict=True):
-        numbered = [name for name in names if _DIGIT.search(name)]
+        numbered = [name for name in names if DIGIT.search(name)]
         if numbered and sources is not last:
             dates = [*map(spell_fractions, sources)]
             dates += [date for source in sources for date in (*kernels.names(source), *spell_dates(source))]
@@ -194,7 +197,7 @@ def _drop_other_names(names: list[str], text: str, sources: Sequence[str]) -> li
         absent = [word for word, is_there in zip(words, are_there, strict=True) if not is_there]
         return may_be_noun(name, absent, said, language) or is_name_in(name, sources, language)
 
-    return [name for name in names if _DIGIT.search(name) or not is_other(name)]
+    return [name for name in names if DIGIT.search(name) or not is_other(name)]
 
 
 _WORD = re.compile(r"[^\W\d_]+")

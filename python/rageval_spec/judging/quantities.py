@@ -6,7 +6,7 @@ and `14 days`, `12,5 %` and `12.5%`, `World War II` and `World War 2`. `$20` is 
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import cache, lru_cache
 from typing import NamedTuple
@@ -240,6 +240,7 @@ _CLOCK = re.compile(
 _SIMPLE_FRACTION = re.compile(r"(?<![\d./-])([1-9])/([2-9]|10)(?![\d./-])")
 _GLYPHS = {"¼": ".25", "½": ".5", "¾": ".75"}
 _MIXED_NUMBER = re.compile(rf"(\d)?{_SPACE}?([{''.join(_GLYPHS)}])")
+DIGIT = re.compile(r"\d")
 _WORD = re.compile(r"[^\W\d_]+")
 _UNIT = re.compile(rf"(?:{_SPACE}|-)?(km/h|per cent|°[CF]|[%$€£¥₹₩₽]|[^\W\d_]+)", re.IGNORECASE)
 _UNIT_NAME = re.compile(r"[%$€£¥₹₩₽]|[^\W\d_]+")
@@ -266,6 +267,8 @@ _SENTENCE_END = re.compile(r"(?:^|[.!?:;\n]\s*[\"'“(]?)$")
 
 def spell_fractions(text: str) -> str:
     """The text with `2.5` for `2½`."""
+    if text.isascii():
+        return text
     return _MIXED_NUMBER.sub(lambda match: (match[1] or "0") + _GLYPHS[match[2]], text)
 
 
@@ -273,11 +276,17 @@ def spell_fractions(text: str) -> str:
 def find_quantities(text: str) -> tuple[Quantity, ...]:
     """The quantities of a text in order, as it is after `spell_fractions`. Parts of dates are numbers too."""
     text = spell_fractions(text)
-    clocks = list(_find_clocks(text))
-    shares = ((found, Decimal(found[1]) / Decimal(found[2])) for found in _SIMPLE_FRACTION.finditer(text))
-    fractions = _drop_covered((Quantity(found[0], *found.span(), _round(share)) for found, share in shares), clocks)
-    numbers = _drop_covered(_find_digits(text), [*clocks, *fractions])
-    found = [*clocks, *fractions, *numbers, *_drop_covered(_find_words(text), numbers), *_find_numerals(text)]
+    words = {word for word in _WORD.findall(text) if _may_be_number(word)}
+    clocks = list(_find_clocks(text, words))
+    numbers = fractions = list[Quantity]()
+    if DIGIT.search(text):
+        shares = ((found, Decimal(found[1]) / Decimal(found[2])) for found in _SIMPLE_FRACTION.finditer(text))
+        fractions = _drop_covered((Quantity(found[0], *found.span(), _round(share)) for found, share in shares), clocks)
+        numbers = _drop_covered(_find_digits(text), [*clocks, *fractions])
+    if not (words or clocks or fractions or numbers):
+        return ()
+    told = [*_drop_covered(_find_words(text), numbers), *_find_numerals(text)] if words else []
+    found = [*clocks, *fractions, *numbers, *told]
     return tuple(_share_units(text, sorted(found, key=lambda one: one.start)))
 
 
@@ -285,13 +294,23 @@ def _drop_covered(found: Iterator[Quantity], others: Sequence[Quantity]) -> list
     return [one for one in found if not any(one.start < other.end and one.end > other.start for other in others)]
 
 
-def _find_clocks(text: str) -> Iterator[Quantity]:
-    for match in _CLOCK.finditer(text):
+@lru_cache(maxsize=50_000)
+def _may_be_number(word: str) -> bool:
+    """Whether a word can begin a number or be a time of day or a Roman numeral. Few words can."""
+    small = word.lower()
+    is_known = small in _ONES or small in _HALVES or small in _TIMES_OF_DAY or _read_word(small) is not None
+    return is_known or word[0] in "XVI"
+
+
+def _find_clocks(text: str, words: Iterable[str]) -> Iterator[Quantity]:
+    for match in _CLOCK.finditer(text) if DIGIT.search(text) else ():
         hour, minute = int(match[1] or match[4] or match[6]), int(match[2] or match[5] or match[7] or 0)
         if match[3]:
             hour = hour % 12 + 12 * (match[3] in "pP")
         if hour <= 24 and minute < 60:
             yield Quantity(match[0], *match.span(), frozenset({Decimal(hour % 24 * 60 + minute)}), _TIME_OF_DAY)
+    if _TIMES_OF_DAY.keys().isdisjoint(map(str.lower, words)):
+        return
     for match in _WORD.finditer(text):
         if (time := _TIMES_OF_DAY.get(match[0].lower())) is not None:
             values = frozenset({Decimal(time)})

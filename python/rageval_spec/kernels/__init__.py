@@ -32,8 +32,10 @@ from rageval_spec.kernels.ranking_measures import parse_measure as parse_measure
 from rageval_spec.kernels.ranking_measures import prepare_evaluator as prepare_evaluator
 from rageval_spec.kernels.ranking_measures import rank_documents as rank_documents
 from rageval_spec.kernels.ranking_measures import ranking_values as ranking_values
+from rageval_spec.kernels.sentences import SentenceSupport as SentenceSupport
 from rageval_spec.kernels.sentences import WordShare as WordShare
 from rageval_spec.kernels.sentences import names as names
+from rageval_spec.kernels.sentences import sentence_support as sentence_support
 from rageval_spec.kernels.sentences import split_sentences as split_sentences
 from rageval_spec.kernels.sentences import word_support as word_support
 from rageval_spec.kernels.statistics import IntervalEnds as IntervalEnds

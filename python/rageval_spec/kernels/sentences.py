@@ -77,6 +77,46 @@ def word_support(
     return [[WordShare(*share) for share in shares] for search in support for shares in search]
 
 
+class SentenceSupport(NamedTuple):
+    """A sentence of a text, and how much of it its sources contain, in the points of `WordShare`.
+
+    Attributes:
+        start, end: its characters in the text.
+        alone: what the best source contains, which is the first of several.
+        together: what all sources together contain.
+        source: the number of the best source; None if no source has any of its words.
+        evidence: the characters of the best sentence of that source; None if none has any of its words.
+    """
+
+    start: int
+    end: int
+    alone: WordShare
+    together: WordShare
+    source: int | None
+    evidence: tuple[int, int] | None
+
+
+def sentence_support(
+    texts: Sequence[str], sources: Sequence[Sequence[str]], *, threads: int | None = None
+) -> list[list[SentenceSupport]]:
+    """Split texts into sentences, as `split_sentences` does, and look their words up, as `word_support` does.
+
+    Raises:
+        ValueError: `texts` and `sources` have different lengths.
+    """
+    searches = [
+        (_replace_surrogates(text), [_replace_surrogates(source) for source in found_in])
+        for text, found_in in zip(texts, sources, strict=True)
+    ]
+    return [
+        [
+            SentenceSupport(*place, WordShare(*alone), WordShare(*together), *(best or (None, None)))
+            for place, alone, together, best in sentences
+        ]
+        for sentences in _core.sentence_support(searches, check_threads(threads))
+    ]
+
+
 def _replace_surrogates(text: str) -> str:
     """The text with a replacement character for each lone surrogate, which no encoding can represent."""
     return text if text.isascii() else _SURROGATES.sub("\ufffd", text)

@@ -13,6 +13,7 @@ from rageval_spec.data.remarks import AnyNote, write_notes
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import UsageError
 from rageval_spec.plugin.plugin import N, Node, Plugin
+from rageval_spec.store.stored_tables import AnyTable, StoredTable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,12 +53,19 @@ class Answering:
     """A system's answers, with notes, which need not name the dataset or the system.
 
     `answers` has one row per query, with the columns of `tables.ANSWERS`; queries without a row were not answered.
-    `taken_over` is about the answers that were not asked now; None if all were.
+    `taken_over` is about the answers that were not asked now; None if all were. `stored` are the answers in the place
+    of `answers`, which is then empty, if they are too many to hold.
     """
 
     answers: pl.DataFrame
     notes: tuple[AnyNote, ...] = ()
     taken_over: TakenOver | None = None
+    stored: StoredTable | None = None
+
+    @property
+    def table(self) -> AnyTable:
+        """The answers, wherever they are."""
+        return self.answers if self.stored is None else self.stored
 
     @property
     def written_notes(self) -> tuple[Note, ...]:

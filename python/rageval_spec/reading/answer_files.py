@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from rageval_spec.data.traces import Step, TraceLink
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import DataError
+from rageval_spec.libraries import pl
 from rageval_spec.reading.column_meanings import find_answer_names, list_other_answer_columns, unwrap
 from rageval_spec.reading.column_names import CONTEXT_IDS, AnswerColumns
 from rageval_spec.reading.missing_columns import advise_answers, explain_ambiguity, refuse_absent
@@ -27,11 +28,8 @@ from rageval_spec.recorded.json_path import list_keys
 from rageval_spec.recorded.messages import MESSAGES, find_last_answer, read_turns
 from rageval_spec.recorded.questions_and_answers import find_cited, find_reply, find_unread
 from rageval_spec.recorded.values import read_text
+from rageval_spec.store.stored_tables import ROWS, BlockFile, StoredTable
 from rageval_spec.wording import count_noun
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 _STEPS = (*STEP_KEYS, MESSAGES)
 _Names: TypeAlias = dict[str, tuple[str, ...]]
@@ -51,24 +49,74 @@ class FileAnswer(NamedTuple):
     row: answers_and_steps.AnswerRow
 
 
-def read_answers(source: RowFile, columns: AnswerColumns) -> list[FileAnswer]:
+class FileAnswers:
+    """The answers of a file, in order. The first are held; if there are more, all lie in a temporary file."""
+
+    def __init__(self) -> None:
+        """Start without answers."""
+        self._held: list[FileAnswer] = []
+        self.stored: BlockFile | None = None
+
+    def append(self, answer: FileAnswer) -> None:
+        self._held.append(answer)
+        if len(self._held) >= (MOST_HELD if self.stored is None else ROWS):
+            self.flush()
+
+    def flush(self) -> None:
+        """Store what is held, if anything is stored or more is held than should be."""
+        if self._held and (self.stored is not None or len(self._held) >= MOST_HELD):
+            self.stored = self.stored or BlockFile()
+            table = answers_and_steps.table_of((one.query_id or "", one.row) for one in self._held)
+            rows = [(one.place, one.query_id, one.question, one.row.version) for one in self._held]
+            others = pl.DataFrame(rows, schema=dict.fromkeys(STORED_BESIDE, pl.String), orient="row")
+            for block in table.hstack(others).iter_slices(ROWS):
+                self.stored.append(block)
+            self._held.clear()
+
+    def __len__(self) -> int:
+        return len(self._held) + (0 if self.stored is None else self.stored.height)
+
+    def __iter__(self) -> Iterator[FileAnswer]:
+        for block in () if self.stored is None else map(self.stored.read, range(len(self.stored))):
+            for row in block.iter_rows(named=True):
+                place, query_id, question, version = (row.pop(name) for name in STORED_BESIDE)
+                yield FileAnswer(place, query_id, question, _restore_row(row | {"version": version}))
+        yield from self._held
+
+
+MOST_HELD = 4 * ROWS
+"""How many answers of a file are held in memory before all of them are stored."""
+STORED_BESIDE = ("file_place", "file_query_id", "file_question", "file_version")
+"""The columns of stored answers that the answers' table does not have."""
+
+
+def _restore_row(values: dict[str, Any]) -> answers_and_steps.AnswerRow:
+    del values["query_id"]
+    found: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+    return answers_and_steps.AnswerRow(**found)
+
+
+def read_answers(source: RowFile, columns: AnswerColumns) -> FileAnswers:
     """The answers of a file, in order. Raises DataError: no column has answers or contexts, or a row is wrong."""
     columns = source.resolve(columns)
     is_text = source.form == "csv"
     present: dict[str, None] = {}
     names = find_answer_names(columns, (), _STEPS)
-    answers: list[FileAnswer] | None = []
+    answers: FileAnswers | None = FileAnswers()
     for place, row in _unwrapped_rows(source, columns):
         if row.keys() - present.keys():
             present.update(dict.fromkeys(row))
             before, names = names, find_answer_names(columns, list(present), _STEPS)
-            if names != before and answers:
+            if names != before and answers is not None and len(answers):
                 answers = None  # what was read before was read under other names
         if answers is not None:
             answers = _read_another(answers, place, row, names, is_text=is_text)
     names = _choose(source.path, columns, list(present))
     if answers is None:
-        answers = [_read_row(place, row, names, is_text=is_text) for place, row in _unwrapped_rows(source, columns)]
+        answers = FileAnswers()
+        for place, row in _unwrapped_rows(source, columns):
+            answers.append(_read_row(place, row, names, is_text=is_text))
+    answers.flush()
     rows = (answer.row for answer in answers)
     if is_text and names["answer"] and not any(r.answer or r.contexts or r.context_ids or r.error for r in rows):
         raise NoAnswersError(f"{source.path}: every answer in {' and '.join(map(repr, names['answer']))} is empty")
@@ -85,8 +133,8 @@ def _unwrapped_rows(source: RowFile, columns: AnswerColumns) -> Iterator[tuple[s
 
 
 def _read_another(
-    answers: list[FileAnswer], place: str, row: Mapping[str, Any], names: _Names, *, is_text: bool
-) -> list[FileAnswer] | None:
+    answers: FileAnswers, place: str, row: Mapping[str, Any], names: _Names, *, is_text: bool
+) -> FileAnswers | None:
     """The answers with one more; None if it cannot be read, because columns in later rows can change its meaning."""
     try:
         answers.append(_read_row(place, row, names, is_text=is_text))
@@ -296,6 +344,14 @@ class Matched:
     unknown: int
     differing: int = 0
     remark: str = ""
+    stored: StoredTable | None = None
+
+    def list_asked(self) -> list[tuple[str | None, str | None]]:
+        """When each answer was asked, and of which version of the application, as far as that is known."""
+        if self.stored is None:
+            return [(row.asked, row.version) for _, row in self.rows if row.error is None]
+        told = self.stored.select("error", "asked", "file_version")
+        return told.filter(pl.col("error").is_null()).select("asked", "file_version").rows()
 
     def take_rows(self) -> Iterator[tuple[str, answers_and_steps.AnswerRow]]:
         """The rows in their order. Each is dropped when it was taken, so that it need not stay in memory."""
@@ -305,7 +361,7 @@ class Matched:
 
 
 def match_answers(
-    path: Path, answers: Sequence[FileAnswer], queries: pl.DataFrame, *, trusts_ids: bool = False
+    path: Path, answers: Sequence[FileAnswer] | FileAnswers, queries: pl.DataFrame, *, trusts_ids: bool = False
 ) -> Matched:
     """Match each answer to its query: by id, by the question's text, or by row number.
 
@@ -318,6 +374,10 @@ def match_answers(
     Raises DataError: no answer belongs to any query, a query has two answers, or ids and questions contradict each
     other; with `file:line`.
     """
+    if isinstance(answers, FileAnswers):
+        if answers.stored is not None and (easily := _match_stored(answers.stored, queries)) is not None:
+            return easily
+        answers = [*answers]
     ids, texts = queries["query_id"].to_list(), queries["text"].to_list()
     differing = _find_differing(answers, dict(zip(ids, texts, strict=True)))
     if 2 * len(differing.pairs) > differing.compared and not trusts_ids:
@@ -331,6 +391,20 @@ def match_answers(
         if found is not None and any(matched for matched in found):
             return _settle(answers, found, ids)
     raise DataError(f"{path}: {_explain_unmatched(answers, ids)}")
+
+
+def _match_stored(answers: BlockFile, queries: pl.DataFrame) -> Matched | None:
+    """The match by id of stored answers whose ids and questions leave nothing to settle; else None."""
+    whole = StoredTable(answers, pl.int_range(answers.height, dtype=pl.UInt32, eager=True), tuple(answers.schema))
+    told = whole.select("file_query_id", "file_question").with_row_index("row")
+    if told["file_query_id"].has_nulls():
+        return None
+    asked = queries.select("query_id", "text")
+    found = asked.join(told, left_on="query_id", right_on="file_query_id", how="inner", maintain_order="left")
+    is_unclear = found["query_id"].is_duplicated().any() or (found["file_question"] != found["text"]).any()
+    if found.is_empty() or is_unclear:
+        return None
+    return Matched([], answers.height - found.height, stored=whole.take(found["row"]).in_order())
 
 
 class _Differing(NamedTuple):

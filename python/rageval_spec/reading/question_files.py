@@ -20,7 +20,7 @@ from rageval_spec.data.tables import references_of
 from rageval_spec.errors import DataError
 from rageval_spec.libraries import pl
 from rageval_spec.reading.column_meanings import find_question_names, find_rivals
-from rageval_spec.reading.column_names import KNOWN_NAMES, QuestionColumns
+from rageval_spec.reading.column_names import QuestionColumns
 from rageval_spec.reading.missing_columns import explain_rivals, refuse_absent
 from rageval_spec.reading.rows import parse_list
 from rageval_spec.recorded.answers_and_steps import UnusableReplyError, is_missing, read_contexts, read_text
@@ -42,31 +42,60 @@ class QuestionRow(NamedTuple):
 
 
 def references_table(
-    path: Path, rows: Iterable[QuestionRow], columns: QuestionColumns, setting: str
+    path: Path, read_rows: Callable[[], Iterable[QuestionRow]], columns: QuestionColumns, setting: str
 ) -> pl.DataFrame | None:
     """`tables.REFERENCES`, one row per question; None if no question has any of these fields.
 
+    `read_rows` gives the rows. They are read again if later rows have columns that change what is read from the first.
     `setting` is the key of the spec that gives names to columns. A gold answer that is empty is none.
 
     Raises DataError: a column that the spec names is nowhere; a value that is not what it should be.
     """
-    read, present = _keep_usable(rows, columns)
+    present: set[str] = set()
+    names = find_question_names(columns, present)
+    found: _References | None = _References()
+    for row in read_rows():
+        if row.values.keys() - present:
+            present.update(row.values)
+            before, names = names, find_question_names(columns, present)
+            if names != before and found is not None and len(found):
+                found = None
+        try:
+            if found is not None:
+                found.append(_known(row, names))
+        except DataError:
+            found = None  # told below, if what is read then is still wrong
     names = _choose(path, columns, present, setting)
     if not any(name in present for known in names.values() for name in known):
         return None
-    return references_of(_known(row, names) for row in read)
+    if found is None:
+        found = _References()
+        for row in read_rows():
+            found.append(_known(row, names))
+    return found.join()
 
 
-def _keep_usable(rows: Iterable[QuestionRow], columns: QuestionColumns) -> tuple[list[QuestionRow], set[str]]:
-    """The rows without fields that no part is read from, such as a system's answers; and the names of all fields."""
-    usable = {name for part in _PARTS if (name := getattr(columns, part)) is not None} | KNOWN_NAMES
-    present: set[str] = set()
-    read: list[QuestionRow] = []
-    for row in rows:
-        present.update(row.values)
-        kept = {name: value for name, value in row.values.items() if name in usable}
-        read.append(QuestionRow(row.place, row.query_id, kept))
-    return read, present
+class _References:
+    """Rows of a references table, which are put into its columns a few at a time."""
+
+    def __init__(self) -> None:
+        self._frames: list[pl.DataFrame] = []
+        self._waiting: list[tuple[Any, ...]] = []
+
+    def append(self, row: tuple[Any, ...]) -> None:
+        self._waiting.append(row)
+        if len(self._waiting) == _ROWS_AT_ONCE:
+            self._frames.append(references_of(self._waiting))
+            self._waiting = []
+
+    def join(self) -> pl.DataFrame:
+        return pl.concat([*self._frames, references_of(self._waiting)])
+
+    def __len__(self) -> int:
+        return len(self._frames) + len(self._waiting)
+
+
+_ROWS_AT_ONCE = 4096
 
 
 def _choose(path: Path, columns: QuestionColumns, present: Collection[str], setting: str) -> dict[str, tuple[str, ...]]:

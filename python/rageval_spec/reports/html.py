@@ -34,7 +34,7 @@ class HtmlReport(Report[HtmlNode]):
     filename: ClassVar[str | None] = "report.html"
 
     def render(self, evaluation: Evaluation) -> bytes:
-        """The page with all its data inside, however large it is."""
+        """The page with its data inside. Of more than 50,000 answers it shows the worst and some of every kind."""
         from rageval_spec.drawing.page.page import write_page
 
         return write_page(evaluation, self.node.digits, self.node.title)

@@ -30,6 +30,7 @@ from rageval_spec.reading.row_sources import RowFile, open_text
 from rageval_spec.reading.rows import RowFormat
 from rageval_spec.recorded.json_path import list_keys
 from rageval_spec.recorded.tool_layouts import Layout
+from rageval_spec.store.stored_tables import load_table
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -242,7 +243,7 @@ class File(System[FileNode]):
         return self._holds_answers[path]
 
     def answer(self, collection: Collection) -> Answering:
-        from rageval_spec.reading.answer_files import match_answers, read_answers
+        from rageval_spec.reading.answer_files import STORED_BESIDE, match_answers, read_answers
         from rageval_spec.recorded.answers_and_steps import table_of
 
         path = self.inputs_for(collection.name)[0].path
@@ -251,10 +252,10 @@ class File(System[FileNode]):
         confirmed = self.node.columns.query_id is not None
         matched = match_answers(path, answers, queries, trusts_ids=confirmed)
         remarks = tuple(_remark(matched, len(answers)))
-        asked = [(row.asked, row.version) for _, row in matched.rows if row.error is None]
-        taken_over = TakenOver.of_recording(self.context.name, path.name, queries.height, asked)
+        taken_over = TakenOver.of_recording(self.context.name, path.name, queries.height, matched.list_asked())
         del answers  # so that each row is freed once it is in the table
-        return Answering(table_of(matched.take_rows()), remarks, taken_over)
+        stored = matched.stored and matched.stored.drop(STORED_BESIDE)
+        return Answering(table_of(matched.take_rows()), remarks, taken_over, stored)
 
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> pl.DataFrame:  # noqa: ARG002
         """Duplicate documents of a query are kept; `ranking.duplicates` decides about them."""
@@ -265,7 +266,7 @@ class File(System[FileNode]):
         return False
 
     def find_answers(self, collection: Collection) -> pl.DataFrame:
-        return self.answer(collection).answers
+        return load_table(self.answer(collection).table)
 
     @cached_property
     def _holds_answers(self) -> dict[Path, bool]:

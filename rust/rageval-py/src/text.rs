@@ -12,6 +12,7 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(split_sentences, m)?)?;
     m.add_function(wrap_pyfunction!(names, m)?)?;
     m.add_function(wrap_pyfunction!(word_support, m)?)?;
+    m.add_function(wrap_pyfunction!(sentence_support, m)?)?;
     Ok(())
 }
 
@@ -47,5 +48,31 @@ fn word_support(
     support
         .into_iter()
         .map(|texts| texts.into_iter().map(pairs).collect())
+        .collect()
+}
+
+type Place = (usize, usize);
+type Support = (
+    Place,
+    (u32, u32),
+    (u32, u32),
+    Option<(usize, Option<Place>)>,
+);
+
+/// Each search is a text and the sources in which to look for the words of its sentences.
+#[pyfunction]
+#[pyo3(signature = (searches, threads))]
+fn sentence_support(
+    py: Python<'_>,
+    searches: Vec<(PyBackedStr, Vec<PyBackedStr>)>,
+    threads: Option<NonZeroUsize>,
+) -> Vec<Vec<Support>> {
+    let support = py.detach(|| text::sentence_support(&searches, threads));
+    let pair = |share: text::WordShare| (share.found, share.total);
+    let tell =
+        |one: text::SentenceSupport| (one.place, pair(one.alone), pair(one.together), one.evidence);
+    support
+        .into_iter()
+        .map(|sentences| sentences.into_iter().map(tell).collect())
         .collect()
 }

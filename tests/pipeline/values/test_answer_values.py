@@ -248,20 +248,20 @@ def texts(*contexts: list[str] | None) -> pl.Series:
 
 
 def test_contexts_that_are_empty_in_every_answer_draw_one_warning() -> None:
-    [note] = context_notes(METRICS.values(), texts([], []))
+    [note] = context_notes(METRICS.values(), [texts([], [])])
     assert (note.level, note.count) == ("warning", 2)
     assert note.message.startswith("the contexts of all 2 answers are empty, so metrics of contexts measure nothing")
-    [note] = context_notes(METRICS.values(), texts([" ", ""]))
+    [note] = context_notes(METRICS.values(), [texts([" ", ""])])
     assert note.message.startswith("its contexts are empty")
 
 
 @pytest.mark.parametrize("contexts", [texts([], ["a text"]), texts(None, None), texts()])
 def test_present_or_unknown_contexts_draw_no_warning(contexts: pl.Series) -> None:
-    assert context_notes(METRICS.values(), contexts) == []
+    assert context_notes(METRICS.values(), [contexts]) == []
 
 
 def test_empty_contexts_draw_no_warning_if_no_metric_reads_them() -> None:
-    assert context_notes([METRICS["exact_match"]], texts([])) == []
+    assert context_notes([METRICS["exact_match"]], [texts([])]) == []
 
 
 def collection(*query_ids: str) -> Collection:

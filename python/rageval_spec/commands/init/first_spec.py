@@ -19,6 +19,7 @@ from rageval_spec.errors import DataError, UsageError
 from rageval_spec.plugin import Context, Dataset, System
 from rageval_spec.reading.column_names import AnswerColumns, QuestionColumns, says_gold
 from rageval_spec.reading.formats.text_files import format_of
+from rageval_spec.store.stored_tables import load_table
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -206,7 +207,7 @@ def _read_answers(system: Mapping[str, Any], collection: Collection, path: Path)
     except DataError:
         return None
     try:
-        answers = plugin.answer(collection).answers
+        answers = load_table(plugin.answer(collection).table)
     except NoAnswersError:
         return None
     return None if answers["error"].null_count() == 0 else answers

@@ -6,7 +6,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from itertools import islice
+from itertools import islice, starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
@@ -555,9 +555,12 @@ class RowDataset(FileDataset[R]):
 
     def _load_references(self) -> pl.DataFrame | None:
         key = self._question_key or "path"
-        rows = (question_files.QuestionRow(place, query_id, row) for place, query_id, row in self._questions())
         setting = ".".join(_setting_of(key))
-        return question_files.references_table(self.path_of(key), rows, self.named(key), setting)
+
+        def read_rows() -> Iterator[question_files.QuestionRow]:
+            return starmap(question_files.QuestionRow, self._questions())
+
+        return question_files.references_table(self.path_of(key), read_rows, self.named(key), setting)
 
     def _load_columns(self) -> pl.DataFrame | None:
         key = self._question_key or "path"
@@ -617,7 +620,7 @@ class RowDataset(FileDataset[R]):
         is_numbered = key == "path" and self._numbers_rows
         column = self._named_of(key, self._asked_in(key))[0]
         wanted = (*column.known, *names) if names is not None and self._is_tabular else None
-        id_key, seen = "", dict[str, str]()
+        id_key, seen = "", set[str]()
         for number, (place, row) in enumerate(self.source(key).rows(self.named(key), wanted), 1):
             query_id: str | None = str(number)
             if not is_numbered:
@@ -626,8 +629,9 @@ class RowDataset(FileDataset[R]):
             if not query_id:
                 raise DataError(f"{place}: no query_id")
             if query_id in seen:
-                raise DataError(f"{place}: the query {query_id!r} is listed twice, first at {seen[query_id]}")
-            seen[query_id] = place
+                first = next(earlier for earlier, known, _ in self._questions(names) if known == query_id)
+                raise DataError(f"{place}: the query {query_id!r} is listed twice, first at {first}")
+            seen.add(query_id)
             yield place, query_id, row
 
 

@@ -47,7 +47,7 @@ function makeList(change) {
     const isAll = found.length === report.count;
     const reading = state.search && answersRead < 1 && report.questions.answering.length > 0 ? " · reading answers" : "";
     total.textContent = (isAll ? formatCount(found.length,
-      "question") : `${found.length.toLocaleString("en")} of ${formatCount(report.count, "question")}`) + (figures.against?.isEarlier ? ` · changes against ${figures.against.name}` : "") + reading;
+      "question") : `${found.length.toLocaleString("en")} of ${formatCount(report.count, "question")}`) + (report.part ? ` shown, of ${report.part.total.toLocaleString("en")}` : "") + (figures.against?.isEarlier ? ` · changes against ${figures.against.name}` : "") + reading;
     inner.style.height = `${found.length * LINE}px`;
     box.classList.toggle("empty", !found.length);
     paint();

@@ -3,7 +3,7 @@
 function drawOverview() {
   const { results } = report;
   return el("div", { class: "page" },
-    drawHero(),
+    drawHero(), drawPart(),
     results.gates.length > 0 && section("gates", ["Gates"], "The shaded part of each row is where the number must lie.", drawGates()),
     drawChanges(),
     section("results", ["Results"], null, results.datasets.map(drawResults), drawMarks()),
@@ -46,7 +46,7 @@ function section(id, title, hint, ...children) {
 
 function drawHero() {
   const { headline, results } = report;
-  const facts = [formatCount(report.count, "question"), formatCount(results.systems.length, "system"),
+  const facts = [formatCount(report.part?.total ?? report.count, "question"), formatCount(results.systems.length, "system"),
     formatCount(results.metrics.length, "metric")];
   return el("div", { class: `hero ${headline.verdict}` },
     el("div", { class: "seal", "aria-hidden": "true" }, SIGNS[headline.verdict]),
@@ -121,7 +121,14 @@ function drawFirst() {
         el("span", { class: "question", dir: "auto" }, text[at] ?? id[at]),
         el("span", { class: "muted small" }, name(id[at]), " · ", metric >= 0 && [name(metrics[metric]), " of "], name(systems[system]),
           datasets.length > 1 && [" on ", name(datasets[report.questions.dataset[at]])]))))),
-    el("p", {}, el("a", { href: writeHash({ view: "questions" }) }, report.count === 1 ? "See the question" : `See all ${formatCount(report.count, "question")}`)));
+    el("p", {}, el("a", { href: writeHash({ view: "questions" }) }, report.count === 1 ? "See the question" : report.part ? `See the ${formatCount(report.count,
+      "question")} of this page` : `See all ${formatCount(report.count, "question")}`)));
+}
+
+/** What the page leaves out, if it shows only a part of the questions. */
+function drawPart() {
+  return report.part && el("p", { class: "hint part" }, report.part.told, " Any other question: ", el("code", {},
+    report.part.command), ".");
 }
 
 function drawWeakest() {

@@ -6,9 +6,10 @@ const STRIP = 34;
 function drawSpread() {
   const groups = groupBy(report.questions.cells, (cell) => cell.metric);
   return [...groups].map(([metric, cells]) => {
+    const spread = cells.find((cell) => cell.spread)?.spread;
     const known = cells.map((cell) => cell.values.filter((value) => value !== null)).flat();
     if (known.length < 2) return null;
-    const [low, high] = findRange(known);
+    const [low, high] = spread ? [spread.low, spread.high] : findRange(known);
     if (low === high) return null;
     const title = report.results.metrics[metric];
     return el("section", { class: "spread", "aria-label": title },
@@ -36,9 +37,9 @@ function findRange(values) {
   return low >= 0 && high <= 1 && high > 0.5 ? [0, 1] : [low >= 0 && low < high / 2 ? 0 : low, high];
 }
 
-function drawStrip(cell, low, high) {
-  const [system, metric] = [report.results.systems[cell.system], report.results.metrics[cell.metric]];
-  const scale = makeScale(low, high);
+/** How many of a cell's values are in each bin; of all questions, also if the page shows only some. */
+function countValues(cell, low, high) {
+  if (cell.spread) return { ...cell.spread, scored: cell.spread.counts.reduce((sum, count) => sum + count, 0) };
   const counts = new Array(BINS).fill(0);
   let [scored, sum] = [0, 0];
   for (const value of cell.values) {
@@ -47,6 +48,13 @@ function drawStrip(cell, low, high) {
     scored += 1;
     sum += value;
   }
+  return { counts, scored, mean: sum / scored };
+}
+
+function drawStrip(cell, low, high) {
+  const [system, metric] = [report.results.systems[cell.system], report.results.metrics[cell.metric]];
+  const scale = makeScale(low, high);
+  const { counts, scored, mean } = countValues(cell, low, high);
   const most = Math.max(...counts);
   const width = (scale.at(high) - scale.at(low)) / BINS;
   const bars = counts.map((count, at) => {
@@ -57,7 +65,7 @@ function drawStrip(cell, low, high) {
       svg("title", {}, `${from} to ${to}: ${formatCount(count, "question")}`));
   });
   const percentiles = findPercentiles(cell);
-  const told = percentiles ?? { word: "mean", numbers: scored ? [sum / scored] : [] };
+  const told = percentiles ?? { word: "mean", numbers: scored ? [mean] : [] };
   const lines = told.numbers.map((at) => svg("line", { class: "mean", x1: scale.place(at), x2: scale.place(at), y1: 0, y2: STRIP }));
   const numbers = told.numbers.map((one) => formatValue(metric, one)).join(", ") || NONE;
   return el("tr", {},

@@ -15,7 +15,9 @@ from typing import Any
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.outcomes import GateOutcome, Interval
 from rageval_spec.data.results import list_content
+from rageval_spec.drawing.cards import write_show
 from rageval_spec.drawing.html_shell import build_shell, dump_json, pack, write_script
+from rageval_spec.drawing.page.page_part import ShownPart, choose_part, count_spreads
 from rageval_spec.drawing.page.question_data import QuestionData, collect_questions, dump_documents, list_samples
 from rageval_spec.drawing.sections import (
     SIGNIFICANCE,
@@ -26,6 +28,7 @@ from rageval_spec.drawing.sections import (
     show_weighted,
 )
 from rageval_spec.drawing.verdict import describe_headline, share_notes
+from rageval_spec.plugin.report import RESULTS_FOLDER
 
 LARGEST = 25_000_000
 """The size in bytes from which on a page becomes a folder."""
@@ -83,18 +86,25 @@ def _pack_parts(evaluation: Evaluation, digits: int, title: str) -> Iterator[tup
 
 
 def _dump_parts(evaluation: Evaluation, digits: int, title: str) -> Iterator[tuple[str, bytes]]:
-    questions: QuestionData = collect_questions(evaluation)
-    yield "head", dump_head(evaluation, questions, digits, title)
+    part = choose_part(evaluation)
+    shown = evaluation if part is None else part.evaluation
+    questions: QuestionData = collect_questions(shown)
+    yield "head", dump_head(evaluation, questions, digits, title, part)
     for number, block in enumerate(questions.blocks()):
         yield f"cards-{number}", block
     documents = questions.documents
     del questions  # which needs more memory than the documents' numbers
-    for number, part in enumerate(documents.split(list_samples(evaluation))):
-        yield f"documents-{number}", dump_documents(part)
+    for number, texts in enumerate(documents.split(list_samples(shown))):
+        yield f"documents-{number}", dump_documents(texts)
 
 
-def dump_head(evaluation: Evaluation, questions: QuestionData, digits: int, title: str) -> bytes:
-    """What the page needs before it draws: everything but the cards and the documents."""
+def dump_head(
+    evaluation: Evaluation, questions: QuestionData, digits: int, title: str, part: ShownPart | None = None
+) -> bytes:
+    """What the page needs before it draws: everything but the cards and the documents.
+
+    Of an evaluation of which the page shows only a part, also what the values of all questions tell.
+    """
     results = list_content(evaluation)
     gates = [describe_gate(evaluation, gate) for gate in evaluation.gates]
     notes = [{"level": note.level, "text": str(note)} for note in share_notes(evaluation)]
@@ -108,9 +118,15 @@ def dump_head(evaluation: Evaluation, questions: QuestionData, digits: int, titl
         "legend": _list_legend(evaluation),
         "significance": SIGNIFICANCE,
         "frequent_causes": [asdict(one.count) for one in list_frequent_causes(evaluation)],
-        "questions": questions.describe(evaluation),
+        "questions": questions.describe(evaluation if part is None else part.evaluation),
         "documents": {"count": questions.documents.count, "starts": questions.documents.list_starts()},
     }
+    if part is not None:
+        head["part"] = {"total": part.total, "told": part.describe(), "command": write_show("QUERY", RESULTS_FOLDER)}
+        spreads = count_spreads(evaluation)
+        for cell in head["questions"]["cells"]:
+            names = evaluation.systems[cell["system"]], evaluation.metrics[cell["metric"]]
+            cell["spread"] = spreads.get(names)
     told = "How many queries have their first relevant document at which rank."
     shown = {
         "weighted": show_weighted(evaluation, digits),

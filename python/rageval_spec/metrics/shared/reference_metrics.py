@@ -20,6 +20,7 @@ import unicodedata
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from rageval_spec import kernels
@@ -102,13 +103,14 @@ _WITHOUT_SPACES = re.compile(
 )
 
 
+@lru_cache(maxsize=256)  # several metrics read the same texts, at about the same time
 def normalize_answer(text: str) -> str:
     """A text without differences that should not decide whether an answer is right, its words joined by single spaces.
 
     In lower case, without punctuation (ASCII symbols such as `$` and `+` count as punctuation, other scripts' symbols
     do not), English articles and surplus white space. Accents are composed (NFC), never removed. Can be empty.
     """
-    lowered = unicodedata.normalize("NFC", text.lower())
+    lowered = text.lower() if text.isascii() else unicodedata.normalize("NFC", text.lower())
     words = lowered.translate(_WITHOUT_ASCII_PUNCTUATION)
     if not words.isascii():
         words = "".join(character for character in words if not unicodedata.category(character).startswith("P"))
@@ -122,7 +124,7 @@ def tokenize_answer(text: str) -> list[str]:
 
 def split_squad_words(text: str) -> list[str]:
     """The words of a text, as white space separates them; Han characters and kana each count as a word."""
-    return _WITHOUT_SPACES.sub(lambda match: f" {match.group()} ", text).split()
+    return (text if text.isascii() else _WITHOUT_SPACES.sub(lambda match: f" {match.group()} ", text)).split()
 
 
 def exact_match(answer: str, references: Sequence[str]) -> bool:

@@ -29,6 +29,7 @@ from rageval_spec.pipeline.values.sample_tables import SampleParts
 from rageval_spec.pipeline.values.step_inputs import OpenedDataset
 from rageval_spec.pipeline.values.system_values import find_run_file, give_up
 from rageval_spec.plugin import AnswerMetric
+from rageval_spec.store.stored_tables import AnyTable
 
 
 @dataclass(frozen=True)
@@ -175,7 +176,7 @@ class _Group:
         """The task that computes a system's values; None if its run or its answers could not be made."""
         step = self._work.plan.evaluation(self._dataset, system)
         if system in self._answers:
-            table, error = self._answers[system].table, self._answers[system].error
+            table, error = self._answers[system].answers, self._answers[system].error
             if table is not None:
                 return StepTask(step, {system: table})
             self._errors[system] = error or DataError("the system returned no answers")
@@ -208,14 +209,16 @@ class _Group:
         is_part = self._work.limit is not None or self._opened.is_drawn  # answers to other queries are expected then
         notes = [note for note in answers.written_notes if not is_part or note.code != "unknown_queries"]
         notes = [replace(note, dataset=self._dataset, system=system) for note in notes]
-        times = self._list_times(system, answers.table)
+        times = self._list_times(system, answers.answers)
         return replace(found, notes=(*notes, *found.notes), taken_over=(taken,) if taken else (), times=times)
 
-    def _list_times(self, system: str, answers: pl.DataFrame | None) -> tuple[pl.DataFrame, ...]:
+    def _list_times(self, system: str, answers: AnyTable | None) -> tuple[pl.DataFrame, ...]:
         """When the answers were asked that were not asked now; nothing if no time is known."""
-        if answers is None or ASKED not in answers.columns or answers[ASKED].is_null().all():
+        if answers is None or ASKED not in answers.columns:
             return ()
         told = answers.select("query_id", ASKED).drop_nulls()
+        if told.is_empty():
+            return ()
         return (told.select(pl.lit(self._dataset).alias("dataset"), pl.lit(system).alias("system"), pl.all()),)
 
     def _take_samples(self, system: str) -> tuple[tuple[SampleParts, ...], Sequence[Note]]:
@@ -225,7 +228,7 @@ class _Group:
         if (self._work.spec.samples == "none" and not joins_labels) or system in self._errors:
             return (), ()
         if is_answering:
-            answers = self._answers[system].table
+            answers = self._answers[system].answers
             return () if answers is None else (SampleParts.of(self._opened.asked, system, answers),), ()
         collection, ranking, taken = self._opened.collection, self._work.spec.ranking, self._taken.get(system)
         run = retrieve(self._work.parts.system(system), collection, {}).run if taken is None else taken.run

@@ -113,7 +113,7 @@ def _compute_dataset(work: Work, dataset: str) -> None:
         answers = dict(
             zip(group, work.map([StepTask(work.plan.retrieval(dataset, one)) for one in group]), strict=True)
         )
-        tables = {system: made.table for system, made in answers.items() if made.table is not None}
+        tables = {system: made.answers for system, made in answers.items() if made.answers is not None}
         if tables:
             work.announce(f"judge {', '.join(tables)} on {dataset}")
         tasks = (StepTask(work.plan.evaluation(dataset, one), {one: table}) for one, table in tables.items())

@@ -29,6 +29,7 @@ from rageval_spec.plugin import Plugin
 from rageval_spec.plugin.block_names import ReferredSection, names_in, number_names, order_by_reference
 from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.store.disk import InputFile, digest_content
+from rageval_spec.store.stored_tables import AnyTable, StoredTable
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -313,7 +314,7 @@ class StepTask:
     """
 
     step: PlanStep
-    inputs: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    inputs: Mapping[str, Any] = field(default_factory=dict)
     part: QuestionPart | None = None
 
 
@@ -349,6 +350,7 @@ class TaskResult:
 
     Attributes:
         table: the run, the answers or the values; None if there is none, and `error` then says why.
+        stored: the answers, in the place of `table`, if they are too many to hold.
         notes: those on runs and answers need not name the dataset and the system.
         share, queries: the cost of a retrieval, and its number of queries.
         measured: what each metric measured on a part of the answers; there is no table of values yet.
@@ -361,7 +363,13 @@ class TaskResult:
     share: RunShare | None = None
     queries: int = 0
     taken_over: TakenOver | None = None
-    measured: Mapping[str, MeasuredPart] = field(default_factory=dict)
+    measured: dict[str, MeasuredPart] = field(default_factory=dict)
+    stored: StoredTable | None = None
+
+    @property
+    def answers(self) -> AnyTable | None:
+        """The table of a system's answers, wherever it is."""
+        return self.table if self.stored is None else self.stored
 
     @property
     def written_notes(self) -> tuple[Note, ...]:

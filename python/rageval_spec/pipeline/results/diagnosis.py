@@ -24,6 +24,7 @@ from rageval_spec.data.outcomes import (
     Diagnosis,
     Note,
 )
+from rageval_spec.data.tables import join_blocks
 from rageval_spec.judging.quantities import find_missing, find_quantities
 from rageval_spec.judging.refusals import find_bare_refusal
 from rageval_spec.libraries import pl
@@ -34,6 +35,7 @@ from rageval_spec.spec.blocks.gates import NamedMetric
 from rageval_spec.spec.blocks.spec_node import DiagnosisNode, Spec
 from rageval_spec.statistics.intervals import compute_exact_interval
 from rageval_spec.statistics.weighted_clusters import estimate_share, lay_out
+from rageval_spec.store.stored_tables import AnyTable
 from rageval_spec.wording import count_noun
 
 
@@ -100,12 +102,13 @@ def _read_words(parts: Iterable[SampleParts], node: DiagnosisNode) -> pl.DataFra
     for part in parts:
         if part.references is None:
             continue
-        asked = part.answers.select("query_id", "answer").join(part.references, on="query_id", how="inner")
-        asked = asked.join(part.queries.select("query_id", "text"), on="query_id", how="left")
-        for query_id, answer, references, text in asked.select("query_id", "answer", "references", "text").iter_rows():
-            if answer is not None and references:
-                decided = decide_by_words(answer, references, text or "", node.wrong_below, node.right_from)
-                rows.append((part.dataset, part.system, query_id, decided))
+        answers = part.answers.drop(name for name in part.answers.columns if name not in ("query_id", "answer"))
+        told = part.references.select("query_id", "references")
+        for block in join_blocks(part.queries.select("query_id", "text"), answers, told):
+            for query_id, text, answer, references in block.iter_rows():
+                if answer is not None and references:
+                    decided = decide_by_words(answer, references, text or "", node.wrong_below, node.right_from)
+                    rows.append((part.dataset, part.system, query_id, decided))
     return pl.DataFrame(rows, schema={**dict.fromkeys(_KEY, pl.String), "decided": pl.Boolean}, orient="row")
 
 
@@ -216,17 +219,18 @@ def choose_metrics(
     return DecidingMetrics(retrieval or NOT_MEASURED, correctness, faithfulness)
 
 
-def find_judged_contexts(answers: pl.DataFrame, qrels: pl.DataFrame | None) -> pl.DataFrame:
+def find_judged_contexts(answers: AnyTable, qrels: pl.DataFrame | None) -> pl.DataFrame:
     """For each answer, whether any relevant document (of relevance 1 or more) is among its contexts: `query_id, found`.
 
     `found` is null if the answer does not name its documents, or if no document is relevant for its query.
     """
     if qrels is None:
-        return answers.select("query_id", found=pl.lit(None, dtype=pl.Boolean))
+        return answers.select("query_id").with_columns(found=pl.lit(None, dtype=pl.Boolean))
     relevant = qrels.filter(pl.col("relevance") >= 1).select("query_id", "doc_id").unique()
-    named = answers.select("query_id", doc_id="context_ids").explode("doc_id")
+    told = answers.select("query_id", "context_ids")
+    named = told.rename({"context_ids": "doc_id"}).explode("doc_id")
     hits = named.join(relevant, on=["query_id", "doc_id"], how="semi").select("query_id").unique()
-    known = answers.select("query_id", is_known=pl.col("context_ids").is_not_null())
+    known = told.select("query_id", is_known=pl.col("context_ids").is_not_null())
     is_judged = pl.col("query_id").is_in(relevant["query_id"].unique().implode())
     found = pl.when(pl.col("is_known") & is_judged).then(pl.col("query_id").is_in(hits["query_id"].implode()))
     return known.select("query_id", found=found)
@@ -322,8 +326,9 @@ def decide_by_words(
 
 def _compare(answer: str, reference: str, question: str) -> float:
     """The share of a short gold answer that the answer has, or the F1 of a longer one; 0 if a fact is replaced."""
-    gold, said = Counter(tokenize_answer(reference)), Counter(tokenize_answer(answer))
-    if gold and sum(gold.values()) <= SHORT:
+    words = tokenize_answer(reference)
+    if 0 < len(words) <= SHORT:
+        gold, said = Counter(words), Counter(tokenize_answer(answer))
         if find_missing(reference, answer):
             return 0.0
         counted = Counter(word for one in find_quantities(reference) for word in tokenize_answer(one.text))
@@ -335,9 +340,10 @@ def _replaces(answer: str, reference: str, question: str) -> bool:
     """Whether the answer lacks a number or name of the gold answer, and has another one instead."""
     if find_missing(reference, answer) and find_missing(answer, f"{reference}\n{question}"):
         return True
-    known = set(tokenize_answer(reference)) | set(tokenize_answer(question))
-    lacking = _list_names(reference) - set(tokenize_answer(answer)) - set(tokenize_answer(question))
-    return bool(lacking) and bool(_list_names(answer) - known)
+    names = _list_names(reference)
+    if not names or not names - set(tokenize_answer(answer)) - set(tokenize_answer(question)):
+        return False
+    return bool(_list_names(answer) - set(tokenize_answer(reference)) - set(tokenize_answer(question)))
 
 
 def _list_names(text: str) -> set[str]:

@@ -89,8 +89,10 @@ def digest_data(fingerprints: Fingerprints, plan: EvaluationPlan | None = None) 
     digests: dict[str, dict[str, str]] = {dataset: {} for dataset in fingerprints.datasets}
     for dataset, queries in fingerprints.datasets.items():
         for field, part in _PARTS.items():
-            known = {query_id: of for query_id, one in queries.items() if (of := getattr(one, field)) is not None}
-            digests[dataset] |= {part: _digest_list(sorted(known.items()))} if known else {}
+            known = sorted(
+                (query_id, of) for query_id, one in queries.items() if (of := getattr(one, field)) is not None
+            )
+            digests[dataset] |= {part: _digest_list(known)} if known else {}
     for step in () if plan is None else plan.steps:
         files = zip(step.inputs, step.digests, strict=True) if step.kind == "open" else ()
         if corpus := [digest for file, digest in files if "corpus" in (*file.key, file.path.stem)]:

@@ -376,16 +376,23 @@ def unfinished_notes(count: int, total: int, done: str, reason: str | None) -> l
     return [Note("stopped", message, count=count, level="warning")]
 
 
-def context_notes(metrics: Iterable[AnswerMetric[Any]], contexts: pl.Series) -> list[Note]:
+def context_notes(metrics: Iterable[AnswerMetric[Any]], contexts: Iterable[pl.Series]) -> list[Note]:
     """A warning if the system names contexts, but those of every answer are empty.
 
-    `contexts` are the lists of texts of the answers without an error. There is no warning if no metric reads them.
+    `contexts` are blocks of the lists of texts of the answers without an error. There is no warning if no metric reads
+    them.
     """
-    given = contexts.drop_nulls()
-    is_read = any(metric.needs & {"contexts", "context_ids"} for metric in metrics)
-    if not len(given) or not is_read or (given.explode().drop_nulls().str.strip_chars() != "").any():
+    if not any(metric.needs & {"contexts", "context_ids"} for metric in metrics):
         return []
-    empty = "its contexts are" if len(given) == 1 else f"the contexts of all {len(given)} answers are"
+    count = 0
+    for block in contexts:
+        given = block.drop_nulls()
+        if (given.explode().drop_nulls().str.strip_chars() != "").any():
+            return []
+        count += len(given)
+    if not count:
+        return []
+    empty = "its contexts are" if count == 1 else f"the contexts of all {count} answers are"
     advice = "check the field that the system's key 'contexts' names"
     message = f"{empty} empty, so metrics of contexts measure nothing; {advice}"
     return [Note("empty_contexts", message, count=len(given), level="warning")]

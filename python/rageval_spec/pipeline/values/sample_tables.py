@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -23,6 +23,7 @@ from rageval_spec.errors import DataError, no_exit
 from rageval_spec.libraries import pl
 from rageval_spec.pipeline.planning.plan import StepTask, TaskResult
 from rageval_spec.pipeline.values.answer_values import unfinished_notes
+from rageval_spec.store.stored_tables import AnyTable, StoredTable
 from rageval_spec.wording import agree, count_noun
 
 if TYPE_CHECKING:
@@ -49,18 +50,22 @@ def answer_queries(materials: Materials, task: StepTask) -> TaskResult:
             answering = system.answer(asked)
             if system.can_be_asked:
                 taken_over = 0 if answering.taken_over is None else answering.taken_over.answers
-                count = answering.answers.height - taken_over
+                count = answering.table.height - taken_over
                 materials.budget.usage.time_answers(str(task.step.system), count, time.perf_counter() - begun)
-    answers = answering.answers
+    answers = answering.table
     absent = [column for column in tables.ANSWERS if column not in answers.columns]
     if absent:
         raise DataError(f"the answers have no column {', '.join(map(repr, absent))}")
-    if answers["query_id"].is_duplicated().any():
-        twice = answers.filter(answers["query_id"].is_duplicated())["query_id"][0]
+    ids = answers.select("query_id").to_series()
+    if ids.is_duplicated().any():
+        twice = ids.filter(ids.is_duplicated())[0]
         raise DataError(f"the query {twice!r} is answered twice")
     if is_part and asked.queries is not None:
         answers = tables.only_queries(answers, asked.queries)
-    return TaskResult(answers, answering.notes, taken_over=answering.taken_over)
+    found = TaskResult(None, answering.notes, taken_over=answering.taken_over)
+    if isinstance(answers, StoredTable):
+        return replace(found, stored=answers)
+    return replace(found, table=answers)
 
 
 @dataclass(frozen=True)
@@ -92,7 +97,7 @@ class Answered:
             yield Note("truncated_answers", f"{message}; {hint}", count=truncated, level="warning")
 
 
-def describe_answers(answers: pl.DataFrame, asked: Collection) -> Answered:
+def describe_answers(answers: AnyTable, asked: Collection) -> Answered:
     """What a system's answers to the queries of a dataset amount to; a query without an answer gets an error."""
     assert asked.queries is not None, "queries_to_ask refuses a collection without"
     flags = [name for name in (tables.UNFINISHED, tables.TRUNCATED) if name in answers.columns]
@@ -109,14 +114,14 @@ def describe_answers(answers: pl.DataFrame, asked: Collection) -> Answered:
     return Answered(table, _rank_answer_contexts(answers, asked.queries))
 
 
-def build_samples(asked: Collection, answers: pl.DataFrame) -> list[Sample]:
+def build_samples(asked: Collection, answers: AnyTable) -> list[Sample]:
     """A sample for each query; a query without an answer gets an error."""
     assert asked.queries is not None, "queries_to_ask refuses a collection without"
     queries = asked.queries.select("query_id", question="text")
     relevant: dict[str, dict[str, int]] = {}
     for query_id, doc_id, relevance in () if asked.qrels is None else asked.qrels.select(tables.QRELS).iter_rows():
         relevant.setdefault(query_id, {})[doc_id] = relevance
-    blocks = tables.join_blocks(queries, answers.with_columns(is_answered=True), asked.references)
+    blocks = tables.join_blocks(queries, answers.with_columns(is_answered=pl.lit(True)), asked.references)
     columns = cache(partial(_read_columns, asked)) if asked.load_columns is not None else None
     rows = (row for block in blocks for row in block.iter_rows(named=True))
     return [_build(row, relevant.get(row["query_id"]), columns) for row in rows]
@@ -155,9 +160,9 @@ def _as_tuple(values: Sequence[Any] | None) -> tuple[Any, ...] | None:
     return None if values is None else tuple(values)
 
 
-def _rank_answer_contexts(answers: pl.DataFrame, queries: pl.DataFrame) -> pl.DataFrame | None:
+def _rank_answer_contexts(answers: AnyTable, queries: pl.DataFrame) -> pl.DataFrame | None:
     """The documents of the contexts as a run, each at its first place; scores count down to 1 at the last one."""
-    named = answers.select("query_id", doc_id="context_ids").drop_nulls("doc_id")
+    named = answers.select("query_id", "context_ids").rename({"context_ids": "doc_id"}).drop_nulls("doc_id")
     named = queries.select("query_id").join(named, on="query_id", how="inner", maintain_order="left")
     if named.is_empty():
         return None
@@ -189,15 +194,15 @@ class SampleParts:
     references: pl.DataFrame | None
     qrels: pl.DataFrame | None
     columns: pl.DataFrame | None
-    answers: pl.DataFrame
+    answers: AnyTable
     ranks: pl.DataFrame | None = None
     retrieves: bool = False
 
     @classmethod
-    def of(cls, asked: Collection, system: str, answers: pl.DataFrame) -> SampleParts:
+    def of(cls, asked: Collection, system: str, answers: AnyTable) -> SampleParts:
         """The parts of the samples of a system that answers; `asked` holds the queries that it was asked."""
         assert asked.queries is not None, "queries_to_ask refuses a collection without queries"
-        kept = answers.select(name for name in _OF_ANSWERS if name in answers.columns)
+        kept = answers.drop(name for name in answers.columns if name not in _OF_ANSWERS)
         return cls(asked.name, system, asked.queries, asked.references, asked.qrels, asked.columns, kept)
 
     @classmethod
@@ -227,7 +232,7 @@ class SampleParts:
         """The samples in blocks: columns `tables.SAMPLES`, one row for each query, in the order of the dataset."""
         of_slices, of_causes = traits.slices.get(self.dataset), traits.causes.get((self.dataset, self.system))
         queries = self.queries.select("query_id", question="text")
-        answers = self.answers.with_columns(pl.lit(True).alias("is_answered"))
+        answers = self.answers.with_columns(is_answered=pl.lit(True))
         known = None
         if self.references is not None:
             columns = [name for name in _KNOWN if name in self.references.columns]
@@ -344,10 +349,10 @@ def _add_texts(first: pl.DataFrame, judged: Collection) -> pl.DataFrame:
     return first.join(texts, on="doc_id", how="left", maintain_order="left").with_columns(pl.col("text").fill_null(""))
 
 
-def _rank_sample_contexts(answers: pl.DataFrame) -> pl.DataFrame:
+def _rank_sample_contexts(answers: AnyTable) -> pl.DataFrame:
     """The first place, from 1, of each document among the contexts of an answer."""
-    placed = answers.select(
-        "query_id", "context_ids", pl.int_ranges(1, pl.col("context_ids").list.len() + 1).alias("rank")
+    placed = answers.select("query_id", "context_ids").with_columns(
+        pl.int_ranges(1, pl.col("context_ids").list.len() + 1).alias("rank")
     )
     rows = placed.filter(pl.col("context_ids").list.len() > 0).explode("context_ids", "rank")
     return rows.rename({"context_ids": "doc_id"}).unique(["query_id", "doc_id"], keep="first", maintain_order=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rageval_spec import kernels
 from rageval_spec.data.outcomes import Note
+from rageval_spec.data.tables import only_queries
 from rageval_spec.errors import DataError, no_exit
 from rageval_spec.libraries import pl
 from rageval_spec.pipeline.planning.plan import QuestionPart, StepTask, SystemFailure, TaskResult, explain
@@ -21,6 +22,7 @@ from rageval_spec.pipeline.values.ranking_values import drops_self, may_drop_sel
 from rageval_spec.pipeline.values.sample_tables import Answered, build_samples, describe_answers
 from rageval_spec.pipeline.values.step_inputs import Materials, OpenedDataset
 from rageval_spec.plugin import AnswerMetric, RankingMetric, TableMetric
+from rageval_spec.store.stored_tables import AnyTable
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -56,7 +58,7 @@ def list_answer_metrics(materials: Materials, system: str) -> dict[str, AnswerMe
     return {name: one for name, one in materials.parts.answer_metrics.items() if has_texts or "answer" not in one.needs}
 
 
-def measure_answers(materials: Materials, part: QuestionPart, system: str, answers: pl.DataFrame) -> TaskResult:
+def measure_answers(materials: Materials, part: QuestionPart, system: str, answers: AnyTable) -> TaskResult:
     """Measure a part of a system's answers with the metrics of answers.
 
     If the part has no answer at all, only those metrics get it that count failures: if that holds for all parts, the
@@ -65,7 +67,7 @@ def measure_answers(materials: Materials, part: QuestionPart, system: str, answe
     metrics = list_answer_metrics(materials, system)
     wanted = {name: one for name, one in metrics.items() if part.metrics is None or name in part.metrics}
     reads_contexts = any(metric.reads_contexts for metric in wanted.values())
-    samples = build_samples(part.queries, answers if reads_contexts else answers.drop("contexts"))
+    samples = build_samples(part.queries, answers if reads_contexts else answers.drop(["contexts"]))
     return TaskResult(measured=measuring.measure_all(wanted, samples))
 
 
@@ -144,7 +146,7 @@ class _Cells:
 
 
 def _evaluate_answers(
-    cells: _Cells, opened: OpenedDataset, answers: pl.DataFrame, parts: Sequence[TaskResult]
+    cells: _Cells, opened: OpenedDataset, answers: AnyTable, parts: Sequence[TaskResult]
 ) -> TaskResult:
     """The values of the metrics of answers, and of ranking metrics if the answers name their documents."""
     metrics, budget = list_answer_metrics(cells.materials, cells.system), cells.materials.budget
@@ -171,17 +173,16 @@ def _evaluate_answers(
 
 
 def _join(name: str, metric: AnswerMetric[Any], parts: Sequence[TaskResult], answered: Answered) -> measuring.Computed:
-    measured = [part.measured[name] for part in parts if name in part.measured]
+    measured = [part.measured.pop(name) for part in parts if name in part.measured]  # so that it is held only once
     return measuring.join(name, metric, measured, answered.table)
 
 
-def _remark_on_contexts(
-    metrics: Mapping[str, AnswerMetric[Any]], answers: pl.DataFrame, answered: Answered
-) -> list[Note]:
+def _remark_on_contexts(metrics: Mapping[str, AnswerMetric[Any]], answers: AnyTable, answered: Answered) -> list[Note]:
     if not any(metric.reads_contexts for metric in metrics.values()):
         return []
     whole = answered.table.filter(pl.col("error").is_null())
-    return context_notes(metrics.values(), answers.join(whole, on="query_id", how="semi")["contexts"])
+    kept = only_queries(answers.drop(name for name in answers.columns if name not in ("query_id", "contexts")), whole)
+    return context_notes(metrics.values(), (block["contexts"] for block in kept.iter_slices()))
 
 
 def _explain_no_answers(answered: Answered) -> DataError | None:

@@ -15,5 +15,5 @@ mod words;
 mod wrapping;
 
 pub use names::names;
-pub use overlap::{Search, WordShare, word_support};
+pub use overlap::{Search, SentenceSupport, WordShare, sentence_support, word_support};
 pub use segmentation::split_sentences;

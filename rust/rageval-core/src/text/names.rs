@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::characters::is_apostrophe;
 use super::function_words::is_function_word;
 use super::runs::{Run, Script, runs};
-use super::segmentation::split_sentences;
+use super::segmentation::{cut, split_sentences};
 use super::words::normalize_number;
 
 const MONTHS: &[&str] = &[
@@ -112,12 +112,8 @@ impl Found {
     }
 }
 
-fn sentences(text: &str) -> impl Iterator<Item = &str> {
-    let mut offsets: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
-    offsets.push(text.len());
-    split_sentences(text)
-        .into_iter()
-        .map(move |(start, end)| &text[offsets[start]..offsets[end]])
+fn sentences(text: &str) -> Vec<&str> {
+    cut(text, &split_sentences(text))
 }
 
 /// The words of a text that occur in lower case somewhere.

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 
+use super::segmentation::{cut, split_sentences};
 use super::words::{Kind, Word, visit_words};
 use crate::hash::hash;
 use crate::threads;
@@ -58,6 +59,72 @@ pub fn word_support<T: AsRef<str> + Sync>(
     })
 }
 
+/// A sentence of a text, what its sources contain of it, and where its evidence is. Offsets count code points.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SentenceSupport {
+    /// Where the sentence begins and ends.
+    pub place: (usize, usize),
+    /// The share that the best source contains.
+    pub alone: WordShare,
+    /// The share that all sources together contain.
+    pub together: WordShare,
+    /// The first of the best sources, and the first of its best sentences; `None` if nothing is found there.
+    pub evidence: Option<(usize, Option<(usize, usize)>)>,
+}
+
+/// For each text and its sources: the support of each of the text's sentences, as `word_support` measures it.
+pub fn sentence_support<T: AsRef<str> + Sync>(
+    searches: &[(T, Vec<T>)],
+    threads: Option<NonZeroUsize>,
+) -> Vec<Vec<SentenceSupport>> {
+    threads::map(searches.len(), threads::resolve(threads), |number| {
+        let (text, sources) = &searches[number];
+        let read: Vec<Source> = sources
+            .iter()
+            .map(|source| Source::read(source.as_ref()))
+            .collect();
+        let mut parts = vec![None; sources.len()];
+        let places = split_sentences(text.as_ref());
+        let said = cut(text.as_ref(), &places);
+        places
+            .into_iter()
+            .zip(said)
+            .map(|(place, said)| {
+                let wanted = Wanted::read(said);
+                let mut shares = wanted.support(&read);
+                let together = shares.pop().unwrap_or_default();
+                let evidence = first_best(&shares).map(|source| {
+                    let (places, sentences) = parts[source]
+                        .get_or_insert_with(|| read_sentences(sources[source].as_ref()));
+                    let found = first_best(&wanted.shares(sentences));
+                    (source, found.map(|found| places[found]))
+                });
+                SentenceSupport {
+                    place,
+                    alone: evidence.map_or_else(WordShare::default, |(best, _)| shares[best]),
+                    together,
+                    evidence,
+                }
+            })
+            .collect()
+    })
+}
+
+type Sentences = (Vec<(usize, usize)>, Vec<Source>);
+
+fn read_sentences(text: &str) -> Sentences {
+    let places = split_sentences(text);
+    let read = cut(text, &places).into_iter().map(Source::read).collect();
+    (places, read)
+}
+
+/// The first of the largest shares; `None` if nothing was found.
+fn first_best(shares: &[WordShare]) -> Option<usize> {
+    let most = shares.iter().map(|share| share.found).max()?;
+    let first = shares.iter().position(|share| share.found == most);
+    first.filter(|_| most > 0)
+}
+
 /// Reads words together with those before them: pairs of neighbours, and words that hyphens link.
 #[derive(Default)]
 struct Reading {
@@ -95,6 +162,7 @@ fn hash_pair(first: u64, second: u64) -> u64 {
 }
 
 /// The words and pairs of neighbours of a source, as sorted hashes.
+#[derive(Clone)]
 struct Source {
     words: Vec<u64>,
     pairs: Vec<u64>,
@@ -161,19 +229,25 @@ impl Wanted {
     }
 
     fn support(&self, sources: &[Source]) -> Vec<WordShare> {
-        if !self.means_something {
-            return vec![WordShare::default(); sources.len() + 1];
-        }
-        let mut shares: Vec<WordShare> = sources
-            .iter()
-            .map(|source| self.share(std::slice::from_ref(source)))
-            .collect();
+        let mut shares = self.shares(sources);
         let together = match shares[..] {
             [only] => only,
+            _ if !self.means_something => WordShare::default(),
             _ => self.share(sources),
         };
         shares.push(together);
         shares
+    }
+
+    /// The share that each source contains.
+    fn shares(&self, sources: &[Source]) -> Vec<WordShare> {
+        if !self.means_something {
+            return vec![WordShare::default(); sources.len()];
+        }
+        sources
+            .iter()
+            .map(|source| self.share(std::slice::from_ref(source)))
+            .collect()
     }
 
     /// The share that at least one of the sources contains.
@@ -261,7 +335,35 @@ mod tests {
         );
     }
 
+    #[test]
+    fn a_sentence_has_its_best_source_and_its_best_sentence() {
+        let sources = vec!["Dogs bark.", "Mice hide. Cats chase mice."];
+        let found = sentence_support(&[("Yes. Cats chase mice. It is.", sources)], None).remove(0);
+        let places: Vec<_> = found.iter().map(|one| one.place).collect();
+        assert_eq!(places, [(0, 4), (5, 21), (22, 28)]);
+        assert_eq!(found[1].evidence, Some((1, Some((11, 27)))));
+        assert_eq!((found[1].alone.found, found[1].together.total), (17, 17));
+        assert_eq!((found[2].evidence, found[2].together.total), (None, 0));
+    }
+
     proptest! {
+        #[test]
+        fn sentences_have_the_shares_of_their_words(
+            text in "[aAb0é. -]{0,40}",
+            sources in prop::collection::vec("[aAb0é. -]{0,40}", 0..4),
+        ) {
+            let refs: Vec<&str> = sources.iter().map(String::as_str).collect();
+            let found = sentence_support(&[(text.as_str(), refs.clone())], None).remove(0);
+            let places = split_sentences(&text);
+            prop_assert_eq!(found.iter().map(|one| one.place).collect::<Vec<_>>(), places.clone());
+            let search = Search { texts: cut(&text, &places), sources: refs };
+            for (one, shares) in found.iter().zip(word_support(&[search], None).remove(0)) {
+                let most = shares[..sources.len()].iter().map(|share| share.found).max();
+                prop_assert_eq!(one.alone.found, most.unwrap_or(0));
+                prop_assert_eq!(one.together, shares[sources.len()]);
+            }
+        }
+
         #[test]
         fn a_text_supports_itself(text in prop_oneof![".{0,60}", "[aAé中서ก0-9 .,'-]{0,60}"], other in ".{0,60}") {
             let shares = support(&text, &[&text, &other]);

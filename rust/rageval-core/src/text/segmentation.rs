@@ -31,6 +31,20 @@ pub fn split_sentences(text: &str) -> Vec<(usize, usize)> {
     scanner.sentences()
 }
 
+/// The parts of a text at these places, which count code points.
+pub(super) fn cut<'a>(text: &'a str, places: &[(usize, usize)]) -> Vec<&'a str> {
+    if text.is_ascii() {
+        return places
+            .iter()
+            .map(|&(start, end)| &text[start..end])
+            .collect();
+    }
+    let mut offsets: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
+    offsets.push(text.len());
+    let part = |&(start, end): &(usize, usize)| &text[offsets[start]..offsets[end]];
+    places.iter().map(part).collect()
+}
+
 struct Scanner<'a> {
     chars: &'a [char],
     /// Whether the text has capitals: only then does a lower-case letter show that a sentence continues.

@@ -1,0 +1,132 @@
+"""Chooses the questions that a page shows of an evaluation that is too large to show whole.
+
+The page still has all numbers. Of the questions it shows the worst ones, and of the others some of every kind: of each
+dataset, with each outcome, cause and slice, in their order and evenly spaced. So the choice needs no random numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.data.tables import SampleTable
+from rageval_spec.drawing.question_order import is_failed, list_scales
+from rageval_spec.libraries import pl
+
+LARGEST = 50_000
+"""Up to this number of answers, a page shows all of them."""
+MOST_SHOWN = 10_000
+"""About how many answers a page shows of an evaluation that has more."""
+_WORST = 0.25
+"""The share of the shown questions that are the worst ones."""
+_QUESTION = ("dataset", "query_id")
+_BINS = 24
+"""The bars of a chart of values, as `spread.js` draws them."""
+
+
+@dataclass(frozen=True)
+class ShownPart:
+    """The evaluation with only the questions that are shown, and how many of how many they are."""
+
+    evaluation: Evaluation
+    shown: int
+    total: int
+    worst: int
+
+    def describe(self) -> str:
+        """What a reader must know, in two sentences, without the command that shows the others."""
+        return (
+            f"This page shows {self.shown:,} of {self.total:,} questions: the {self.worst:,} worst, and of the others "
+            "some of every dataset, outcome, cause and slice. All numbers are of all questions."
+        )
+
+
+def choose_part(evaluation: Evaluation, largest: int = LARGEST, most: int = MOST_SHOWN) -> ShownPart | None:
+    """The part of an evaluation that a page shows; None if it shows all of it."""
+    cells = evaluation.values.group_by("metric", "system").len()["len"]
+    if max(evaluation.select_samples("query_id").height, *cells.to_list(), 0) <= largest:
+        return None
+    questions = _rank(evaluation)
+    wanted = max(1, most // max(1, len(evaluation.systems)))
+    worst = questions.head(int(wanted * _WORST))
+    others = questions.slice(worst.height).sort("place")
+    chosen = pl.concat([worst, _sample(others, wanted - worst.height)]).select(_QUESTION)
+    samples = evaluation.sample_table.find(chosen)
+    values = evaluation.values.join(chosen, on=_QUESTION, how="semi", maintain_order="left")
+    part = replace(evaluation, values=values, sample_table=SampleTable(lambda: (samples,)))
+    return ShownPart(part, chosen.height, questions.height, worst.height)
+
+
+def _rank(evaluation: Evaluation) -> pl.DataFrame:
+    """The questions, the worst first, as `rank_questions` orders those of each system.
+
+    Columns `dataset, query_id, place`, its place in the evaluation, and `kind`, which has what strata are made of.
+    """
+    scales = {
+        (metric, part): number
+        for metric, *of in list_scales(evaluation).iter_rows()
+        for part, number in zip(("best", "scale"), of, strict=True)
+    }
+    best, scale = (
+        pl.col("metric").replace_strict(
+            {m: n for (m, of), n in scales.items() if of == part}, default=None, return_dtype=pl.Float64
+        )
+        for part in ("best", "scale")
+    )
+    badness = (best - pl.col("value")) * scale
+    values = evaluation.values.lazy()
+    is_error = pl.col("status") == "error"
+    of_values = values.group_by(_QUESTION).agg(
+        is_error.any().alias("has_error"), badness.max().alias("worst"), badness.mean().alias("mean")
+    )
+    told = evaluation.select_samples("dataset", "query_id", "status", "cause", "slices", "error")
+    kind = pl.struct(is_failed(told).alias("failed"), "cause", "slices")
+    of_samples = told.lazy().with_row_index("place").with_columns(kind=kind).group_by(_QUESTION, maintain_order=True)
+    known = of_samples.agg(pl.col("place").first(), "kind")
+    table = known.join(of_values, on=_QUESTION, how="full", coalesce=True).collect(engine="streaming")
+    failed = pl.col("kind").list.eval(pl.element().struct.field("failed")).list.any().fill_null(False)
+    order = [failed | pl.col("has_error").fill_null(False), pl.col("worst"), pl.col("mean")]
+    ascending = [pl.col("place"), pl.col("dataset"), pl.col("query_id")]
+    return table.sort(
+        [*order, *ascending], descending=[True] * len(order) + [False] * len(ascending), nulls_last=True
+    ).select(*_QUESTION, "place", pl.struct(failed=order[0], of="kind").alias("kind"))
+
+
+def _sample(others: pl.DataFrame, wanted: int) -> pl.DataFrame:
+    """Some questions of every kind, as many of each as its share says, and at least one."""
+    chosen = others
+    for kind in (pl.struct("dataset", "kind"), pl.struct("dataset", pl.col("kind").struct.field("failed"))):
+        count = pl.len().over(kind).cast(pl.UInt64)
+        quota = pl.max_horizontal((count * wanted) // max(1, others.height), pl.lit(1, pl.UInt64))
+        is_chosen = (pl.int_range(pl.len(), dtype=pl.UInt64).over(kind) * quota) % count < quota
+        chosen = others.filter(is_chosen)
+        if chosen.height <= 2 * wanted:
+            break
+    return chosen
+
+
+def count_spreads(evaluation: Evaluation) -> dict[tuple[str, str], dict[str, Any]]:
+    """How the values of all questions are spread, by system and metric, as the page's chart draws them.
+
+    `low` and `high` are the ends of the axis of the metric; `counts` the values in each of its `_BINS` parts.
+    """
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for metric in evaluation.metrics:
+        rows = evaluation.values.lazy().filter(metric=metric, status="scored").select("system", "value").collect()
+        if rows.is_empty():
+            continue
+        low, high = _find_range(*rows.select(pl.col("value").min().alias("low"), pl.col("value").max()).row(0))
+        span = (high - low) or 1.0
+        place = ((pl.col("value") - low) / span * _BINS).floor().clip(0, _BINS - 1).cast(pl.Int64)
+        for (system,), of in rows.with_columns(place=place).group_by("system", maintain_order=True):
+            counted = dict(of["place"].value_counts().iter_rows())
+            counts = [counted.get(bar, 0) for bar in range(_BINS)]
+            found[str(system), str(metric)] = {"low": low, "high": high, "counts": counts, "mean": of["value"].mean()}
+    return found
+
+
+def _find_range(low: float, high: float) -> tuple[float, float]:
+    if low >= 0 and high <= 1 and high > 0.5:
+        return 0.0, 1.0
+    return (0.0 if 0 <= low < high / 2 else low), high
