@@ -184,6 +184,7 @@ def run(source: Path | Spec, options: Options | None = None) -> RunOutcome:
                 display.tell,
                 options.output,
                 _make_resume_rule(spec, options),
+                store.folder,
             )
             warnings = (*spec.warnings, *check_wiring(spec, parts))
             parts = narrow_datasets(parts, options.queries)

@@ -241,6 +241,8 @@ def join_blocks(queries: pl.DataFrame, *others: pl.DataFrame | None) -> Iterator
 
 BATCH = 2**25
 """About the most bytes of documents in a batch; a single document can be longer."""
+HELD = 2**26
+"""The bytes of content up to which a corpus is held in memory by all who read it. Larger ones are read in batches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,6 +314,7 @@ class Collection:
         why_no_qrels: if judgements were expected and not found, the reason and what to do.
         load_about: returns what the dataset's file says about itself; None if its format has no place for that.
         differences: what is not as it was ordered, for questions that were made for this evaluation: a sentence each.
+        identify: returns a hash of what the corpus is read from, for what is kept of it; None if nothing may be kept.
         drops_self_retrieval: True if the benchmark's rules drop a document whose id is the query's (BEIR).
     """
 
@@ -325,6 +328,7 @@ class Collection:
     load_columns: Callable[[], pl.DataFrame | None] | None = None
     load_about: Callable[[], Mapping[str, Any]] | None = None
     differences: tuple[str, ...] = ()
+    identify: Callable[[], str] | None = None
 
     def __post_init__(self) -> None:
         """Make sure that each part is loaded once, also for copies made with `dataclasses.replace`."""
@@ -375,6 +379,19 @@ class Collection:
             raise self._lacks("corpus", reader)
         return self._documents.batches()
 
+    def share(self, part: str) -> None:
+        """Load a part once before threads share it; a corpus that is read in batches is only opened."""
+        if part != "corpus" or (size := self.corpus_size) is None or size.content <= HELD:
+            getattr(self, part)
+
+    def find_documents(self, doc_ids: pl.Series) -> pl.DataFrame | None:
+        """The documents that have one of these ids, in the order of the corpus; None if there is no corpus."""
+        if self._documents is None:
+            return None
+        wanted = doc_ids.unique().to_frame("doc_id")
+        found = [batch.join(wanted, on="doc_id", how="semi", maintain_order="left") for batch in self.stream_corpus()]
+        return pl.concat(found)
+
     @cached_property
     def references(self) -> pl.DataFrame | None:
         """Gold answers and the other columns of `REFERENCES`, or None."""
@@ -402,9 +419,10 @@ class Collection:
 
         None if this cannot be decided: there are no queries, there is no corpus, or no id is in both.
         """
-        if self.queries is None or self.corpus is None:
+        same = None if self.queries is None else self.find_documents(self.queries["query_id"])
+        if self.queries is None or same is None:
             return None
-        shared = self.queries.join(self.corpus, left_on="query_id", right_on="doc_id", suffix="_of_document")
+        shared = self.queries.join(same, left_on="query_id", right_on="doc_id", suffix="_of_document")
         if not shared.height:
             return None
         query, title, text = (

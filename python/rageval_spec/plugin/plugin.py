@@ -109,6 +109,11 @@ class Plugin(ABC, Generic[N]):
             "node": {key: value for key, value in node.items() if key not in unchanged},
         }
 
+    def digest(self) -> str:
+        """The sha256, in hex, of the plugin's identity and the content of its files."""
+        parts = [self.content(), *map(self.context.fingerprint, self.inputs())]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
 
 _CALIBRATION = "calibration"
 
@@ -462,6 +467,7 @@ class Context:
         budget: what may be asked of endpoints that cost money, and what was asked.
         concurrency: how many calls to one endpoint may be under way at the same time.
         answers: where models store their answers.
+        store: the folder of the store; None to keep no files there.
         fingerprint: computes the sha256 of an input file's content.
         origin: where the spec is written, for reports that point at a gate; None if it was not read from a file.
         output: the folder that the results are written to; None if they are not written.
@@ -481,6 +487,7 @@ class Context:
     origin: SpecOrigin | None = None
     output: Path | None = None
     resume: ResumeRule = field(default_factory=ResumeRule)
+    store: Path | None = None
 
     def resolve(self, path: str | Path) -> Path:
         """The path with `~` expanded; a relative path starts at the spec's folder.

@@ -132,6 +132,10 @@ class System(Plugin[N]):
         """
         return self.can_answer
 
+    def stored_keys(self, identify: Callable[[], str]) -> Iterable[str]:  # noqa: ARG002 - few systems keep files
+        """The keys of what the system keeps of a corpus, beside runs; `identify` is that of its `Collection`."""
+        return ()
+
     def is_outdated(self, collection: Collection) -> bool:  # noqa: ARG002 - for systems whose results have changed
         """Whether a stored run of the first format, under the same key, is no longer what `retrieve` gives."""
         return False

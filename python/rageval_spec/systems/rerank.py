@@ -89,7 +89,9 @@ class Rerank(System[RerankNode]):
         """The query and document of each row. A repeated text is one string in memory."""
         reader = f"systems.{self.context.name}: rerank"
         asked = collection.require("queries", reader)
-        corpus = collection.require("corpus", reader).join(top, on="doc_id", how="semi")
+        corpus = collection.find_documents(top["doc_id"])
+        if corpus is None:
+            corpus = collection.require("corpus", reader)
         queries = dict(zip(asked["query_id"], asked["text"], strict=True))
         documents = dict(zip(corpus["doc_id"], document_texts(corpus), strict=True))
         pairs = []

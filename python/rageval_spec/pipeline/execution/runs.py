@@ -210,7 +210,7 @@ class RunTables:
         self._work.announce(f"retrieve {', '.join(str(step.system) for step in steps)} on {self._collection.name}")
         if self._work.engine.shares_cores:
             for part in sorted({part for step in steps for part in self._parts.system(str(step.system)).needs}):
-                getattr(self._collection, part)  # loaded once, before the threads share it
+                self._collection.share(part)
         ready: list[tuple[PlanStep, Sources]] = []
         for step in steps:
             try:

@@ -87,6 +87,7 @@ def build_parts(
     tell: Callable[[str], None] = say_nothing,
     output: Path | None = None,
     resume: ResumeRule | None = None,
+    store: Path | None = None,
 ) -> SpecPlugins:
     """Build the plugins of a spec. What is not said is as in `Context`, or absent.
 
@@ -109,6 +110,7 @@ def build_parts(
         origin=find_spec_origin(spec),
         output=output,
         resume=resume or ResumeRule(),
+        store=store,
     )
 
     def build(section: registry.Section, name: str, node: Any) -> Any:

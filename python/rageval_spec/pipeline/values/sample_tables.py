@@ -193,13 +193,13 @@ class SampleParts:
         """
         ranked = run.with_columns((pl.int_range(pl.len()) + 1).over("query_id").alias("rank"))
         first = ranked.filter(pl.col("rank") <= tables.SHOWN_DOCUMENTS)
-        corpus = judged.corpus if with_texts else None
-        if corpus is not None:
-            first = _add_texts(first, corpus)
+        shown = judged.find_documents(first["doc_id"]) if with_texts else None
+        if shown is not None:
+            first = _add_texts(first, shown)
         answers = first.group_by("query_id", maintain_order=True).agg(
             pl.col("doc_id").alias("context_ids"),
             pl.col("score").alias("scores"),
-            *([] if corpus is None else [pl.col("text").alias("contexts")]),
+            *([] if shown is None else [pl.col("text").alias("contexts")]),
         )
         ranks = None
         if judged.qrels is not None:
@@ -322,9 +322,9 @@ def _list_queries(judged: Collection) -> pl.DataFrame:
     return ids.join(texts, on="query_id", how="left", maintain_order="left")
 
 
-def _add_texts(first: pl.DataFrame, corpus: pl.DataFrame) -> pl.DataFrame:
+def _add_texts(first: pl.DataFrame, shown: pl.DataFrame) -> pl.DataFrame:
     """Documents with their texts; "" for one that the corpus does not have."""
-    wanted = corpus.join(first.select("doc_id").unique(), on="doc_id", how="semi").unique("doc_id", keep="first")
+    wanted = shown.unique("doc_id", keep="first")
     texts = wanted.select("doc_id", tables.document_texts(wanted).alias("text"))
     return first.join(texts, on="doc_id", how="left", maintain_order="left").with_columns(pl.col("text").fill_null(""))
 

@@ -122,7 +122,8 @@ class Materials:
         return replace(self, spec=spec, parts=replace(self.parts, metrics=kept), _token=uuid4().hex)
 
     def _open(self, dataset: str) -> OpenedDataset:
-        whole = self.parts.datasets[dataset].open()
+        plugin = self.parts.datasets[dataset]
+        whole = replace(plugin.open(), identify=plugin.digest)
         answering = frozenset(name for name, system in self.parts.systems.items() if system.answers_on(dataset))
         needs_no_judgements = len(answering) == len(self.parts.systems) and not question_selection.has_judgements(whole)
         collection = whole if needs_no_judgements else question_selection.judged_queries(whole, self.limit)
@@ -152,7 +153,9 @@ def _restore(
             _RESTORED.clear()
             opened = open_store(store)
             budget = spec.limits.budget(retry_failed=retry_failed)
-            parts = build_parts(spec, answers=opened.answers, fingerprint=opened.fingerprint, budget=budget)
+            parts = build_parts(
+                spec, answers=opened.answers, fingerprint=opened.fingerprint, budget=budget, store=store
+            )
             for model in parts.asked_models.values():
                 model.prepare()
             brief_judges(parts.answer_metrics)

@@ -1,0 +1,597 @@
+//! The best documents for a query, in windows of documents.
+//!
+//! For each window the blocks that reach into it bound what each word can contribute. If all bounds together cannot
+//! reach the worst of the best documents so far, the window is skipped. Otherwise words whose bounds together cannot
+//! reach it are set aside (MaxScore: Turtle and Flood, 1995; with the bounds of blocks: Ding and Suel, SIGIR 2011):
+//! only documents with another word are looked at, and those words are looked up for documents that can still get in.
+//! What each word contributes is kept apart, so that the contributions are added in the order of the query.
+
+use std::cmp::Ordering;
+use std::num::NonZeroUsize;
+
+use super::blocks::{Block, Postings};
+use super::index::View;
+use super::scoring::{Formula, Settings, Weight, sum_pairwise};
+use crate::error::{Error, Result};
+use crate::threads;
+
+/// A document that was found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hit {
+    /// Its number, in the order in which documents were added.
+    pub document: u32,
+    /// Its score, above 0.
+    pub score: f32,
+    rank: u32,
+}
+
+impl Hit {
+    /// The better one comes first: the higher score, or at equal scores the higher id.
+    #[inline]
+    fn order(&self, other: &Self) -> Ordering {
+        other
+            .score
+            .total_cmp(&self.score)
+            .then(self.rank.cmp(&other.rank))
+    }
+}
+
+/// A formula for the documents of an index.
+pub struct Searcher<'a> {
+    view: View<'a>,
+    formula: Formula,
+    lengths: &'a [[u8; 4]],
+}
+
+/// Documents of a window, and floats that all contributions in a window take at most.
+const WINDOW: usize = 4096;
+const FLOATS: usize = 1 << 16;
+
+impl<'a> Searcher<'a> {
+    /// # Errors
+    /// The index is damaged, or a parameter is not a finite number.
+    pub fn new(view: View<'a>, settings: Settings) -> Result<Self> {
+        let Settings { k1, b, delta, .. } = settings;
+        if !(k1.is_finite()
+            && k1 > 0.0
+            && (0.0..=1.0).contains(&b)
+            && delta.is_finite()
+            && delta >= 0.0)
+        {
+            return Err(Error::Value(format!(
+                "k1 must be above 0, b between 0 and 1, delta at least 0, and all finite, not {k1}, {b} and {delta}"
+            )));
+        }
+        Ok(Self {
+            formula: Formula::new(settings, view.documents() as u64, view.total()),
+            lengths: view.lengths()?,
+            view,
+        })
+    }
+
+    /// The best `depth` documents for each query, best first. A query is its words; those that no document has do not
+    /// count, and one that is there twice counts twice.
+    ///
+    /// # Errors
+    /// The index is damaged.
+    pub fn search<W: AsRef<[u8]> + Sync>(
+        &self,
+        queries: &[Vec<W>],
+        depth: usize,
+        threads: Option<NonZeroUsize>,
+    ) -> Result<Vec<Vec<Hit>>> {
+        threads::try_map(
+            queries.len(),
+            threads::resolve(threads),
+            |number, buffers: &mut Buffers| self.search_one(&queries[number], depth, buffers),
+        )
+    }
+
+    fn search_one<W: AsRef<[u8]>>(
+        &self,
+        words: &[W],
+        depth: usize,
+        buffers: &mut Buffers,
+    ) -> Result<Vec<Hit>> {
+        let (mut cursors, mut order, mut absent): (Vec<Cursor>, Vec<usize>, Vec<f32>) =
+            Default::default();
+        for word in words {
+            let Some((number, list)) = self.view.find(word.as_ref())? else {
+                continue;
+            };
+            let known = cursors.iter().position(|cursor| cursor.number == number);
+            let place = known.unwrap_or_else(|| {
+                cursors.push(Cursor::new(number, list, self.formula.weight(list.df)));
+                cursors.len() - 1
+            });
+            cursors[place].times += 1.0;
+            order.push(place);
+            absent.push(cursors[place].weight.absent);
+        }
+        for cursor in &mut cursors {
+            cursor.open(self)?;
+        }
+        let best = Best::new(depth, sum_pairwise(&absent));
+        if cursors.is_empty() || depth == 0 {
+            return Ok(Vec::new());
+        }
+        let query = Query {
+            searcher: self,
+            order: &order,
+            stride: cursors.len(),
+        };
+        query.run(&mut cursors, best, buffers)
+    }
+
+    #[inline]
+    fn length(&self, document: u32) -> u32 {
+        self.lengths
+            .get(document as usize)
+            .map_or(0, |bytes| u32::from_le_bytes(*bytes))
+    }
+}
+
+/// What a thread uses again for each query.
+#[derive(Default)]
+struct Buffers {
+    /// Of each document of a window, what each word contributes; 0 outside of a window.
+    contributions: Vec<f32>,
+    /// The documents of the window that are looked at, one bit each.
+    bits: Vec<u64>,
+}
+
+/// The best documents so far.
+struct Best {
+    depth: usize,
+    /// What all documents get for the words that they lack, before any contribution.
+    absent: f32,
+    hits: Vec<Hit>,
+    /// The last of the best, once there are enough.
+    worst: Option<Hit>,
+}
+
+impl Best {
+    fn new(depth: usize, absent: f32) -> Self {
+        Self {
+            depth,
+            absent,
+            hits: Vec::new(),
+            worst: None,
+        }
+    }
+
+    /// Whether a document whose contributions add up to at most `bound` could be among the best.
+    #[inline]
+    fn admits(&self, bound: f64) -> bool {
+        let Some(worst) = self.worst else {
+            return true;
+        };
+        let bound = bound as f32;
+        // Not `>=`, so that a bound that is no number admits everything.
+        !(bound.next_up() + self.absent < worst.score)
+    }
+
+    fn add(&mut self, document: u32, sum: f32, view: &View) -> Result<()> {
+        let score = sum + self.absent;
+        if self.worst.is_some_and(|worst| score < worst.score) {
+            return Ok(());
+        }
+        let hit = Hit {
+            document,
+            score,
+            rank: view.rank(document)?,
+        };
+        if self.worst.is_none_or(|worst| hit.order(&worst).is_lt()) {
+            self.hits.push(hit);
+            if self.hits.len() >= self.depth.saturating_mul(2).max(64) {
+                self.shrink();
+            }
+        }
+        Ok(())
+    }
+
+    fn shrink(&mut self) {
+        if self.hits.len() > self.depth {
+            self.hits.select_nth_unstable_by(self.depth - 1, Hit::order);
+            self.hits.truncate(self.depth);
+            self.worst = self.hits.last().copied();
+        }
+    }
+
+    fn finish(mut self) -> Vec<Hit> {
+        self.shrink();
+        self.hits.sort_unstable_by(Hit::order);
+        self.hits
+    }
+}
+
+struct Query<'q, 'a> {
+    searcher: &'q Searcher<'a>,
+    /// The cursor of each word, in the order of the query.
+    order: &'q [usize],
+    /// How many different words there are.
+    stride: usize,
+}
+
+impl Query<'_, '_> {
+    fn run(
+        &self,
+        cursors: &mut [Cursor],
+        mut best: Best,
+        buffers: &mut Buffers,
+    ) -> Result<Vec<Hit>> {
+        let size = (FLOATS / self.stride).clamp(64, WINDOW) / 64 * 64;
+        buffers
+            .contributions
+            .resize((size * self.stride).max(buffers.contributions.len()), 0.0);
+        buffers.bits.resize(size / 64, 0);
+        let mut ascending: Vec<usize> = (0..self.stride).collect();
+        while let Some(next) = cursors.iter().filter_map(Cursor::next).min() {
+            let window = Window {
+                start: next / size as u32 * size as u32,
+                size,
+            };
+            for cursor in &mut *cursors {
+                cursor.bound(window, self.searcher);
+            }
+            ascending.sort_unstable_by(|a, b| cursors[*a].bound.total_cmp(&cursors[*b].bound));
+            let aside = self.set_aside(&ascending, cursors, &best);
+            if aside == self.stride {
+                for cursor in &mut *cursors {
+                    cursor.skip(window.end());
+                }
+                continue;
+            }
+            let (aside, needed) = ascending.split_at(aside);
+            for &place in needed {
+                self.collect(&mut cursors[place], place, window, buffers)?;
+            }
+            let mut rest = aside.iter().map(|place| cursors[*place].bound).sum::<f64>();
+            for &place in aside.iter().rev() {
+                self.filter(rest, &best, buffers);
+                rest -= cursors[place].bound;
+                self.look_up(&mut cursors[place], place, window, buffers)?;
+            }
+            self.add_up(window, &mut best, buffers)?;
+        }
+        Ok(best.finish())
+    }
+
+    /// How many of the words, in ascending order of their bounds, a document may have without getting in.
+    fn set_aside(&self, ascending: &[usize], cursors: &[Cursor], best: &Best) -> usize {
+        let mut sum = 0.0;
+        let reaches = ascending.iter().position(|place| {
+            sum += cursors[*place].bound;
+            best.admits(self.widen(sum))
+        });
+        reaches.unwrap_or(self.stride)
+    }
+
+    /// A bound of a sum in float32, which can round up at each addition, from a sum of bounds in float64.
+    #[inline]
+    fn widen(&self, sum: f64) -> f64 {
+        sum * (1.0 + (self.order.len() + 1) as f64 * f64::from(f32::EPSILON))
+    }
+
+    /// Takes in all documents of a window that have a word.
+    fn collect(
+        &self,
+        cursor: &mut Cursor,
+        place: usize,
+        window: Window,
+        buffers: &mut Buffers,
+    ) -> Result<()> {
+        cursor.skip(window.start);
+        let Buffers {
+            contributions,
+            bits,
+        } = buffers;
+        while cursor.decode(window.end(), self.searcher)? {
+            let (docs, frequencies) = cursor.rest();
+            let mut taken = 0;
+            for (&doc, &frequency) in docs.iter().zip(frequencies) {
+                let slot = doc.wrapping_sub(window.start) as usize;
+                if slot >= window.size {
+                    break;
+                }
+                taken += 1;
+                let length = self.searcher.length(doc);
+                if let (Some(cell), Some(word)) = (
+                    contributions.get_mut(slot * self.stride + place),
+                    bits.get_mut(slot / 64),
+                ) {
+                    *cell = self
+                        .searcher
+                        .formula
+                        .contribution(cursor.weight, frequency, length);
+                    *word |= 1 << (slot % 64);
+                }
+            }
+            if !cursor.take(taken) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops documents that cannot get in, even if the words that are still to be looked up contribute `rest`.
+    fn filter(&self, rest: f64, best: &Best, buffers: &mut Buffers) {
+        if best.worst.is_none() {
+            return;
+        }
+        let Buffers {
+            contributions,
+            bits,
+        } = buffers;
+        for_each_bit(bits, |slot| {
+            let cells = &mut contributions[slot * self.stride..(slot + 1) * self.stride];
+            let sum = self
+                .order
+                .iter()
+                .map(|place| f64::from(cells[*place].max(0.0)))
+                .sum::<f64>();
+            let stays = best.admits(self.widen(sum + rest));
+            if !stays {
+                cells.fill(0.0);
+            }
+            stays
+        });
+    }
+
+    /// Looks a word up for the documents of a window that are left.
+    fn look_up(
+        &self,
+        cursor: &mut Cursor,
+        place: usize,
+        window: Window,
+        buffers: &mut Buffers,
+    ) -> Result<()> {
+        let Buffers {
+            contributions,
+            bits,
+        } = buffers;
+        let mut failed = None;
+        for_each_bit(bits, |slot| {
+            let doc = window.start + slot as u32;
+            match cursor.seek(doc, self.searcher) {
+                Ok(Some(frequency)) => {
+                    let length = self.searcher.length(doc);
+                    contributions[slot * self.stride + place] =
+                        self.searcher
+                            .formula
+                            .contribution(cursor.weight, frequency, length);
+                }
+                Ok(None) => {}
+                Err(error) => failed = failed.take().or(Some(error)),
+            }
+            true
+        });
+        cursor.skip(window.end());
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Adds up the contributions of the documents that are left, and empties the window.
+    fn add_up(&self, window: Window, best: &mut Best, buffers: &mut Buffers) -> Result<()> {
+        let Buffers {
+            contributions,
+            bits,
+        } = buffers;
+        let mut failed = None;
+        for_each_bit(bits, |slot| {
+            let cells = &mut contributions[slot * self.stride..(slot + 1) * self.stride];
+            let sum = self
+                .order
+                .iter()
+                .fold(0.0, |sum: f32, place| sum + cells[*place]);
+            cells.fill(0.0);
+            if sum > 0.0
+                && let Err(error) = best.add(window.start + slot as u32, sum, &self.searcher.view)
+            {
+                failed = failed.take().or(Some(error));
+            }
+            false
+        });
+        failed.map_or(Ok(()), Err)
+    }
+}
+
+/// Calls `keep` with the place of each bit that is set, in order, and clears those for which it is false.
+#[inline]
+fn for_each_bit(bits: &mut [u64], mut keep: impl FnMut(usize) -> bool) {
+    for (number, word) in bits.iter_mut().enumerate() {
+        let mut left = *word;
+        while left != 0 {
+            let bit = left.trailing_zeros();
+            left &= left - 1;
+            if !keep(number * 64 + bit as usize) {
+                *word &= !(1 << bit);
+            }
+        }
+    }
+}
+
+/// Documents `start..start + size`.
+#[derive(Clone, Copy)]
+struct Window {
+    start: u32,
+    size: usize,
+}
+
+impl Window {
+    fn end(self) -> u32 {
+        self.start.saturating_add(self.size as u32)
+    }
+}
+
+/// A place in the list of a word.
+struct Cursor<'a> {
+    number: u32,
+    list: Postings<'a>,
+    weight: Weight,
+    /// How often the query has the word.
+    times: f64,
+    /// The block, and whether `decoded` is it.
+    block: usize,
+    is_decoded: bool,
+    decoded: Block,
+    /// The place in the decoded block.
+    at: usize,
+    /// Documents before this one are done.
+    from: u32,
+    /// What the word contributes at most to any document, if its list is one block.
+    most: f32,
+    /// What the word contributes at most in the current window, as often as the query has it.
+    bound: f64,
+}
+
+impl<'a> Cursor<'a> {
+    fn new(number: u32, list: Postings<'a>, weight: Weight) -> Self {
+        Self {
+            number,
+            list,
+            weight,
+            times: 0.0,
+            block: 0,
+            is_decoded: false,
+            decoded: Block::default(),
+            at: 0,
+            from: 0,
+            most: 0.0,
+            bound: 0.0,
+        }
+    }
+
+    /// Decodes a list of one block, which has no directory, and finds out what the word contributes at most.
+    fn open(&mut self, searcher: &Searcher) -> Result<()> {
+        if self.list.blocks() > 1 {
+            return Ok(());
+        }
+        self.load(searcher)?;
+        let (docs, frequencies) = self.rest();
+        let bounds = docs.iter().zip(frequencies).map(|(doc, frequency)| {
+            searcher
+                .formula
+                .bound(self.weight, *frequency, searcher.length(*doc))
+        });
+        self.most = bounds.fold(0.0, f32::max);
+        Ok(())
+    }
+
+    /// The next document, or one before it if its block was not decoded; `None` at the end.
+    fn next(&self) -> Option<u32> {
+        if self.is_decoded {
+            return self.decoded.docs[..self.decoded.len].get(self.at).copied();
+        }
+        if self.block >= self.list.blocks() {
+            return None;
+        }
+        let before = self
+            .block
+            .checked_sub(1)
+            .and_then(|block| self.list.last(block));
+        Some(
+            before
+                .map_or(0, |last| last.saturating_add(1))
+                .max(self.from),
+        )
+    }
+
+    /// Finds out what the word contributes at most in a window.
+    fn bound(&mut self, window: Window, searcher: &Searcher) {
+        let mut most = 0.0_f32;
+        let mut first = self.next().unwrap_or(u32::MAX);
+        let mut block = self.block;
+        while first < window.end() && block < self.list.blocks() {
+            let Some(last) = self.list.last(block) else {
+                most = self.most;
+                break;
+            };
+            if last >= window.start {
+                for (frequency, length) in self.list.pairs(block) {
+                    most = most.max(searcher.formula.bound(self.weight, frequency, length));
+                }
+            }
+            first = last.saturating_add(1);
+            block += 1;
+        }
+        self.bound = f64::from(most) * self.times;
+    }
+
+    /// Goes on to the first document from `start` on, without decoding a block.
+    fn skip(&mut self, start: u32) {
+        self.from = self.from.max(start);
+        let before = self.block;
+        while self.block < self.list.blocks()
+            && self.list.last(self.block).is_some_and(|last| last < start)
+        {
+            self.block += 1;
+        }
+        if self.block != before {
+            self.is_decoded = false;
+            self.at = 0;
+        }
+        if self.is_decoded {
+            self.at += self.rest().0.partition_point(|doc| *doc < start);
+            self.end_block();
+        }
+    }
+
+    /// Decodes the current block; false if there is none, or all of its documents come later than the window.
+    fn decode(&mut self, end: u32, searcher: &Searcher) -> Result<bool> {
+        if self.block >= self.list.blocks() || self.next().is_none_or(|next| next >= end) {
+            return Ok(false);
+        }
+        if !self.is_decoded {
+            self.load(searcher)?;
+        }
+        Ok(true)
+    }
+
+    fn load(&mut self, searcher: &Searcher) -> Result<()> {
+        let decoded = self.list.decode(self.block, &mut self.decoded);
+        decoded.ok_or_else(|| searcher.view.damaged())?;
+        self.is_decoded = true;
+        self.at = 0;
+        Ok(())
+    }
+
+    /// The documents and frequencies of the decoded block that are left.
+    #[inline]
+    fn rest(&self) -> (&[u32], &[u32]) {
+        let range = self.at.min(self.decoded.len)..self.decoded.len;
+        (
+            &self.decoded.docs[range.clone()],
+            &self.decoded.frequencies[range],
+        )
+    }
+
+    /// Goes on by some documents. Whether that was the end of the block.
+    fn take(&mut self, count: usize) -> bool {
+        self.at += count;
+        self.end_block()
+    }
+
+    fn end_block(&mut self) -> bool {
+        let is_end = self.at >= self.decoded.len;
+        if is_end {
+            self.block += 1;
+            self.is_decoded = false;
+            self.at = 0;
+        }
+        is_end
+    }
+
+    /// How often a document has the word; `None` if it does not. Documents must be asked about in order.
+    fn seek(&mut self, doc: u32, searcher: &Searcher) -> Result<Option<u32>> {
+        self.skip(doc);
+        if !self.decode(doc.saturating_add(1), searcher)? {
+            return Ok(None);
+        }
+        self.at += self.rest().0.partition_point(|other| *other < doc);
+        let (docs, frequencies) = self.rest();
+        Ok(match (docs.first(), frequencies.first()) {
+            (Some(first), Some(frequency)) if *first == doc => Some(*frequency),
+            _ => None,
+        })
+    }
+}
