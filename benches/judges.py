@@ -160,7 +160,9 @@ def score(judge: Judge[Any], task: Task) -> Scored:
     if len(findings) < len(task.rows):
         raise SystemExit(f"{judge.context.name} failed on {len(task.rows) - len(findings)} samples of {task.name}")
     scores = np.array([np.nan if finding.score is None else finding.score for finding in findings])
-    return Scored(scores, [finding.decided_by or "" for finding in findings], [n.message for n in assessment.notes])
+    return Scored(
+        scores, [finding.decided_by or "" for finding in findings], [n.message for n in assessment.written_notes]
+    )
 
 
 def find_auroc(scores: Floats, right: NDArray[np.bool_]) -> float:

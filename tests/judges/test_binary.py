@@ -116,8 +116,8 @@ def test_the_score_is_the_expected_value_over_probabilities() -> None:
 def test_a_note_says_that_an_endpoint_gives_no_probabilities() -> None:
     judge = make(FakeChatModel(["yes", say("no", 0.4)]), probabilities=True)
     message = "1 of 2 replies of 'llm' came without token probabilities: only their words count"
-    assert judge.assess(FAITHFULNESS, [SAMPLE]).notes == (Note("no_probabilities", message, count=1),)
-    assert make(FakeChatModel(reply_to_anything)).assess(FAITHFULNESS, [SAMPLE]).notes == ()
+    assert judge.assess(FAITHFULNESS, [SAMPLE]).written_notes == (Note("no_probabilities", message, count=1),)
+    assert make(FakeChatModel(reply_to_anything)).assess(FAITHFULNESS, [SAMPLE]).written_notes == ()
 
 
 def test_empty_samples_ask_no_model() -> None:

@@ -45,7 +45,9 @@ def test_the_next_step_gets_only_samples_that_the_first_is_unsure_about() -> Non
     assert scores_of(assessment) == [0.3, 0.0, 1.0, 0.8]
     assert [finding_of(assessment, place).decided_by for place in range(4)] == ["cheap", "dear", "dear", "cheap"]
     assert (cheap.asked, dear.asked) == ([["a", "b", "c", "d"]], [["b", "c"]])
-    assert [note.message for note in assessment.notes] == ["4 samples: cheap decided 2 (50%), dear decided 2 (50%)"]
+    assert [note.message for note in assessment.written_notes] == [
+        "4 samples: cheap decided 2 (50%), dear decided 2 (50%)"
+    ]
 
 
 def test_a_finding_says_how_far_it_lies_from_that_of_the_step_before() -> None:
@@ -138,7 +140,7 @@ def test_a_note_says_what_was_saved_even_if_replies_are_stored() -> None:
         dear = kind(ScriptedNode(use="scripted"), Context("dear"))
         node = CascadeNode(use="cascade", steps=({"judge": "cheap", **BAND}, "dear"))
         cascade = Cascade(node, context_of(cheap, dear))
-        (note,) = cascade.assess(FAITHFULNESS, samples_for("a", "b", "c")).notes
+        (note,) = cascade.assess(FAITHFULNESS, samples_for("a", "b", "c")).written_notes
         assert note.message == (
             "3 samples: cheap decided 2 (66.7%), dear decided 1 (33.3%); saved 2 calls of llm (about 200 tokens)"
         )

@@ -157,7 +157,9 @@ def test_claims_are_sentences() -> None:
 
 def test_texts_that_are_cut_are_counted() -> None:
     assessment = build(WordModel(longest=5)).assess(FAITHFULNESS, [sample("a b c d e f g.", "a b.")])
-    assert [note.message for note in assessment.notes] == ["1 of 2 texts is longer than words reads and was cut"]
+    assert [note.message for note in assessment.written_notes] == [
+        "1 of 2 texts is longer than words reads and was cut"
+    ]
 
 
 def test_grades_and_unsuitable_models_are_refused() -> None:

@@ -135,7 +135,7 @@ def test_without_probabilities_the_word_counts_and_a_note_appears_only_if_they_w
         judge = make(FakeChatModel([give(3)]), **keys)
         assessment = judge.assess(POLITENESS, [SAMPLE])
         assert [*assessment.findings] == [Finding(3, reason="because")]
-        assert [note.message.partition(":")[0] for note in assessment.notes] == notes
+        assert [note.message.partition(":")[0] for note in assessment.written_notes] == notes
 
 
 def test_a_scale_with_fractions_requests_no_probabilities() -> None:
@@ -199,7 +199,7 @@ def test_steps_are_written_once_from_the_criterion_and_used_for_every_sample() -
     assert writer.written == 1
     steps = "before you grade:\n1. Look for a greeting.\n2. Look for thanks.\n3. Weigh both.\n4. Version 1."
     assert all(steps in text_of(request) for request in grading)
-    (note,) = found.notes
+    (note,) = found.written_notes
     assert note.message == "'politeness' is graded by 4 steps that the model wrote"
     assert note.table[1:] == (
         ("1", "Look for a greeting."),

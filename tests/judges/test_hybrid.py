@@ -43,7 +43,7 @@ def test_samples_without_a_claim_similar_to_the_contexts_are_not_supported() -> 
         (0.0, "not_enough_info", "the filter gives it 0.29"),
     ]
     assert finding_of(assessment, 1).decided_by == "strict"
-    assert [note.message for note in assessment.notes] == ["near rejected 2 of 4 samples (50%)"]
+    assert [note.message for note in assessment.written_notes] == ["near rejected 2 of 4 samples (50%)"]
 
 
 def test_samples_that_the_filter_cannot_score_go_to_the_judge() -> None:
@@ -69,7 +69,7 @@ def test_the_judge_sees_only_the_contexts_that_pass() -> None:
     text = PRECISION.text_of(asked[0])
     assert [text[c.start : c.end] for c in found.claims[1:]] == ["two", "three"]
     assert finding_of(assessment, 1).score == 0.0
-    (note,) = assessment.notes
+    (note,) = assessment.written_notes
     assert note.message == "near rejected 1 of 2 samples (50%) and 1 context of the others"
 
 

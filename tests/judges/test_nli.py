@@ -274,7 +274,7 @@ def test_blank_answers_have_no_score_and_blank_contexts_support_nothing() -> Non
 
 def test_cut_pairs_are_counted() -> None:
     model = Classifier(THREE, {})
-    (note,) = build(model).assess(FAITHFULNESS, [sample("The cat sat.", "word " * 20)]).notes
+    (note,) = build(model).assess(FAITHFULNESS, [sample("The cat sat.", "word " * 20)]).written_notes
     assert note.message.startswith("1 of 1 pair of context and claim is longer than small reads and was cut")
 
 
@@ -290,7 +290,7 @@ def test_the_labels_of_a_known_model_are_those_of_its_card_if_its_configuration_
     model = Classifier(("0", "1"), {("", ""): (1.0, 3.0)}, MINICHECK)
     assessment = build(model).assess(FAITHFULNESS, [sample("The cat sat on mats.", "No.")])
     assert scores_of(assessment) == [pytest.approx(exp(3) / (exp(1) + exp(3)))]
-    (note,) = assessment.notes
+    (note,) = assessment.written_notes
     assert note.message == (
         f"'tested' reads {MINICHECK} as its authors do (card and code of 2026-11-22): labels not_entailment, "
         "entailment; document and claim in one text; windows of 400 tokens; supported from 0.5"
@@ -307,7 +307,7 @@ def test_the_specs_keys_take_precedence_over_what_is_known() -> None:
     assessment = judge.assess(FAITHFULNESS, [sample("The cat sat on mats.", write_context(20))])
     assert finding_of(assessment).claims[0].score == pytest.approx(exp(1) / (exp(1) + exp(3)))
     assert len(model.calls[0]) == 2
-    assert [note.message for note in assessment.notes if note.code == "known_verifier"] == [
+    assert [note.message for note in assessment.written_notes if note.code == "known_verifier"] == [
         f"'tested' reads {MINICHECK} as its authors do (card and code of 2026-11-22): document and claim in one text"
     ]
 

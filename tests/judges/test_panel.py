@@ -92,7 +92,7 @@ def test_failed_members_have_no_vote_and_are_counted() -> None:
     panel = build(*judges, Scripted("c", {"p": 0.5, "q": 0.25}), quorum=1)
     assessment = panel.assess(FAITHFULNESS, samples_for("p", "q"))
     assert scores_of(assessment) == [0.75, 0.25]
-    assert [note.message for note in assessment.notes] == [
+    assert [note.message for note in assessment.written_notes] == [
         "a failed on 1 of 2 samples; 0 got no value (quorum: 1)",
         "b failed on 2 of 2 samples; 0 got no value (quorum: 1)",
         "the scores of 3 members differ by 0.500 on average, pair by pair, over 1 sample; Krippendorff's alpha is 0.00",
@@ -105,7 +105,7 @@ def test_fewer_members_than_the_quorum_decide_nothing() -> None:
     assessment = build(*judges, Scripted("c", {"p": 0.5, "q": 0.25})).assess(FAITHFULNESS, samples_for("p", "q"))
     assert scores_of(assessment) == [0.75, "2 of 3 members failed (quorum: 2): timeout; b: refused"]
     assert assessment.findings[1] == Failed(str(scores_of(assessment)[1]), "hm")
-    assert [note.message for note in assessment.notes][:2] == [
+    assert [note.message for note in assessment.written_notes][:2] == [
         "a failed on 1 of 2 samples; 1 got no value (quorum: 2)",
         "b failed on 2 of 2 samples; 1 got no value (quorum: 2)",
     ]
@@ -163,7 +163,7 @@ def test_grades_keep_their_scale_and_confidence_does_not_depend_on_it() -> None:
 
 
 def test_members_that_agree_get_a_note_that_all_scores_are_equal() -> None:
-    (note,) = three([1.0, 1.0, 1.0]).assess(FAITHFULNESS, samples_for("q")).notes
+    (note,) = three([1.0, 1.0, 1.0]).assess(FAITHFULNESS, samples_for("q")).written_notes
     assert (
         note.message
         == "the scores of 3 members differ by 0.000 on average, pair by pair, over 1 sample; all scores are equal"
@@ -273,7 +273,7 @@ def test_judges_that_save_calls_can_be_repeated_at_any_depth(word: str) -> None:
     for name in ("panel", "panels"):
         assessment = judges[name].assess(FAITHFULNESS, [SAMPLE])
         assert finding_of(assessment).score is not None
-        assert any("saved 2 calls of llm" in note.message for note in assessment.notes)
+        assert any("saved 2 calls of llm" in note.message for note in assessment.written_notes)
     assert model.calls == []
 
 
@@ -314,4 +314,5 @@ def test_invalid_keys_are_refused_and_abilities_are_shared_ones() -> None:
     assert panel.abilities == {"support"}
     panel.expect([FAITHFULNESS])
     assert [judge.expected for judge in judges] == [["faithfulness"]] * 2
-    assert build(*judges).assess(FAITHFULNESS, []) == Assessment([], ())
+    nothing = build(*judges).assess(FAITHFULNESS, [])
+    assert (nothing.findings, nothing.written_notes) == ([], ())

@@ -60,7 +60,7 @@ def test_a_stage_rejects_accepts_passes_on_or_asks_for_a_person() -> None:
         "accepted at faithfulness: faithfulness 0.90 reaches 0.90",
     ]
     assert after.asked == [["c"]]
-    assert [note.message for note in assessment.notes] == [
+    assert [note.message for note in assessment.written_notes] == [
         "4 samples: 2 accepted (50%), 1 rejected (25%), 1 sent to a person (25%); coverage against risk: 25% 0.100, "
         "50% 0.300"
     ]
@@ -114,7 +114,7 @@ def test_the_retrieval_stage_can_use_a_reranker() -> None:
     value = 1 / (1 + exp(1))
     assert finding_of(assessment).reason == f"sent to a person at retrieval: top probability {value:.2f} is below 0.50"
     assert finding_of(assessment, 1).score == 0.8
-    assert assessment.notes[0].message == "1 of 3 pairs is longer than words reads and was cut"
+    assert assessment.written_notes[0].message == "1 of 3 pairs is longer than words reads and was cut"
     classifier = Reranker(("no", "yes"))
     with pytest.raises(
         UsageError, match=r"retrieval.model: a reranker has one label, but the model 'words' has no, yes"
@@ -163,7 +163,7 @@ def test_a_refusal_is_right_if_the_contexts_do_not_contain_the_answer() -> None:
     right, wrong = (finding_of(assessment, place).reason or "" for place in range(2))
     assert right.startswith("the answer refuses, and answerability does not show")
     assert wrong.startswith("sent to a person at answerability: the answer is a refusal")
-    assert "1 sent to a person (50%), 1 without anything to judge (50%)" in assessment.notes[0].message
+    assert "1 sent to a person (50%), 1 without anything to judge (50%)" in assessment.written_notes[0].message
 
 
 def test_the_users_own_phrases_are_refusals_too() -> None:
@@ -192,14 +192,14 @@ def test_claims_and_confidence_stay_with_the_finding() -> None:
     )
     assert finding_of(assessment).claims == said.claims
     accepted = build(Scripted("faith", {"q": said}), faithfulness=at()).assess(FAITHFULNESS, samples_for("q"))
-    assert accepted.notes[0].message.endswith("coverage against risk: 100% 0.600")
+    assert accepted.written_notes[0].message.endswith("coverage against risk: 100% 0.600")
 
 
 def test_risk_grows_with_coverage() -> None:
     scores = {name: 1 - place / 10 for place, name in enumerate("abcdefgh")}
     assessment = build(Scripted("faith", dict(scores)), faithfulness=at()).assess(FAITHFULNESS, samples_for(*scores))
     risks = "25% 0.050, 50% 0.150, 75% 0.250, 100% 0.350"
-    assert assessment.notes[0].message.endswith(f"coverage against risk: {risks}")
+    assert assessment.written_notes[0].message.endswith(f"coverage against risk: {risks}")
 
 
 def test_every_stage_has_defaults_and_refers_to_its_judge() -> None:
@@ -306,7 +306,7 @@ def test_a_stage_is_graded_on_its_judges_own_scale(stage: str, grade: int, outco
 def test_stages_that_decided_nothing_stay_in_the_funnel() -> None:
     faith, after = Scripted("faith", {"a": 0.8, "b": 0.1}), Scripted("after", {"a": 1.0}, ("grade",))
     waterfall = build(faith, after, faithfulness=at(reject=0.2), relevance=at("after"))
-    (note,) = waterfall.assess(FAITHFULNESS, samples_for("a", "b")).notes
+    (note,) = waterfall.assess(FAITHFULNESS, samples_for("a", "b")).written_notes
     assert note.table == (
         ("stage", "reached", "accepted", "rejected"),
         ("faithfulness", "2", "0", "1"),
@@ -354,13 +354,13 @@ def test_a_context_without_a_score_leaves_the_others_theirs() -> None:
 
 def test_scores_that_no_answer_has_are_a_warning() -> None:
     waterfall = build(Scripted("faith", {"a": 0.7, "b": 0.7}), retrieval={"by": "scores"}, faithfulness=at())
-    notes = waterfall.assess(FAITHFULNESS, [scored("a"), scored("b")]).notes
+    notes = waterfall.assess(FAITHFULNESS, [scored("a"), scored("b")]).written_notes
     (warning,) = [note for note in notes if note.level == "warning"]
     assert warning.message == (
         "judges.tested.retrieval: no answer has scores of its contexts, so 'by: scores' decides nothing; record a "
         "score for each context, or use 'by: similarity'"
     )
-    assert not any(note.level == "warning" for note in waterfall.assess(FAITHFULNESS, [scored("a", 0.9)]).notes)
+    assert not any(note.level == "warning" for note in waterfall.assess(FAITHFULNESS, [scored("a", 0.9)]).written_notes)
 
 
 def test_no_model_is_asked_for_scores() -> None:

@@ -130,7 +130,8 @@ def test_a_note_has_every_stage_and_at_what_risk_samples_are_accepted() -> None:
         StageDecision("rejected", "retrieval", Finding(0.0)),
         StageDecision("failed", "faithfulness", Failed("x")),
     ]
-    note = describe_routes(decisions, ["retrieval", "answerability", "faithfulness", "relevance"])
+    routed = [(one.outcome, one.stage, one.confidence) for one in decisions]
+    (note,) = describe_routes(routed, ["retrieval", "answerability", "faithfulness", "relevance"])
     assert note.count == 2
     assert note.message == (
         "4 samples: 2 accepted (50%), 1 rejected (25%), 1 failed (25%); coverage against risk: 25% 0.100, 50% 0.200"

@@ -78,7 +78,7 @@ def test_edges() -> None:
         (None, "error", "the reply is no JSON"),
         (None, "error", "minilm gives a vector of zeros for 'none'"),
     ]
-    assert [note.code for note in built.compute(samples).notes] == ["texts_truncated"]
+    assert [note.code for note in built.compute(samples).written_notes] == ["texts_truncated"]
 
 
 @pytest.mark.parametrize("weights", [[0, 1], [1], [1, -1], [1, math.inf], [1, math.nan], [math.nan, 1], [1, 1, 1]])

@@ -31,7 +31,7 @@ def test_hand_worked() -> None:
     assert [one.value for one in found] == [1.0, None, 0.0, None, -1.0, None, 0.5, None, None]
     assert found[6].details is not None
     assert found[6].details["right"] == {"all": 1.0, "without": 0.5}
-    (note,) = metric("information_integration").compute(queries).notes
+    (note,) = metric("information_integration").compute(queries).written_notes
     assert note.message == "answers are right: 0.750 under 'all', 0.625 under 'without', over 4 groups"
 
 

@@ -47,7 +47,7 @@ def test_hand_worked() -> None:
 
 
 def test_a_note_has_the_accuracy_under_each_condition() -> None:
-    (note,) = metric("noise_robustness").compute(PAIRS).notes
+    (note,) = metric("noise_robustness").compute(PAIRS).written_notes
     assert note.message == "answers are right: 0.667 under 'clean', 0.667 under 'noisy', over 3 groups"
 
 
@@ -86,7 +86,7 @@ def test_incomplete_groups_and_other_conditions() -> None:
     ]
     [other] = measure(metric("noise_robustness", clean="without 'noise'"), query("1", "a", "dirty", PARIS))
     assert other.reason == """its condition 'dirty' is neither "without 'noise'" nor 'noisy'"""
-    assert metric("noise_robustness").compute(queries).notes == ()
+    assert metric("noise_robustness").compute(queries).written_notes == ()
 
 
 @pytest.mark.parametrize(

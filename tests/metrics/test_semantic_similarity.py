@@ -100,7 +100,7 @@ def test_a_zero_vector_has_no_similarity() -> None:
 def test_texts_that_are_cut_are_counted() -> None:
     measured = measure(sample("east", "north"), sample("north", "west"), model=Compass(truncates="west"))
     message = "1 of 4 answers and references is longer than compass reads and was cut"
-    assert measured.notes == (Note("texts_truncated", message, count=1),)
+    assert measured.written_notes == (Note("texts_truncated", message, count=1),)
 
 
 def test_a_model_of_another_kind_is_reported_before_anything_runs() -> None:

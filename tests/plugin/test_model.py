@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from rageval_spec.data.outcomes import Note
-from rageval_spec.plugin import Context, Model, ModelNode, note_truncated
+from rageval_spec.data.remarks import join, write_notes
+from rageval_spec.plugin import Context, Model, ModelNode, note_truncated, note_truncated_texts
 from rageval_spec.registry import load
 
 ENDPOINT = {"base_url": "http://localhost:1/v1"}
@@ -58,10 +59,19 @@ def test_keys_of_stored_answers_never_change(word: str, keys: dict[str, str], di
 
 
 def test_a_note_says_how_many_texts_were_cut_and_how_to_have_fewer_cut() -> None:
-    assert note_truncated(0, 3, "m") == ()
+    assert write_notes(note_truncated(0, 3, "m")) == ()
     message = "1 of 3 texts is longer than m reads and was cut"
-    assert note_truncated(1, 3, "m") == (Note("texts_truncated", message, count=1),)
-    (note,) = note_truncated(2, 2, "m", "query", "queries", advice="write less")
+    assert write_notes(note_truncated(1, 3, "m")) == (Note("texts_truncated", message, count=1),)
+    (note,) = write_notes(note_truncated(2, 2, "m", "query", "queries", advice="write less"))
     assert (note.code, note.count) == ("queries_truncated", 2)
     assert note.message == "2 of 2 queries are longer than m reads and were cut; write less"
-    assert note_truncated(1, 1, "m", "pair of texts", "pairs of texts", code="pairs")[0].code == "pairs_truncated"
+    (note,) = write_notes(note_truncated(1, 1, "m", "pair of texts", "pairs of texts", code="pairs"))
+    assert note.code == "pairs_truncated"
+
+
+def test_a_text_that_two_parts_of_a_step_read_is_counted_once() -> None:
+    first = note_truncated_texts(["a long one", "b"], [True, False], "m")
+    second = note_truncated_texts(["a long one", "c"], [True, False], "m")
+    (note,) = write_notes(join([first, second]))
+    assert (note.message, note.count) == ("1 of 3 texts is longer than m reads and was cut", 1)
+    assert write_notes(join([note_truncated_texts([], [], "m")])) == ()

@@ -183,12 +183,23 @@ def test_a_dataset_that_loads_a_whole_table_gives_it_in_slices(monkeypatch: pyte
     assert collection.corpus is frame or collection.corpus.equals(frame)  # type: ignore[union-attr]
 
 
-def test_a_corpus_is_read_when_it_is_asked_for_and_from_the_start_each_time(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("most", "again"), [(10**9, 3), (1, 2)])
+def test_only_a_small_corpus_is_kept_after_it_was_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, again: int
+) -> None:
+    monkeypatch.setattr(tables, "BATCH", most)
     collection = beir(tmp_path, dump(ROWS))
     stream: Iterator[pl.DataFrame] = collection.stream_corpus()
     (tmp_path / "corpus.jsonl").write_text(dump(ROWS[:3]))
     assert pl.concat(stream).height == 3
-    assert pl.concat(collection.stream_corpus()).height == 3
+    (tmp_path / "corpus.jsonl").write_text(dump(ROWS[:2]))
+    assert pl.concat(collection.stream_corpus()).height == again
+    assert collection.documents is not None and collection.documents.count() == again
+
+
+def test_documents_are_found_by_their_ids_in_the_order_of_the_corpus(tmp_path: Path) -> None:
+    found = beir(tmp_path, dump(ROWS)).find_documents(pl.Series(["d9", "d2", "none", "d9"]))
+    assert found["doc_id"].to_list() == ["d2", "d9"]
 
 
 def test_a_dataset_without_a_corpus_says_so_at_once() -> None:

@@ -169,7 +169,7 @@ def test_chinese_is_found_and_the_note_says_how() -> None:
     assert isinstance(found, Retrieval)
     best = found.run.group_by("query_id", maintain_order=True).first()
     assert best.select("query_id", "doc_id").rows() == [("q1", "d1"), ("q2", "d2")]
-    (note,) = found.notes
+    (note,) = found.written_notes
     assert note.code == "tokenizer"
     assert "100% of the corpus's letters (Han) need the tokenizer 'unicode', which is used" in note.message
 
@@ -231,7 +231,7 @@ LARGE = {f"d{number}": f"fox w{number % 7} w{number % 11} hen" for number in ran
 @pytest.fixture
 def _batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """A corpus of any size is read in batches of a few documents."""
-    monkeypatch.setattr("rageval_spec.systems.bm25.HELD", -1)
+    monkeypatch.setattr("rageval_spec.systems.bm25.BATCH", -1)
     monkeypatch.setattr("rageval_spec.data.tables.BATCH", 2000)
 
 

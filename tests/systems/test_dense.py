@@ -164,7 +164,7 @@ def test_texts_without_content_are_left_out_and_counted() -> None:
     corpus: dict[str, str | tuple[str, str]] = {"d1": "", "d2": (" ", "\t\n\u3000"), "d3": "a"}
     found = retrieve(model, make_collection(corpus, {"q1": "  ", "q2": "q"}))
     assert rows(found) == [("q2", "d3")]
-    assert [(note.code, note.message, note.count) for note in found.notes] == [
+    assert [(note.code, note.message, note.count) for note in found.written_notes] == [
         ("documents_without_text", "2 of 3 documents have no text and are never retrieved", 2),
         ("queries_without_text", "1 of 2 queries has no text and gets no documents", 1),
     ]
@@ -184,7 +184,7 @@ def test_empty_input_gives_an_empty_run_without_using_the_model(
 def test_cut_texts_are_counted() -> None:
     model = Fake({"long": [1, 0], "short": [0, 1], "q": [1, 0]}, cut={"long", "q"})
     corpus = {"d1": "long", "d2": "short", "d3": "long", "d4": ""}
-    notes = retrieve(model, make_collection(corpus, {"q1": "q", "q2": "short"})).notes
+    notes = retrieve(model, make_collection(corpus, {"q1": "q", "q2": "short"})).written_notes
     assert [(note.code, note.message, note.count) for note in notes[1:]] == [
         ("documents_truncated", "2 of 3 documents are longer than fake reads and were cut", 2),
         ("queries_truncated", "1 of 2 queries is longer than fake reads and was cut", 1),
@@ -290,11 +290,11 @@ def test_an_unknown_script_is_reported_before_embedding() -> None:
     model = Monolingual(0.97, {"кот": [1, 0], "пёс": [0, 1]})
     with pytest.warns(ModelWarning, match="tested: fake has no words for 97% of the letters in the documents"):
         found = retrieve(model, make_collection({"d1": "кот", "d2": "пёс"}, {"q1": "кот"}))
-    assert [note.code for note in found.notes] == ["unread_script"]
-    assert "name a model for their language under 'models:'" in found.notes[0].message
+    assert [note.code for note in found.written_notes] == ["unread_script"]
+    assert "name a model for their language under 'models:'" in found.written_notes[0].message
 
 
 @pytest.mark.parametrize("share", [None, 0.0, 0.2])
 def test_a_script_that_the_model_knows_causes_no_note(share: float | None) -> None:
     model = Monolingual(share, {"cat": [1, 0]})
-    assert retrieve(model, make_collection({"d1": "cat"}, {"q1": "cat"})).notes == ()
+    assert retrieve(model, make_collection({"d1": "cat"}, {"q1": "cat"})).written_notes == ()

@@ -169,7 +169,7 @@ def answer_all(folder: Path, rows: Rows, asked: dict[str, str] = FIVE, **keys: A
     """The answers in the order of the queries, and the notes."""
     system = build_system("file", folder, path=write_rows(folder, "jsonl", rows), **keys)
     answering = system.answer(collection(asked))
-    notes = [(note.code, note.message.replace(str(folder), "."), note.count) for note in answering.notes]
+    notes = [(note.code, note.message.replace(str(folder), "."), note.count) for note in answering.written_notes]
     return list(answering.answers.select("query_id", "answer").iter_rows()), notes
 
 
@@ -204,7 +204,7 @@ def test_answers_to_other_queries_are_counted(tmp_path: Path) -> None:
     name = write_rows(tmp_path, "jsonl", [{"id": "q1", "answer": "x"}, {"id": "q7", "answer": "y"}])
     answering = build_system("file", tmp_path, path=name).answer(collection(ASKED))
     assert answering.answers["query_id"].to_list() == ["q1"]
-    assert [(note.code, note.message, note.count) for note in answering.notes] == [
+    assert [(note.code, note.message, note.count) for note in answering.written_notes] == [
         ("unknown_queries", "1 of 2 answers belongs to no query that is evaluated", 1)
     ]
 

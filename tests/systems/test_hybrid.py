@@ -47,7 +47,7 @@ def test_reciprocal_ranks_by_hand() -> None:
     found = fuse(TWO)
     assert found.run["doc_id"].to_list() == ["b", "a", "d", "c"]
     assert found.run["score"].to_list() == pytest.approx([1 / 62 + 1 / 61, 1 / 61, 1 / 62, 1 / 63])
-    assert found.notes == ()
+    assert found.written_notes == ()
 
 
 def test_k_and_weights_of_reciprocal_ranks() -> None:
@@ -103,7 +103,7 @@ def test_a_query_that_only_some_systems_have_is_ranked_by_those_and_counted() ->
     }
     found = fuse(runs)
     assert found.run.select("query_id", "doc_id").rows() == [("q1", "a"), ("q2", "b")]
-    assert [(note.code, note.message, note.count) for note in found.notes] == [
+    assert [(note.code, note.message, note.count) for note in found.written_notes] == [
         ("queries_without_documents", "lexical has no documents for 1 of 2 queries", 1),
         ("queries_without_documents", "empty has no documents for 2 of 2 queries", 2),
     ]
@@ -111,7 +111,7 @@ def test_a_query_that_only_some_systems_have_is_ranked_by_those_and_counted() ->
 
 def test_empty_runs_give_an_empty_run() -> None:
     found = fuse({"lexical": {}, "dense": {}})
-    assert found.run.height == 0 and found.notes == ()
+    assert found.run.height == 0 and found.written_notes == ()
     assert dict(found.run.schema) == {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
 
 

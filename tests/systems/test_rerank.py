@@ -105,7 +105,7 @@ def test_the_best_documents_are_put_in_the_models_order() -> None:
     found = rerank(model, [*SIX, ("q2", "b", 1.0)], top=3)
     assert found.run.rows() == [("q1", "b", 7), ("q1", "c", 0), ("q1", "a", -2.5), ("q2", "b", 7)]
     assert model.asked == [("one", "A"), ("one", "B"), ("one", "C"), ("two", "B")]
-    assert found.notes == ()
+    assert found.written_notes == ()
 
 
 def test_documents_below_the_top_follow_in_their_old_order_if_they_are_kept() -> None:
@@ -172,14 +172,14 @@ def test_title_and_text_are_one_text() -> None:
 def test_an_empty_run_stays_empty_without_using_the_model() -> None:
     model = Fake({})
     found = rerank(model, [], keep_rest=True)
-    assert found.run.height == 0 and found.notes == () and model.asked == []
+    assert found.run.height == 0 and found.written_notes == () and model.asked == []
 
 
 def test_cut_pairs_and_pairs_without_text_are_counted() -> None:
     collection = make_collection({"a": "A", "b": " \n"}, {"q1": "one", "q3": " "})
     run: list[Row] = [("q1", "a", 2.0), ("q1", "b", 1.0), ("q3", "a", 1.0)]
     found = rerank(Fake({"A": 1, "": 0}, cut={"A"}, reused=2), run, collection)
-    assert [(note.code, note.message, note.count) for note in found.notes] == [
+    assert [(note.code, note.message, note.count) for note in found.written_notes] == [
         ("pairs_without_text", "2 of 3 pairs have a query or document without text and were scored so", 2),
         ("pairs_truncated", "2 of 3 pairs are longer than fake reads and were cut", 2),
     ]

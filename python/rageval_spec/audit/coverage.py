@@ -32,6 +32,7 @@ from rageval_spec.audit.question_set import (
 from rageval_spec.errors import DataError
 from rageval_spec.judging.quantities import Sources, find_quantities
 from rageval_spec.judging.refusals import find_bare_refusal
+from rageval_spec.libraries import pl
 from rageval_spec.reading.column_names import spell_alike
 from rageval_spec.reading.rows import read_rows
 
@@ -147,11 +148,10 @@ def _find_two_questions(question: AuditedQuestion) -> Iterator[AuditFinding]:
 def _find_unfounded(questions: AuditedQuestions) -> Iterator[AuditFinding]:
     """References whose words or numbers their documents lack, in a set whose references mostly stand there."""
     wanted = {doc_id for question in questions.questions for doc_id in question.relevant_ids}
-    corpus = questions.collection.corpus if wanted else None
     texts: dict[str, str] = {}
-    for doc_id, title, text in () if corpus is None else corpus.iter_rows():
-        if doc_id in wanted:
-            texts[doc_id] = f"{title or ''} {text}"
+    if wanted and questions.collection.documents is not None:
+        found = questions.collection.find_documents(pl.Series([*wanted], dtype=pl.String))
+        texts = {doc_id: f"{title or ''} {text}" for doc_id, title, text in found.iter_rows()}
     judged, unfounded = 0, []
     for question in questions.questions:
         own = [*(texts[doc_id] for doc_id in question.relevant_ids if doc_id in texts), *question.reference_contexts]
@@ -187,11 +187,12 @@ def check_judgements(questions: AuditedQuestions) -> Found:
     if not questions.has_judgements:
         raise NotCheckedError("the dataset has no relevance judgements, so retrieval cannot be scored")
     yield from _find_unjudged(questions)
-    corpus = questions.collection.corpus
-    if corpus is None:
+    if questions.collection.documents is None:
         yield "The dataset has no corpus, so nobody knows whether judged documents exist."
     else:
-        yield from _find_absent(questions, set(corpus["doc_id"].to_list()))
+        judged = {doc_id for question in questions.questions for doc_id in question.relevant_ids}
+        found = questions.collection.find_documents(pl.Series([*judged], dtype=pl.String))
+        yield from _find_absent(questions, set(found["doc_id"].to_list()))
 
 
 def _find_unjudged(questions: AuditedQuestions) -> Iterator[AuditFinding]:
@@ -340,14 +341,14 @@ def _find_gone(questions: AuditedQuestions) -> Iterator[AuditFinding]:
 
     If hardly any do, the corpus was cut or cleaned in another way, so nothing is reported.
     """
-    corpus = questions.collection.corpus
     asked = [question for question in questions.questions if question.reference_contexts]
-    if corpus is None or not asked:
+    if questions.collection.documents is None or not asked:
         return
     relevant = {doc_id for question in asked for doc_id in question.relevant_ids}
     texts = {
         doc_id: _squeeze(f"{title or ''} {text}")
-        for doc_id, title, text in corpus.iter_rows()
+        for part in questions.collection.stream_corpus()
+        for doc_id, title, text in part.iter_rows()
         if not relevant or doc_id in relevant
     }
     gone = []

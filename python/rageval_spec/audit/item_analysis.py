@@ -84,13 +84,12 @@ def _read_texts(
     outputs: Outputs,
 ) -> Mapping[str, str]:
     """The texts of the documents that are compared: the relevant ones, and those that systems put first."""
-    corpus = questions.collection.corpus
-    if corpus is None or not asked:
+    if questions.collection.documents is None or not asked:
         return {}
     wanted = {doc_id for question in asked for doc_id in question.relevant_ids}
     for question in asked:
         wanted |= {output.doc_ids[0] for output in outputs.get(question.query_id, ()) if output.doc_ids}
-    found = corpus.filter(pl.col("doc_id").is_in(list(wanted)))
+    found = questions.collection.find_documents(pl.Series([*wanted], dtype=pl.String))
     return {doc_id: f"{title or ''} {text}" for doc_id, title, text in found.iter_rows()}
 
 

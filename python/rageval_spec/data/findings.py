@@ -27,6 +27,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from rageval_spec.data.outcomes import Note
+from rageval_spec.data.remarks import AnyNote, write_notes
 from rageval_spec.data.samples import Sample
 from rageval_spec.libraries import pl
 
@@ -165,7 +166,12 @@ class Assessment:
     """A judge's findings, in the order of the samples, with notes, which need not name dataset, system or metric."""
 
     findings: Sequence[Finding | Failed]
-    notes: tuple[Note, ...] = ()
+    notes: tuple[AnyNote, ...] = ()
+
+    @property
+    def written_notes(self) -> tuple[Note, ...]:
+        """The notes, also those that are not written before all parts of a step are together."""
+        return write_notes(self.notes)
 
 
 class Questions(NamedTuple):

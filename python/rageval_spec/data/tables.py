@@ -30,6 +30,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import islice
+from threading import Lock
 from typing import Any, Literal
 
 from rageval_spec.errors import DataError
@@ -241,8 +242,6 @@ def join_blocks(queries: pl.DataFrame, *others: pl.DataFrame | None) -> Iterator
 
 BATCH = 2**25
 """About the most bytes of documents in a batch; a single document can be longer."""
-HELD = 2**26
-"""The bytes of content up to which a corpus is held in memory by all who read it. Larger ones are read in batches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,24 +267,47 @@ class CorpusReader:
     ) -> None:
         """Take functions that give the documents in batches from the start, and that find the size without that."""
         self._stream, self._measure = stream, measure
+        self._loading, self._counted = Lock(), -1
 
     @cached_property
-    def table(self) -> pl.DataFrame:
-        """All documents. Raises DataError: one cannot be read."""
+    def _table(self) -> pl.DataFrame:
         return pl.concat(self._stream())
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """All documents, read once for all threads. Raises DataError: one cannot be read."""
+        with self._loading:
+            return self._table
 
     def batches(self) -> Iterator[pl.DataFrame]:
         """The documents from the start in batches of at most `BATCH` bytes; of the table if it is in memory.
 
         Raises DataError, as the last thing, where a document cannot be read or an id is there twice.
         """
-        for frame in [self.table] if "table" in vars(self) else self._stream():
+        if "_table" in vars(self):
+            yield from bound_batches(self.table)
+            return
+        count, size, held = 0, 0, list[pl.DataFrame]()
+        for frame in self._stream():
             yield from bound_batches(frame)
+            count, size = count + frame.height, size + int(frame.estimated_size())
+            held = [*held, frame] if size <= BATCH else []
+        self._counted = count
+        if held:  # small enough to be kept for who reads next
+            vars(self)["_table"] = pl.concat(held)
+
+    def count(self) -> int:
+        """How many documents there are. They are read for that only if they were not read to the end before."""
+        if "_table" in vars(self):
+            return self.table.height
+        if self._counted < 0:
+            self._counted = sum(batch.height for batch in self.batches())
+        return self._counted
 
     @cached_property
     def size(self) -> CorpusSize:
         """The number of documents and the bytes of their content, estimated where all would have to be read."""
-        if self._measure is None or "table" in vars(self):
+        if self._measure is None or "_table" in vars(self):
             content = self.table.select(pl.sum_horizontal(pl.col(pl.String).str.len_bytes().sum())).item()
             return CorpusSize(self.table.height, int(content), is_exact=True)
         return self._measure()
@@ -337,6 +359,12 @@ class Collection:
             if load is not None and not hasattr(load, "cache_info"):
                 object.__setattr__(self, name, cache(load))
 
+    def __reduce__(self) -> tuple[Callable[..., Collection], tuple[Any, ...]]:
+        """Pickle the tables of the queries, without the documents and without what the file says about itself."""
+        tables = {name: getattr(self, name) for name in ("qrels", "queries", "references", "columns")}
+        others = {name: getattr(self, name) for name in ("drops_self_retrieval", "why_no_qrels", "differences")}
+        return _hold, (self.name, tables, others)
+
     @cached_property
     def qrels(self) -> pl.DataFrame | None:
         """Relevance judgements, or None."""
@@ -350,10 +378,11 @@ class Collection:
     @cached_property
     def corpus(self) -> pl.DataFrame | None:
         """All documents, or None. `stream_corpus` takes less memory."""
-        return None if self._documents is None else self._documents.table
+        return None if self.documents is None else self.documents.table
 
     @cached_property
-    def _documents(self) -> CorpusReader | None:
+    def documents(self) -> CorpusReader | None:
+        """The corpus before any of it is read; None if there is none."""
         loaded = self.load_corpus() if self.load_corpus else None
         return loaded if loaded is None or isinstance(loaded, CorpusReader) else hold_corpus(loaded)
 
@@ -364,7 +393,19 @@ class Collection:
         Raises:
             DataError: its first documents cannot be read.
         """
-        return None if self._documents is None else self._documents.size
+        return None if self.documents is None else self.documents.size
+
+    def find_documents(self, ids: pl.Series, reader: str = "retrieval") -> pl.DataFrame:
+        """The documents with these ids, in the order of the corpus; others are not kept in memory.
+
+        Raises:
+            DataError: the dataset has no corpus, or a document cannot be read.
+        """
+        wanted = pl.DataFrame({"doc_id": ids.unique()})
+        found = (
+            part.join(wanted, on="doc_id", how="semi", maintain_order="left") for part in self.stream_corpus(reader)
+        )
+        return pl.concat(found)
 
     def stream_corpus(self, reader: str = "retrieval") -> Iterator[pl.DataFrame]:
         """The documents in the order of their file, in batches of about `BATCH` bytes at most.
@@ -375,22 +416,9 @@ class Collection:
         Raises:
             DataError: the dataset has no corpus (at once), or a document cannot be read (on the way).
         """
-        if self._documents is None:
+        if self.documents is None:
             raise self._lacks("corpus", reader)
-        return self._documents.batches()
-
-    def share(self, part: str) -> None:
-        """Load a part once before threads share it; a corpus that is read in batches is only opened."""
-        if part != "corpus" or (size := self.corpus_size) is None or size.content <= HELD:
-            getattr(self, part)
-
-    def find_documents(self, doc_ids: pl.Series) -> pl.DataFrame | None:
-        """The documents that have one of these ids, in the order of the corpus; None if there is no corpus."""
-        if self._documents is None:
-            return None
-        wanted = doc_ids.unique().to_frame("doc_id")
-        found = [batch.join(wanted, on="doc_id", how="semi", maintain_order="left") for batch in self.stream_corpus()]
-        return pl.concat(found)
+        return self.documents.batches()
 
     @cached_property
     def references(self) -> pl.DataFrame | None:
@@ -419,10 +447,10 @@ class Collection:
 
         None if this cannot be decided: there are no queries, there is no corpus, or no id is in both.
         """
-        same = None if self.queries is None else self.find_documents(self.queries["query_id"])
-        if self.queries is None or same is None:
+        if self.queries is None or self.documents is None:
             return None
-        shared = self.queries.join(same, left_on="query_id", right_on="doc_id", suffix="_of_document")
+        documents = self.find_documents(self.queries["query_id"])
+        shared = self.queries.join(documents, left_on="query_id", right_on="doc_id", suffix="_of_document")
         if not shared.height:
             return None
         query, title, text = (
@@ -524,3 +552,19 @@ def restore_contexts(samples: pl.DataFrame, documents: pl.DataFrame) -> pl.DataF
 def _digest(doc_id: str | None, text: str) -> bytes:
     content = f"{'' if doc_id is None else len(doc_id)}:{doc_id or ''}:{text}"
     return hashlib.blake2b(content.encode("utf-8", "backslashreplace"), digest_size=_DIGEST_SIZE).digest()
+
+
+def _hold(name: str, tables: Mapping[str, pl.DataFrame | None], others: Mapping[str, Any]) -> Collection:
+    """A collection whose tables are given."""
+    loads = {f"load_{part}": _Given(table) for part, table in tables.items() if table is not None}
+    return Collection(name, **loads, **others)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, eq=False)
+class _Given:
+    """Loads a table that is in memory."""
+
+    table: pl.DataFrame
+
+    def __call__(self) -> pl.DataFrame:
+        return self.table

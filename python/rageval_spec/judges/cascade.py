@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from rageval_spec.data.findings import Ability, Assessment, Criterion, Estimate, Failed, Finding
 from rageval_spec.data.outcomes import Note
+from rageval_spec.data.remarks import AnyNote, Remark, remark, writes_notes
 from rageval_spec.data.samples import Sample
 from rageval_spec.judges.shared.composed_judge import ComposedJudge
-from rageval_spec.judging.composition import assess_or_fail, describe_saving, is_free
+from rageval_spec.judging.composition import (
+    Saving,
+    assess_or_fail,
+    describe_savings,
+    is_free,
+    list_prices,
+    list_savings,
+)
 from rageval_spec.judging.grade_scores import scale_score, unscale_score
 from rageval_spec.plugin import Judge, JudgeName, JudgeNode
 from rageval_spec.plugin.judge_identity import digest_criterion
@@ -118,7 +127,7 @@ class Cascade(ComposedJudge[CascadeNode]):
         """One finding per sample, `decided_by` the step that gave it; a note says which share each step decided."""
         findings: dict[int, Finding | Failed] = {}
         deciders: dict[int, str] = {}
-        notes: list[Note] = []
+        notes: list[AnyNote] = []
         for judge, band in self._steps(criterion):
             waiting = [place for place in range(len(samples)) if place not in deciders]
             is_last = judge.context.name == self.names[-1]
@@ -134,7 +143,7 @@ class Cascade(ComposedJudge[CascadeNode]):
             }
         if samples:
             notes.append(self._remark_on_shares(criterion, samples, deciders))
-        return Assessment([findings[place] for place in range(len(samples))], tuple(dict.fromkeys(notes)))
+        return Assessment([findings[place] for place in range(len(samples))], tuple(notes))
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
         """An upper bound: steps without a model are run, others may be unsure of everything. Foresees no failures."""
@@ -186,14 +195,30 @@ class Cascade(ComposedJudge[CascadeNode]):
         entry = self.calibrations.get(digest_criterion(criterion))
         return None if entry is None else {int(one.step): _read_bounds(one) for one in entry.steps}
 
-    def _remark_on_shares(self, criterion: Criterion, samples: Sequence[Sample], deciders: Mapping[int, str]) -> Note:
+    def _remark_on_shares(self, criterion: Criterion, samples: Sequence[Sample], deciders: Mapping[int, str]) -> Remark:
         last = self.members[-1]
-        counts = {name: sum(decider == name for decider in deciders.values()) for name in self.names}
-        shares = [f"{name} decided {count} ({format_percent(count / len(samples))})" for name, count in counts.items()]
         spared = [sample for place, sample in enumerate(samples) if deciders[place] != last.context.name]
-        saving = describe_saving(last, criterion, spared, self.expected)
-        message = f"{count_noun(len(samples), 'sample')}: {', '.join(shares)}"
-        return Note("cascade", f"{message}; {saving}" if saving else message, count=len(spared))
+        savings = list_savings(last, criterion, spared, self.expected)
+        decided = tuple(sum(decider == name for decider in deciders.values()) for name in self.names)
+        prices = list_prices(last)
+        return remark(_write_shares, [(decided, savings)], criterion.name, tuple(self.names), last.context.name, prices)
+
+
+@writes_notes
+def _write_shares(
+    facts: Sequence[tuple[Sequence[int], Sequence[Saving]]],
+    _criterion: str,
+    names: Sequence[str],
+    last: str,
+    prices: Sequence[tuple[str, float, float]],
+) -> Iterator[Note]:
+    """A note on how many samples each step decided, and on the calls that the last one did not have to make."""
+    counts = {name: sum(decided[place] for decided, _ in facts) for place, name in enumerate(names)}
+    total = sum(counts.values())
+    shares = [f"{name} decided {count} ({format_percent(count / total)})" for name, count in counts.items()]
+    saving = describe_savings(chain.from_iterable(savings for _, savings in facts), prices)
+    message = f"{count_noun(total, 'sample')}: {', '.join(shares)}"
+    yield Note("cascade", f"{message}; {saving}" if saving else message, count=total - counts[last])
 
 
 def _read_bounds(bounds: StepBounds) -> Band:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pydantic import Field
 
 from rageval_spec.data.findings import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, Reader, Verdict
-from rageval_spec.data.outcomes import Note
+from rageval_spec.data.remarks import Remark
 from rageval_spec.data.samples import Sample
 from rageval_spec.judging import segments
 from rageval_spec.libraries import np
-from rageval_spec.plugin import EmbeddingModel, Judge, JudgeNode, ModelName, Role, note_truncated
+from rageval_spec.plugin import EmbeddingModel, Judge, JudgeNode, ModelName, Role, note_truncated_texts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -194,7 +194,8 @@ class _Vectors:
     """Unit vectors by role and text."""
 
     def __init__(self, model: EmbeddingModel[Any], texts: Mapping[Role, list[str]]) -> None:
-        self._cut = 0
+        self._embedded: list[str] = []
+        self._truncated: list[bool] = []
         self._vectors: dict[Role, NDArray[np.float32]] = {}
         self._places: dict[Role, dict[str, int]] = {}
         for role, wanted in texts.items():
@@ -203,7 +204,8 @@ class _Vectors:
             if distinct:
                 embeddings = model.embed(distinct, role)
                 self._vectors[role] = _scale(embeddings.vectors, distinct, model)
-                self._cut += int(embeddings.truncated.sum())
+                self._embedded += [f"{role} {text}" for text in distinct]
+                self._truncated += embeddings.truncated.tolist()
 
     def of(self, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
         """The vectors of texts, float32 [texts, dimension]."""
@@ -211,8 +213,8 @@ class _Vectors:
             return np.empty((0, next(iter(self._vectors.values())).shape[1]), np.float32)
         return self._vectors[role][[self._places[role][text] for text in texts]]
 
-    def remark_on_cut(self, model: str) -> tuple[Note, ...]:
-        return note_truncated(self._cut, sum(map(len, self._places.values())), model)
+    def remark_on_cut(self, model: str) -> tuple[Remark, ...]:
+        return note_truncated_texts(self._embedded, self._truncated, model)
 
 
 def _scale(vectors: NDArray[np.float32], texts: Sequence[str], model: EmbeddingModel[Any]) -> NDArray[np.float32]:

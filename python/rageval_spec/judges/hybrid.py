@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from pydantic import Field, model_validator
 
@@ -19,9 +20,17 @@ from rageval_spec.data.findings import (
     replace_texts,
 )
 from rageval_spec.data.outcomes import Note
+from rageval_spec.data.remarks import Remark, remark, writes_notes
 from rageval_spec.data.samples import Sample
 from rageval_spec.judges.shared.composed_judge import ComposedJudge
-from rageval_spec.judging.composition import assess_or_fail, describe_saving, is_free
+from rageval_spec.judging.composition import (
+    Saving,
+    assess_or_fail,
+    describe_savings,
+    is_free,
+    list_prices,
+    list_savings,
+)
 from rageval_spec.judging.segments import list_pieces
 from rageval_spec.plugin import JudgeName, JudgeNode
 from rageval_spec.wording import count_noun, format_percent
@@ -147,20 +156,33 @@ class HybridJudge(ComposedJudge[HybridJudgeNode]):
         )
         return replace(found, claims=claims, score=found.score * sum(seen) / len(seen))
 
-    def _remark(self, criterion: Criterion, samples: Sequence[Sample], passed: Sequence[Sample | None]) -> Note:
+    def _remark(self, criterion: Criterion, samples: Sequence[Sample], passed: Sequence[Sample | None]) -> Remark:
         _, judge = self.members
         rejected = [sample for sample, seen in zip(samples, passed, strict=True) if seen is None]
-        share = format_percent(len(rejected) / len(samples))
-        message = f"{self.node.filter} rejected {len(rejected)} of {count_noun(len(samples), 'sample')} ({share})"
         unseen = sum(
             len(read_part(sample, criterion.text)) - len(read_part(seen, criterion.text))
             for sample, seen in zip(samples, passed, strict=True)
             if seen is not None
         )
-        if unseen:
-            message += f" and {count_noun(unseen, 'context')} of the others"
-        saving = describe_saving(judge, criterion, rejected, self.expected)
-        return Note("hybrid", f"{message}; {saving}" if saving else message, count=len(rejected))
+        savings = list_savings(judge, criterion, rejected, self.expected)
+        facts = [(len(rejected), len(samples), unseen, savings)]
+        return remark(_write_rejections, facts, criterion.name, self.node.filter, list_prices(judge))
+
+
+@writes_notes
+def _write_rejections(
+    facts: Sequence[tuple[int, int, int, Sequence[Saving]]],
+    _criterion: str,
+    name: str,
+    prices: Sequence[tuple[str, float, float]],
+) -> Iterator[Note]:
+    """A note on how much the filter rejected, and on the calls that the judge did not have to make."""
+    rejected, total, unseen = (sum(fact[place] for fact in facts) for place in range(3))  # type: ignore[misc]
+    message = f"{name} rejected {rejected} of {count_noun(total, 'sample')} ({format_percent(rejected / total)})"
+    if unseen:
+        message += f" and {count_noun(unseen, 'context')} of the others"
+    saving = describe_savings(chain.from_iterable(fact[3] for fact in facts), prices)
+    yield Note("hybrid", f"{message}; {saving}" if saving else message, count=rejected)
 
 
 def _filters_contexts(criterion: Criterion, sample: Sample, found: Finding) -> bool:

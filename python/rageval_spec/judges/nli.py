@@ -10,6 +10,7 @@ from pydantic import Field, field_validator
 
 from rageval_spec.data.findings import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, Reader
 from rageval_spec.data.outcomes import Note
+from rageval_spec.data.remarks import Remark
 from rageval_spec.data.samples import Sample
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import RagevalError, UsageError
@@ -275,7 +276,7 @@ class Nli(Judge[NliNode]):
         source = f"'{self.context.name}' reads {verifier.key} as its authors do (card and code of {verifier.read})"
         return (Note("known_verifier", f"{source}: {'; '.join(taken)}"),) if taken else ()
 
-    def _remark_on_cut(self, answer: PairScores) -> tuple[Note, ...]:
+    def _remark_on_cut(self, answer: PairScores) -> tuple[Remark, ...]:
         return note_truncated(
             int(answer.truncated.sum()),
             len(answer.truncated),

@@ -7,13 +7,14 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import combinations
 from statistics import median
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import Field, model_validator
 
 from rageval_spec.data import arithmetic
 from rageval_spec.data.findings import SUPPORTED_FROM, Assessment, Claim, Criterion, Estimate, Failed, Finding, Verdict
 from rageval_spec.data.outcomes import Note
+from rageval_spec.data.remarks import remark, writes_notes
 from rageval_spec.data.samples import Sample
 from rageval_spec.judges.shared.composed_judge import ComposedJudge
 from rageval_spec.judging.composition import asks_chat, assess_or_fail, count_repeats, number_calls, repeat_judge
@@ -111,9 +112,10 @@ class Panel(ComposedJudge[PanelNode]):
         votes = [[one.findings[place] for one in each] for place in range(len(samples))]
         findings = [self._decide(criterion, vote) for vote in votes]
         notes = [note for one in each for note in one.notes]
-        notes += self._remark_on_failures(votes)
-        notes += self._remark_on_agreement(criterion, votes)
-        return Assessment(findings, tuple(dict.fromkeys(notes)))
+        ballots = [tuple(_record(found, criterion) for found in vote) for vote in votes]
+        labels = tuple(seat.label for seat in self._seats)
+        notes.append(remark(_write_votes, ballots, labels, self._quorum, criterion.name))
+        return Assessment(findings, tuple(notes))
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
         estimate = Estimate()
@@ -161,28 +163,35 @@ class Panel(ComposedJudge[PanelNode]):
         lost = f"{len(failures)} of {len(self._seats)} members failed (quorum: {self._quorum})"
         return Failed(f"{lost}: {reasons}", raw, is_unfinished)
 
-    def _remark_on_failures(self, votes: Sequence[Sequence[Finding | Failed]]) -> Iterator[Note]:
-        lacking = sum(sum(isinstance(found, Finding) for found in vote) < self._quorum for vote in votes)
-        for seat, found in zip(self._seats, zip(*votes, strict=True), strict=bool(votes)):
-            if failed := sum(isinstance(finding, Failed) for finding in found):
-                message = f"{seat.label} failed on {failed} of {count_noun(len(votes), 'sample')}"
-                message += f"; {lacking} got no value (quorum: {self._quorum})"
-                yield Note("panel_failures", message, count=failed)
 
-    def _remark_on_agreement(self, criterion: Criterion, votes: Sequence[Sequence[Finding | Failed]]) -> Iterator[Note]:
-        scores = [
-            [scale_score(f.score, criterion) for f in vote if isinstance(f, Finding) and f.score is not None]
-            for vote in votes
-        ]
-        if several := [each for each in scores if len(each) > 1]:
-            difference = arithmetic.average(map(_mean_difference, several))
-            alpha = find_alpha(several)
-            agreement = "all scores are equal" if alpha is None else f"Krippendorff's alpha is {alpha:.2f}"
-            message = (
-                f"the scores of {len(self._seats)} members differ by {difference:.3f} on average, pair by pair, over "
-                f"{count_noun(len(several), 'sample')}; {agreement}"
-            )
-            yield Note("panel_agreement", message, count=len(several))
+def _record(found: Finding | Failed, criterion: Criterion) -> float | str | None:
+    """A vote as a fact: its scaled score, None without one, or "failed"."""
+    if isinstance(found, Failed):
+        return "failed"
+    return None if found.score is None else scale_score(found.score, criterion)
+
+
+Ballot: TypeAlias = "tuple[float | str | None, ...]"
+
+
+@writes_notes
+def _write_votes(ballots: Sequence[Ballot], labels: Sequence[str], quorum: int, _criterion: str) -> Iterator[Note]:
+    """Notes on the members that failed, and on how far their scores agree."""
+    lacking = sum(sum(vote != "failed" for vote in ballot) < quorum for ballot in ballots)
+    for label, votes in zip(labels, zip(*ballots, strict=True), strict=bool(ballots)):
+        if failed := votes.count("failed"):
+            message = f"{label} failed on {failed} of {count_noun(len(ballots), 'sample')}"
+            yield Note("panel_failures", f"{message}; {lacking} got no value (quorum: {quorum})", count=failed)
+    scores = [[vote for vote in ballot if isinstance(vote, float)] for ballot in ballots]
+    if several := sorted(each for each in scores if len(each) > 1):
+        difference = arithmetic.average(map(_mean_difference, several))
+        alpha = find_alpha(several)
+        agreement = "all scores are equal" if alpha is None else f"Krippendorff's alpha is {alpha:.2f}"
+        message = (
+            f"the scores of {len(labels)} members differ by {difference:.3f} on average, pair by pair, over "
+            f"{count_noun(len(several), 'sample')}; {agreement}"
+        )
+        yield Note("panel_agreement", message, count=len(several))
 
 
 def find_alpha(units: Sequence[Sequence[float]]) -> float | None:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from rageval_spec import kernels
 from rageval_spec.data.findings import Ability, Assessment, Criterion, Estimate, Failed, Finding
 from rageval_spec.data.outcomes import Note
+from rageval_spec.data.remarks import AnyNote, remark, writes_notes
 from rageval_spec.data.samples import Sample
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.judges.shared.composed_judge import KINDS, ComposedJudge
@@ -22,7 +23,16 @@ from rageval_spec.judging.composition import REJECTED, TO_A_PERSON
 from rageval_spec.judging.grade_scores import scale_score, unscale_score
 from rageval_spec.judging.refusals import PHRASES_TEXT, REFUSES, find_refusal
 from rageval_spec.judging.segments import FRAGMENT, count_words
-from rageval_spec.plugin import EmbeddingModel, Judge, JudgeName, JudgeNode, ModelName, PairModel, note_truncated
+from rageval_spec.plugin import (
+    EmbeddingModel,
+    Judge,
+    JudgeName,
+    JudgeNode,
+    ModelName,
+    PairModel,
+    note_truncated,
+    note_truncated_texts,
+)
 from rageval_spec.plugin.judge_identity import digest_criterion
 from rageval_spec.wording import count_noun, format_percent
 
@@ -293,7 +303,7 @@ def accept(
 _ROUNDING = 1e-6
 """How far rounding can move a cosine above 1."""
 _SILENT = StageValue(None)
-_Read = Callable[["Sequence[Sample]", list[Note]], Sequence[StageValue]]
+_Read = Callable[["Sequence[Sample]", list[AnyNote]], Sequence[StageValue]]
 
 
 class Waterfall(ComposedJudge[WaterfallNode]):
@@ -370,7 +380,7 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         return values
 
     def _pass(
-        self, criterion: Criterion, samples: Sequence[Sample], notes: list[Note], *, sends: bool = True
+        self, criterion: Criterion, samples: Sequence[Sample], notes: list[AnyNote], *, sends: bool = True
     ) -> Iterator[tuple[str, int, StageValue, StageDecision | None]]:
         """Each stage with each sample that reaches it: the sample's place, its value and the decision.
 
@@ -408,13 +418,15 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         """One finding per sample, `decided_by` the stage that decided."""
         if criterion.kind == "usefulness":
             raise self._cannot("assess usefulness", samples)
-        notes: list[Note] = []
+        notes: list[AnyNote] = []
         passed = self._pass(criterion, samples, notes)
         decisions = {place: decision for _, place, _, decision in passed if decision is not None}
         routed = [decisions[place] for place in range(len(samples))]
         if samples:
-            notes.append(describe_routes(routed, [name for name, _, _ in self._stages(criterion)]))
-        return Assessment([decision.finding for decision in routed], tuple(dict.fromkeys(notes)))
+            facts = [(one.outcome, one.stage, one.confidence) for one in routed]
+            stages = tuple(name for name, _, _ in self._stages(criterion))
+            notes.append(remark(describe_routes, facts, stages, criterion.name))
+        return Assessment([decision.finding for decision in routed], tuple(notes))
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
         """An upper bound on the calls still to be made: the calls of all stages if every sample passes."""
@@ -444,17 +456,13 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         """The stages that ask a judge, in their order; those that are disabled are missing."""
         return [(name, stage) for name in STAGES if isinstance(stage := getattr(self.node, name), JudgedStage)]
 
-    def _read_retrieval(self, samples: Sequence[Sample], notes: list[Note]) -> Sequence[StageValue]:
+    def _read_retrieval(self, samples: Sequence[Sample], notes: list[AnyNote]) -> Sequence[StageValue]:
         """Each sample's highest similarity of a context, or the reranker's probability, or the retriever's score."""
         stage = self.node.retrieval
         assert stage is not None, "its stage is asked"
         if stage.model is None:
-            if not any(sample.scores for sample in samples):
-                message = (
-                    f"judges.{self.context.name}.retrieval: no answer has scores of its contexts, so 'by: scores' "
-                    "decides nothing; record a score for each context, or use 'by: similarity'"
-                )
-                notes.append(Note("no_scores", message, level="warning"))
+            has_scores = any(sample.scores for sample in samples)
+            notes.append(remark(_write_lack_of_scores, [has_scores], self.context.name))
             return [self._read_scores(sample) for sample in samples]
         readable = [sample for sample in samples if _has_contexts(sample)]
         pairs = [(s.question, context) for s in readable for context in s.contexts or () if context.strip()]
@@ -479,20 +487,20 @@ class Waterfall(ComposedJudge[WaterfallNode]):
             raise UsageError(f"judges.{self.context.name}.retrieval: {told}; {hint}")
         return StageValue(min(max(top, 0.0), 1.0), "top score")
 
-    def _compare(self, name: str, pairs: Sequence[tuple[str, str]], notes: list[Note]) -> Sequence[float]:
+    def _compare(self, name: str, pairs: Sequence[tuple[str, str]], notes: list[AnyNote]) -> Sequence[float]:
         model = self.context.model(name, EmbeddingModel)  # type: ignore[type-abstract]
         rows, columns = ({text: at for at, text in enumerate(dict.fromkeys(side))} for side in zip(*pairs, strict=True))
         questions, contexts = model.embed(list(rows), "query"), model.embed(list(columns), "document")
         asked = questions.vectors[[rows[question] for question, _ in pairs]]
         found = contexts.vectors[[columns[context] for _, context in pairs]]
-        notes += note_truncated(int(contexts.truncated.sum()), len(columns), name, "context")
+        notes += note_truncated_texts(list(columns), contexts.truncated.tolist(), name, "context")
         try:
             cosines = kernels.cosine_rows(asked, found, threads=self.context.threads)
         except ValueError as error:
             raise DataError(f"models.{name}: {error}") from error
         return [max(0.0, cosine) for cosine in cosines.tolist()]
 
-    def _rerank(self, name: str, pairs: Sequence[tuple[str, str]], notes: list[Note]) -> Sequence[float]:
+    def _rerank(self, name: str, pairs: Sequence[tuple[str, str]], notes: list[AnyNote]) -> Sequence[float]:
         model = self.context.model(name, PairModel)  # type: ignore[type-abstract]
         if len(model.labels) != 1:
             where, labels = f"judges.{self.context.name}.retrieval.model", ", ".join(model.labels) or "none"
@@ -508,7 +516,7 @@ def _read_judge(
     judge: Judge[Any],
     criterion: Criterion,
     samples: Sequence[Sample],
-    notes: list[Note],
+    notes: list[AnyNote],
 ) -> Sequence[StageValue]:
     readable = [stage.reads(sample, criterion) for sample in samples]
     asked = [sample for sample, is_read in zip(samples, readable, strict=True) if is_read]
@@ -529,24 +537,39 @@ def is_refusal(answer: str, phrases: Sequence[str] = ()) -> bool:
     return count_words(answer) <= LONGEST_REFUSAL and find_refusal(answer, phrases) is not None
 
 
-def describe_routes(decisions: Sequence[StageDecision], stages: Sequence[str]) -> Note:
+@writes_notes
+def _write_lack_of_scores(has_scores: Iterable[bool], name: str) -> Iterator[Note]:
+    if not any(has_scores):
+        message = (
+            f"judges.{name}.retrieval: no answer has scores of its contexts, so 'by: scores' decides nothing; record a "
+            "score for each context, or use 'by: similarity'"
+        )
+        yield Note("no_scores", message, level="warning")
+
+
+Routed: TypeAlias = "tuple[Outcome, str, float]"
+"""The outcome of a sample, the stage that decided it, and the confidence of an accepted one."""
+
+
+@writes_notes
+def describe_routes(routed: Sequence[Routed], stages: Sequence[str], _criterion: str = "") -> Iterator[Note]:
     """A note on how many samples were accepted, rejected and so on, and on the risk at several coverages.
 
     Its table has a row for each of the waterfall's stages, whether it decided something or not: the samples that
     reached it and what became of them.
     """
-    total = len(decisions)
-    counts = Counter(decision.outcome for decision in decisions)
+    total = len(routed)
+    counts = Counter(outcome for outcome, _, _ in routed)
     parts = [
         f"{count} {words} ({format_percent(count / total)})"
         for outcome, words in _OUTCOMES.items()
         if (count := counts[outcome])
     ]
-    accepted = sorted((d.confidence for d in decisions if d.outcome == "accepted"), reverse=True)
+    accepted = sorted((confidence for outcome, _, confidence in routed if outcome == "accepted"), reverse=True)
     message = f"{count_noun(total, 'sample')}: {', '.join(parts)}"
     if accepted:
         message += f"; coverage against risk: {', '.join(_describe_risk(accepted, total))}"
-    return Note("waterfall", message, count=len(accepted), table=tuple(_tabulate_stages(decisions, stages)))
+    yield Note("waterfall", message, count=len(accepted), table=tuple(_tabulate_stages(routed, stages)))
 
 
 _OUTCOMES: Mapping[Outcome, str] = {
@@ -558,13 +581,13 @@ _OUTCOMES: Mapping[Outcome, str] = {
 }
 
 
-def _tabulate_stages(decisions: Sequence[StageDecision], stages: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def _tabulate_stages(routed: Sequence[Routed], stages: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """A header, then for each stage the samples that reached it and their outcomes, in the order of the stages."""
-    outcomes = [outcome for outcome in _OUTCOMES if any(decision.outcome == outcome for decision in decisions)]
-    found = Counter((decision.stage, decision.outcome) for decision in decisions)
+    found = Counter((stage, outcome) for outcome, stage, _ in routed)
+    outcomes = [outcome for outcome in _OUTCOMES if any(outcome == one for _, one in found)]
     yield "stage", "reached", *(_OUTCOMES[outcome] for outcome in outcomes)
-    left = len(decisions)
-    ends = [LAST] if any(decision.stage == LAST for decision in decisions) else []
+    left = len(routed)
+    ends = [LAST] if any(stage == LAST for stage, _ in found) else []
     for stage in (*stages, *ends):
         decided = [found[stage, outcome] for outcome in outcomes]
         yield stage, str(left), *map(str, decided)

@@ -6,12 +6,13 @@ chat models give another sample of each reply.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from rageval_spec.data.chat import ChatReply, ChatRequest, UnfinishedError
 from rageval_spec.data.findings import Assessment, Criterion, Estimate, Failed
+from rageval_spec.data.remarks import digest_texts
 from rageval_spec.data.samples import Sample
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.plugin import ChatModel, Judge, Model
@@ -54,27 +55,54 @@ def is_free(judge: Judge[Any]) -> bool:
     return not [*_list_named(judge)]
 
 
-def describe_saving(
+Saving: TypeAlias = "tuple[str, str, int, int]"
+"""A call that was not made: the model's name, a digest of the call, and its expected tokens in and out."""
+
+
+def list_savings(
     judge: Judge[Any], criterion: Criterion, samples: Sequence[Sample], expected: Sequence[Criterion] = ()
-) -> str:
-    """The calls that a judge would have made for samples that it did not get: `saved 360 calls of gpt`; "" for none.
+) -> tuple[Saving, ...]:
+    """The calls that a judge would have made for samples that it did not get, as facts for `describe_savings`.
 
     Stored replies make no difference, so a resumed evaluation says the same. `expected` is what the judge's `expect`
     received.
     """
     if not samples:
-        return ""
+        return ()
     forgetful = _forget(judge)
     if expected:
         forgetful.expect(expected)
     calls = forgetful.estimate(criterion, samples).calls
-    parts = [_describe_calls(judge.context.models.get(name), name, tokens) for name, tokens in calls.items() if tokens]
+    return tuple(
+        (name, digest_texts([key]), one.input, one.output) for name, of in calls.items() for key, one in of.items()
+    )
+
+
+def describe_saving(
+    judge: Judge[Any], criterion: Criterion, samples: Sequence[Sample], expected: Sequence[Criterion] = ()
+) -> str:
+    """What `describe_savings` says of the calls of `list_savings`."""
+    return describe_savings(list_savings(judge, criterion, samples, expected), list_prices(judge))
+
+
+def list_prices(judge: Judge[Any]) -> tuple[tuple[str, float, float], ...]:
+    """The names of the chat models with a price that a judge asks, with their dollars per million tokens in and out."""
+    models = judge.context.models.items()
+    return tuple((name, *one.price) for name, one in models if isinstance(one, ChatModel) and one.price is not None)
+
+
+def describe_savings(savings: Iterable[Saving], prices: Iterable[tuple[str, float, float]]) -> str:
+    """The calls that a judge did not have to make: `saved 360 calls of gpt`; "" for none. Equal calls are one."""
+    known = {name: (read, written) for name, read, written in prices}
+    calls: dict[str, dict[str, tuple[int, int]]] = {}
+    for name, key, read, written in savings:
+        calls.setdefault(name, {})[key] = (read, written)
+    parts = [_describe_calls(name, [*of.values()], known.get(name)) for name, of in calls.items()]
     return f"saved {' and '.join(parts)}" if parts else ""
 
 
-def _describe_calls(model: Model[Any] | None, name: str, calls: Mapping[str, Any]) -> str:
-    read, written = sum(call.input for call in calls.values()), sum(call.output for call in calls.values())
-    price = model.price if isinstance(model, ChatModel) else None
+def _describe_calls(name: str, calls: Sequence[tuple[int, int]], price: tuple[float, float] | None) -> str:
+    read, written = (sum(side) for side in zip(*calls, strict=True))
     cost = "" if price is None else f", {(read * price[0] + written * price[1]) / 1_000_000:.2g} USD"
     return f"{count_noun(len(calls), 'call')} of {name} (about {read + written:,} tokens{cost})"
 

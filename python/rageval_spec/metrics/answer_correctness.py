@@ -5,7 +5,7 @@ from pydantic import Field, field_validator
 
 from rageval_spec.data import arithmetic
 from rageval_spec.data.findings import Failed, Finding
-from rageval_spec.data.outcomes import Note
+from rageval_spec.data.remarks import Remark
 from rageval_spec.data.samples import Sample
 from rageval_spec.metrics.shared import answer_metrics, judged_metrics, reference_metrics
 from rageval_spec.plugin import EmbeddingModel, Measured, Measurement, MetricInfo, ModelName
@@ -82,7 +82,7 @@ class AnswerCorrectness(judged_metrics.RefusalAwareMetric[AnswerCorrectnessNode]
         measurements = [self._weigh(sample, findings, cosine) for sample, findings, cosine in pairs]
         return Measured(measurements, (*notes, *notes_on_cosines))
 
-    def _compare(self, samples: Sequence[Sample]) -> tuple[list[float | Failed], tuple[Note, ...]]:
+    def _compare(self, samples: Sequence[Sample]) -> tuple[list[float | Failed], tuple[Remark, ...]]:
         if not self.node.weights[1]:
             return [0.0] * len(samples), ()
         pairs = [(sample.answer or "", sample.reference or "") for sample in samples]

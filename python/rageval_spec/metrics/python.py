@@ -83,6 +83,10 @@ class PythonMetric(OwnValuesMetric[PythonMetricNode]):
     def needs(self) -> frozenset[Part]:  # type: ignore[override]
         return frozenset[Part](self.node.needs)
 
+    @property
+    def is_separable(self) -> bool:
+        return self.node.takes == "sample"
+
     def inputs(self) -> Sequence[InputFile]:
         return self._named.inputs()
 

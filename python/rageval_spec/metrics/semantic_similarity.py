@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from rageval_spec.data.outcomes import Note
+from rageval_spec.data.remarks import Remark
 from rageval_spec.data.samples import Sample
 from rageval_spec.libraries import np
 from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER
@@ -54,7 +54,7 @@ class SemanticSimilarity(ReferenceMetric[SemanticSimilarityNode]):
         nearest, notes = self._compare(asked) if asked else (iter(()), ())
         return Measured([self._measure(*one, nearest) for one in texts], notes)
 
-    def _compare(self, asked: Sequence[tuple[str, list[str]]]) -> tuple[Iterator[float | None], tuple[Note, ...]]:
+    def _compare(self, asked: Sequence[tuple[str, list[str]]]) -> tuple[Iterator[float | None], tuple[Remark, ...]]:
         model = self.context.model(self.node.model, EmbeddingModel)  # type: ignore[type-abstract]
         embeddings = model.embed([*(answer for answer, _ in asked), *(text for _, own in asked for text in own)])
         cut, nouns = int(embeddings.truncated.sum()), ("answer or reference", "answers and references")

@@ -31,6 +31,7 @@ from rageval_spec.plugin.model import (
     TokenModel,
     TokenTags,
     note_truncated,
+    note_truncated_texts,
 )
 from rageval_spec.plugin.notifier import Notifier, NotifierNode
 from rageval_spec.plugin.plugin import (
@@ -60,5 +61,5 @@ __all__ = [
     "NotifierNode", "PairModel", "PairScores", "Partition",
     "Plugin", "Progress", "RankingMetric", "Report", "ReportNode", "Retrieval", "Role", "Speed", "System", "SystemName",
     "SystemNode", "TableMetric", "TokenModel", "TokenTags", "count_roughly", "digest_content", "digest_text",
-    "ignore_progress", "note_truncated",
+    "ignore_progress", "note_truncated", "note_truncated_texts",
 ]  # fmt: skip

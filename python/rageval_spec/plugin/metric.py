@@ -11,6 +11,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from rageval_spec.data.findings import Criterion, Estimate
 from rageval_spec.data.outcomes import CorrectionMethod, Note
+from rageval_spec.data.remarks import AnyNote, write_notes
 from rageval_spec.plugin.block_names import LabelsName, list_references, names_in
 from rageval_spec.plugin.plugin import Judge, N, Node, Plugin
 
@@ -300,7 +301,12 @@ class Measured:
     """Measurements in the order of the samples, and notes, which need not name dataset, system or metric."""
 
     measurements: Sequence[Measurement]
-    notes: tuple[Note, ...] = ()
+    notes: tuple[AnyNote, ...] = ()
+
+    @property
+    def written_notes(self) -> tuple[Note, ...]:
+        """The notes, also those that are not written before all parts of a step are together."""
+        return write_notes(self.notes)
 
 
 class AnswerMetric(Metric[N]):
@@ -316,6 +322,15 @@ class AnswerMetric(Metric[N]):
     reads_contexts: ClassVar[bool] = True
     """Whether `compute` may read the texts of contexts. If no metric of a spec does, samples hold none of them, which
     saves as much memory as the texts take."""
+
+    @property
+    def is_separable(self) -> bool:
+        """Whether a sample's value depends on no other sample, except those of its group.
+
+        If not, `compute` gets all samples at once, however large the evaluation is.
+        """
+        return True
+
     counts_failures: ClassVar[bool] = False
     """Whether the metric gets samples whose system failed; otherwise their status is "error" without it."""
 

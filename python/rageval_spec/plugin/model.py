@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from rageval_spec.data.outcomes import Note
+from rageval_spec.data.remarks import Remark, count_texts, digest_texts, remark, writes_notes
 from rageval_spec.plugin.plugin import Model, N, Role
 from rageval_spec.wording import count_noun
 
@@ -236,15 +237,41 @@ def note_truncated(
     *,
     code: str | None = None,
     advice: str | None = None,
-) -> tuple[Note, ...]:
-    """The note that a model cut `cut` of `total` texts; an empty tuple if it cut none.
+) -> tuple[Remark, ...]:
+    """The note that a model cut `cut` of `total` texts; there is none if it cut none.
 
     The note's code is `<code>_truncated`; `code` defaults to the plural of the texts' noun. `advice` says how to have
-    fewer texts cut.
+    fewer texts cut. If a step is computed in parts, their numbers are added up; see `note_truncated_texts`.
     """
-    if not cut:
-        return ()
-    is_, was = ("is", "was") if cut == 1 else ("are", "were")
-    message = f"{cut} of {count_noun(total, noun, plural)} {is_} longer than {model} reads and {was} cut"
-    kind = code or plural or f"{noun}s"
-    return (Note(f"{kind}_truncated", f"{message}; {advice}" if advice else message, count=cut),)
+    return (remark(_write_truncated, [(cut, total)], model, noun, plural, code, advice),)
+
+
+def note_truncated_texts(
+    texts: Sequence[str], truncated: Sequence[bool], model: str, noun: str = "text"
+) -> tuple[Remark, ...]:
+    """The note of `note_truncated` on different texts. A text that several parts of a step read counts once."""
+    cut = digest_texts(text for text, is_cut in zip(texts, truncated, strict=True) if is_cut)
+    return (remark(_write_truncated_texts, [(cut, digest_texts(texts))], model, noun),)
+
+
+@writes_notes
+def _write_truncated(
+    counts: Iterable[tuple[int, int]],
+    model: str,
+    noun: str,
+    plural: str | None = None,
+    code: str | None = None,
+    advice: str | None = None,
+) -> Iterator[Note]:
+    cut, total = (sum(side) for side in zip((0, 0), *counts, strict=True))
+    if cut:
+        is_, was = ("is", "was") if cut == 1 else ("are", "were")
+        message = f"{cut} of {count_noun(total, noun, plural)} {is_} longer than {model} reads and {was} cut"
+        kind = code or plural or f"{noun}s"
+        yield Note(f"{kind}_truncated", f"{message}; {advice}" if advice else message, count=cut)
+
+
+@writes_notes
+def _write_truncated_texts(digests: Iterable[tuple[str, str]], model: str, noun: str) -> Iterator[Note]:
+    cut, total = (count_texts(side) for side in zip(("", ""), *digests, strict=True))
+    yield from _write_truncated([(cut, total)], model, noun)

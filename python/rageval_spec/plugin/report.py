@@ -74,6 +74,10 @@ class Engine(Plugin[N]):
     shares_cores: ClassVar[bool] = True
     """Whether partitions run on this process's cores. If so, steps that need all cores run one at a time."""
 
+    def count_parts(self, kind: str, questions: int) -> int:  # noqa: ARG002 - for engines that split steps
+        """Into how many parts to split a step about so many questions; `kind` is "retrieve", "answer" or "evaluate"."""
+        return 1
+
     @abstractmethod
     def map(self, function: Callable[[Partition], Answer], partitions: Iterable[Partition]) -> Iterator[Answer]:
         """The function's results in the order of the partitions. Exceptions of the function are raised here."""

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
+from rageval_spec.data.outcomes import Note
+from rageval_spec.data.remarks import AnyNote, write_notes
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import UsageError
 from rageval_spec.plugin.plugin import N, Node, Plugin
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from rageval_spec.data.outcomes import Note, TakenOver
+    from rageval_spec.data.outcomes import TakenOver
     from rageval_spec.data.tables import Collection
     from rageval_spec.store.disk import InputFile
 
@@ -47,8 +49,13 @@ class Answering:
     """
 
     answers: pl.DataFrame
-    notes: tuple[Note, ...] = ()
+    notes: tuple[AnyNote, ...] = ()
     taken_over: TakenOver | None = None
+
+    @property
+    def written_notes(self) -> tuple[Note, ...]:
+        """The notes, also those that are not written before all parts of a step are together."""
+        return write_notes(self.notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +67,13 @@ class Retrieval:
     """
 
     run: pl.DataFrame
-    notes: tuple[Note, ...] = ()
+    notes: tuple[AnyNote, ...] = ()
     reused: int = 0
+
+    @property
+    def written_notes(self) -> tuple[Note, ...]:
+        """The notes, also those that are not written before all parts of a step are together."""
+        return write_notes(self.notes)
 
 
 class System(Plugin[N]):
@@ -71,6 +83,9 @@ class System(Plugin[N]):
     """The parts of the dataset that the system reads: any of "queries", "corpus"."""
     can_answer: ClassVar[bool] = False
     """Whether the system gives answers on some dataset, and not only rankings; `answers_on` says on which."""
+    is_separable: ClassVar[bool] = False
+    """Whether `retrieve` gives a query the same documents whatever other queries there are, so that it can be called
+    for some of them at a time, on any machine that has the corpus."""
     stored: ClassVar[bool] = True
     """Whether a run is worth storing; False where reading it again costs no more than loading it from the store."""
 

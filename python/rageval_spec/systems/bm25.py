@@ -1,6 +1,6 @@
 """`bm25`: lexical retrieval over the dataset's corpus, with an index of the core.
 
-A corpus above `tables.HELD` bytes is read in batches and never held whole. Its index is a file of the store, which
+A corpus above `tables.BATCH` bytes is read in batches and never held whole. Its index is a file of the store, which
 later evaluations map instead of reading the corpus; without a store it is a temporary file.
 """
 
@@ -25,7 +25,7 @@ from pydantic import Field
 
 from rageval_spec import kernels
 from rageval_spec.data.outcomes import Note
-from rageval_spec.data.tables import HELD, Collection, document_texts
+from rageval_spec.data.tables import BATCH, Collection, document_texts
 from rageval_spec.errors import DataError, RagevalError, StoreWarning, UsageError
 from rageval_spec.libraries import pl
 from rageval_spec.plugin import Progress, Retrieval, System, SystemNode
@@ -95,6 +95,7 @@ class Bm25(System[Bm25Node]):
     without any word of the corpus gets no rows.
     """
 
+    is_separable = True
     known_as = ("okapi", "elasticsearch", "opensearch", "lucene", "lexical", "keyword")
     needs = frozenset({"queries", "corpus"})
 
@@ -124,7 +125,7 @@ class Bm25(System[Bm25Node]):
         documents = collection.stream_corpus(reader)
         size = collection.corpus_size
         progress = _Progress(self.context.progress, size.documents if size else 0, queries.height)
-        if size is None or size.content <= HELD:
+        if size is None or size.content <= BATCH:
             corpus = pl.concat(documents).sort("doc_id", descending=True)
             choice = self._choose(document_texts(corpus))
             index = self._build([corpus], choice, progress).finish(b"", progress.tick)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from pydantic import Field
 
 from rageval_spec import kernels
 from rageval_spec.data.outcomes import Note
+from rageval_spec.data.remarks import AnyNote, Remark, remark, writes_notes
 from rageval_spec.data.tables import Collection, document_texts
 from rageval_spec.errors import DataError, ModelWarning
 from rageval_spec.libraries import np, pl
@@ -52,6 +53,7 @@ class Dense(System[DenseNode]):
     never retrieved, and a query without text gets no rows. Notes count both, and the texts that the model truncated.
     """
 
+    is_separable = True
     known_as = (
         "embedding", "embeddings", "vector", "semantic", "bi_encoder", "knn", "faiss", "chroma", "qdrant",
         "pinecone", "weaviate",
@@ -70,14 +72,14 @@ class Dense(System[DenseNode]):
         queries = _Texts.select("query", table["query_id"], table["text"])
         corpus = collection.require("corpus", reader).sort("doc_id", descending=True)
         documents = _Texts.select("document", corpus["doc_id"], document_texts(corpus))
-        notes = (*documents.remark_on_blank(), *queries.remark_on_blank())
+        notes: tuple[AnyNote, ...] = (documents.remark_on_blank(), queries.remark_on_blank())
         if not (len(queries.ids) and len(documents.ids)):
             return Retrieval(
                 pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}), notes
             )
         notes += tuple(self._remark_on_script(model, documents))
         asked, known = queries.embed(model), documents.embed(model)
-        notes += (*documents.remark_on_cut(known, self.node.model), *queries.remark_on_cut(asked, self.node.model))
+        notes += (documents.remark_on_cut(known, self.node.model), queries.remark_on_cut(asked, self.node.model))
         similarity = model.similarity if self.node.similarity == "auto" else self.node.similarity
         found = self._search(queries, asked, documents, known, similarity)
         return Retrieval(_run(queries.ids, documents.ids, found), notes, asked.reused + known.reused)
@@ -125,15 +127,16 @@ class _Texts:
     def embed(self, model: EmbeddingModel[Any]) -> Embeddings:
         return model.embed(self.texts.to_list(), self.role)
 
-    def remark_on_blank(self) -> Iterator[Note]:
-        if blank := self.total - len(self.texts):
-            has, is_, gets = ("has", "is", "gets") if blank == 1 else ("have", "are", "get")
-            fate = f"{is_} never retrieved" if self.role == "document" else f"{gets} no documents"
-            message = f"{blank} of {count_noun(self.total, *self._noun)} {has} no text and {fate}"
-            yield Note(f"{self._noun[1]}_without_text", message, count=blank)
+    def remark_on_blank(self) -> Remark:
+        return self._remark(remark(_write_blank, [(self.total - len(self.texts), self.total)], *self._noun))
 
-    def remark_on_cut(self, embeddings: Embeddings, model: str) -> tuple[Note, ...]:
-        return note_truncated(int(embeddings.truncated.sum()), len(self.texts), model, *self._noun)
+    def remark_on_cut(self, embeddings: Embeddings, model: str) -> Remark:
+        (told,) = note_truncated(int(embeddings.truncated.sum()), len(self.texts), model, *self._noun)
+        return self._remark(told)
+
+    def _remark(self, told: Remark) -> Remark:
+        """Every part of a retrieval reads all documents, so their numbers are not added up as those of queries are."""
+        return replace(told, is_same=self.role == "document")
 
     @property
     def _noun(self) -> tuple[str, str]:
@@ -149,6 +152,16 @@ def _run(query_ids: pl.Series, doc_ids: pl.Series, found: kernels.Neighbours) ->
             "score": pl.Series(found.scores.ravel()).cast(pl.Float64),
         }
     )
+
+
+@writes_notes
+def _write_blank(counts: Iterable[tuple[int, int]], noun: str, nouns: str) -> Iterator[Note]:
+    blank, total = (sum(side) for side in zip((0, 0), *counts, strict=True))
+    if blank:
+        has, is_, gets = ("has", "is", "gets") if blank == 1 else ("have", "are", "get")
+        fate = f"{is_} never retrieved" if noun == "document" else f"{gets} no documents"
+        message = f"{blank} of {count_noun(total, noun, nouns)} {has} no text and {fate}"
+        yield Note(f"{nouns}_without_text", message, count=blank)
 
 
 PLUGIN = Dense

@@ -11,6 +11,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from rageval_spec import kernels
 from rageval_spec.data.outcomes import Note
+from rageval_spec.data.remarks import Remark, remark, writes_notes
 from rageval_spec.data.tables import Collection
 from rageval_spec.errors import DataError
 from rageval_spec.plugin import Retrieval, System, SystemName, SystemNode
@@ -96,6 +97,7 @@ class HybridSystem(System[HybridSystemNode]):
     and a note says so.
     """
 
+    is_separable = True
     known_as = ("fusion", "rrf", "ensemble", "weighted")
 
     def content(self) -> dict[str, Any]:
@@ -106,7 +108,7 @@ class HybridSystem(System[HybridSystemNode]):
 
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> Retrieval:  # noqa: ARG002
         found = [runs[name] for name in self.node.systems]
-        return Retrieval(self._fuse(found), tuple(self._remark_on_absent(found)))
+        return Retrieval(self._fuse(found), (self._remark_on_absent(found),))
 
     def _fuse(self, runs: Sequence[pl.DataFrame]) -> pl.DataFrame:
         try:
@@ -128,13 +130,20 @@ class HybridSystem(System[HybridSystemNode]):
         weights = self.node.weights
         return [weights[name] for name in self.node.systems] if isinstance(weights, dict) else weights
 
-    def _remark_on_absent(self, runs: Sequence[pl.DataFrame]) -> Iterator[Note]:
+    def _remark_on_absent(self, runs: Sequence[pl.DataFrame]) -> Remark:
         queries = [set(run["query_id"].unique()) for run in runs]
         every = set().union(*queries)
-        for name, its_own in zip(self.node.systems, queries, strict=True):
-            if absent := len(every - its_own):
-                message = f"{name} has no documents for {absent} of {count_noun(len(every), 'query', 'queries')}"
-                yield Note("queries_without_documents", message, count=absent)
+        absent = tuple(len(every - its_own) for its_own in queries)
+        return remark(_write_absent, [(len(every), absent)], tuple(self.node.systems))
+
+
+@writes_notes
+def _write_absent(counts: Sequence[tuple[int, Sequence[int]]], names: Sequence[str]) -> Iterator[Note]:
+    every = sum(total for total, _ in counts)
+    for name, lost in zip(names, zip(*(absent for _, absent in counts), strict=True), strict=True):
+        if absent := sum(lost):
+            message = f"{name} has no documents for {absent} of {count_noun(every, 'query', 'queries')}"
+            yield Note("queries_without_documents", message, count=absent)
 
 
 PLUGIN = HybridSystem

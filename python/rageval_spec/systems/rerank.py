@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
 from rageval_spec import kernels
 from rageval_spec.data.outcomes import Note
+from rageval_spec.data.remarks import remark, writes_notes
 from rageval_spec.data.tables import Collection, document_texts
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.libraries import np, pl
@@ -48,6 +49,7 @@ class Rerank(System[RerankNode]):
     number, so that every reader of the run keeps the old order. Empty texts are scored too.
     """
 
+    is_separable = True
     known_as = ("cross_encoder", "reranker", "reranking")
     needs = frozenset({"queries", "corpus"})
 
@@ -69,7 +71,8 @@ class Rerank(System[RerankNode]):
         if self.node.keep_rest:
             reranked = pl.concat([reranked, _lower(run.filter(~is_read), reranked)])
         cut = note_truncated(int(answer.truncated.sum()), len(pairs), self.node.model, "pair")
-        notes = (*_remark_on_blank(pairs), *cut)
+        blank = sum(not (query.strip() and document) for query, document in pairs)
+        notes = (remark(_write_blank, [(blank, len(pairs))]), *cut)
         return Retrieval(kernels.rank_documents(reranked, threads=self.context.threads), notes, answer.reused)
 
     def _model(self) -> PairModel[Any]:
@@ -89,9 +92,7 @@ class Rerank(System[RerankNode]):
         """The query and document of each row. A repeated text is one string in memory."""
         reader = f"systems.{self.context.name}: rerank"
         asked = collection.require("queries", reader)
-        corpus = collection.find_documents(top["doc_id"])
-        if corpus is None:
-            corpus = collection.require("corpus", reader)
+        corpus = collection.find_documents(top["doc_id"], reader)
         queries = dict(zip(asked["query_id"], asked["text"], strict=True))
         documents = dict(zip(corpus["doc_id"], document_texts(corpus), strict=True))
         pairs = []
@@ -116,12 +117,12 @@ class Rerank(System[RerankNode]):
         return pl.Series(scores).cast(pl.Float64)
 
 
-def _remark_on_blank(pairs: list[tuple[str, str]]) -> Iterator[Note]:
-    if blank := sum(not (query.strip() and document) for query, document in pairs):
+@writes_notes
+def _write_blank(counts: Iterable[tuple[int, int]]) -> Iterator[Note]:
+    blank, total = (sum(side) for side in zip((0, 0), *counts, strict=True))
+    if blank:
         has, was = ("has", "was") if blank == 1 else ("have", "were")
-        message = (
-            f"{blank} of {count_noun(len(pairs), 'pair')} {has} a query or document without text and {was} scored so"
-        )
+        message = f"{blank} of {count_noun(total, 'pair')} {has} a query or document without text and {was} scored so"
         yield Note("pairs_without_text", message, count=blank)
 
 

@@ -239,8 +239,8 @@ def test_replies_without_requested_probabilities_are_counted() -> None:
     """If they are requested only by default, no note says that they are missing."""
     judge = make_piecewise(FakeChatModel(lambda _: "yes"), probabilities=True)
     message = "3 of 3 replies of 'llm' came without token probabilities: only their words count"
-    assert judge.assess(PRECISION, [SAMPLE]).notes == (Note("no_probabilities", message, count=3),)
-    assert make_piecewise(FakeChatModel(lambda _: "yes")).assess(PRECISION, [SAMPLE]).notes == ()
+    assert judge.assess(PRECISION, [SAMPLE]).written_notes == (Note("no_probabilities", message, count=3),)
+    assert make_piecewise(FakeChatModel(lambda _: "yes")).assess(PRECISION, [SAMPLE]).written_notes == ()
 
 
 def test_every_such_judge_declares_its_abilities() -> None:

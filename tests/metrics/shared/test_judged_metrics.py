@@ -112,7 +112,7 @@ def test_notes_of_metrics_with_several_questions_name_the_question(
             return Assessment(found.findings, (Note("number", f"number {len(self.asked)}"),))
 
     measured = metric(word, Numbering(), **keys).compute([sample(answer="a|b", reference="a", contexts=("a", "b"))])
-    assert [note.message.partition(": number ")[0] for note in measured.notes] == pairs
+    assert [note.message.partition(": number ")[0] for note in measured.written_notes] == pairs
 
 
 def test_the_judge_is_not_called_if_everything_is_settled() -> None:

@@ -32,7 +32,7 @@ def test_the_first_query_of_a_group_gets_the_value_and_the_others_refer_to_it() 
     first, second = measured.measurements
     assert (first.value, first.details and first.details["right"]) == (1.0, {"clean": 1.0, "noisy": 0.0})
     assert second.reason == "the value of group 'g' is at its query q1"
-    assert [note.message for note in measured.notes] == [
+    assert [note.message for note in measured.written_notes] == [
         "answers are right: 1.000 under 'clean', 0.000 under 'noisy', over 1 group"
     ]
 
@@ -43,7 +43,7 @@ def test_a_group_that_lacks_a_condition_has_no_value_and_no_note() -> None:
         "group 'g' has no answer under 'noisy'",
         "its condition 'other' is neither 'clean' nor 'noisy'",
     ]
-    assert measured.notes == ()
+    assert measured.written_notes == ()
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_spec.data.findings import Failed
+from rageval_spec.data.remarks import write_notes
 from rageval_spec.data.samples import Sample
 from rageval_spec.metrics.shared.reference_metrics import (
     Comparer,
@@ -165,7 +166,7 @@ def test_all_texts_are_embedded_in_one_call_and_each_only_once() -> None:
     assert model.asked == [("query", ("x", "y", "xy", "none"))]
     assert cosines[:3] == pytest.approx([0.0, math.sqrt(0.5), 1.0])
     assert cosines[3:] == [Failed("minilm gives a vector of zeros for 'none'")] * 2
-    (note,) = notes
+    (note,) = write_notes(notes)
     assert (note.code, note.count) == ("texts_truncated", 1)
     assert note.message == "1 of 4 texts is longer than minilm reads and was cut"
 

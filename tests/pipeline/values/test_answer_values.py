@@ -27,12 +27,13 @@ from rageval_spec.pipeline.values.answer_values import (
     Computed,
     aggregate_notes,
     compute,
-    compute_all,
     context_notes,
     difference_notes,
+    join,
     lacks_most,
     limit_notes,
     list_usable,
+    measure_all,
     ranking_notes,
 )
 from rageval_spec.plugin import AnswerMetric, Context, Measured, Measurement, MetricInfo, MetricNode
@@ -131,6 +132,11 @@ def test_a_lone_surrogate_does_not_lose_the_table() -> None:
     assert (row["reason"], json.loads(row["details"].replace("\\", ""))) == ("\\ud800", {"raw": "ud800"})
 
 
+def compute_all(metrics: Mapping[str, AnswerMetric[Any]], samples: Sequence[Sample]) -> list[Computed]:
+    measured = measure_all(metrics, samples)
+    return [join(name, metrics[name], [part], part.table) for name, part in measured.items()]
+
+
 def test_all_metrics_come_in_their_order() -> None:
     metrics = {name: Stub(Measurement.scored(place)) for place, name in enumerate("zyx")}
     assert [(c.metric, c.values["value"][0]) for c in compute_all(metrics, [RIGHT])] == [("z", 0), ("y", 1), ("x", 2)]
@@ -147,7 +153,7 @@ def test_metrics_prepare_in_the_main_thread_before_any_of_them_computes() -> Non
             events.append(("compute", threading.current_thread() is threading.main_thread()))
             return super().compute(samples)
 
-    list(compute_all({name: Noting(Measurement.scored(1)) for name in "ab"}, [RIGHT]))
+    measure_all({name: Noting(Measurement.scored(1)) for name in "ab"}, [RIGHT])
     assert events == [("prepare", True)] * 2 + [("compute", False)] * 2
 
 
@@ -164,7 +170,7 @@ def test_an_exception_in_prepare_is_the_error_of_every_query() -> None:
 WATCHED_IMPORTS = """
 import sys, threading
 from rageval_spec.data.samples import Sample
-from rageval_spec.pipeline.values.answer_values import compute_all
+from rageval_spec.pipeline.values.answer_values import measure_all
 from rageval_spec.plugin import Context
 from rageval_spec.registry import load
 
@@ -177,7 +183,8 @@ class Watch:
 sys.meta_path.insert(0, Watch())
 metrics = {word: load("metrics", word) for word in ("bleu", "chrf", "rouge_l")}
 built = {word: metric(metric.node_type(use=word), Context(word)) for word, metric in metrics.items()}
-assert [one.error for one in compute_all(built, [Sample("q", "Why?", answer="So.", references=("So.",))])] == [None] * 3
+samples = [Sample("q", "Why?", answer="So.", references=("So.",))]
+assert [one.error for one in measure_all(built, samples).values()] == [None] * 3
 """
 
 
@@ -236,35 +243,25 @@ def test_a_mean_of_few_queries_draws_a_warning() -> None:
     assert note.message == ("faithfulness: only 8 of 80 queries could be scored; the number does not cover the others")
 
 
-def answer(*contexts: str | None, **changes: Any) -> Sample:
-    return Sample(
-        "q", "?", answer="yes", contexts=None if None in contexts else tuple(filter(None, contexts)), **changes
-    )
+def texts(*contexts: list[str] | None) -> pl.Series:
+    return pl.Series(contexts, dtype=pl.List(pl.String))
 
 
 def test_contexts_that_are_empty_in_every_answer_draw_one_warning() -> None:
-    [note] = context_notes(METRICS.values(), [answer(), answer(), Sample("q", "?", error="timed out")])
+    [note] = context_notes(METRICS.values(), texts([], []))
     assert (note.level, note.count) == ("warning", 2)
     assert note.message.startswith("the contexts of all 2 answers are empty, so metrics of contexts measure nothing")
-    [note] = context_notes(METRICS.values(), [Sample("q", "?", answer="yes", contexts=(" ", ""))])
+    [note] = context_notes(METRICS.values(), texts([" ", ""]))
     assert note.message.startswith("its contexts are empty")
 
 
-@pytest.mark.parametrize(
-    "samples",
-    [
-        [answer(), answer("a text")],
-        [answer(None), answer(None)],
-        [Sample("q", "?", error="timed out", contexts=())],
-        [],
-    ],
-)
-def test_present_or_unknown_contexts_draw_no_warning(samples: list[Sample]) -> None:
-    assert context_notes(METRICS.values(), samples) == []
+@pytest.mark.parametrize("contexts", [texts([], ["a text"]), texts(None, None), texts()])
+def test_present_or_unknown_contexts_draw_no_warning(contexts: pl.Series) -> None:
+    assert context_notes(METRICS.values(), contexts) == []
 
 
 def test_empty_contexts_draw_no_warning_if_no_metric_reads_them() -> None:
-    assert context_notes([METRICS["exact_match"]], [answer()]) == []
+    assert context_notes([METRICS["exact_match"]], texts([])) == []
 
 
 def collection(*query_ids: str) -> Collection:

@@ -61,8 +61,8 @@ def test_contexts_become_a_ranking_with_each_document_at_its_first_place() -> No
 
 def test_a_query_without_an_answer_has_an_error_and_a_note_counts_them() -> None:
     answered = describe_answers(answers_table([{"query_id": "q1", "answer": "yes"}]), collection())
-    assert [(sample.query_id, sample.error) for sample in answered.samples] == [("q2", NOT_ANSWERED), ("q1", None)]
-    (note,) = answered.notes
+    assert answered.table.select("query_id", "error").rows() == [("q2", NOT_ANSWERED), ("q1", None)]
+    (note,) = answered.remark()
     assert (note.code, note.count) == ("unanswered", 1)
 
 
@@ -72,8 +72,8 @@ def test_answers_that_were_cut_off_are_counted() -> None:
         {"query_id": "q2", "answer": "yes"},
     ]
     answered = describe_answers(answers_table(rows), collection())
-    assert {sample.query_id: sample.truncated for sample in answered.samples} == {"q1": True, "q2": None}
-    (note,) = answered.notes
+    assert dict(answered.table.select("query_id", "is_truncated").iter_rows()) == {"q1": True, "q2": False}
+    (note,) = answered.remark()
     assert (note.code, note.count, note.level) == ("truncated_answers", 1, "warning")
     assert note.message == (
         "1 of 2 answers was cut off at the token limit; raise max_tokens where the system asks its model"
@@ -89,9 +89,9 @@ def test_samples_are_the_same_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None
     ]
     asked = Collection("golden", load_queries=lambda: queries, load_references=lambda: gold)
     answers = answers_table(rows).with_columns(question=pl.lit("a column of the system's own"))
-    whole = describe_answers(answers, asked).samples
+    whole = build_samples(asked, answers)
     monkeypatch.setattr("rageval_spec.data.tables._ROWS_AT_ONCE", 2)
-    assert describe_answers(answers, asked).samples == whole
+    assert build_samples(asked, answers) == whole
     assert [(one.query_id, one.question, one.answer, one.contexts, one.references) for one in whole] == [
         ("q0", "What is q0?", "Q0", ("q0",), ()),
         ("q1", "What is q1?", "Q1", ("q1",), ("one", "1")),
@@ -137,10 +137,9 @@ def test_invalid_answers_are_refused(
 
 def test_samples_leave_out_contexts_but_keep_their_ids() -> None:
     rows = [{"query_id": "q1", "answer": "yes", "contexts": ["a", "b"], "context_ids": ["d1", "d2"]}]
-    answered = describe_answers(answers_table(rows), collection(), with_contexts=False)
-    (sample,) = (one for one in answered.samples if one.query_id == "q1")
+    samples = build_samples(collection(), answers_table(rows).drop("contexts"))
+    (sample,) = (one for one in samples if one.query_id == "q1")
     assert (sample.contexts, sample.context_ids) == (None, ("d1", "d2"))
-    assert answered.run is not None and answered.run.height == 2
 
 
 def tabulate_samples(parts: Sequence[SampleParts], traits: Traits = NO_TRAITS) -> pl.DataFrame:

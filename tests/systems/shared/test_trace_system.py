@@ -62,7 +62,7 @@ def test_of_several_traces_of_a_question_the_newest_counts(tmp_path: Path, monke
     _, system = build(tmp_path)
     answering = system.answer(_collection("q1", "What is 1?"))
     assert answering.answers.select("query_id", "answer").rows() == [("q1", "answer 1")]
-    assert [note.message for note in answering.notes] == ["1 older trace of the same questions left out"]
+    assert [note.message for note in answering.written_notes] == ["1 older trace of the same questions left out"]
 
 
 def test_the_newest_is_told_by_fractions_of_a_second_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,7 +81,7 @@ def test_each_trace_is_matched_by_its_id_or_else_its_text(tmp_path: Path, monkey
     _, system = build(tmp_path)
     answering = system.answer(_collection("q1", "What is 1?", "q2", " What is 2?"))
     assert answering.answers.select("query_id", "answer").rows() == [("q1", "from q1"), ("q2", "from t9")]
-    assert [note.message for note in answering.notes] == ["1 trace with other questions left out"]
+    assert [note.message for note in answering.written_notes] == ["1 trace with other questions left out"]
 
 
 def test_traces_with_other_questions_are_an_error_that_shows_both(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice
@@ -15,6 +15,7 @@ from pydantic import Field
 from rageval_spec.data.chat import ChatRequest, Message
 from rageval_spec.data.findings import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, read_part
 from rageval_spec.data.outcomes import Note
+from rageval_spec.data.remarks import Remark, remark, writes_notes
 from rageval_spec.data.samples import Sample
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.endpoints import chat_questions
@@ -259,10 +260,17 @@ class PiecewiseJudge(ChatJudge[PN]):
         )
         return Finding(score_claims(claims), claims)
 
-    def _remark(self, opinions: Sequence[PieceOpinion | Failed]) -> tuple[Note, ...]:
+    def _remark(self, opinions: Sequence[PieceOpinion | Failed]) -> tuple[Remark, ...]:
         """A note on how many replies lack the probabilities that the spec asks for."""
-        lacking = sum(isinstance(opinion, PieceOpinion) and opinion.confidence is None for opinion in opinions)
-        if not lacking or not self.node.probabilities or "probabilities" not in self.node.model_fields_set:
+        if not self.node.probabilities or "probabilities" not in self.node.model_fields_set:
             return ()
-        message = f"{lacking} of {count_noun(len(opinions), 'reply', 'replies')} of '{self.node.model}' came without "
-        return (Note("no_probabilities", f"{message}token probabilities: only their words count", count=lacking),)
+        lacking = sum(isinstance(opinion, PieceOpinion) and opinion.confidence is None for opinion in opinions)
+        return (remark(_write_lacking, [(lacking, len(opinions))], self.node.model),)
+
+
+@writes_notes
+def _write_lacking(counts: Iterable[tuple[int, int]], model: str) -> Iterator[Note]:
+    lacking, replies = (sum(side) for side in zip((0, 0), *counts, strict=True))
+    if lacking:
+        message = f"{lacking} of {count_noun(replies, 'reply', 'replies')} of '{model}' came without "
+        yield Note("no_probabilities", f"{message}token probabilities: only their words count", count=lacking)

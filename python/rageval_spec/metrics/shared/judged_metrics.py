@@ -34,7 +34,7 @@ from rageval_spec.data.findings import (
     read_part,
     replace_texts,
 )
-from rageval_spec.data.outcomes import Note
+from rageval_spec.data.remarks import AnyNote, name_topics
 from rageval_spec.data.samples import Sample
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
@@ -193,7 +193,7 @@ class JudgedMetric(AnswerMetric[J]):
         ]
         return Measured(measured, notes)
 
-    def assess(self, samples: Sequence[Sample]) -> tuple[list[tuple[Finding | Failed, ...]], tuple[Note, ...]]:
+    def assess(self, samples: Sequence[Sample]) -> tuple[list[tuple[Finding | Failed, ...]], tuple[AnyNote, ...]]:
         """For each sample the judge's findings, one per criterion; and the notes on them."""
         criteria = self.criteria()
         assessments = [self.judge.assess(criterion, samples) for criterion in criteria]
@@ -260,14 +260,10 @@ def first_failure(findings: Sequence[object]) -> Failed | None:
     return next((finding for finding in findings if isinstance(finding, Failed)), None)
 
 
-def collect_notes(criteria: Sequence[Criterion], assessments: Sequence[Assessment]) -> tuple[Note, ...]:
+def collect_notes(criteria: Sequence[Criterion], assessments: Sequence[Assessment]) -> tuple[AnyNote, ...]:
     """The distinct notes of one assessment per criterion; a note that not all have names its criterion's texts."""
-    shared = set(assessments[0].notes).intersection(*(one.notes for one in assessments)) if assessments else set()
-    notes: list[Note] = []
-    for criterion, assessment in zip(criteria, assessments, strict=True):
-        texts = f"{criterion.text} against {criterion.against}".replace("_", " ")
-        notes += [one if one in shared else replace(one, message=f"{texts}: {one.message}") for one in assessment.notes]
-    return tuple(dict.fromkeys(notes))
+    topics = [f"{one.text} against {one.against}".replace("_", " ") for one in criteria]
+    return name_topics([(topic, one.notes) for topic, one in zip(topics, assessments, strict=True)])
 
 
 def is_met(claim: Claim) -> bool:

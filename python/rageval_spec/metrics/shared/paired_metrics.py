@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeVar
 
 from pydantic import Field
 
 from rageval_spec.data import arithmetic
 from rageval_spec.data.outcomes import Note
+from rageval_spec.data.remarks import remark, writes_notes
 from rageval_spec.data.samples import Part, Sample
 from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER, EMPTY_REFERENCE, is_blank
 from rageval_spec.metrics.shared.judged_metrics import (
@@ -87,7 +88,7 @@ class PairedMetric(ConditionalJudge[P]):
                     f"the value of group '{group.name}' is at its query {samples[group.members[0]].query_id}"
                 )
             measurements[group.members[0]] = self._measure_group(group, samples, rightness, pairs)
-        return Measured(measurements, (*rated.notes, *_remark(pairs, first, second)))
+        return Measured(measurements, (*rated.notes, remark(_write_pairs, pairs, first, second)))
 
     @abstractmethod
     def measure_pair(self, first: float, second: float) -> Measurement:
@@ -136,13 +137,13 @@ def _gather(samples: Sequence[Sample], conditions: tuple[str, str]) -> dict[str,
     return groups
 
 
-def _remark(pairs: Sequence[tuple[float, ...]], first: str, second: str) -> tuple[Note, ...]:
+@writes_notes
+def _write_pairs(pairs: Sequence[tuple[float, ...]], first: str, second: str) -> Iterator[Note]:
     """A note on how right the answers are under each condition, over the groups that have both."""
-    if not pairs:
-        return ()
-    means = (arithmetic.average(pair[side] for pair in pairs) for side in (0, 1))
-    shown = ", ".join(f"{mean:.3f} under '{name}'" for mean, name in zip(means, (first, second), strict=True))
-    return (Note("right_by_condition", f"answers are right: {shown}, over {count_noun(len(pairs), 'group')}"),)
+    if pairs:
+        means = (arithmetic.average(pair[side] for pair in pairs) for side in (0, 1))
+        shown = ", ".join(f"{mean:.3f} under '{name}'" for mean, name in zip(means, (first, second), strict=True))
+        yield Note("right_by_condition", f"answers are right: {shown}, over {count_noun(len(pairs), 'group')}")
 
 
 def _rate(by: Rule, answer: str, references: Sequence[str]) -> Measurement:

@@ -24,7 +24,7 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from rageval_spec import kernels
 from rageval_spec.data.findings import Failed
-from rageval_spec.data.outcomes import Note
+from rageval_spec.data.remarks import Remark
 from rageval_spec.data.samples import Sample
 from rageval_spec.libraries import np
 from rageval_spec.metrics.shared.answer_metrics import EMPTY_REFERENCE, FAILED_SYSTEM
@@ -35,7 +35,7 @@ from rageval_spec.plugin import (
     Measurement,
     MetricNode,
     Role,
-    note_truncated,
+    note_truncated_texts,
 )
 
 N = TypeVar("N", bound=MetricNode)
@@ -161,7 +161,7 @@ def _require(references: Sequence[str]) -> None:
 
 def compare_meanings(
     model: EmbeddingModel[Any], pairs: Sequence[tuple[str, str]], role: Role
-) -> tuple[list[float | Failed], tuple[Note, ...]]:
+) -> tuple[list[float | Failed], tuple[Remark, ...]]:
     """The cosine of the embeddings of each pair of texts, in [-1, 1]; `Failed` if a text has a vector of zeros.
 
     The distinct texts are embedded at once.
@@ -180,4 +180,4 @@ def compare_meanings(
         next(cosines) if text is None else Failed(f"{model.context.name} gives a vector of zeros for {text[:80]!r}")
         for text in lost
     ]
-    return values, note_truncated(int(embeddings.truncated.sum()), len(texts), model.context.name)
+    return values, note_truncated_texts(texts, embeddings.truncated.tolist(), model.context.name)

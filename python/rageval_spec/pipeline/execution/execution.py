@@ -199,14 +199,14 @@ class _Group:
         assert made.table is not None, "a system that fails as a whole has errors for values"
         answers, run = self._answers.get(system), self._taken.get(system)
         samples, remarks = self._take_samples(system)
-        found = Execution(made.table, (*made.notes, *remarks), made.failures, samples=samples)
+        found = Execution(made.table, (*made.written_notes, *remarks), made.failures, samples=samples)
         if made.error is not None:  # the failure replaces all other notes
             return found
         if answers is None:
             return found if run is None else replace(found, notes=(*run.notes, *found.notes), timings=(run.timing,))
         taken = answers.taken_over and replace(answers.taken_over, dataset=self._dataset, system=system)
         is_part = self._work.limit is not None or self._opened.is_drawn  # answers to other queries are expected then
-        notes = [note for note in answers.notes if not is_part or note.code != "unknown_queries"]
+        notes = [note for note in answers.written_notes if not is_part or note.code != "unknown_queries"]
         notes = [replace(note, dataset=self._dataset, system=system) for note in notes]
         times = self._list_times(system, answers.table)
         return replace(found, notes=(*notes, *found.notes), taken_over=(taken,) if taken else (), times=times)

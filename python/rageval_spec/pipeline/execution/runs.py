@@ -11,11 +11,13 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data import tables
 from rageval_spec.data.outcomes import Note
 from rageval_spec.errors import DataError, RagevalError, StoreWarning
+from rageval_spec.pipeline.execution.step_parts import Deal, combine, deal_evenly, split
 from rageval_spec.pipeline.execution.stopping_decision import Stopper
 from rageval_spec.pipeline.planning.plan import EvaluationPlan, PlanStep, RunShare, StepTask, TaskResult, explain
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
@@ -77,7 +79,17 @@ class Work:
         return replace(self, spec=materials.spec, parts=materials.parts, _materials=materials)
 
     def map(self, tasks: Sequence[StepTask]) -> Iterator[TaskResult]:
-        return self.engine.map(partial(compute, self.materials), tasks)
+        """The results of tasks, in their order. The engine computes them in parts."""
+        parts = [split(self.materials, task, self._deal(task)) for task in tasks]
+        results = self.engine.map(partial(compute, self.materials), [*chain.from_iterable(parts)])
+        for task, of_task in zip(tasks, parts, strict=True):
+            yield combine(self.materials, task, of_task, [*islice(results, len(of_task))])
+
+    def _deal(self, task: StepTask) -> Deal:
+        def deal(units: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
+            return deal_evenly(units, self.engine.count_parts(task.step.kind, sum(map(len, units))))
+
+        return deal
 
 
 _FORMAT = 2
@@ -210,7 +222,8 @@ class RunTables:
         self._work.announce(f"retrieve {', '.join(str(step.system) for step in steps)} on {self._collection.name}")
         if self._work.engine.shares_cores:
             for part in sorted({part for step in steps for part in self._parts.system(str(step.system)).needs}):
-                self._collection.share(part)
+                # loaded once, before the threads share it; a corpus is read as each system reads it
+                getattr(self._collection, "documents" if part == "corpus" else part)
         ready: list[tuple[PlanStep, Sources]] = []
         for step in steps:
             try:
@@ -231,7 +244,7 @@ class RunTables:
 
     def _save(self, step: PlanStep, made: TaskResult, run: TimedRun) -> None:
         """Save a run in the store. If that fails, keep it in memory until the end."""
-        notes = [asdict(note) for note in made.notes]
+        notes = [asdict(note) for note in made.written_notes]
         try:
             record = {"format": _FORMAT, "timing": asdict(run.timing), "notes": notes, "shares": run.shares}
             self._store.save(step.key, run.run, record)
@@ -302,7 +315,7 @@ class RunTables:
             reused=sum(share.reused for share in shares.values()),
             made=datetime.now(UTC).isoformat(timespec="seconds"),
         )
-        return TimedRun(made.table, self._place(made.notes, step), timing, shares)
+        return TimedRun(made.table, self._place(made.written_notes, step), timing, shares)
 
     def _only_asked(self, run: pl.DataFrame) -> pl.DataFrame:
         assert self._collection.qrels is not None, "nothing is retrieved without judgements"

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from rageval_spec import registry
 from rageval_spec.data.outcomes import Note, TakenOver
+from rageval_spec.data.remarks import AnyNote, write_notes
 from rageval_spec.diagnostics import make_json_visible
 from rageval_spec.errors import RagevalError
 from rageval_spec.pipeline.planning.spec_plugins import Fingerprint, SpecPlugins
@@ -32,6 +33,9 @@ from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from rageval_spec.data.tables import Collection
+    from rageval_spec.pipeline.values.answer_values import MeasuredPart
 
 
 _READ_EACH_TIME = ("open", "model", "judge", "labels", "retrieve", "answer")
@@ -268,15 +272,33 @@ def _describe(step: PlanStep, has: Callable[[str], bool]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
+class QuestionPart:
+    """Some of the questions of a dataset, about which a task computes its step.
+
+    Attributes:
+        place, count: which of how many parts it is, from 0. All questions are in one part, each in exactly one.
+        queries: the dataset with only these queries and judgements.
+        metrics: the metrics to measure; None for all.
+    """
+
+    place: int
+    count: int
+    queries: Collection
+    metrics: frozenset[str] | None = None
+
+
+@dataclass(frozen=True)
 class StepTask:
-    """A step of kind "retrieve", "answer" or "evaluate" to compute.
+    """A step of kind "retrieve", "answer" or "evaluate" to compute, or a part of one.
 
     `inputs` are the tables of the steps before it, by system: the runs that a system reads, or the run or the answers
-    to evaluate. Datasets are not inputs; the process that computes the step opens them.
+    to evaluate. Datasets are not inputs. A part has its questions with it; what it needs beside them, and what a whole
+    step needs, is opened by the process that computes it.
     """
 
     step: PlanStep
     inputs: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    part: QuestionPart | None = None
 
 
 class RunShare(NamedTuple):
@@ -295,15 +317,22 @@ class TaskResult:
         table: the run, the answers or the values; None if there is none, and `error` then says why.
         notes: those on runs and answers need not name the dataset and the system.
         share, queries: the cost of a retrieval, and its number of queries.
+        measured: what each metric measured on a part of the answers; there is no table of values yet.
     """
 
     table: pl.DataFrame | None = None
-    notes: tuple[Note, ...] = ()
+    notes: tuple[AnyNote, ...] = ()
     failures: tuple[SystemFailure, ...] = ()
     error: Exception | None = None
     share: RunShare | None = None
     queries: int = 0
     taken_over: TakenOver | None = None
+    measured: Mapping[str, MeasuredPart] = field(default_factory=dict)
+
+    @property
+    def written_notes(self) -> tuple[Note, ...]:
+        """The notes, also those that are not written before all parts of a step are together."""
+        return write_notes(self.notes)
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,16 @@ import json
 import math
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec.data.chat import UnfinishedError
 from rageval_spec.data.evaluation import Aggregate
 from rageval_spec.data.outcomes import Note
-from rageval_spec.data.tables import Collection
+from rageval_spec.data.remarks import AnyNote, write_notes
+from rageval_spec.data.remarks import join as join_notes
 from rageval_spec.errors import DataError, no_exit
 from rageval_spec.libraries import pl
 from rageval_spec.pipeline.planning.plan import explain
@@ -27,6 +29,7 @@ from rageval_spec.threads import map_in_threads
 from rageval_spec.wording import agree, count_noun, format_percent
 
 if TYPE_CHECKING:
+    from rageval_spec.data import tables
     from rageval_spec.data.findings import Criterion
     from rageval_spec.data.samples import Part, Sample
     from rageval_spec.kernels import RankingValues
@@ -88,44 +91,103 @@ def brief_judges(metrics: Mapping[str, AnswerMetric[Any]]) -> None:
         judge.expect(criteria)
 
 
-def compute_all(metrics: Mapping[str, AnswerMetric[Any]], samples: Sequence[Sample]) -> Iterator[Computed]:
-    """Compute every metric, in the order given. If a metric raises, every query gets the status "error"."""
+@dataclass(frozen=True)
+class MeasuredPart:
+    """What one metric measured on some samples, from which `join` makes the metric's values.
+
+    Attributes:
+        table: `query_id, value, status, reason, details, is_asked, is_unfinished`, a row for each sample. `is_asked`
+            tells whether the metric got the sample, `is_unfinished` whether the evaluation stopped before it.
+        notes: what the metric itself says.
+        lacking: the parts that none of the samples has, among those that the metric needs.
+        error: what the metric raised.
+    """
+
+    table: pl.DataFrame
+    notes: tuple[AnyNote, ...] = ()
+    lacking: tuple[Part, ...] = ()
+    error: Exception | None = None
+
+
+def measure_all(metrics: Mapping[str, AnswerMetric[Any]], samples: Sequence[Sample]) -> dict[str, MeasuredPart]:
+    """Measure samples with every metric, all of them at the same time."""
     unprepared: dict[str, Exception] = {}
+    has_answers = any(sample.error is None for sample in samples)
     for name, metric in metrics.items():
         try:
-            metric.prepare()
+            if has_answers or metric.counts_failures:
+                metric.prepare()
         except Exception as failure:
             unprepared[name] = failure
 
-    def compute_one(name: str) -> Computed:
-        return compute(name, metrics[name], samples, unprepared.get(name))
+    def measure_one(name: str) -> MeasuredPart:
+        return measure_part(name, metrics[name], samples, unprepared.get(name))
 
-    if metrics:
-        yield from map_in_threads(compute_one, metrics, min(len(metrics), MOST_METRICS_AT_ONCE), "metric")
+    found = map_in_threads(measure_one, metrics, min(len(metrics), MOST_METRICS_AT_ONCE), "metric") if metrics else ()
+    return dict(zip(metrics, found, strict=True))
 
 
-def compute(
+def measure_part(
     name: str, metric: AnswerMetric[Any], samples: Sequence[Sample], unprepared: Exception | None = None
-) -> Computed:
-    """Compute one metric, as `measure` does, and write its values and the notes on them."""
-    all_of_them, usable, given, error = measure(name, metric, samples, unprepared)
-    asked = [all_of_them[index] for index in usable]
-    failed = [one for one in asked if one.status == "error" and not one.is_unfinished]
-    unfinished = [one for one in asked if one.is_unfinished]
-    notes = (*given, *(_remark(metric, all_of_them, samples, failed, unfinished) if error is None else ()))
-    labelled = tuple(label(note, name) for note in notes)
+) -> MeasuredPart:
+    """Measure samples with one metric, as `measure` does."""
+    measurements, places, notes, error = measure(name, metric, samples, unprepared)
+    asked = frozenset(places)
     columns = {
         "query_id": [sample.query_id for sample in samples],
-        "value": [one.value for one in all_of_them],
-        "status": [one.status for one in all_of_them],
-        "reason": [_write(one.reason) for one in all_of_them],
-        "details": [None if one.details is None else _write(_dump(one.details)) for one in all_of_them],
+        "value": [one.value for one in measurements],
+        "status": [one.status for one in measurements],
+        "reason": [_write(one.reason) for one in measurements],
+        "details": [None if one.details is None else _write(_dump(one.details)) for one in measurements],
+        "is_asked": [place in asked for place in range(len(samples))],
+        "is_unfinished": [one.is_unfinished for one in measurements],
     }
-    table = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String) | {"value": pl.Float64})
-    is_broken = 2 * len(failed) > len(usable) > 0
-    is_stopped = isinstance(error, UnfinishedError)
-    ids = frozenset(samples[at].query_id for at in usable if is_stopped or all_of_them[at].is_unfinished)
-    return Computed(name, table.sort("query_id"), labelled, error, is_broken, ids)
+    types: dict[str, Any] = {"value": pl.Float64, "is_asked": pl.Boolean, "is_unfinished": pl.Boolean}
+    table = pl.DataFrame(columns, schema={name: types.get(name, pl.String) for name in columns})
+    answered = [sample for sample in samples if sample.error is None]
+    lacking = tuple(part for part in _list_advised(metric) if all(_lacks(sample, part) for sample in answered))
+    return MeasuredPart(table, notes, lacking, error)
+
+
+def join(name: str, metric: AnswerMetric[Any], parts: Sequence[MeasuredPart], order: pl.DataFrame) -> Computed:
+    """A metric's values, and the notes on them, from its measurements of all parts of the questions.
+
+    `order` has the `query_id` of every question, in the order in which notes name them. An exception that the metric
+    raised on a part is the error of every question, as if it had got all at once; what stops an evaluation is not.
+    """
+    table = pl.concat([part.table for part in parts])
+    if len(parts) > 1:
+        table = order.select("query_id").join(table, on="query_id", how="inner", maintain_order="left")
+    errors = [part.error for part in parts if part.error is not None]
+    error = next((one for one in errors if not isinstance(one, UnfinishedError)), errors[0] if errors else None)
+    if error is not None and not isinstance(error, UnfinishedError):
+        table = _fail(table, explain(error))
+    asked = table.filter("is_asked")
+    failed = asked.filter((pl.col("status") == "error") & ~pl.col("is_unfinished"))
+    notes: tuple[Note, ...] = ()
+    if error is None:
+        lacking = set(parts[0].lacking).intersection(*(part.lacking for part in parts[1:])) if parts else set()
+        given = write_notes(join_notes([part.notes for part in parts]))
+        notes = tuple(label(note, name) for note in (*given, *_remark(metric, table, failed, lacking)))
+    stopped = [part.table.filter("is_asked")["query_id"] for part in parts if isinstance(part.error, UnfinishedError)]
+    unfinished = frozenset(chain(asked.filter("is_unfinished")["query_id"], *stopped))
+    is_broken = 2 * failed.height > asked.height > 0
+    return Computed(name, table.drop("is_asked", "is_unfinished").sort("query_id"), notes, error, is_broken, unfinished)
+
+
+def _fail(table: pl.DataFrame, reason: str) -> pl.DataFrame:
+    """The measurements of a metric that raised an exception."""
+    failed = {"value": None, "status": "error", "reason": reason, "details": None, "is_unfinished": False}
+    return table.with_columns(
+        pl.when("is_asked").then(pl.lit(value, dtype=table.schema[name])).otherwise(name).alias(name)
+        for name, value in failed.items()
+    )
+
+
+def compute(name: str, metric: AnswerMetric[Any], samples: Sequence[Sample]) -> Computed:
+    """One metric's values of samples."""
+    part = measure_part(name, metric, samples)
+    return join(name, metric, [part], part.table)
 
 
 class Measuring(NamedTuple):
@@ -133,7 +195,7 @@ class Measuring(NamedTuple):
 
     measurements: Sequence[Measurement]
     usable: Sequence[int]
-    notes: tuple[Note, ...]
+    notes: tuple[AnyNote, ...]
     error: Exception | None
 
 
@@ -204,28 +266,24 @@ def _check(measurement: Measurement) -> Measurement:
 
 
 def _remark(
-    metric: AnswerMetric[Any],
-    measurements: Sequence[Measurement],
-    samples: Sequence[Sample],
-    failed: Sequence[Measurement],
-    unfinished: Sequence[Measurement],
+    metric: AnswerMetric[Any], table: pl.DataFrame, failed: pl.DataFrame, lacking: Collection[Part]
 ) -> Iterator[Note]:
     """Notes on the queries without a value, with the most frequent reason."""
-    queries = count_noun(len(samples), "query", "queries")
-    yield from unfinished_notes(len(unfinished), len(samples), "judged", unfinished[0].reason if unfinished else None)
-    if failed:
-        yield failure_note(len(failed), len(samples), failed[0].reason)
+    queries = count_noun(table.height, "query", "queries")
+    unfinished = table.filter(pl.col("is_asked") & pl.col("is_unfinished"))["reason"]
+    yield from unfinished_notes(len(unfinished), table.height, "judged", unfinished[0] if len(unfinished) else None)
+    if failed.height:
+        yield failure_note(failed.height, table.height, failed["reason"][0])
     reasons: dict[str, list[tuple[str, str]]] = {}
-    for one, sample in zip(measurements, samples, strict=True):
-        if one.status == "unscorable":
-            reason = (one.reason or "").partition(": '")[0]  # without what it quotes, reasons of a kind are the same
-            reasons.setdefault(_NUMBER.sub("#", reason), []).append((reason, sample.query_id))
+    for query_id, told in table.filter(status="unscorable").select("query_id", "reason").iter_rows():
+        reason = (told or "").partition(": '")[0]  # without what it quotes, reasons of a kind are the same
+        reasons.setdefault(_NUMBER.sub("#", reason), []).append((reason, query_id))
     if reasons:
         count = sum(map(len, reasons.values()))
         told = "; ".join(
             _count_reason(found, len(reasons)) for found in sorted(reasons.values(), key=len, reverse=True)
         )
-        message = f"{count} of {queries} could not be scored: {told}{_advise(metric, samples)}"
+        message = f"{count} of {queries} could not be scored: {told}{_advise(metric, lacking)}"
         yield Note("unscorable_queries", message, count=count)
 
 
@@ -248,12 +306,13 @@ def _count_reason(found: Sequence[tuple[str, str]], kinds: int) -> str:
     return f"{reason} ({shown})" if kinds == 1 else f"{len(ids)} because {reason} ({shown})"
 
 
-def _advise(metric: AnswerMetric[Any], samples: Sequence[Sample]) -> str:
+def _list_advised(metric: AnswerMetric[Any]) -> list[Part]:
+    return [part for part in sorted(metric.needs) if part in _ADVICE]
+
+
+def _advise(metric: AnswerMetric[Any], lacking: Collection[Part]) -> str:
     """What to write in the spec if no query has a part that the metric needs."""
-    for part in sorted(metric.needs):
-        if part in _ADVICE and all(_lacks(sample, part) for sample in samples if sample.error is None):
-            return f"; {_ADVICE[part]}"
-    return ""
+    return next((f"; {_ADVICE[part]}" for part in _list_advised(metric) if part in lacking), "")
 
 
 def label(note: Note, metric: str) -> Note:
@@ -269,7 +328,7 @@ _NEGLIGIBLE = 1e-9
 """A share that is only a rounding error."""
 
 
-def limit_notes(whole: Collection, limited: Collection) -> list[Note]:
+def limit_notes(whole: tables.Collection, limited: tables.Collection) -> list[Note]:
     total, used = (0 if part.qrels is None else part.qrels["query_id"].n_unique() for part in (whole, limited))
     if used == total:
         return []
@@ -277,7 +336,7 @@ def limit_notes(whole: Collection, limited: Collection) -> list[Note]:
     return [Note("limited", message, whole.name, count=used)]
 
 
-def difference_notes(whole: Collection) -> list[Note]:
+def difference_notes(whole: tables.Collection) -> list[Note]:
     """A note for each way in which questions that were made are not as they were ordered."""
     return [Note("other_than_ordered", f"the generated questions: {told}", whole.name) for told in whole.differences]
 
@@ -330,14 +389,14 @@ def unfinished_notes(count: int, total: int, done: str, reason: str | None) -> l
     return [Note("stopped", message, count=count, level="warning")]
 
 
-def context_notes(metrics: Iterable[AnswerMetric[Any]], samples: Sequence[Sample]) -> list[Note]:
+def context_notes(metrics: Iterable[AnswerMetric[Any]], contexts: pl.Series) -> list[Note]:
     """A warning if the system names contexts, but those of every answer are empty.
 
-    There is no warning if no metric reads contexts.
+    `contexts` are the lists of texts of the answers without an error. There is no warning if no metric reads them.
     """
-    given = [sample for sample in samples if sample.error is None and sample.contexts is not None]
+    given = contexts.drop_nulls()
     is_read = any(metric.needs & {"contexts", "context_ids"} for metric in metrics)
-    if not given or not is_read or any(text.strip() for sample in given for text in sample.contexts or ()):
+    if not len(given) or not is_read or (given.explode().drop_nulls().str.strip_chars() != "").any():
         return []
     empty = "its contexts are" if len(given) == 1 else f"the contexts of all {len(given)} answers are"
     advice = "check the field that the system's key 'contexts' names"

@@ -46,22 +46,25 @@ if TYPE_CHECKING:
 def retrieve_run(materials: Materials, task: StepTask) -> TaskResult:
     """Retrieve a system's run (`query_id, doc_id, score`), and measure the time it takes.
 
-    The run has all queries, even if only some questions are asked of the systems that answer.
+    The run has all queries of the task, even if only some questions are asked of the systems that answer.
     """
     plugin = materials.parts.system(str(task.step.system))
     collection = materials.open_whole(str(task.step.dataset)).collection
+    if task.part is not None:
+        part = task.part.queries
+        collection = replace(collection, load_queries=part.load_queries, load_qrels=part.load_qrels)
     start = time.perf_counter()
     found = retrieve(plugin, collection, task.inputs)
     seconds = time.perf_counter() - start
-    read = {part: getattr(collection, part) for part in plugin.needs}
-    documents, queries = (0 if read.get(part) is None else int(read[part].height) for part in ("corpus", "queries"))
+    documents = collection.documents.count() if "corpus" in plugin.needs and collection.documents is not None else 0
+    queries = collection.queries.height if "queries" in plugin.needs and collection.queries is not None else 0
     return TaskResult(found.run, found.notes, share=RunShare(seconds, found.reused, documents), queries=queries)
 
 
 def retrieve(plugin: System[Any], collection: Collection, runs: Mapping[str, pl.DataFrame]) -> Retrieval:
     """Let a system retrieve, and check its run. Raises `DataError` if the dataset or the run lacks a part."""
     for part in sorted(plugin.needs):
-        if getattr(collection, part) is None:
+        if getattr(collection, "documents" if part == "corpus" else part) is None:
             wanted = "a corpus" if part == "corpus" else part
             raise DataError(f"{plugin.node.use} needs {wanted}, but the dataset '{collection.name}' has none")
     with no_exit():

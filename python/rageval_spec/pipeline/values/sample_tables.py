@@ -32,18 +32,6 @@ if TYPE_CHECKING:
 NOT_ANSWERED = "the system gave no answer to this query"
 
 
-@dataclass(frozen=True)
-class Answered:
-    """The answers of one system: a sample for each query that was asked, in the order of the dataset.
-
-    The run is `query_id, doc_id, score` of the contexts, best first; None if no answer names its documents.
-    """
-
-    samples: Sequence[Sample]
-    run: pl.DataFrame | None
-    notes: tuple[Note, ...]
-
-
 def answer_queries(materials: Materials, task: StepTask) -> TaskResult:
     """Ask a system all queries of its dataset, or read its stored answers: columns `tables.ANSWERS`.
 
@@ -51,12 +39,14 @@ def answer_queries(materials: Materials, task: StepTask) -> TaskResult:
     """
     dataset, system = str(task.step.dataset), materials.parts.systems[str(task.step.system)]
     opened = materials.open(dataset)
+    asked = opened.asked if task.part is None else task.part.queries
+    is_part = opened.is_drawn or task.part is not None
     with no_exit():
-        if opened.is_drawn and not system.can_be_asked:
+        if is_part and not system.can_be_asked:
             answering = materials.read_answers(dataset, str(task.step.system))
         else:
             begun = time.perf_counter()
-            answering = system.answer(opened.asked)
+            answering = system.answer(asked)
             if system.can_be_asked:
                 taken_over = 0 if answering.taken_over is None else answering.taken_over.answers
                 count = answering.answers.height - taken_over
@@ -68,15 +58,55 @@ def answer_queries(materials: Materials, task: StepTask) -> TaskResult:
     if answers["query_id"].is_duplicated().any():
         twice = answers.filter(answers["query_id"].is_duplicated())["query_id"][0]
         raise DataError(f"the query {twice!r} is answered twice")
-    if opened.is_drawn and opened.asked.queries is not None:
-        answers = tables.only_queries(answers, opened.asked.queries)
+    if is_part and asked.queries is not None:
+        answers = tables.only_queries(answers, asked.queries)
     return TaskResult(answers, answering.notes, taken_over=answering.taken_over)
 
 
-def describe_answers(answers: pl.DataFrame, asked: Collection, *, with_contexts: bool = True) -> Answered:
-    """Turn a system's answers into samples and a run. Without contexts, the samples do not hold their texts."""
-    samples = build_samples(asked, answers if with_contexts else answers.drop("contexts"))
-    return Answered(samples, _rank_answer_contexts(samples), tuple(_remark(samples)))
+@dataclass(frozen=True)
+class Answered:
+    """What a system answered, query by query, without the texts.
+
+    Attributes:
+        table: `query_id, error, is_unfinished, is_truncated` in the order of the dataset; an answer has no error.
+        run: `query_id, doc_id, score` of the contexts, best first; None if no answer names its documents.
+    """
+
+    table: pl.DataFrame
+    run: pl.DataFrame | None
+
+    def remark(self) -> Iterator[Note]:
+        """Notes on queries that were not asked, or got no answer or half of one."""
+        total, unfinished = self.table.height, self.table.filter("is_unfinished")
+        yield from unfinished_notes(unfinished.height, total, "asked", next(iter(unfinished["error"]), None))
+        failed = self.table.filter(pl.col("error").is_not_null() & ~pl.col("is_unfinished"))
+        if failed.height:
+            queries = count_noun(total, "query", "queries")
+            message = f"{failed.height} of {queries} got no answer; the first, {failed['query_id'][0]}: "
+            yield Note("unanswered", f"{message}{failed['error'][0]}", count=failed.height)
+        answered = self.table.filter(pl.col("error").is_null())
+        if truncated := answered.filter("is_truncated").height:
+            answers = count_noun(answered.height, "answer")
+            message = f"{truncated} of {answers} {agree(truncated, 'was')} cut off at the token limit"
+            hint = "raise max_tokens where the system asks its model"
+            yield Note("truncated_answers", f"{message}; {hint}", count=truncated, level="warning")
+
+
+def describe_answers(answers: pl.DataFrame, asked: Collection) -> Answered:
+    """What a system's answers to the queries of a dataset amount to; a query without an answer gets an error."""
+    assert asked.queries is not None, "queries_to_ask refuses a collection without"
+    flags = [name for name in (tables.UNFINISHED, tables.TRUNCATED) if name in answers.columns]
+    told = answers.select("query_id", "error", *flags).with_columns(is_answered=True)
+    joined = asked.queries.select("query_id").join(told, on="query_id", how="left", maintain_order="left")
+    error = pl.when("is_answered").then("error").otherwise(pl.lit(NOT_ANSWERED))
+    absent = [pl.lit(False).alias(name) for name in (tables.UNFINISHED, tables.TRUNCATED) if name not in flags]
+    table = joined.with_columns(error.alias("error"), *absent).select(
+        "query_id",
+        "error",
+        is_unfinished=pl.col(tables.UNFINISHED).fill_null(False) & pl.col("error").is_not_null(),
+        is_truncated=pl.col(tables.TRUNCATED).fill_null(False),
+    )
+    return Answered(table, _rank_answer_contexts(answers, asked.queries))
 
 
 def build_samples(asked: Collection, answers: pl.DataFrame) -> list[Sample]:
@@ -125,32 +155,17 @@ def _as_tuple(values: Sequence[Any] | None) -> tuple[Any, ...] | None:
     return None if values is None else tuple(values)
 
 
-def _rank_answer_contexts(samples: Sequence[Sample]) -> pl.DataFrame | None:
+def _rank_answer_contexts(answers: pl.DataFrame, queries: pl.DataFrame) -> pl.DataFrame | None:
     """The documents of the contexts as a run, each at its first place; scores count down to 1 at the last one."""
-    if all(sample.context_ids is None for sample in samples):
+    named = answers.select("query_id", doc_id="context_ids").drop_nulls("doc_id")
+    named = queries.select("query_id").join(named, on="query_id", how="inner", maintain_order="left")
+    if named.is_empty():
         return None
-    rows = []
-    for sample in samples:
-        ids = tuple(dict.fromkeys(sample.context_ids or ()))
-        rows += [(sample.query_id, doc_id, float(len(ids) - place)) for place, doc_id in enumerate(ids)]
-    schema = {"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
-    return pl.DataFrame(rows, schema=schema, orient="row")
-
-
-def _remark(samples: Sequence[Sample]) -> Iterator[Note]:
-    unfinished = [sample for sample in samples if sample.is_unfinished]
-    yield from unfinished_notes(len(unfinished), len(samples), "asked", unfinished[0].error if unfinished else None)
-    failed = [sample for sample in samples if sample.error is not None and not sample.is_unfinished]
-    if failed:
-        first = failed[0]
-        queries = count_noun(len(samples), "query", "queries")
-        message = f"{len(failed)} of {queries} got no answer; the first, {first.query_id}: {first.error}"
-        yield Note("unanswered", message, count=len(failed))
-    if truncated := sum(bool(sample.truncated) and sample.error is None for sample in samples):
-        answers = count_noun(sum(sample.error is None for sample in samples), "answer")
-        message = f"{truncated} of {answers} {agree(truncated, 'was')} cut off at the token limit"
-        hint = "raise max_tokens where the system asks its model"
-        yield Note("truncated_answers", f"{message}; {hint}", count=truncated, level="warning")
+    ids = named.with_columns(pl.col("doc_id").list.unique(maintain_order=True))
+    ids = ids.filter(pl.col("doc_id").list.len() > 0)
+    lengths = pl.col("doc_id").list.len()
+    scores = pl.int_ranges(lengths, 0, -1).cast(pl.List(pl.Float64))
+    return ids.with_columns(score=scores).explode("doc_id", "score")
 
 
 _OF_ANSWERS = (*tables.ANSWERS, *tables.LATER_ANSWERS, tables.UNFINISHED)
@@ -193,13 +208,13 @@ class SampleParts:
         """
         ranked = run.with_columns((pl.int_range(pl.len()) + 1).over("query_id").alias("rank"))
         first = ranked.filter(pl.col("rank") <= tables.SHOWN_DOCUMENTS)
-        shown = judged.find_documents(first["doc_id"]) if with_texts else None
-        if shown is not None:
-            first = _add_texts(first, shown)
+        has_texts = with_texts and judged.documents is not None
+        if has_texts:
+            first = _add_texts(first, judged)
         answers = first.group_by("query_id", maintain_order=True).agg(
             pl.col("doc_id").alias("context_ids"),
             pl.col("score").alias("scores"),
-            *([] if shown is None else [pl.col("text").alias("contexts")]),
+            *([pl.col("text").alias("contexts")] if has_texts else []),
         )
         ranks = None
         if judged.qrels is not None:
@@ -322,9 +337,9 @@ def _list_queries(judged: Collection) -> pl.DataFrame:
     return ids.join(texts, on="query_id", how="left", maintain_order="left")
 
 
-def _add_texts(first: pl.DataFrame, shown: pl.DataFrame) -> pl.DataFrame:
+def _add_texts(first: pl.DataFrame, judged: Collection) -> pl.DataFrame:
     """Documents with their texts; "" for one that the corpus does not have."""
-    wanted = shown.unique("doc_id", keep="first")
+    wanted = judged.find_documents(first["doc_id"])
     texts = wanted.select("doc_id", tables.document_texts(wanted).alias("text"))
     return first.join(texts, on="doc_id", how="left", maintain_order="left").with_columns(pl.col("text").fill_null(""))
 

@@ -6,47 +6,83 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rageval_spec import kernels
 from rageval_spec.data.outcomes import Note
 from rageval_spec.errors import DataError, no_exit
-from rageval_spec.pipeline.planning.plan import StepTask, SystemFailure, TaskResult, explain
+from rageval_spec.libraries import pl
+from rageval_spec.pipeline.planning.plan import QuestionPart, StepTask, SystemFailure, TaskResult, explain
 from rageval_spec.pipeline.planning.question_selection import has_judgements, sorted_ids
 from rageval_spec.pipeline.values import answer_values as measuring
 from rageval_spec.pipeline.values import ranking_values as values
 from rageval_spec.pipeline.values.answer_values import context_notes, metric_notes, ranking_notes
 from rageval_spec.pipeline.values.ranking_values import drops_self, may_drop_self, self_retrieval_notes
-from rageval_spec.pipeline.values.sample_tables import Answered, describe_answers
+from rageval_spec.pipeline.values.sample_tables import Answered, build_samples, describe_answers
 from rageval_spec.pipeline.values.step_inputs import Materials, OpenedDataset
 from rageval_spec.plugin import AnswerMetric, RankingMetric, TableMetric
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from rageval_spec.data.tables import Collection
 
 _NOTHING_KNOWN: Mapping[str, pl.DataFrame] = MappingProxyType({})
 
 
 def compute_values(materials: Materials, task: StepTask) -> TaskResult:
-    """Compute every metric that the system can have: columns `values.COLUMNS`, metrics in the spec's order.
+    """Compute every metric of a system that only retrieves: columns `values.COLUMNS`, metrics in the spec's order.
 
-    A metric of answers has no values for a system that only retrieves. A ranking metric has none for a system whose
-    answers do not name their documents. If the system fails as a whole, every query gets an error, and `error` of the
-    result says why.
+    Of a system that answers, measure only the task's part of the answers; `conclude` makes the values of all parts. A
+    metric of answers has no values for a system that only retrieves. If the system fails as a whole, every query gets
+    an error, and `error` of the result says why.
     """
+    if task.part is not None:
+        return measure_answers(materials, task.part, str(task.step.system), task.inputs[str(task.step.system)])
     dataset, system = str(task.step.dataset), str(task.step.system)
     opened = materials.open(dataset)
     cells = _Cells(materials, opened.collection, system)
     try:
-        if system in opened.answering:
-            return _evaluate_answers(cells, opened, task.inputs[system])
         run = task.inputs.get(system)
         return cells.tabulate(
             dict(_measure_run(cells, find_run_file(materials, opened, system) if run is None else run))
         )
+    except Exception as error:
+        return give_up(materials, opened, system, error)
+
+
+def list_answer_metrics(materials: Materials, system: str) -> dict[str, AnswerMetric[Any]]:
+    """The metrics of answers that a system can have."""
+    has_texts = materials.parts.systems[system].writes_answers
+    return {name: one for name, one in materials.parts.answer_metrics.items() if has_texts or "answer" not in one.needs}
+
+
+def measure_answers(materials: Materials, part: QuestionPart, system: str, answers: pl.DataFrame) -> TaskResult:
+    """Measure a part of a system's answers with the metrics of answers.
+
+    If the part has no answer at all, only those metrics get it that count failures: if that holds for all parts, the
+    system is broken, and no call is made for it.
+    """
+    metrics = list_answer_metrics(materials, system)
+    wanted = {name: one for name, one in metrics.items() if part.metrics is None or name in part.metrics}
+    reads_contexts = any(metric.reads_contexts for metric in wanted.values())
+    samples = build_samples(part.queries, answers if reads_contexts else answers.drop("contexts"))
+    return TaskResult(measured=measuring.measure_all(wanted, samples))
+
+
+def conclude(materials: Materials, task: StepTask, parts: Sequence[TaskResult]) -> TaskResult:
+    """All values of a system that answers, from its answers and from what its parts measured.
+
+    Columns `values.COLUMNS`, metrics in the spec's order. A ranking metric has no values for a system whose answers do
+    not name their documents. If the system fails as a whole, every query gets an error, and `error` of the result says
+    why.
+    """
+    dataset, system = str(task.step.dataset), str(task.step.system)
+    opened = materials.open(dataset)
+    try:
+        lost = next((part.error for part in parts if part.error is not None), None)
+        if lost is not None:
+            raise lost
+        return _evaluate_answers(_Cells(materials, opened.collection, system), opened, task.inputs[system], parts)
     except Exception as error:
         return give_up(materials, opened, system, error)
 
@@ -107,45 +143,57 @@ class _Cells:
         return TaskResult(values.concatenate(frames), tuple(self.notes), tuple(self.failures))
 
 
-def _evaluate_answers(cells: _Cells, opened: OpenedDataset, table: pl.DataFrame) -> TaskResult:
-    """Compute the metrics of answers, and the ranking metrics if the answers name their documents."""
-    parts, budget = cells.materials.parts, cells.materials.budget
-    has_texts = parts.systems[cells.system].writes_answers
-    metrics = {name: one for name, one in parts.answer_metrics.items() if has_texts or "answer" not in one.needs}
-    reads_contexts = any(metric.reads_contexts for metric in metrics.values())
-    answered = describe_answers(table, opened.asked, with_contexts=reads_contexts)
+def _evaluate_answers(
+    cells: _Cells, opened: OpenedDataset, answers: pl.DataFrame, parts: Sequence[TaskResult]
+) -> TaskResult:
+    """The values of the metrics of answers, and of ranking metrics if the answers name their documents."""
+    metrics, budget = list_answer_metrics(cells.materials, cells.system), cells.materials.budget
+    answered = describe_answers(answers, opened.asked)
+    computed = [_join(name, metric, parts, answered) for name, metric in metrics.items()]
     no_answers = _explain_no_answers(answered)
     if no_answers is not None:
-        counting = {name: metric for name, metric in metrics.items() if metric.counts_failures}
-        known = {computed.metric: computed.values for computed in measuring.compute_all(counting, answered.samples)}
+        known = {one.metric: one.values for one in computed if metrics[one.metric].counts_failures}
         return give_up(cells.materials, opened, cells.system, no_answers, known)
-    cells.remark([*answered.notes, *context_notes(metrics.values(), answered.samples)])
+    cells.remark([*answered.remark(), *_remark_on_contexts(metrics, answers, answered)])
     tables = _rank_answers(cells, answered)
-    for computed in measuring.compute_all(metrics, answered.samples):
-        tables[computed.metric] = computed.values
-        cells.remark(computed.notes)
-        if computed.error is not None:
-            cells.fail(computed.error, computed.metric)
-        elif computed.is_broken and budget.stopped is None:
-            (failed,) = (note.message for note in computed.notes if note.code == "failed_queries")
-            cells.fail(DataError(failed.removeprefix(f"{computed.metric}: ")), computed.metric, remark=False)
-    del answered  # the samples' texts are let go before the values are copied into one table
+    for one in computed:
+        tables[one.metric] = one.values
+        cells.remark(one.notes)
+        if one.error is not None:
+            cells.fail(one.error, one.metric)
+        elif one.is_broken and budget.stopped is None:
+            (failed,) = (note.message for note in one.notes if note.code == "failed_queries")
+            cells.fail(DataError(failed.removeprefix(f"{one.metric}: ")), one.metric, remark=False)
     if budget.stopped is not None:
         told = any(note.code == "stopped" for note in cells.notes)
         cells.fail(budget.stopped, remark=not told)
     return cells.tabulate(tables)
 
 
+def _join(name: str, metric: AnswerMetric[Any], parts: Sequence[TaskResult], answered: Answered) -> measuring.Computed:
+    measured = [part.measured[name] for part in parts if name in part.measured]
+    return measuring.join(name, metric, measured, answered.table)
+
+
+def _remark_on_contexts(
+    metrics: Mapping[str, AnswerMetric[Any]], answers: pl.DataFrame, answered: Answered
+) -> list[Note]:
+    if not any(metric.reads_contexts for metric in metrics.values()):
+        return []
+    whole = answered.table.filter(pl.col("error").is_null())
+    return context_notes(metrics.values(), answers.join(whole, on="query_id", how="semi")["contexts"])
+
+
 def _explain_no_answers(answered: Answered) -> DataError | None:
     """The error of a system that answered no query at all: it is broken, which is not the same as answering badly."""
-    samples = answered.samples
-    if not samples or any(sample.error is None for sample in samples):
+    table = answered.table
+    if table.is_empty() or table["error"].null_count():
         return None
-    asked = count_noun(len(samples), "query", "queries")
-    failed = [sample for sample in samples if not sample.is_unfinished]
-    if not failed:
-        return DataError(f"none of {asked} was asked: {samples[0].error}")
-    return DataError(f"none of {asked} got an answer; the first: {failed[0].error}")
+    asked = count_noun(table.height, "query", "queries")
+    failed = table.filter(~pl.col("is_unfinished"))
+    if failed.is_empty():
+        return DataError(f"none of {asked} was asked: {table['error'][0]}")
+    return DataError(f"none of {asked} got an answer; the first: {failed['error'][0]}")
 
 
 def _rank_answers(cells: _Cells, answered: Answered) -> dict[str, pl.DataFrame]:
