@@ -243,12 +243,13 @@ impl Bm25Index {
             let found = searcher.search(&queries, depth, threads)?;
             let rows = found.iter().map(Vec::len).sum();
             let (mut numbers, mut scores) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
+            let names = view.ids()?;
             let mut ids = StringViewBuilder::with_capacity(rows);
             for (number, hits) in (0..).zip(&found) {
                 for hit in hits {
                     numbers.push(number);
-                    ids.append_value(text(view.id(hit.document as usize)?));
-                    scores.push(f64::from(hit.score));
+                    ids.append_value(names.get(hit.document));
+                    scores.push(f64::from(hit.score()));
                 }
             }
             Ok((numbers, ids.finish(), scores))

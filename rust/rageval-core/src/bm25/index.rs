@@ -66,27 +66,36 @@ impl<'a> View<'a> {
         self.index.layout.rest(self.bytes)
     }
 
-    /// The id of a document.
+    /// The ids of all documents.
     ///
     /// # Errors
     /// The bytes are damaged.
-    pub fn id(&self, document: usize) -> Result<&'a [u8]> {
-        let (start, end) = (
-            self.read_u64(Section::IdEnds, document)?,
-            self.read_u64(Section::IdEnds, document + 1)?,
-        );
-        self.part(Section::Ids, start, end)
+    pub fn ids(&self) -> Result<Ids<'a>> {
+        let ends = self
+            .part(Section::IdEnds, 0, 8 * (self.index.documents + 1))?
+            .as_chunks::<8>()
+            .0;
+        let end = ends.last().map_or(0, |end| u64::from_le_bytes(*end));
+        let end = usize::try_from(end).map_err(|_| self.damaged())?;
+        let text =
+            std::str::from_utf8(self.part(Section::Ids, 0, end)?).map_err(|_| self.damaged())?;
+        Ok(Ids { ends, text })
     }
 
-    /// The place of a document among all ids in descending order.
-    pub(super) fn rank(&self, document: u32) -> Result<u32> {
-        self.read_u32(Section::Ranks, document as usize)
+    /// The place of each document among all ids in descending order, four bytes each.
+    pub(super) fn ranks(&self) -> Result<&'a [[u8; 4]]> {
+        Ok(self
+            .part(Section::Ranks, 0, 4 * self.index.documents)?
+            .as_chunks::<4>()
+            .0)
     }
 
     /// The lengths of all documents, four bytes each.
     pub(super) fn lengths(&self) -> Result<&'a [[u8; 4]]> {
-        let bytes = self.part(Section::Lengths, 0, 4 * self.index.documents)?;
-        Ok(bytes.as_chunks::<4>().0)
+        Ok(self
+            .part(Section::Lengths, 0, 4 * self.index.documents)?
+            .as_chunks::<4>()
+            .0)
     }
 
     /// The list of a word; `None` if no document has it.
@@ -148,5 +157,29 @@ impl<'a> View<'a> {
         let bytes = self.part(section, 8 * place, 8 * place + 8)?;
         let number = bytes.try_into().map_or(0, u64::from_le_bytes);
         usize::try_from(number).map_err(|_| self.damaged())
+    }
+}
+
+/// The ids of documents.
+#[derive(Clone, Copy)]
+pub struct Ids<'a> {
+    ends: &'a [[u8; 8]],
+    text: &'a str,
+}
+
+impl<'a> Ids<'a> {
+    /// The id of a document; empty if there is no such document.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, document: u32) -> &'a str {
+        let end = |place: usize| {
+            self.ends
+                .get(place)
+                .map(|end| u64::from_le_bytes(*end) as usize)
+        };
+        let range = end(document as usize).zip(end(document as usize + 1));
+        range
+            .and_then(|(start, end)| self.text.get(start..end))
+            .unwrap_or("")
     }
 }

@@ -22,7 +22,7 @@ mod splitting;
 mod tests;
 
 pub use builder::{Builder, Expand, Output};
-pub use index::{Index, View};
+pub use index::{Ids, Index, View};
 pub use scoring::{Method, Settings};
 pub use search::{Hit, Searcher};
 pub use splitting::{Alphabet, Splitter};

@@ -118,9 +118,10 @@ impl Formula {
     #[inline]
     pub(super) fn contribution(&self, weight: Weight, frequency: u32, length: u32) -> f32 {
         let (row, column) = (frequency.wrapping_sub(1) as usize, length as usize);
-        let component = match self.table.get(row * LENGTHS + column) {
-            Some(component) if row < FREQUENCIES && column < LENGTHS => *component,
-            _ => self.compute(f64::from(frequency), f64::from(length)),
+        let component = if row < FREQUENCIES && column < LENGTHS {
+            self.table[row * LENGTHS + column]
+        } else {
+            self.compute(f64::from(frequency), f64::from(length))
         };
         (weight.idf * component - weight.subtracted) as f32
     }

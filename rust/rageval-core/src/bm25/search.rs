@@ -6,33 +6,34 @@
 //! only documents with another word are looked at, and those words are looked up for documents that can still get in.
 //! What each word contributes is kept apart, so that the contributions are added in the order of the query.
 
-use std::cmp::Ordering;
 use std::num::NonZeroUsize;
 
-use super::blocks::{Block, Postings};
+use super::blocks::{BLOCK, Block, Postings};
 use super::index::View;
 use super::scoring::{Formula, Settings, Weight, sum_pairwise};
 use crate::error::{Error, Result};
 use crate::threads;
 
 /// A document that was found.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hit {
     /// Its number, in the order in which documents were added.
     pub document: u32,
-    /// Its score, above 0.
-    pub score: f32,
-    rank: u32,
+    /// The smaller, the better: the inverted bits of the score, which is above 0, and the place of the id.
+    key: u64,
 }
 
 impl Hit {
-    /// The better one comes first: the higher score, or at equal scores the higher id.
     #[inline]
-    fn order(&self, other: &Self) -> Ordering {
-        other
-            .score
-            .total_cmp(&self.score)
-            .then(self.rank.cmp(&other.rank))
+    fn new(document: u32, score: f32, rank: u32) -> Self {
+        let key = u64::from(!score.to_bits()) << 32 | u64::from(rank);
+        Self { document, key }
+    }
+
+    /// Its score, above 0.
+    #[must_use]
+    pub fn score(&self) -> f32 {
+        f32::from_bits(!((self.key >> 32) as u32))
     }
 }
 
@@ -41,11 +42,16 @@ pub struct Searcher<'a> {
     view: View<'a>,
     formula: Formula,
     lengths: &'a [[u8; 4]],
+    ranks: &'a [[u8; 4]],
 }
 
 /// Documents of a window, and floats that all contributions in a window take at most.
 const WINDOW: usize = 4096;
 const FLOATS: usize = 1 << 16;
+/// Documents of a window where no document is skipped: below these numbers of postings, bounds cost more than they save.
+const SIMPLE_WINDOW: usize = 1 << 14;
+const WORTHWHILE: usize = 1 << 14;
+const WORTHWHILE_PER_HIT: usize = 32;
 
 impl<'a> Searcher<'a> {
     /// # Errors
@@ -65,6 +71,7 @@ impl<'a> Searcher<'a> {
         Ok(Self {
             formula: Formula::new(settings, view.documents() as u64, view.total()),
             lengths: view.lengths()?,
+            ranks: view.ranks()?,
             view,
         })
     }
@@ -134,7 +141,7 @@ impl<'a> Searcher<'a> {
 /// What a thread uses again for each query.
 #[derive(Default)]
 struct Buffers {
-    /// Of each document of a window, what each word contributes; 0 outside of a window.
+    /// Of each document of a window, what each word contributes, or all words together; 0 outside of a window.
     contributions: Vec<f32>,
     /// The documents of the window that are looked at, one bit each.
     bits: Vec<u64>,
@@ -146,8 +153,8 @@ struct Best {
     /// What all documents get for the words that they lack, before any contribution.
     absent: f32,
     hits: Vec<Hit>,
-    /// The last of the best, once there are enough.
-    worst: Option<Hit>,
+    /// The last of the best and its score, once there are enough.
+    worst: Option<(u64, f32)>,
 }
 
 impl Best {
@@ -163,44 +170,45 @@ impl Best {
     /// Whether a document whose contributions add up to at most `bound` could be among the best.
     #[inline]
     fn admits(&self, bound: f64) -> bool {
-        let Some(worst) = self.worst else {
+        let Some((_, worst)) = self.worst else {
             return true;
         };
         let bound = bound as f32;
         // Not `>=`, so that a bound that is no number admits everything.
-        !(bound.next_up() + self.absent < worst.score)
+        !(bound.next_up() + self.absent < worst)
     }
 
-    fn add(&mut self, document: u32, sum: f32, view: &View) -> Result<()> {
+    #[inline]
+    fn add(&mut self, document: u32, sum: f32, searcher: &Searcher) {
         let score = sum + self.absent;
-        if self.worst.is_some_and(|worst| score < worst.score) {
-            return Ok(());
-        }
-        let hit = Hit {
+        let rank = searcher.ranks.get(document as usize);
+        let hit = Hit::new(
             document,
             score,
-            rank: view.rank(document)?,
-        };
-        if self.worst.is_none_or(|worst| hit.order(&worst).is_lt()) {
+            rank.map_or(0, |bytes| u32::from_le_bytes(*bytes)),
+        );
+        // The score alone decides in most cases; then nothing waits for the rank.
+        let is_worse = |(key, worst)| score < worst || (score == worst && hit.key >= key);
+        if !self.worst.is_some_and(is_worse) {
             self.hits.push(hit);
             if self.hits.len() >= self.depth.saturating_mul(2).max(64) {
                 self.shrink();
             }
         }
-        Ok(())
     }
 
     fn shrink(&mut self) {
         if self.hits.len() > self.depth {
-            self.hits.select_nth_unstable_by(self.depth - 1, Hit::order);
+            self.hits
+                .select_nth_unstable_by_key(self.depth - 1, |hit| hit.key);
             self.hits.truncate(self.depth);
-            self.worst = self.hits.last().copied();
+            self.worst = self.hits.last().map(|hit| (hit.key, hit.score()));
         }
     }
 
     fn finish(mut self) -> Vec<Hit> {
         self.shrink();
-        self.hits.sort_unstable_by(Hit::order);
+        self.hits.sort_unstable_by_key(|hit| hit.key);
         self.hits
     }
 }
@@ -220,10 +228,17 @@ impl Query<'_, '_> {
         mut best: Best,
         buffers: &mut Buffers,
     ) -> Result<Vec<Hit>> {
-        let size = (FLOATS / self.stride).clamp(64, WINDOW) / 64 * 64;
+        let is_plain = self.order.len() == self.stride;
+        let postings: usize = cursors.iter().map(|cursor| cursor.list.df as usize).sum();
+        let prunes = postings > WORTHWHILE.max(best.depth.saturating_mul(WORTHWHILE_PER_HIT));
+        let size = match is_plain && !prunes {
+            true => SIMPLE_WINDOW,
+            false => (FLOATS / self.stride).clamp(64, WINDOW) / 64 * 64,
+        };
+        let room = size * self.stride;
         buffers
             .contributions
-            .resize((size * self.stride).max(buffers.contributions.len()), 0.0);
+            .resize(room.max(buffers.contributions.len()), 0.0);
         buffers.bits.resize(size / 64, 0);
         let mut ascending: Vec<usize> = (0..self.stride).collect();
         while let Some(next) = cursors.iter().filter_map(Cursor::next).min() {
@@ -231,28 +246,36 @@ impl Query<'_, '_> {
                 start: next / size as u32 * size as u32,
                 size,
             };
-            for cursor in &mut *cursors {
-                cursor.bound(window, self.searcher);
+            let mut aside = 0;
+            if prunes && best.worst.is_some() {
+                for cursor in &mut *cursors {
+                    cursor.bound(window, self.searcher);
+                }
+                ascending.sort_unstable_by(|a, b| cursors[*a].bound.total_cmp(&cursors[*b].bound));
+                aside = self.set_aside(&ascending, cursors, &best);
             }
-            ascending.sort_unstable_by(|a, b| cursors[*a].bound.total_cmp(&cursors[*b].bound));
-            let aside = self.set_aside(&ascending, cursors, &best);
             if aside == self.stride {
                 for cursor in &mut *cursors {
                     cursor.skip(window.end());
                 }
-                continue;
+            } else if aside == 0 && is_plain {
+                for cursor in &mut *cursors {
+                    self.collect::<true>(cursor, 0, window, buffers)?;
+                }
+                self.take_sums(window, &mut best, buffers);
+            } else {
+                let (aside, needed) = ascending.split_at(aside);
+                for &place in needed {
+                    self.collect::<false>(&mut cursors[place], place, window, buffers)?;
+                }
+                let mut rest = aside.iter().map(|place| cursors[*place].bound).sum::<f64>();
+                for &place in aside.iter().rev() {
+                    self.filter(rest, &best, buffers);
+                    rest -= cursors[place].bound;
+                    self.look_up(&mut cursors[place], place, window, buffers)?;
+                }
+                self.add_up(window, &mut best, buffers);
             }
-            let (aside, needed) = ascending.split_at(aside);
-            for &place in needed {
-                self.collect(&mut cursors[place], place, window, buffers)?;
-            }
-            let mut rest = aside.iter().map(|place| cursors[*place].bound).sum::<f64>();
-            for &place in aside.iter().rev() {
-                self.filter(rest, &best, buffers);
-                rest -= cursors[place].bound;
-                self.look_up(&mut cursors[place], place, window, buffers)?;
-            }
-            self.add_up(window, &mut best, buffers)?;
         }
         Ok(best.finish())
     }
@@ -273,8 +296,8 @@ impl Query<'_, '_> {
         sum * (1.0 + (self.order.len() + 1) as f64 * f64::from(f32::EPSILON))
     }
 
-    /// Takes in all documents of a window that have a word.
-    fn collect(
+    /// Takes in all documents of a window that have a word, with its contribution apart, or added to one sum.
+    fn collect<const SUM: bool>(
         &self,
         cursor: &mut Cursor,
         place: usize,
@@ -282,10 +305,9 @@ impl Query<'_, '_> {
         buffers: &mut Buffers,
     ) -> Result<()> {
         cursor.skip(window.start);
-        let Buffers {
-            contributions,
-            bits,
-        } = buffers;
+        let stride = if SUM { 1 } else { self.stride };
+        let cells = &mut buffers.contributions[..window.size * stride];
+        let bits = &mut buffers.bits[..window.size / 64];
         while cursor.decode(window.end(), self.searcher)? {
             let (docs, frequencies) = cursor.rest();
             let mut taken = 0;
@@ -296,16 +318,17 @@ impl Query<'_, '_> {
                 }
                 taken += 1;
                 let length = self.searcher.length(doc);
-                if let (Some(cell), Some(word)) = (
-                    contributions.get_mut(slot * self.stride + place),
-                    bits.get_mut(slot / 64),
-                ) {
-                    *cell = self
-                        .searcher
+                let contribution =
+                    self.searcher
                         .formula
                         .contribution(cursor.weight, frequency, length);
-                    *word |= 1 << (slot % 64);
-                }
+                let cell = &mut cells[slot * stride + place];
+                *cell = if SUM {
+                    *cell + contribution
+                } else {
+                    contribution
+                };
+                bits[slot / 64] |= 1 << (slot % 64);
             }
             if !cursor.take(taken) {
                 break;
@@ -371,12 +394,11 @@ impl Query<'_, '_> {
     }
 
     /// Adds up the contributions of the documents that are left, and empties the window.
-    fn add_up(&self, window: Window, best: &mut Best, buffers: &mut Buffers) -> Result<()> {
+    fn add_up(&self, window: Window, best: &mut Best, buffers: &mut Buffers) {
         let Buffers {
             contributions,
             bits,
         } = buffers;
-        let mut failed = None;
         for_each_bit(bits, |slot| {
             let cells = &mut contributions[slot * self.stride..(slot + 1) * self.stride];
             let sum = self
@@ -384,14 +406,23 @@ impl Query<'_, '_> {
                 .iter()
                 .fold(0.0, |sum: f32, place| sum + cells[*place]);
             cells.fill(0.0);
-            if sum > 0.0
-                && let Err(error) = best.add(window.start + slot as u32, sum, &self.searcher.view)
-            {
-                failed = failed.take().or(Some(error));
+            if sum > 0.0 {
+                best.add(window.start + slot as u32, sum, self.searcher);
             }
             false
         });
-        failed.map_or(Ok(()), Err)
+    }
+
+    /// Takes the sums of a window, and empties it.
+    fn take_sums(&self, window: Window, best: &mut Best, buffers: &mut Buffers) {
+        let sums = &mut buffers.contributions[..window.size];
+        for_each_bit(&mut buffers.bits[..window.size / 64], |slot| {
+            let sum = std::mem::take(&mut sums[slot]);
+            if sum > 0.0 {
+                best.add(window.start + slot as u32, sum, self.searcher);
+            }
+            false
+        });
     }
 }
 
@@ -530,7 +561,7 @@ impl<'a> Cursor<'a> {
             self.is_decoded = false;
             self.at = 0;
         }
-        if self.is_decoded {
+        if self.is_decoded && self.decoded.docs[self.at.min(BLOCK - 1)] < start {
             self.at += self.rest().0.partition_point(|doc| *doc < start);
             self.end_block();
         }

@@ -52,9 +52,9 @@ fn search(
         .unwrap()
         .search(queries, depth, None)
         .unwrap();
-    let id =
-        |hit: Hit| String::from_utf8(view.id(hit.document as usize).unwrap().to_vec()).unwrap();
-    let named = |hits: Vec<Hit>| hits.into_iter().map(|hit| (id(hit), hit.score)).collect();
+    let ids = view.ids().unwrap();
+    let name = |hit: Hit| (ids.get(hit.document).to_owned(), hit.score());
+    let named = |hits: Vec<Hit>| hits.into_iter().map(name).collect();
     found.into_iter().map(named).collect()
 }
 
@@ -207,9 +207,7 @@ fn a_changed_or_cut_file_is_an_error_or_changes_nothing() {
         let view = index.with(bytes);
         view.note()?;
         let found = Searcher::new(view, settings(Method::Lucene))?.search(&queries, 600, None)?;
-        for hit in found.iter().flatten() {
-            view.id(hit.document as usize)?;
-        }
+        view.ids()?;
         Ok(found)
     };
     assert!(run(&bytes).is_ok());
@@ -225,7 +223,7 @@ fn a_changed_or_cut_file_is_an_error_or_changes_nothing() {
                 found[0]
                     .iter()
                     .zip(&right[0])
-                    .all(|(hit, (_, score))| hit.score == *score),
+                    .all(|(hit, (_, score))| hit.score() == *score),
                 "{place}"
             );
         }
