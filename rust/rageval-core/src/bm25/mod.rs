@@ -11,6 +11,7 @@
 
 mod blocks;
 mod builder;
+mod cursor;
 mod file;
 mod index;
 mod interner;
