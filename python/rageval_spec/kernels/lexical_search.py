@@ -14,6 +14,8 @@ from rageval_spec.kernels.inputs import check_count, check_threads
 from rageval_spec.libraries import np, pl
 
 if TYPE_CHECKING:
+    from mmap import mmap
+
     from numpy.typing import NDArray
 
 Bm25Method: TypeAlias = Literal["lucene", "robertson", "atire", "bm25+", "bm25l"]
@@ -111,6 +113,7 @@ class Bm25Index:
     def __init__(self, content: NDArray[np.uint8], path: Path) -> None:
         """Use the bytes of an index; `path` is for messages. Raises `DataError` if they are not a whole index."""
         self._inner = _core.Bm25Index(content, path)
+        self._mapped: mmap | None = None
 
     @classmethod
     def open(cls, path: Path) -> Bm25Index:
@@ -126,7 +129,19 @@ class Bm25Index:
                 mapped = mmap(file.fileno(), 0, access=ACCESS_READ)
         except (OSError, ValueError) as error:
             raise DataError(f"{path}: cannot be read: {error}") from error
-        return cls(np.frombuffer(mapped, np.uint8), path)
+        index = cls(np.frombuffer(mapped, np.uint8), path)
+        index._mapped = mapped
+        return index
+
+    def release(self) -> None:
+        """Give the pages of a mapped file back, so that they do not count as this process's memory.
+
+        The system keeps them cached; a search that needs one again gets it from there.
+        """
+        import mmap
+
+        if self._mapped is not None and hasattr(mmap, "MADV_DONTNEED"):
+            self._mapped.madvise(mmap.MADV_DONTNEED)
 
     @property
     def documents(self) -> int:

@@ -19,10 +19,9 @@ from typing import Literal
 
 from rageval_spec.errors import RagevalError
 from rageval_spec.store import replies
-from rageval_spec.store.disk import ABANDONED_AFTER, DIGESTS_FOLDER
+from rageval_spec.store.disk import ABANDONED_AFTER, DIGESTS_FOLDER, INDEXES_FOLDER
 from rageval_spec.store.store import MANIFEST, TABLES_FOLDER, remove_table
 
-INDEXES_FOLDER = "indexes"
 Kind = Literal["run", "index", "replies", "answers", "digests", "unfinished", "damaged"]
 KINDS: dict[Kind, str] = {
     "run": "runs of retrievers",

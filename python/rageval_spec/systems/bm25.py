@@ -29,8 +29,7 @@ from rageval_spec.data.tables import BATCH, Collection, document_texts
 from rageval_spec.errors import DataError, RagevalError, StoreWarning, UsageError
 from rageval_spec.libraries import pl
 from rageval_spec.plugin import Progress, Retrieval, System, SystemNode
-from rageval_spec.store.disk import flush_folder, prepare, sweep
-from rageval_spec.store.inventory import INDEXES_FOLDER
+from rageval_spec.store.disk import INDEXES_FOLDER, flush_folder, prepare, sweep
 from rageval_spec.systems.shared.lexical_tokens import (
     LETTERS_READ,
     ChosenTokenizer,
@@ -233,6 +232,7 @@ class Bm25(System[Bm25Node]):
                 threads=self.context.threads,
             )
             frames.append(found.select(some["query_id"].gather(found["query"]), "doc_id", "score"))
+            index.release()
             progress.search(index.documents, some.height)
         return Retrieval(pl.concat(frames), tuple(_remark(choice)))
 

@@ -6,6 +6,7 @@
 //! only documents with another word are looked at, and those words are looked up for documents that can still get in.
 //! What each word contributes is kept apart, so that the contributions are added in the order of the query.
 
+use std::cmp::Ordering;
 use std::num::NonZeroUsize;
 
 use super::cursor::{Cursor, Window};
@@ -174,8 +175,8 @@ impl Best {
             return true;
         };
         let bound = bound as f32;
-        // Not `>=`, so that a bound that is no number admits everything.
-        !(bound.next_up() + self.absent < worst)
+        // A bound that is no number admits everything.
+        (bound.next_up() + self.absent).partial_cmp(&worst) != Some(Ordering::Less)
     }
 
     #[inline]
