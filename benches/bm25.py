@@ -26,9 +26,9 @@ from typing import Any
 import numpy as np
 
 WORDS, LENGTH, AT_ONCE, QUERIES, DEPTH = 2_000_000, 60, 50_000, 6_980, 1000
-STOP_WORDS = frozenset(
+STOP_WORDS = (
     "the of and a to in is for that it as was with on by be are at this not or an but into they then there their such"
-    " these no if will".split()  # noqa: SIM905
+    " these no if will"
 )
 
 
@@ -100,14 +100,15 @@ def print_nothing(done: int, total: int) -> None:
 def name_words() -> list[str]:
     """Distinct words for all ranks, frequent ones first and short."""
     letters = "etaoinshrdlucmfwypvbgkqjxz"
-    names = sorted(STOP_WORDS)
+    names = STOP_WORDS.split()
+    taken = set(names)
     rank = 0
     while len(names) < WORDS:
         rank, text, rest = rank + 1, "", rank + 26
         while rest:
             rest, letter = divmod(rest, 26)
             text += letters[letter]
-        if text not in STOP_WORDS:
+        if text not in taken:
             names.append(text)
     return names
 

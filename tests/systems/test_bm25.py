@@ -90,8 +90,9 @@ def test_queries_keep_their_order_and_those_without_a_match_get_no_rows() -> Non
 
 
 @pytest.mark.parametrize("queries", [{"q": "fox"}, {}])
-def test_nothing_to_find_gives_an_empty_run(queries: dict[str, str]) -> None:
-    assert retrieve({"d1": "", "d2": "the"}, queries).height == 0
+@pytest.mark.parametrize("corpus", [{"d1": "", "d2": "the"}, {}])
+def test_nothing_to_find_gives_an_empty_run(queries: dict[str, str], corpus: dict[str, str]) -> None:
+    assert retrieve(corpus, queries).height == 0
 
 
 def test_stop_words_are_left_out_of_documents_and_queries() -> None:
@@ -236,7 +237,7 @@ def _batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_batches")
-@pytest.mark.parametrize("corpus", [LARGE, CHINESE, LARGE | CHINESE, CHINESE | LARGE, {"d": ""}])
+@pytest.mark.parametrize("corpus", [LARGE, CHINESE, LARGE | CHINESE, CHINESE | LARGE, {"d": ""}, {}])
 def test_a_corpus_in_batches_gives_the_run_of_a_corpus_in_memory(
     corpus: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

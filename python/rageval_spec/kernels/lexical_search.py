@@ -104,7 +104,9 @@ class Bm25Builder:
         `proceed` is called now and then with how many of how many words are done.
         """
         content = self._inner.finish(path, note, proceed)
-        return Bm25Index.open(path) if path is not None or content is None else Bm25Index(content, Path("index"))
+        if path is not None:
+            return Bm25Index.open(path)
+        return Bm25Index(np.empty(0, np.uint8) if content is None else content, Path("index"))
 
 
 class Bm25Index:

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
+from threading import Lock
 from typing import Any, Literal
 
 from pydantic import Field
@@ -55,6 +56,7 @@ _SAMPLED_OF_BATCH = 50
 """How many documents of each batch are sampled, if the corpus is read in batches."""
 _DOCUMENTS_AT_ONCE = 1 << 16
 _QUERIES_AT_ONCE = 256
+_WRITING = Lock()
 
 
 class Bm25Node(SystemNode):
@@ -121,18 +123,18 @@ class Bm25(System[Bm25Node]):
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> Retrieval:  # noqa: ARG002
         reader = f"systems.{self.context.name}: bm25"
         queries = collection.require("queries", reader)
-        documents = collection.stream_corpus(reader)
         size = collection.corpus_size
         progress = _Progress(self.context.progress, size.documents if size else 0, queries.height)
         if size is None or size.content <= BATCH:
-            corpus = pl.concat(documents).sort("doc_id", descending=True)
+            corpus = collection.require("corpus", reader).sort("doc_id", descending=True)
             choice = self._choose(document_texts(corpus))
             index = self._build([corpus], choice, progress).finish(b"", progress.tick)
             return self._search(index, choice, queries, progress)
         with self._keep_index(collection) as path:
             while True:
-                if not path.exists():
-                    self._write_index(collection, path, progress)
+                with _WRITING:  # systems with other parameters wait for the same index
+                    if not path.exists():
+                        self._write_index(collection, path, progress)
                 try:
                     index = kernels.Bm25Index.open(path)
                     choice = ChosenTokenizer(**json.loads(index.note))
