@@ -146,7 +146,8 @@ impl<'a> Cursor<'a> {
         let decoded = self.list.decode(self.block, &mut self.decoded);
         decoded.ok_or_else(|| searcher.view.damaged())?;
         self.is_decoded = true;
-        self.at = 0;
+        let docs = &self.decoded.docs[..self.decoded.len];
+        self.at = docs.partition_point(|doc| *doc < self.from);
         Ok(())
     }
 

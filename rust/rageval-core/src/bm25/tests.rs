@@ -183,6 +183,26 @@ fn the_best_are_those_of_a_search_of_all_documents() {
 }
 
 #[test]
+fn a_lower_depth_gives_the_beginning_of_the_same_ranking() {
+    let bytes = build(&write_texts(40_000, 5), usize::MAX, None, 2);
+    let mut random = Random(6);
+    let queries: Vec<Vec<String>> = (0..60)
+        .map(|number| {
+            (0..2 + number % 9)
+                .map(|_| format!("w{}", random.rank()))
+                .collect()
+        })
+        .collect();
+    let whole = search(&bytes, &queries, settings(Method::Lucene), usize::MAX);
+    for depth in [1, 20, 300] {
+        let found = search(&bytes, &queries, settings(Method::Lucene), depth);
+        for (found, whole) in found.iter().zip(&whole) {
+            assert_eq!(found[..], whole[..whole.len().min(depth)]);
+        }
+    }
+}
+
+#[test]
 fn spilled_runs_and_threads_do_not_change_a_byte() {
     let texts = write_texts(9_000, 3);
     let folder = std::env::temp_dir().join(format!("rageval-bm25-{}", std::process::id()));
