@@ -1,5 +1,5 @@
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import TypeAlias, final
 
@@ -10,6 +10,9 @@ _Numbers: TypeAlias = NDArray[np.float64] | array[float]
 
 __version__: str
 __all__ = [
+    "Alphabet",
+    "Bm25Builder",
+    "Bm25Index",
     "Evaluation",
     "Evaluator",
     "Table",
@@ -32,6 +35,7 @@ __all__ = [
     "read_run",
     "read_vectors",
     "sentence_support",
+    "split_pieces",
     "split_sentences",
     "student_p_value",
     "student_quantile",
@@ -158,3 +162,44 @@ def sentence_support(
 ) -> list[
     list[tuple[tuple[int, int], tuple[int, int], tuple[int, int], tuple[int, tuple[int, int] | None] | None]]
 ]: ...
+
+@final
+class Alphabet:
+    def __new__(cls, words: Sequence[tuple[int, int]], lowered: Sequence[tuple[int, int]]) -> Alphabet: ...
+
+@final
+class Bm25Builder:
+    def __new__(
+        cls,
+        split: str,
+        stop_words: Sequence[str],
+        stems: bool,
+        folder: str | PathLike[str] | None,
+        threads: int | None,
+    ) -> Bm25Builder: ...
+    def add(
+        self, documents: object, alphabet: Alphabet, expand: Callable[[Sequence[str]], list[list[str]]]
+    ) -> None: ...
+    def finish(
+        self, path: str | PathLike[str] | None, note: bytes, proceed: Callable[[int, int], object]
+    ) -> NDArray[np.uint8] | None: ...
+
+@final
+class Bm25Index:
+    def __new__(cls, content: NDArray[np.uint8], path: str | PathLike[str]) -> Bm25Index: ...
+    @property
+    def documents(self) -> int: ...
+    @property
+    def note(self) -> bytes: ...
+    def search(
+        self,
+        queries: Sequence[Sequence[str]],
+        method: str,
+        k1: float,
+        b: float,
+        delta: float,
+        depth: int,
+        threads: int | None,
+    ) -> Table: ...
+
+def split_pieces(texts: Sequence[str], split: str, alphabet: Alphabet) -> list[list[str]]: ...

@@ -301,6 +301,7 @@ def _prepare(
         options.output,
         _make_resume_rule(spec, options),
         shard,
+        store=store.folder,
     )
     warnings = (*spec.warnings, *check_wiring(spec, parts))
     parts = narrow_datasets(parts, options.queries)

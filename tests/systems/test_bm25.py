@@ -3,6 +3,7 @@ from __future__ import annotations
 import importlib.util
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,14 @@ import pytrec_eval
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_spec.data.tables import Collection
-from rageval_spec.errors import DataError, UsageError
+from rageval_spec.data.tables import Collection, CorpusReader, CorpusSize, document_texts
+from rageval_spec.errors import DataError, StoreWarning, UsageError
 from rageval_spec.plugin import Retrieval
+from rageval_spec.store.inventory import list_entries, remove
+from rageval_spec.systems.shared.lexical_tokens import split_unicode
 from tests.plugins import build_dataset, build_system, run_of
 from tests.reference.bm25 import score_documents
+from tests.reference.bm25s_runs import rank_documents
 
 WORDS = st.lists(st.sampled_from(["cat", "dog", "owl", "ant", "the", "x", "Cat,"]), max_size=8).map(" ".join)
 
@@ -86,8 +90,9 @@ def test_queries_keep_their_order_and_those_without_a_match_get_no_rows() -> Non
 
 
 @pytest.mark.parametrize("queries", [{"q": "fox"}, {}])
-def test_nothing_to_find_gives_an_empty_run(queries: dict[str, str]) -> None:
-    assert retrieve({"d1": "", "d2": "the"}, queries).height == 0
+@pytest.mark.parametrize("corpus", [{"d1": "", "d2": "the"}, {}])
+def test_nothing_to_find_gives_an_empty_run(queries: dict[str, str], corpus: dict[str, str]) -> None:
+    assert retrieve(corpus, queries).height == 0
 
 
 def test_stop_words_are_left_out_of_documents_and_queries() -> None:
@@ -129,7 +134,7 @@ def test_progress_counts_documents_and_queries(capsys: pytest.CaptureFixture[str
     corpus = {f"d{number}": "fox" for number in range(1200)}
     system.retrieve(make_collection(corpus, {"q": "fox", "r": "hen"}), {})
     assert calls == sorted(calls)
-    assert calls[0] == (500, 1202) and calls[-1] == (1202, 1202)
+    assert calls[0] == (1200, 1202) and calls[-1] == (1202, 1202)
     assert capsys.readouterr() == ("", "")
 
 
@@ -181,3 +186,117 @@ def test_the_tokenizer_can_be_named() -> None:
 def test_the_choice_of_auto_is_not_in_the_key_of_stored_runs() -> None:
     assert "tokenizer" not in build_system("bm25").content()["node"]
     assert build_system("bm25", tokenizer="words").content()["node"]["tokenizer"] == "words"
+
+
+def rows_of(run: pl.DataFrame) -> dict[str, list[tuple[str, float]]]:
+    found: dict[str, list[tuple[str, float]]] = {}
+    for query_id, doc_id, score in run.rows():
+        found.setdefault(query_id, []).append((doc_id, score))
+    return found
+
+
+def expect_runs(corpus: pl.DataFrame, queries: pl.DataFrame, **keys: Any) -> dict[str, list[tuple[str, float]]]:
+    texts = dict(zip(corpus["doc_id"], document_texts(corpus), strict=True))
+    ranked = rank_documents(texts, queries["text"].to_list(), **keys)
+    return {query_id: rows for query_id, rows in zip(queries["query_id"], ranked, strict=True) if rows}
+
+
+@pytest.mark.parametrize("word", ["trec", "beir"])
+def test_bits_of_real_sets_are_those_of_bm25s(shared_data: Path, word: str) -> None:
+    name = {"trec": "cranfield", "beir": "scifact"}[word]
+    collection = build_dataset("beir", shared_data / "retrieval", path=name).open()
+    queries, corpus = collection.require("queries", "test").head(40), collection.require("corpus", "test")
+    part = Collection(name, load_queries=lambda: queries, load_corpus=lambda: corpus)
+    for method, stop_words in (("lucene", "english"), ("bm25+", "none"), ("bm25l", "english")):
+        run = run_of(build_system("bm25", method=method, stop_words=stop_words), part)
+        stops = None if stop_words == "none" else stop_words
+        assert rows_of(run) == expect_runs(corpus, queries, method=method, stop_words=stops)
+
+
+@pytest.mark.parametrize("name", ["xquad_de", "medline"])
+def test_bits_with_a_stemmer_or_the_tokenizer_unicode_are_those_of_bm25s(shared_data: Path, name: str) -> None:
+    stemmer = pytest.importorskip("Stemmer")
+    collection = build_dataset("beir", shared_data / "retrieval", path=name).open()
+    queries, corpus = collection.require("queries", "test").head(40), collection.require("corpus", "test")
+    part = Collection(name, load_queries=lambda: queries, load_corpus=lambda: corpus)
+    run = run_of(build_system("bm25", stemmer="german", stop_words="german", tokenizer="unicode"), part)
+    expected = expect_runs(
+        corpus, queries, stemmer=stemmer.Stemmer("german"), stop_words="german", splitter=split_unicode
+    )
+    assert rows_of(run) == expected
+
+
+LARGE = {f"d{number}": f"fox w{number % 7} w{number % 11} hen" for number in range(500)} | {"other": "owl", "none": ""}
+
+
+@pytest.fixture
+def _batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A corpus of any size is read in batches of a few documents."""
+    monkeypatch.setattr("rageval_spec.systems.bm25.BATCH", -1)
+    monkeypatch.setattr("rageval_spec.data.tables.BATCH", 2000)
+
+
+@pytest.mark.usefixtures("_batches")
+@pytest.mark.parametrize("corpus", [LARGE, CHINESE, LARGE | CHINESE, CHINESE | LARGE, {"d": ""}, {}])
+def test_a_corpus_in_batches_gives_the_run_of_a_corpus_in_memory(
+    corpus: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collection = make_collection(corpus, {"q1": "w1 w2 fox", "q2": "图书馆几点开门", "q3": "owl"})
+    large = build_system("bm25").retrieve(collection, {})
+    monkeypatch.undo()
+    small = build_system("bm25").retrieve(collection, {})
+    assert isinstance(large, Retrieval) and isinstance(small, Retrieval)
+    assert large.run.equals(small.run) and large.notes == small.notes
+
+
+def build_storing(store: Path, **keys: Any) -> Any:
+    system = build_system("bm25", **keys)
+    return type(system)(system.node, replace(system.context, store=store))
+
+
+@pytest.mark.usefixtures("_batches")
+def test_an_index_is_kept_in_the_store_and_used_without_the_corpus(tmp_path: Path) -> None:
+    queries = {"q": "w1 fox"}
+    kept = replace(make_collection(LARGE, queries), identify=lambda: "mine")
+    first = build_storing(tmp_path).retrieve(kept, {})
+    (path,) = (tmp_path / "indexes").iterdir()
+    assert [*(tmp_path / "temporary").iterdir()] == []
+    assert [(one.kind, one.key) for one in list_entries(tmp_path)] == [("index", path.name)]
+
+    def stream() -> Any:
+        raise AssertionError("the corpus is read again")
+
+    unread = replace(kept, load_corpus=lambda: CorpusReader(stream, lambda: CorpusSize(502, 9999, is_exact=False)))
+    again = build_storing(tmp_path, k1=1.5).retrieve(unread, {})
+    assert again.run.equals(first.run)
+    with pytest.raises(AssertionError, match="read again"):
+        build_storing(tmp_path, stop_words="german").retrieve(unread, {})
+    assert remove(tmp_path, list_entries(tmp_path)) and list_entries(tmp_path) == []
+
+
+@pytest.mark.usefixtures("_batches")
+def test_a_damaged_index_is_built_again(tmp_path: Path) -> None:
+    kept = replace(make_collection(LARGE, {"q": "w1 fox"}), identify=lambda: "mine")
+    first = build_storing(tmp_path).retrieve(kept, {})
+    (path,) = (tmp_path / "indexes").iterdir()
+    content = path.read_bytes()
+    for damaged in (b"", content[:-1], bytes([content[0] ^ 1]) + content[1:]):
+        path.write_bytes(damaged)
+        with pytest.warns(StoreWarning, match="is damaged and will be computed again"):
+            assert build_storing(tmp_path).retrieve(kept, {}).run.equals(first.run)
+        assert path.read_bytes() == content
+
+
+@pytest.mark.usefixtures("_batches")
+def test_an_error_of_the_corpus_leaves_nothing_behind(tmp_path: Path) -> None:
+    whole = make_collection(LARGE, {"q": "fox"})
+
+    def stream() -> Any:
+        yield from whole.stream_corpus()
+        raise DataError("corpus.jsonl:7: not JSON")
+
+    reader = CorpusReader(stream, lambda: CorpusSize(502, 9999, is_exact=False))
+    broken = replace(whole, load_corpus=lambda: reader, identify=lambda: "mine")
+    with pytest.raises(DataError, match=r"corpus\.jsonl:7"):
+        build_storing(tmp_path).retrieve(broken, {})
+    assert [path for path in tmp_path.rglob("*") if path.is_file() and path.name != ".gitignore"] == []

@@ -91,6 +91,8 @@ def find_keys(specs: Iterable[Path], store: Path) -> set[str]:
         parts = build_parts(spec, answers=opened.answers, fingerprint=fingerprint)
         keys.update(step.key for step in make_plan(spec, parts, fingerprint).steps if step.stored)
         keys.update(key for dataset in parts.datasets.values() for key in dataset.stored_keys())
+        systems = (*parts.systems.values(), *parts.sources.values())
+        keys.update(key for one in parts.datasets.values() for each in systems for key in each.stored_keys(one.digest))
         keys.update(model.key for model in parts.asked_models.values())
         keys.update(system.key for system in parts.systems.values() if isinstance(system, AnsweringSystem))
     return keys
@@ -161,7 +163,7 @@ def info(folder: Path, form: Any) -> int:
 @click.option("--answers", is_flag=True, help="Remove all answers of systems. Replies and vectors of models stay.")
 @click.option("--dry-run", is_flag=True, help="Only list what would be removed.")
 def prune(folder: Path, **rules: Any) -> int:
-    """Remove runs, replies and answers from a store. Evaluations can keep using it meanwhile.
+    """Remove runs, indexes, replies and answers from a store. Evaluations can keep using it meanwhile.
 
     \b
     rageval-spec store prune --older-than 30d --dry-run

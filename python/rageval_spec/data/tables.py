@@ -349,6 +349,7 @@ class Collection:
         why_no_qrels: if judgements were expected and not found, the reason and what to do.
         load_about: returns what the dataset's file says about itself; None if its format has no place for that.
         differences: what is not as it was ordered, for questions that were made for this evaluation: a sentence each.
+        identify: returns a hash of what the corpus is read from, for what is kept of it; None if nothing may be kept.
         drops_self_retrieval: True if the benchmark's rules drop a document whose id is the query's (BEIR).
     """
 
@@ -362,6 +363,7 @@ class Collection:
     load_columns: Callable[[], pl.DataFrame | None] | None = None
     load_about: Callable[[], Mapping[str, Any]] | None = None
     differences: tuple[str, ...] = ()
+    identify: Callable[[], str] | None = None
 
     def __post_init__(self) -> None:
         """Make sure that each part is loaded once, also for copies made with `dataclasses.replace`."""

@@ -11,6 +11,11 @@ from typing import TYPE_CHECKING
 from rageval_spec import _core
 from rageval_spec.kernels.inputs import read_qrels as read_qrels
 from rageval_spec.kernels.inputs import read_run as read_run
+from rageval_spec.kernels.lexical_search import Bm25Builder as Bm25Builder
+from rageval_spec.kernels.lexical_search import Bm25Index as Bm25Index
+from rageval_spec.kernels.lexical_search import Bm25Method as Bm25Method
+from rageval_spec.kernels.lexical_search import Bm25Splitter as Bm25Splitter
+from rageval_spec.kernels.lexical_search import split_pieces as split_pieces
 from rageval_spec.kernels.ranking_measures import Duplicates as Duplicates
 from rageval_spec.kernels.ranking_measures import Evaluation as Evaluation
 from rageval_spec.kernels.ranking_measures import Evaluator as Evaluator

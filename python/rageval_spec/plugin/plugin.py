@@ -111,6 +111,11 @@ class Plugin(ABC, Generic[N]):
             "node": {key: value for key, value in node.items() if key not in unchanged},
         }
 
+    def digest(self) -> str:
+        """The sha256, in hex, of the plugin's identity and the content of its files."""
+        parts = [self.content(), *map(self.context.fingerprint, self.inputs())]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
 
 _CALIBRATION = "calibration"
 
@@ -470,6 +475,7 @@ class Context:
         budget: what may be asked of endpoints that cost money, and what was asked.
         concurrency: how many calls to one endpoint may be under way at the same time.
         answers: where models store their answers.
+        store: the folder of the store; None to keep no files there.
         fingerprint: computes the sha256 of an input file's content.
         origin: where the spec is written, for reports that point at a gate; None if it was not read from a file.
         output: the folder that the results are written to; None if they are not written.
@@ -495,6 +501,7 @@ class Context:
     shard: Shard = WHOLE
     pace: Callable[[str], Callable[..., Any]] | None = None
     moved: Mapping[Path, Path] = field(default_factory=dict)
+    store: Path | None = None
 
     def make_pace(self, endpoint: str) -> Callable[..., Any] | None:
         """What makes the pace of an endpoint that other processes ask too; None if only this one does."""

@@ -169,6 +169,10 @@ class System(Plugin[N]):
         """
         return Amount(corpus.content // 2, 4 * corpus.content + 200 * corpus.documents), Amount(), ""
 
+    def stored_keys(self, identify: Callable[[], str]) -> Iterable[str]:  # noqa: ARG002 - few systems keep files
+        """The keys of what the system keeps of a corpus, beside runs; `identify` is that of its `Collection`."""
+        return ()
+
     def is_outdated(self, collection: Collection) -> bool:  # noqa: ARG002 - for systems whose results have changed
         """Whether a stored run of the first format, under the same key, is no longer what `retrieve` gives."""
         return False

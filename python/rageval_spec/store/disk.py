@@ -103,6 +103,7 @@ def prepare(store: Path, name: str) -> Path:
 
 
 DIGESTS_FOLDER = "fingerprints"
+INDEXES_FOLDER = "indexes"
 SETTLED_AFTER = 2.0
 """Seconds that a file must be unchanged before its digest is kept: a change within one clock tick is invisible."""
 

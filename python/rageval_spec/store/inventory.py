@@ -19,12 +19,13 @@ from typing import Literal
 
 from rageval_spec.errors import RagevalError
 from rageval_spec.store import replies
-from rageval_spec.store.disk import ABANDONED_AFTER, DIGESTS_FOLDER
+from rageval_spec.store.disk import ABANDONED_AFTER, DIGESTS_FOLDER, INDEXES_FOLDER
 from rageval_spec.store.store import MANIFEST, TABLES_FOLDER, remove_table
 
-Kind = Literal["run", "replies", "answers", "digests", "unfinished", "damaged"]
+Kind = Literal["run", "index", "replies", "answers", "digests", "unfinished", "damaged"]
 KINDS: dict[Kind, str] = {
     "run": "runs of retrievers",
+    "index": "BM25 indexes of corpora",
     "replies": "replies and vectors of models",
     "answers": "answers of systems",
     "digests": "digests of input files",
@@ -42,7 +43,8 @@ class StoreEntry:
     """One part of a store that can be removed on its own.
 
     Attributes:
-        key: the key of the step that made a run, or of the model or system that replied; otherwise a file name.
+        key: the key of an index, of the step that made a run, or of the model or system that replied; otherwise a file
+            name.
         used: the time of its last use, in seconds since 1970.
         count: the number of runs, replies or files.
         title: a description for people, for example `bm25 on golden`; can be empty.
@@ -100,7 +102,9 @@ def _list_replies(store: Path) -> Iterator[StoreEntry]:
 
 
 def _list_files(store: Path) -> Iterator[StoreEntry]:
-    """Digests, and files that are no longer used."""
+    """Indexes, digests, and files that are no longer used."""
+    for path in _children(store / INDEXES_FOLDER):
+        yield StoreEntry("index", path.name, _measure([path]), _read_time(path))
     if files := _children(store / DIGESTS_FOLDER):
         yield StoreEntry("digests", "", _measure(files), max(map(_read_time, files)), len(files))
     for path in _children(store / "temporary"):
@@ -141,7 +145,7 @@ class Rules:
     Attributes:
         older_than: remove entries that were not used for this many seconds.
         max_size: remove the least recently used entries until the rest takes at most this many bytes.
-        needed: remove runs, replies and answers whose keys are not in this collection.
+        needed: remove runs, indexes, replies and answers whose keys are not in this collection.
         answers: remove all answers of systems.
     """
 
@@ -173,7 +177,7 @@ def _is_unwanted(entry: StoreEntry, rules: Rules, now: float) -> bool:
     if not _is_removable(entry, now):
         return False
     key = entry.key.rpartition(":")[2]  # a prefix tells the kinds of a system's answers apart
-    is_unneeded = rules.needed is not None and entry.kind in ("run", *_REPLIES) and key not in rules.needed
+    is_unneeded = rules.needed is not None and entry.kind in ("run", "index", *_REPLIES) and key not in rules.needed
     is_old = rules.older_than is not None and now - entry.used > rules.older_than
     return entry.kind == "unfinished" or is_unneeded or is_old or (rules.answers and entry.kind == "answers")
 
@@ -208,6 +212,8 @@ def remove(store: Path, entries: Iterable[StoreEntry]) -> list[StoreEntry]:
 def _find_files(store: Path, entry: StoreEntry) -> Iterator[Path]:
     if entry.kind == "digests":
         yield from (store / DIGESTS_FOLDER).iterdir()
+    elif entry.kind == "index":
+        yield store / INDEXES_FOLDER / entry.key
     elif entry.kind == "unfinished":
         yield store / "temporary" / entry.key
     elif entry.kind == "damaged" and entry.key != replies.REPLIES_FILE:  # that one is set aside when it is opened

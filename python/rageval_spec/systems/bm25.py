@@ -1,154 +1,45 @@
-"""`bm25`: lexical retrieval over the dataset's corpus, with the library bm25s.
+"""`bm25`: lexical retrieval over the dataset's corpus, with an index of the core.
 
-Texts are split into words depending on their script. `words` does what most BM25 implementations do: it finds runs of
-two or more letters or digits. It finds no words in Chinese or Thai, which put no spaces between words, and cuts Hindi
-words at vowel signs. `unicode` follows Lucene's CJKAnalyzer in the first case (overlapping pairs of characters) and
-keeps combining marks with their letter in the second.
+A corpus above `tables.BATCH` bytes is read in batches and never held whole. Its index is a file of the store, which
+later evaluations map instead of reading the corpus; without a store it is a temporary file.
 """
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
-import re
+import json
+import os
+import shutil
+import tempfile
 import unicodedata
-from array import array
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cache
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+import uuid
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from itertools import chain
+from pathlib import Path
+from threading import Lock
+from typing import Any, Literal
 
 from pydantic import Field
 
+from rageval_spec import kernels
 from rageval_spec.data.outcomes import Note
-from rageval_spec.data.tables import Collection, CorpusSize, document_texts
-from rageval_spec.errors import UsageError
-from rageval_spec.libraries import np, pl
-from rageval_spec.plugin import Retrieval, System, SystemNode
+from rageval_spec.data.tables import BATCH, Collection, CorpusSize, document_texts
+from rageval_spec.errors import DataError, RagevalError, StoreWarning, UsageError
+from rageval_spec.libraries import pl
+from rageval_spec.plugin import Progress, Retrieval, System, SystemNode
 from rageval_spec.plugin.system import Amount
-from rageval_spec.wording import format_percent
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-
-Tokenizer = Literal["words", "unicode"]
-
-WORDS = r"(?u)\b\w\w+\b"
-"""The word pattern of scikit-learn and bm25s."""
-ENOUGH = 0.05
-"""`unicode` is chosen if `words` cannot handle at least this share of the letters."""
-_LETTERS_READ = 400
-"""How many characters of each text to check: a few are enough to recognise its script."""
-_VOWEL_SIGNS = re.compile(
-    "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed]"
+from rageval_spec.store.disk import INDEXES_FOLDER, flush_folder, prepare, sweep
+from rageval_spec.systems.shared.lexical_tokens import (
+    LETTERS_READ,
+    ChosenTokenizer,
+    Words,
+    choose_tokenizer,
+    read_stop_words,
 )
-"""Hebrew and Arabic vowel signs. Most texts omit them, so they must not make words differ."""
-
-# Blocks of the scripts that are written without spaces. Korean has spaces but attaches particles to nouns; pairs of
-# syllables still find these nouns (as in Lucene's CJKAnalyzer).
-_UNSPACED = {
-    "Han": "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff",
-    "Hiragana": "\u3041-\u309f",
-    "Katakana": "\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff",
-    "Hangul": "\u1100-\u11ff\u3131-\u318e\ua960-\ua97f\uac00-\ud7ff",
-    "Thai": "\u0e01-\u0e3a\u0e40-\u0e4e",
-    "Lao": "\u0e81-\u0ecd\u0edc-\u0edf",
-    "Khmer": "\u1780-\u17d3\u17d7\u17dc\u17dd",
-    "Myanmar": "\u1000-\u103f\u1050-\u109d",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class ChosenTokenizer:
-    """The tokenizer that fits a set of texts, and the share of letters, 0 to 1, that `words` would miss.
-
-    `scripts` are those without spaces among them, the most frequent first; "combining marks" stands for the rest.
-    """
-
-    tokenizer: Tokenizer
-    share: float
-    scripts: tuple[str, ...]
-
-
-def choose_tokenizer(texts: Iterable[str]) -> ChosenTokenizer:
-    """Choose the tokenizer that fits the script of the texts; `words` if there are no letters."""
-    counts: Counter[str] = Counter()
-    letters = 0
-    for text in texts:
-        beginning = text[:_LETTERS_READ]
-        if beginning.isascii():
-            letters += sum(map(str.isalpha, beginning))
-            continue
-        beginning = unicodedata.normalize("NFC", beginning)
-        letters += sum(map(str.isalpha, beginning))
-        counts.update(_missed(beginning))
-    share = counts.total() / letters if letters else 0.0
-    scripts = tuple(name for name, _ in counts.most_common())
-    return (
-        ChosenTokenizer("unicode", min(share, 1.0), scripts)
-        if share >= ENOUGH
-        else ChosenTokenizer("words", share, scripts)
-    )
-
-
-def split_unicode(text: str) -> list[str]:
-    """The words of a text in any script: combining marks stay with their letter, unspaced scripts become pairs.
-
-    Full-width and half-width forms count as one (NFKC), and Hebrew and Arabic vowel signs do not count. A single
-    character of an unspaced script is a word. Other words have two or more letters or digits, as with `words`.
-
-    >>> split_unicode("全文検索 engine")
-    ['全文', '文検', '検索', 'engine']
-    """
-    return list(_split(_VOWEL_SIGNS.sub("", unicodedata.normalize("NFKC", text))))
-
-
-def _split(text: str) -> Iterator[str]:
-    for found in _pattern().finditer(text):
-        run = found["unspaced"]
-        if run is None:
-            yield found["word"]
-            continue
-        characters = _cluster().findall(run)
-        if len(characters) == 1:
-            yield run
-        else:
-            yield from (first + second for first, second in pairwise(characters))
-
-
-def _missed(text: str) -> Iterator[str]:
-    """The script of each letter that `words` cannot handle."""
-    for found in _unspaced_letter().finditer(text):
-        yield str(found.lastgroup)
-    rest = _unspaced_letter().sub("", text)
-    yield from ("combining marks" for character in rest if unicodedata.category(character) in ("Mn", "Mc"))
-
-
-@cache
-def _unspaced_letter() -> re.Pattern[str]:
-    return re.compile("|".join(f"(?P<{name}>[{block}])" for name, block in _UNSPACED.items()))
-
-
-@cache
-def _marks() -> str:
-    """All combining marks, as a character class: Python's `\\w` leaves most of them out."""
-    characters = map(chr, (*range(0x10000), *range(0x10A00, 0x12000)))
-    return "".join(one for one in characters if unicodedata.category(one) in ("Mn", "Mc", "Me"))
-
-
-@cache
-def _pattern() -> re.Pattern[str]:
-    unspaced, marks = "".join(_UNSPACED.values()), _marks()
-    letter = rf"(?:(?![{unspaced}])\w[{marks}\u200c\u200d]*)"
-    return re.compile(rf"(?P<unspaced>[{unspaced}][{unspaced}{marks}]*)|(?P<word>{letter}{{2,}})")
-
-
-@cache
-def _cluster() -> re.Pattern[str]:
-    return re.compile(rf"[^{_marks()}][{_marks()}]*|[{_marks()}]+")
-
+from rageval_spec.wording import format_percent
 
 Language = Literal[
     "none", "chinese", "danish", "dutch", "english", "french", "german", "italian",
@@ -158,9 +49,15 @@ Stemmer = Literal[
     "none", "arabic", "danish", "dutch", "english", "finnish", "french", "german", "hungarian", "italian",
     "norwegian", "porter", "portuguese", "romanian", "russian", "spanish", "swedish", "turkish",
 ]  # fmt: skip
-REPORT_EVERY = 500
+_FORMAT = 1
+"""Raise it when the same texts would give another index."""
 _DOCUMENTS_READ = 1000
 """How many documents are sampled to choose the tokenizer."""
+_SAMPLED_OF_BATCH = 50
+"""How many documents of each batch are sampled, if the corpus is read in batches."""
+_DOCUMENTS_AT_ONCE = 1 << 16
+_QUERIES_AT_ONCE = 256
+_WRITING = Lock()
 
 
 class Bm25Node(SystemNode):
@@ -169,10 +66,13 @@ class Bm25Node(SystemNode):
     method: Literal["lucene", "robertson", "atire", "bm25+", "bm25l"] = Field(
         default="lucene", description="The variant of BM25, as named by Kamphuis et al., ECIR 2020."
     )
-    k1: float = Field(default=1.5, gt=0, description="How much repetitions of a word count.")
+    k1: float = Field(default=1.5, gt=0, allow_inf_nan=False, description="How much repetitions of a word count.")
     b: float = Field(default=0.75, ge=0, le=1, description="How much long documents are penalised.")
     delta: float = Field(
-        default=0.5, ge=0, description="What bm25+ and bm25l add for each query word that a document contains."
+        default=0.5,
+        ge=0,
+        allow_inf_nan=False,
+        description="What bm25+ and bm25l add for each query word that a document contains.",
     )
     depth: int = Field(default=1000, ge=1, description="The most documents to retrieve for a query.")
     tokenizer: Literal["auto", "words", "unicode"] = Field(
@@ -229,19 +129,132 @@ class Bm25(System[Bm25Node]):
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> Retrieval:  # noqa: ARG002
         reader = f"systems.{self.context.name}: bm25"
         queries = collection.require("queries", reader)
-        corpus = collection.require("corpus", reader).sort("doc_id", descending=True)
-        total = corpus.height + queries.height
-        texts = document_texts(corpus)
-        choice = self._choose(texts)
-        index = _Index(self.node, choice.tokenizer, self._stemmer(), self._reported(texts, 0, total))
-        rankings = [index.rank(text) for text in self._reported(queries["text"], corpus.height, total)]
-        return Retrieval(_run(queries["query_id"], corpus["doc_id"], rankings), tuple(_remark(choice)))
+        size = collection.corpus_size
+        progress = _Progress(self.context.progress, size.documents if size else 0, queries.height)
+        if size is None or size.content <= BATCH:
+            corpus = collection.require("corpus", reader).sort("doc_id", descending=True)
+            choice = self._choose(document_texts(corpus))
+            index = self._build([corpus], choice, progress).finish(b"", progress.tick)
+            return self._search(index, choice, queries, progress)
+        with self._keep_index(collection) as path:
+            while True:
+                with _WRITING:  # systems with other parameters wait for the same index
+                    if not path.exists():
+                        self._write_index(collection, path, progress)
+                try:
+                    index = kernels.Bm25Index.open(path)
+                    choice = ChosenTokenizer(**json.loads(index.note))
+                    return self._search(index, choice, queries, progress)
+                except DataError as error:
+                    warnings.warn(f"store: {path} is damaged and will be computed again: {error}", StoreWarning, 2)
+                    path.unlink(missing_ok=True)
+
+    def stored_keys(self, identify: Callable[[], str]) -> Iterable[str]:
+        """The key of the index of a corpus: the hash of it and of what says what its words are."""
+        names = ("tokenizer", "stop_words", "stemmer")
+        made = [_FORMAT, identify(), unicodedata.unidata_version, *(getattr(self.node, name) for name in names)]
+        yield hashlib.sha256(json.dumps(made).encode()).hexdigest()
+
+    @contextmanager
+    def _keep_index(self, collection: Collection) -> Iterator[Path]:
+        """The path of the corpus's index in the store, or in a temporary folder; it need not be there."""
+        if self.context.store is None or collection.identify is None:
+            with tempfile.TemporaryDirectory(prefix="rageval-bm25-", ignore_cleanup_errors=True) as folder:
+                yield Path(folder, "index")
+            return
+        (key,) = self.stored_keys(collection.identify)
+        path = self.context.store / INDEXES_FOLDER / key
+        with suppress(OSError):
+            os.utime(path)  # records when the index was last used
+        yield path
+
+    def _write_index(self, collection: Collection, path: Path, progress: _Progress) -> None:
+        """Write the index of a corpus that is read in batches under another name, and rename it."""
+        store = self.context.store
+        parent = path.parent if store is None or path.parent.name != INDEXES_FOLDER else prepare(store, "temporary")
+        folder = parent / f"{path.name}.{uuid.uuid4().hex}"
+        try:
+            sweep(parent.iterdir())
+            folder.mkdir()
+            builder, choice = self._build_from_batches(collection, folder, progress)
+            note = {"tokenizer": choice.tokenizer, "share": choice.share, "scripts": choice.scripts}
+            builder.finish(json.dumps(note).encode(), progress.tick, folder / "index")
+            if store is not None and path.parent.name == INDEXES_FOLDER:
+                prepare(store, INDEXES_FOLDER)
+            (folder / "index").replace(path)
+            flush_folder(path.parent)
+        except OSError as error:
+            raise RagevalError(f"bm25: cannot write the index to {path}: {error.strerror or error}") from error
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _build_from_batches(
+        self, collection: Collection, folder: Path, progress: _Progress
+    ) -> tuple[kernels.Bm25Builder, ChosenTokenizer]:
+        """Build with the tokenizer that the first batch needs, and again if all batches together need the other."""
+        guess: ChosenTokenizer | None = None
+        while True:
+            sampled: list[str] = []
+            batches = _sample(collection.stream_corpus(), sampled)
+            first = next(batches, pl.DataFrame(schema=dict.fromkeys(("doc_id", "title", "text"), pl.String)))
+            guess = guess or self._choose(pl.Series(sampled, dtype=pl.String))
+            builder = self._build(chain([first], batches), guess, progress, folder)
+            choice = self._choose(pl.Series(sampled, dtype=pl.String))
+            if choice.tokenizer == guess.tokenizer:
+                return builder, choice
+            guess = choice
+
+    def _build(
+        self, batches: Iterable[pl.DataFrame], choice: ChosenTokenizer, progress: _Progress, folder: Path | None = None
+    ) -> kernels.Bm25Builder:
+        words = self._words(choice)
+        builder = kernels.Bm25Builder(
+            words.split,
+            sorted(words.stop_words),
+            words.expand,
+            stems=words.stem is not None,
+            folder=folder,
+            threads=self.context.threads,
+        )
+        done = 0
+        for batch in batches:
+            for part in batch.iter_slices(_DOCUMENTS_AT_ONCE):
+                builder.add(part["doc_id"], document_texts(part))
+                done += part.height
+                progress.read(done)
+        return builder
+
+    def _search(
+        self, index: kernels.Bm25Index, choice: ChosenTokenizer, queries: pl.DataFrame, progress: _Progress
+    ) -> Retrieval:
+        node, words = self.node, self._words(choice)
+        frames = [pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64})]
+        for some in queries.iter_slices(_QUERIES_AT_ONCE):
+            found = index.search(
+                words.read(some["text"].to_list()),
+                node.depth,
+                method=node.method,
+                k1=node.k1,
+                b=node.b,
+                delta=node.delta,
+                threads=self.context.threads,
+            )
+            frames.append(found.select(some["query_id"].gather(found["query"]), "doc_id", "score"))
+            index.release()
+            progress.search(index.documents, some.height)
+        return Retrieval(pl.concat(frames), tuple(_remark(choice)))
 
     def _choose(self, texts: pl.Series) -> ChosenTokenizer:
         """The tokenizer that the node names, or the one that fits a sample from all parts of the corpus."""
         if self.node.tokenizer != "auto":
             return ChosenTokenizer(self.node.tokenizer, 0.0, ())
         return choose_tokenizer(texts.gather_every(max(1, len(texts) // _DOCUMENTS_READ)))
+
+    def _words(self, choice: ChosenTokenizer) -> Words:
+        language = self.node.stop_words
+        stop_words = frozenset[str]() if language == "none" else read_stop_words(language)
+        stemmer = self._stemmer()
+        return Words(choice.tokenizer, stop_words, None if stemmer is None else stemmer.stemWord)
 
     def _stemmer(self) -> Any:
         if self.node.stemmer == "none":
@@ -253,53 +266,33 @@ class Bm25(System[Bm25Node]):
             raise UsageError(f"{where}: needs the package PyStemmer; `pip install PyStemmer`") from error
         return Stemmer.Stemmer(self.node.stemmer)
 
-    def _reported(self, texts: Any, before: int, total: int) -> Iterator[str]:
-        """Yield the texts and report progress now and then; `before` of `total` texts were done already."""
-        done = before
-        for done, text in enumerate(texts, before + 1):
-            yield text
-            if done % REPORT_EVERY == 0:
-                self.context.progress(done, total)
-        self.context.progress(done, total)
+
+class _Progress:
+    """Counts documents and queries together. How many documents there are can be an estimate."""
+
+    def __init__(self, report: Progress, documents: int, queries: int) -> None:
+        self._report, self._documents, self._queries = report, documents, queries
+        self._done = self._asked = 0
+
+    def read(self, documents: int) -> None:
+        self._done, self._documents = documents, max(documents, self._documents)
+        self.tick()
+
+    def search(self, documents: int, queries: int) -> None:
+        self._done = self._documents = documents
+        self._asked += queries
+        self.tick()
+
+    def tick(self, *_: int) -> None:
+        self._report(self._done + self._asked, self._documents + self._queries)
 
 
-class _Index:
-    """A bm25s index over texts. Documents are identified by their positions."""
-
-    def __init__(self, node: Bm25Node, tokenizer: Tokenizer, stemmer: Any, texts: Iterator[str]) -> None:
-        from bm25s import BM25
-        from bm25s.tokenization import Tokenizer as Vocabulary
-
-        self._depth = node.depth
-        self._tokenizer = Vocabulary(
-            splitter=WORDS if tokenizer == "words" else split_unicode,
-            stopwords=None if node.stop_words == "none" else node.stop_words,
-            stemmer=stemmer,
-        )
-        tokens = [array("i", ids) for ids in self._tokenizer.streaming_tokenize(texts, allow_empty=False)]
-        vocabulary = self._tokenizer.get_vocab_dict()
-        self._scorer = BM25(k1=node.k1, b=node.b, delta=node.delta, method=node.method, backend="numpy")
-        self._absent: npt.NDArray[np.float32] | None = None
-        self._empty = not vocabulary
-        if not self._empty:
-            self._scorer.index((tokens, vocabulary), create_empty_token=False, show_progress=False)
-            # bm25+ and bm25l give every document something for a word that it does not have. Left out while the
-            # documents are found, it does not bring in those that share no word with the query.
-            self._absent, self._scorer.nonoccurrence_array = self._scorer.nonoccurrence_array, None
-
-    def rank(self, text: str) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.float32]]:
-        """Positions and scores of the best documents, best first; equal scores are ordered by position."""
-        tokens = next(self._tokenizer.streaming_tokenize([text], update_vocab=False, allow_empty=False))
-        if self._empty or not tokens:
-            return np.empty(0, np.intp), np.empty(0, np.float32)
-        scores = self._scorer.get_scores_from_ids(tokens)
-        found = np.flatnonzero(scores > 0)
-        best = scores[found] + (0 if self._absent is None else self._absent[tokens].sum())
-        if len(found) > self._depth:
-            enough = best >= np.partition(best, len(best) - self._depth)[len(best) - self._depth]
-            found, best = found[enough], best[enough]
-        order = np.argsort(-best, kind="stable")[: self._depth]
-        return found[order], best[order]
+def _sample(batches: Iterable[pl.DataFrame], sampled: list[str]) -> Iterator[pl.DataFrame]:
+    """The batches; the beginnings of some texts of each are kept in `sampled` before it is given."""
+    for batch in batches:
+        some = batch.gather_every(max(1, batch.height // _SAMPLED_OF_BATCH))
+        sampled.extend(document_texts(some).str.slice(0, LETTERS_READ))
+        yield batch
 
 
 def _remark(choice: ChosenTokenizer) -> Iterator[Note]:
@@ -310,22 +303,6 @@ def _remark(choice: ChosenTokenizer) -> Iterator[Note]:
             "which is used; to choose another, set 'tokenizer'"
         )
         yield Note("tokenizer", message)
-
-
-def _run(
-    query_ids: pl.Series, doc_ids: pl.Series, rankings: list[tuple[npt.NDArray[np.intp], npt.NDArray[np.float32]]]
-) -> pl.DataFrame:
-    lengths = np.array([len(documents) for documents, _ in rankings], dtype=np.intp)
-    queries = np.repeat(np.arange(len(rankings)), lengths)
-    documents = np.concatenate([np.empty(0, np.intp), *(documents for documents, _ in rankings)])
-    scores = np.concatenate([np.empty(0, np.float32), *(scores for _, scores in rankings)])
-    return pl.DataFrame(
-        {
-            "query_id": query_ids.gather(queries),
-            "doc_id": doc_ids.gather(documents),
-            "score": pl.Series(scores).cast(pl.Float64),
-        }
-    )
 
 
 PLUGIN = Bm25

@@ -37,10 +37,12 @@
 //! | [`statistics`] | bootstrap, permutation and t-tests, Holm's correction |
 //! | [`text`] | sentences, names, and the share of words found in other texts |
 //! | [`vectors`] | cosine and exact nearest neighbours |
+//! | [`bm25`] | lexical search over corpora larger than memory |
 //! | [`hash`], [`error`] | hash tables of identifiers, and the error type |
 #![forbid(unsafe_code)]
 #![deny(rustdoc::broken_intra_doc_links)]
 
+pub mod bm25;
 pub mod error;
 pub mod evaluation;
 pub mod fusion;

@@ -160,6 +160,18 @@ impl Rows for Frame {
     }
 }
 
+/// The columns `doc_id` and `text` of documents, and how many there are.
+pub(crate) fn read_texts(documents: &Bound<'_, PyAny>) -> PyResult<(Ids, Ids, usize)> {
+    let (schema, batches) = read_batches(documents, "documents")?;
+    let column = |name| {
+        let column = read_column(&schema, &batches, "documents", name)?;
+        Ids::read(&column)
+            .ok_or_else(|| PyTypeError::new_err(format!("documents: '{name}' is not text")))
+    };
+    let count = batches.iter().map(RecordBatch::num_rows).sum();
+    Ok((column("doc_id")?, column("text")?, count))
+}
+
 fn arrow_error(error: &ArrowError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
@@ -246,7 +258,7 @@ impl Table {
     }
 }
 
-fn table(columns: [(&str, ArrayRef); 3]) -> PyResult<Table> {
+pub(crate) fn table(columns: [(&str, ArrayRef); 3]) -> PyResult<Table> {
     let fields: Vec<Field> = columns
         .iter()
         .map(|(name, column)| Field::new(*name, column.data_type().clone(), false))
@@ -292,7 +304,7 @@ pub(crate) fn qrels_dicts<'py>(py: Python<'py>, path: &Path) -> PyResult<Bound<'
     Ok(judgements)
 }
 
-fn text(id: &[u8]) -> &str {
+pub(crate) fn text(id: &[u8]) -> &str {
     std::str::from_utf8(id).unwrap_or("\u{FFFD}")
 }
 

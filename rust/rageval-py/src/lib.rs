@@ -3,6 +3,7 @@
 
 use pyo3::prelude::*;
 
+mod bm25;
 mod dicts;
 mod errors;
 mod frames;
@@ -19,6 +20,7 @@ mod vectors;
 #[pymodule]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    bm25::register(m)?;
     fusion::register(m)?;
     measures::register(m)?;
     ranking::register(m)?;

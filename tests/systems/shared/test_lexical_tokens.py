@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import re
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_spec.systems.bm25 import WORDS, choose_tokenizer, split_unicode
+from rageval_spec.systems.bm25 import Language
+from rageval_spec.systems.shared.lexical_tokens import (
+    Words,
+    choose_tokenizer,
+    read_stop_words,
+    split_unicode,
+)
+from tests.reference.bm25s_runs import WORDS
 
 
 @pytest.mark.parametrize(
@@ -68,3 +76,37 @@ def test_a_few_foreign_names_do_not_change_the_tokenizer() -> None:
 
 def test_decomposed_accents_do_not_change_the_tokenizer() -> None:
     assert choose_tokenizer(["e\u0301te\u0301"]).tokenizer == "words"
+
+
+MIXED = st.text(alphabet=st.sampled_from("aB 9_\n\t'.,äÉΣςİ東京都서울कि\u0301\u200dﬁ①Ⅷ\u3000\u00a0！ｶﾞ"), max_size=40)
+
+
+@given(st.lists(MIXED, max_size=4))
+def test_pieces_have_the_words_of_the_whole_text(texts: list[str]) -> None:
+    assert Words("unicode").read(texts) == [split_unicode(text.lower()) for text in texts]
+    assert Words("words").read(texts) == [re.findall(WORDS, text.lower()) for text in texts]
+
+
+@given(st.lists(st.text(max_size=40), max_size=4))
+def test_any_pieces_have_the_words_of_the_whole_text(texts: list[str]) -> None:
+    assert Words("unicode").read(texts) == [split_unicode(text.lower()) for text in texts]
+
+
+def test_a_stemmer_sees_each_word_once_and_no_stop_word() -> None:
+    seen: list[str] = []
+
+    def stem(word: str) -> str:
+        seen.append(word)
+        return word[:3]
+
+    words = Words("words", frozenset({"the"}), stem)
+    assert words.read(["The foxes", "the foxes", "hens"]) == [["fox"], ["fox"], ["hen"]]
+    assert sorted(seen) == ["foxes", "hens"]
+
+
+def test_stop_words_are_those_of_bm25s() -> None:
+    from bm25s.tokenization import _infer_stopwords
+
+    for language in get_args(Language):
+        if language != "none":
+            assert read_stop_words(language) == set(_infer_stopwords(language))

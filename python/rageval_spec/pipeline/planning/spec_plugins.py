@@ -87,6 +87,7 @@ def build_parts(
     shard: Shard = WHOLE,
     pace: Callable[[str], Callable[..., Any]] | None = None,
     moved: Mapping[Path, Path] | None = None,
+    store: Path | None = None,
 ) -> SpecPlugins:
     """Build the plugins of a spec. What is not said is as in `Context`, or absent.
 
@@ -112,6 +113,7 @@ def build_parts(
         shard=shard,
         pace=pace,
         moved=moved or {},
+        store=store,
     )
 
     def build(section: registry.Section, name: str, node: Any) -> Any:

@@ -128,7 +128,8 @@ class Materials:
         return replace(self, spec=spec, parts=replace(self.parts, metrics=kept), _token=uuid4().hex)
 
     def _open(self, dataset: str) -> OpenedDataset:
-        whole = self.parts.datasets[dataset].open()
+        plugin = self.parts.datasets[dataset]
+        whole = replace(plugin.open(), identify=plugin.digest)
         answering = frozenset(name for name, system in self.parts.systems.items() if system.answers_on(dataset))
         needs_no_judgements = len(answering) == len(self.parts.systems) and not question_selection.has_judgements(whole)
         collection = whole if needs_no_judgements else question_selection.judged_queries(whole, self.limit)
