@@ -18,9 +18,10 @@ import shutil
 import uuid
 import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rageval_spec.errors import RagevalError, StoreWarning
@@ -29,6 +30,7 @@ from rageval_spec.store.disk import FileDigests, InputFile, digest_path, flush_f
 
 if TYPE_CHECKING:
     from rageval_spec.store.replies import FileAnswers
+    from rageval_spec.store.vectors import VectorFile, VectorForm
 
     Record = Mapping[str, Any]
 
@@ -54,12 +56,16 @@ class Answers(Protocol):
     def release(self, model: str, question: bytes) -> None:
         """End a claim, because the question was answered or failed."""
 
+    def open_vectors(self, model: str, form: VectorForm) -> VectorFile:
+        """The file of a model's vectors in that form; it ends with the process if answers do."""
+
 
 class MemoryAnswers:
     """Answers in memory, which end with the process. No other process shares them, so every claim is granted."""
 
     def __init__(self) -> None:
         self._answers: dict[str, dict[bytes, bytes]] = {}
+        self._vectors: dict[tuple[str, VectorForm], tuple[TemporaryDirectory[str], VectorFile]] = {}
 
     def find(self, model: str, questions: Sequence[bytes]) -> Mapping[bytes, bytes]:
         kept = self._answers.get(model, {})
@@ -82,9 +88,18 @@ class MemoryAnswers:
     def release(self, model: str, question: bytes) -> None:
         """Do nothing: claims are not recorded."""
 
+    def open_vectors(self, model: str, form: VectorForm) -> VectorFile:
+        """A file in a temporary folder, because vectors can be larger than memory."""
+        from rageval_spec.store.vectors import VectorFile
+
+        if (model, form) not in self._vectors:
+            folder = TemporaryDirectory(prefix="rageval-", ignore_cleanup_errors=True)
+            self._vectors[model, form] = folder, VectorFile(Path(folder.name) / "vectors", form, nullcontext)
+        return self._vectors[model, form][1]
+
 
 class NoAnswers(MemoryAnswers):
-    """An `Answers` that stores nothing and lets every question be asked."""
+    """An `Answers` that stores no answers and lets every question be asked."""
 
     def keep(self, model: str, answers: Mapping[bytes, bytes]) -> None:
         """Drop the answers."""

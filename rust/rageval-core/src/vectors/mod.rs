@@ -11,6 +11,7 @@
 
 mod cosine;
 mod lengths;
+mod matrix;
 mod product;
 #[cfg(test)]
 mod tests;
@@ -23,7 +24,7 @@ pub use half::f16;
 use crate::error::{Error, Result};
 
 pub use cosine::{cosine_matrix, cosine_rows};
-pub use top_k::{Metric, Neighbours, top_k};
+pub use top_k::{Corpus, Form, Metric, Neighbours, Search, UNRANKED, top_k};
 
 /// Values of vectors, in the type in which they are stored.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -181,8 +182,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-fn check_dimensions([a, b]: [&str; 2], [of_a, of_b]: [Rows; 2]) -> Result<()> {
-    let (m, n) = (of_a.dimension, of_b.dimension);
+fn check_dimensions([a, b]: [&str; 2], [m, n]: [usize; 2]) -> Result<()> {
     if m == n {
         return Ok(());
     }

@@ -2,11 +2,13 @@
 
 use std::num::NonZeroUsize;
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 use pulp::{Arch, Simd, bytemuck};
 
 use super::cosine::{cosine, reciprocals};
-use super::lengths::{check_multipliable, check_no_overflow, lengths};
+use super::lengths::{check_multipliable, check_no_overflow, check_not_zero, lengths};
+use super::matrix::{Columns, Floats, Integers, Matrix, Signs};
 use super::product::{Consumer, Products};
 use super::{Rows, allocate, check_dimensions};
 use crate::error::{Error, Result};
@@ -16,6 +18,8 @@ use crate::threads;
 const GROUP: usize = 480;
 /// No thread searches fewer corpus rows than this.
 const FEWEST_ROWS: usize = 4096;
+/// The rank of a row that is not searched.
+pub const UNRANKED: u32 = u32::MAX;
 
 /// How the nearness of two vectors is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +28,33 @@ pub enum Metric {
     Dot,
     /// The cosine of the angle between them, from -1 to 1.
     Cosine,
+}
+
+/// What the vectors of a corpus consist of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// float32 or float16.
+    Floats,
+    /// int8 with a scale for each vector.
+    Integers,
+    /// The sign of each value.
+    Signs,
+}
+
+/// Some rows of a corpus.
+#[derive(Debug, Clone, Copy)]
+pub enum Corpus<'a> {
+    /// Vectors whose values are used as they are.
+    Floats(Rows<'a>),
+    /// int8 vectors, row-major, and what the values of each are multiplied by.
+    Integers {
+        /// The values.
+        values: &'a [i8],
+        /// A scale for each row.
+        scales: &'a [f32],
+    },
+    /// A bit for each value, the first in the highest bit of the first byte; each row begins with a byte of its own.
+    Signs(&'a [u8]),
 }
 
 /// The nearest corpus rows of every query.
@@ -67,207 +98,427 @@ pub fn top_k(
     metric: Metric,
     threads: Option<NonZeroUsize>,
 ) -> Result<Neighbours> {
-    let threads = threads::resolve(threads);
-    let search = Search::new(queries, corpus, k, metric, threads)?;
-    let groups = queries.count().div_ceil(GROUP);
-    let parts = search.parts(groups, threads);
-    let found = threads::map(groups * parts, threads, |task| {
-        let first = task / parts * GROUP;
-        let group = first..queries.count().min(first + GROUP);
-        search.scan(group, part(corpus.count(), parts, task % parts))
-    });
-    search.collect(&found, parts, threads)
-}
-
-/// The rows of part `number`, of `parts` about equal parts.
-fn part(count: usize, parts: usize, number: usize) -> Range<usize> {
-    let share = count.div_ceil(parts);
-    (number * share).min(count)..((number + 1) * share).min(count)
-}
-
-struct Search<'a> {
-    queries: Rows<'a>,
-    corpus: Rows<'a>,
-    k: usize,
-    /// The reciprocal lengths; for the cosine only.
-    scales: Option<Scales>,
-}
-
-struct Scales {
-    queries: Vec<f64>,
-    corpus: Vec<f64>,
+    check_dimensions(NAMES, [queries.dimension(), corpus.dimension()])?;
+    let mut search = Search::new(queries, Form::Floats, k, metric, threads)?;
+    search.scan(Corpus::Floats(corpus), None)?;
+    search.finish(None)
 }
 
 const NAMES: [&str; 2] = ["queries", "corpus"];
 
-impl<'a> Search<'a> {
-    fn new(
-        queries: Rows<'a>,
-        corpus: Rows<'a>,
+/// A search through a corpus that comes in blocks of rows, of which only one needs to be in memory.
+///
+/// The result is exact for the scores that the corpus' [`Form`] gives, and does not depend on how it is divided, nor on
+/// the number of threads:
+///
+/// - floats: as for [`top_k`].
+/// - integers: a query becomes int16 values with a scale, `max / 32767`. The dot product is the exact sum of the
+///   products, rounded to float32 and multiplied by the query's scale, then by the row's. The cosine is that of the two
+///   vectors of integers: the scales are the reciprocals of their lengths.
+/// - signs: the number of equal signs less that of different ones; a sign is whether a value is above 0.
+pub struct Search {
+    form: Form,
+    metric: Metric,
+    k: usize,
+    dimension: usize,
+    threads: NonZeroUsize,
+    lengths: Vec<f64>,
+    groups: Vec<Group>,
+    rows: usize,
+    ranked: usize,
+}
+
+/// Some queries, and the best candidates for each from every part into which a block of rows was divided.
+struct Group {
+    columns: Columns,
+    parts: Vec<Mutex<Best>>,
+}
+
+impl Search {
+    /// A search for the `k` best rows for each query.
+    ///
+    /// # Errors
+    /// As for [`top_k`], as far as they are in the queries.
+    pub fn new(
+        queries: Rows,
+        form: Form,
         k: usize,
         metric: Metric,
-        threads: NonZeroUsize,
+        threads: Option<NonZeroUsize>,
     ) -> Result<Self> {
-        check_dimensions(NAMES, [queries, corpus])?;
         if k == 0 {
             return Err(Error::Value("k must be at least 1".to_owned()));
         }
-        if u32::try_from(corpus.count()).is_err() {
-            let count = corpus.count();
+        let threads = threads::resolve(threads);
+        let lengths = lengths(NAMES[0], queries, threads)?;
+        let is_cosine = metric == Metric::Cosine;
+        if is_cosine {
+            check_multipliable(NAMES[0], &lengths)?;
+        }
+        let scales = is_cosine.then(|| reciprocals(&lengths));
+        let groups = (0..queries.count()).step_by(GROUP).map(|first| {
+            let range = first..queries.count().min(first + GROUP);
+            let rows = queries.slice(range.clone());
+            let columns = match form {
+                Form::Floats => Columns::of_floats(rows, scales.as_ref().map(|all| &all[range])),
+                Form::Integers => Columns::of_integers(rows, is_cosine),
+                Form::Signs => Columns::of_signs(rows),
+            };
+            let parts = Vec::new();
+            Group { columns, parts }
+        });
+        Ok(Self {
+            form,
+            metric,
+            k: k.min(UNRANKED as usize),
+            dimension: queries.dimension(),
+            threads,
+            groups: groups.collect(),
+            lengths,
+            rows: 0,
+            ranked: 0,
+        })
+    }
+
+    /// Searches the next rows of the corpus.
+    ///
+    /// `ranks` has a number for each row: of equal scores the lower one is nearer, and the result names rows by it.
+    /// Rows with [`UNRANKED`] are left out. By default rows are numbered as they come.
+    ///
+    /// # Errors
+    /// As for [`top_k`], as far as they are in the ranked rows; rows of another form or dimension; a number of ranks that
+    /// is not that of the rows; a scale that is negative or not finite. The message numbers the rows of this block from 0.
+    pub fn scan(&mut self, corpus: Corpus, ranks: Option<&[u32]>) -> Result<()> {
+        let count = self.count(corpus)?;
+        if ranks.is_some_and(|ranks| ranks.len() != count) {
             return Err(Error::Value(format!(
-                "{count} rows are more than {}",
-                u32::MAX
+                "there must be a rank for each of {count} rows"
             )));
         }
-        let query_lengths = lengths(NAMES[0], queries, threads)?;
-        let corpus_lengths = lengths(NAMES[1], corpus, threads)?;
-        Ok(Self {
-            queries,
-            corpus,
-            k: k.min(corpus.count()),
-            scales: scales(metric, &query_lengths, &corpus_lengths)?,
-        })
-    }
-
-    /// Into how many parts to divide the corpus, so that no thread is idle for long.
-    fn parts(&self, groups: usize, threads: NonZeroUsize) -> usize {
-        let most = self.corpus.count().div_ceil(FEWEST_ROWS).max(1);
-        (2 * threads.get()).div_ceil(groups.max(1)).min(most)
-    }
-
-    /// The best candidates of each query of `group` among the corpus rows `range`.
-    fn scan(&self, group: Range<usize>, range: Range<usize>) -> Vec<Vec<u64>> {
-        let scales = self.scales.as_ref();
-        let product = Products {
-            rows: self.corpus,
-            range,
-            columns: self.queries.slice(group.clone()),
-            scales: scales.map(|scales| &scales.queries[group.clone()]),
-            consumer: Best::new(group.len(), self.k, scales.map(|scales| &*scales.corpus)),
+        if self.rows + count >= UNRANKED as usize {
+            let rows = self.rows + count;
+            return Err(Error::Value(format!(
+                "{rows} rows are more than {}",
+                UNRANKED - 1
+            )));
+        }
+        let scales = self.scales(corpus, ranks)?;
+        let block = Block {
+            first: self.rows,
+            scales: scales.as_deref(),
+            ranks,
+            clamp: self.metric == Metric::Cosine,
         };
-        Arch::new().dispatch(product).finish()
+        match corpus {
+            Corpus::Floats(rows) => self.multiply(Floats(rows), count, block),
+            Corpus::Integers { values, .. } => {
+                let dimension = self.dimension;
+                self.multiply(Integers { values, dimension }, count, block);
+            }
+            Corpus::Signs(bytes) => {
+                let dimension = self.dimension;
+                self.multiply(Signs { bytes, dimension }, count, block);
+            }
+        }
+        let ranked = |ranks: &[u32]| ranks.iter().filter(|&&rank| rank != UNRANKED).count();
+        self.rows += count;
+        self.ranked += ranks.map_or(count, ranked);
+        Ok(())
     }
 
-    /// The nearest of all candidates, merged from the parts of the corpus that a group searched.
-    fn collect(
-        &self,
-        found: &[Vec<Vec<u64>>],
-        parts: usize,
-        threads: NonZeroUsize,
-    ) -> Result<Neighbours> {
-        let (queries, k) = (self.queries.count(), self.k);
-        let mut nearest: Vec<u64> = allocate(queries, k)?;
-        threads::for_each_chunk(&mut nearest, k.max(1), threads, |query, nearest| {
-            let group = &found[query / GROUP * parts..][..parts];
-            let candidates = group.iter().flat_map(|part| &part[query % GROUP]);
-            let mut candidates: Vec<u64> = candidates.copied().collect();
+    /// The nearest rows.
+    ///
+    /// `next` continues a list of ranks that share a row: the rank after each, or [`UNRANKED`] after the last. A row's own
+    /// rank, which must be the lowest, begins the list. All of them have the row's score.
+    ///
+    /// # Errors
+    /// A result that does not fit in memory; a list that does not ascend.
+    pub fn finish(self, next: Option<&[u32]>) -> Result<Neighbours> {
+        let total = next.map_or(self.ranked, <[u32]>::len);
+        if next.is_some_and(|next| (0_u32..).zip(next).any(|(rank, &next)| next <= rank)) {
+            return Err(Error::Value(
+                "the ranks that share a row must ascend".to_owned(),
+            ));
+        }
+        let k = self.k.min(total);
+        let mut nearest: Vec<u64> = allocate(self.lengths.len(), k)?;
+        threads::for_each_chunk(&mut nearest, k.max(1), self.threads, |query, nearest| {
+            let mut candidates = Vec::new();
+            for part in &self.groups[query / GROUP].parts {
+                let part = part.lock().unwrap_or_else(PoisonError::into_inner);
+                candidates.extend_from_slice(&part.candidates[query % GROUP]);
+            }
+            if let Some(next) = next {
+                expand(&mut candidates, next);
+            }
             candidates.sort_unstable_by(|a, b| b.cmp(a));
-            nearest.copy_from_slice(&candidates[..k]);
+            nearest
+                .iter_mut()
+                .zip(candidates)
+                .for_each(|(cell, one)| *cell = one);
         });
-        let mut scores = allocate(queries, k)?;
-        scores
-            .iter_mut()
-            .zip(&nearest)
-            .for_each(|(cell, &nearest)| *cell = score(nearest));
-        let indices = nearest.into_iter().map(index).collect();
         Ok(Neighbours {
             per_query: k,
-            indices,
-            scores,
+            scores: nearest.iter().map(|&candidate| score(candidate)).collect(),
+            indices: nearest.into_iter().map(index).collect(),
         })
+    }
+
+    /// The number of rows, if they are of this search's form and dimension.
+    fn count(&self, corpus: Corpus) -> Result<usize> {
+        let (form, values, width, scales) = match corpus {
+            Corpus::Floats(rows) => {
+                check_dimensions(NAMES, [self.dimension, rows.dimension()])?;
+                (Form::Floats, rows.count(), 1, None)
+            }
+            Corpus::Integers { values, scales } => (
+                Form::Integers,
+                values.len(),
+                self.dimension,
+                Some(scales.len()),
+            ),
+            Corpus::Signs(bytes) => (Form::Signs, bytes.len(), self.dimension.div_ceil(8), None),
+        };
+        let count = values / width;
+        if form != self.form || values % width != 0 || scales.is_some_and(|scales| scales != count)
+        {
+            return Err(Error::Value(format!(
+                "the corpus must be whole rows of {} {:?}, with a scale for each row of integers",
+                self.dimension, self.form
+            )));
+        }
+        Ok(count)
+    }
+
+    /// What the products of each row are multiplied by, if anything.
+    fn scales(&self, corpus: Corpus, ranks: Option<&[u32]>) -> Result<Option<Vec<f32>>> {
+        let is_ranked = |row: usize| ranks.is_none_or(|ranks| ranks[row] != UNRANKED);
+        let reciprocals = |mut lengths: Vec<f64>, check: fn(&str, &[f64]) -> Result<()>| {
+            let unranked = lengths
+                .iter_mut()
+                .enumerate()
+                .filter(|(row, _)| !is_ranked(*row));
+            unranked.for_each(|(_, length)| *length = 1.0);
+            check(NAMES[1], &lengths)?;
+            Ok(Some(
+                lengths.iter().map(|length| length.recip() as f32).collect(),
+            ))
+        };
+        match (corpus, self.metric) {
+            (Corpus::Signs(_), _) => Ok(None),
+            (Corpus::Floats(rows), Metric::Dot) => {
+                let lengths = lengths(NAMES[1], rows, self.threads)?;
+                check_no_overflow(NAMES, [&self.lengths, &lengths])?;
+                Ok(None)
+            }
+            (Corpus::Floats(rows), Metric::Cosine) => {
+                reciprocals(lengths(NAMES[1], rows, self.threads)?, check_multipliable)
+            }
+            (Corpus::Integers { values, scales }, Metric::Cosine) => {
+                check_scales(scales)?;
+                reciprocals(
+                    integer_lengths(values, self.dimension, self.threads),
+                    check_not_zero,
+                )
+            }
+            (Corpus::Integers { scales, .. }, Metric::Dot) => {
+                check_scales(scales)?;
+                let longest = (self.dimension as f64).sqrt() * 128.0;
+                let lengths: Vec<f64> = scales
+                    .iter()
+                    .map(|&scale| longest * f64::from(scale.max(1.0)))
+                    .collect();
+                check_no_overflow(NAMES, [&self.lengths, &lengths])?;
+                Ok(Some(scales.to_vec()))
+            }
+        }
+    }
+
+    fn multiply<M: Matrix + Sync>(&mut self, rows: M, count: usize, block: Block) {
+        let (groups, threads) = (self.groups.len(), self.threads);
+        let most = count.div_ceil(FEWEST_ROWS).max(1);
+        let parts = (2 * threads.get()).div_ceil(groups.max(1)).min(most);
+        for group in &mut self.groups {
+            while group.parts.len() < parts {
+                group
+                    .parts
+                    .push(Mutex::new(Best::new(group.columns.count(), self.k)));
+            }
+        }
+        threads::map(groups * parts, threads, |task| {
+            let (group, part) = (&self.groups[task / parts], task % parts);
+            let mut best = group.parts[part]
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            let consumer = Scored {
+                best: &mut *best,
+                block,
+            };
+            Arch::new().dispatch(Products {
+                rows,
+                range: share(count, parts, part),
+                columns: &group.columns,
+                consumer,
+            });
+        });
     }
 }
 
-/// The scales that `metric` needs, if float32 can hold the products with vectors of these lengths.
-fn scales(metric: Metric, queries: &[f64], corpus: &[f64]) -> Result<Option<Scales>> {
-    match metric {
-        Metric::Dot => {
-            check_no_overflow(NAMES, [queries, corpus])?;
-            Ok(None)
-        }
-        Metric::Cosine => {
-            check_multipliable(NAMES[0], queries)?;
-            check_multipliable(NAMES[1], corpus)?;
-            Ok(Some(Scales {
-                queries: reciprocals(queries),
-                corpus: reciprocals(corpus),
-            }))
+/// The rows of part `number`, of `parts` about equal parts.
+fn share(count: usize, parts: usize, number: usize) -> Range<usize> {
+    let share = count.div_ceil(parts);
+    (number * share).min(count)..((number + 1) * share).min(count)
+}
+
+/// Adds the other ranks that share the candidates' rows.
+fn expand(candidates: &mut Vec<u64>, next: &[u32]) {
+    for place in 0..candidates.len() {
+        let found = candidates[place];
+        let mut rank = index(found) as usize;
+        while let Some(&after) = next.get(rank).filter(|&&after| after != UNRANKED) {
+            rank = after as usize;
+            candidates.push(candidate(score(found), rank));
         }
     }
+}
+
+fn check_scales(scales: &[f32]) -> Result<()> {
+    match scales
+        .iter()
+        .position(|scale| !(scale.is_finite() && *scale >= 0.0))
+    {
+        None => Ok(()),
+        Some(row) => Err(Error::Value(format!(
+            "row {row} of corpus has the scale {}",
+            scales[row]
+        ))),
+    }
+}
+
+/// The lengths of rows of int8.
+fn integer_lengths(values: &[i8], dimension: usize, threads: NonZeroUsize) -> Vec<f64> {
+    /// So many squares add up to less than 2^31.
+    const FEW: usize = 65_536;
+    let chunks: Vec<&[i8]> = values.chunks(FEWEST_ROWS * dimension).collect();
+    let squared = |part: &[i8]| {
+        part.iter()
+            .map(|&value| i32::from(value).pow(2))
+            .sum::<i32>()
+    };
+    let parts = threads::map(chunks.len(), threads, |number| {
+        Arch::new().dispatch(|| {
+            let rows = chunks[number].chunks_exact(dimension);
+            let squares = rows.map(|row| {
+                row.chunks(FEW)
+                    .map(|part| i64::from(squared(part)))
+                    .sum::<i64>()
+            });
+            squares
+                .map(|square| (square as f64).sqrt())
+                .collect::<Vec<f64>>()
+        })
+    });
+    parts.into_iter().flatten().collect()
+}
+
+/// What is known of the rows of a block.
+#[derive(Clone, Copy)]
+struct Block<'a> {
+    /// The number of the block's first row.
+    first: usize,
+    scales: Option<&'a [f32]>,
+    ranks: Option<&'a [u32]>,
+    /// Whether scores are cosines, which rounding must not carry beyond 1.
+    clamp: bool,
 }
 
 /// The best candidates so far for each of some queries.
-struct Best<'a> {
+struct Best {
     k: usize,
-    corpus_scales: Option<&'a [f64]>,
-    /// The score that a candidate must exceed to be among the best, one per query. Infinity for the surplus lanes of
-    /// the last vector, so that they never are.
+    /// The score that a candidate must reach to be among the best, one per query. Infinity for the surplus lanes of
+    /// the last vector, so that they never do.
     thresholds: Vec<f32>,
+    /// The last of the best candidates.
+    worst: Vec<u64>,
     candidates: Vec<Vec<u64>>,
 }
 
-impl<'a> Best<'a> {
-    fn new(queries: usize, k: usize, corpus_scales: Option<&'a [f64]>) -> Self {
+impl Best {
+    fn new(queries: usize, k: usize) -> Self {
         /// At least the widest tile.
         const SURPLUS: usize = 64;
         let mut thresholds = vec![f32::NEG_INFINITY; queries];
         thresholds.resize(queries + SURPLUS, f32::INFINITY);
-        let candidates = vec![Vec::new(); queries];
         Self {
             k,
-            corpus_scales,
             thresholds,
-            candidates,
+            worst: vec![0; queries],
+            candidates: vec![Vec::new(); queries],
         }
     }
 
     #[inline(never)]
-    fn add(&mut self, row: usize, column: usize, scores: &[f32]) {
-        for (query, &score) in (column..).zip(scores) {
-            if score > self.thresholds[query] {
+    fn add(&mut self, rank: usize, column: usize, scores: &[f32]) {
+        let queries = self.candidates.len();
+        for (query, &score) in (column..queries).zip(scores) {
+            let found = candidate(score, rank);
+            if found > self.worst[query] {
                 let candidates = &mut self.candidates[query];
-                candidates.push(candidate(score, row));
+                candidates.push(found);
                 if candidates.len() == 2 * self.k {
-                    self.thresholds[query] = keep_best(candidates, self.k);
+                    self.worst[query] = keep_best(candidates, self.k);
+                    self.thresholds[query] = self::score(self.worst[query]);
                 }
             }
         }
     }
-
-    fn finish(mut self) -> Vec<Vec<u64>> {
-        for candidates in &mut self.candidates {
-            if candidates.len() > self.k {
-                keep_best(candidates, self.k);
-            }
-            candidates.shrink_to_fit();
-        }
-        self.candidates
-    }
 }
 
-impl Consumer for Best<'_> {
+struct Scored<'a> {
+    best: &'a mut Best,
+    block: Block<'a>,
+}
+
+impl Consumer for Scored<'_> {
     #[inline(always)]
     fn take<S: Simd>(&mut self, simd: S, row: usize, column: usize, products: &[S::f32s]) {
+        let block = &self.block;
+        let rank = match block.ranks {
+            None => block.first + row,
+            Some(ranks) if ranks[row] == UNRANKED => return,
+            Some(ranks) => ranks[row] as usize,
+        };
         for (number, &product) in products.iter().enumerate() {
             let column = column + number * S::F32_LANES;
-            let scores = match self.corpus_scales {
+            let scores = match block.scales {
                 None => product,
-                Some(scales) => cosine(simd, product, scales[row]),
+                Some(scales) if block.clamp => cosine(simd, product, scales[row]),
+                Some(scales) => simd.mul_f32s(product, simd.splat_f32s(scales[row])),
             };
-            let (thresholds, _) = S::as_simd_f32s(&self.thresholds[column..]);
-            let above = simd.greater_than_f32s(scores, thresholds[0]);
-            if simd.first_true_m32s(above) < S::F32_LANES {
-                self.add(row, column, bytemuck::cast_slice(&[scores]));
+            let (thresholds, _) = S::as_simd_f32s(&self.best.thresholds[column..]);
+            let reached = match block.ranks {
+                None => simd.greater_than_f32s(scores, thresholds[0]), // of equal scores, later rows are farther
+                Some(_) => simd.greater_than_or_equal_f32s(scores, thresholds[0]),
+            };
+            if simd.first_true_m32s(reached) < S::F32_LANES {
+                self.best.add(rank, column, bytemuck::cast_slice(&[scores]));
             }
         }
     }
+
+    #[inline(always)]
+    fn wants(&self, rows: Range<usize>) -> bool {
+        self.block
+            .ranks
+            .is_none_or(|ranks| ranks[rows].iter().any(|&rank| rank != UNRANKED))
+    }
 }
 
-/// Reduces `candidates` to the best `k` and returns the lowest score among them.
-fn keep_best(candidates: &mut Vec<u64>, k: usize) -> f32 {
+/// Reduces `candidates` to the best `k` and returns the last of them.
+fn keep_best(candidates: &mut Vec<u64>, k: usize) -> u64 {
     let (_, &mut worst, _) = candidates.select_nth_unstable_by(k - 1, |a, b| b.cmp(a));
     candidates.truncate(k);
-    score(worst)
+    worst
 }
 
 /// Score and row as one number that is larger for a better candidate: a higher score, then a lower row.
