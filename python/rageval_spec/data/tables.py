@@ -239,6 +239,67 @@ def join_blocks(queries: pl.DataFrame, *others: pl.DataFrame | None) -> Iterator
         yield pl.concat(gathered, how="horizontal")
 
 
+BATCH = 2**25
+"""About the most bytes of documents in a batch; a single document can be longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusSize:
+    """How large a corpus is: the documents, and the bytes (UTF-8) of their ids, titles and texts.
+
+    `is_exact` is False if both are estimated from the size of the file and its first documents.
+    """
+
+    documents: int
+    content: int
+    is_exact: bool
+
+
+class CorpusReader:
+    """The documents of a corpus, `doc_id: str, title: str, text: str`, in the order of their file.
+
+    Nothing is read before it is asked for.
+    """
+
+    def __init__(
+        self, stream: Callable[[], Iterator[pl.DataFrame]], measure: Callable[[], CorpusSize] | None = None
+    ) -> None:
+        """Take functions that give the documents in batches from the start, and that find the size without that."""
+        self._stream, self._measure = stream, measure
+
+    @cached_property
+    def table(self) -> pl.DataFrame:
+        """All documents. Raises DataError: one cannot be read."""
+        return pl.concat(self._stream())
+
+    def batches(self) -> Iterator[pl.DataFrame]:
+        """The documents from the start in batches of at most `BATCH` bytes; of the table if it is in memory.
+
+        Raises DataError, as the last thing, where a document cannot be read or an id is there twice.
+        """
+        for frame in [self.table] if "table" in vars(self) else self._stream():
+            yield from bound_batches(frame)
+
+    @cached_property
+    def size(self) -> CorpusSize:
+        """The number of documents and the bytes of their content, estimated where all would have to be read."""
+        if self._measure is None or "table" in vars(self):
+            content = self.table.select(pl.sum_horizontal(pl.col(pl.String).str.len_bytes().sum())).item()
+            return CorpusSize(self.table.height, int(content), is_exact=True)
+        return self._measure()
+
+
+def hold_corpus(table: pl.DataFrame) -> CorpusReader:
+    """The reader of a corpus that is in memory."""
+    return CorpusReader(lambda: iter([table]))
+
+
+def bound_batches(frame: pl.DataFrame, most: int = BATCH) -> Iterator[pl.DataFrame]:
+    """The frame in slices of at most about `most` bytes each, by the mean size of its rows."""
+    parts = max(1, -(-int(frame.estimated_size()) // most))
+    yield from frame.iter_slices(max(1, -(-frame.height // parts)))
+
+
 @dataclass(frozen=True)
 class Collection:
     """One dataset. Its large parts are loaded when they are first read.
@@ -247,7 +308,7 @@ class Collection:
         name: the key under `datasets:`.
         load_queries, load_corpus, load_qrels, load_references, load_columns: return the table (columns: see this
             module) or raise `DataError`; None if the dataset has no such part. The last three can also return None, if
-            that shows only when the files are read.
+            that shows only when the files are read. `load_corpus` can return a reader of the table in batches.
         why_no_qrels: if judgements were expected and not found, the reason and what to do.
         load_about: returns what the dataset's file says about itself; None if its format has no place for that.
         differences: what is not as it was ordered, for questions that were made for this evaluation: a sentence each.
@@ -257,7 +318,7 @@ class Collection:
     name: str
     load_qrels: Callable[[], pl.DataFrame | None] | None = None
     load_queries: Callable[[], pl.DataFrame] | None = None
-    load_corpus: Callable[[], pl.DataFrame] | None = None
+    load_corpus: Callable[[], pl.DataFrame | CorpusReader] | None = None
     drops_self_retrieval: bool = False
     load_references: Callable[[], pl.DataFrame | None] | None = None
     why_no_qrels: str | None = None
@@ -284,8 +345,35 @@ class Collection:
 
     @cached_property
     def corpus(self) -> pl.DataFrame | None:
-        """Documents, or None."""
-        return self.load_corpus() if self.load_corpus else None
+        """All documents, or None. `stream_corpus` takes less memory."""
+        return None if self._documents is None else self._documents.table
+
+    @cached_property
+    def _documents(self) -> CorpusReader | None:
+        loaded = self.load_corpus() if self.load_corpus else None
+        return loaded if loaded is None or isinstance(loaded, CorpusReader) else hold_corpus(loaded)
+
+    @property
+    def corpus_size(self) -> CorpusSize | None:
+        """How large the corpus is, found without reading all of it; None if there is none.
+
+        Raises:
+            DataError: its first documents cannot be read.
+        """
+        return None if self._documents is None else self._documents.size
+
+    def stream_corpus(self, reader: str = "retrieval") -> Iterator[pl.DataFrame]:
+        """The documents in the order of their file, in batches of about `BATCH` bytes at most.
+
+        Each call reads from the start, unless all documents are in memory already. What is wrong with a document, also
+        an id that an earlier batch has, raises when its batch is read; `reader` names who reads, as in `require`.
+
+        Raises:
+            DataError: the dataset has no corpus (at once), or a document cannot be read (on the way).
+        """
+        if self._documents is None:
+            raise self._lacks("corpus", reader)
+        return self._documents.batches()
 
     @cached_property
     def references(self) -> pl.DataFrame | None:
@@ -337,9 +425,12 @@ class Collection:
         """
         table = self.queries if part == "queries" else self.corpus
         if table is None:
-            wanted = "a corpus" if part == "corpus" else part
-            raise DataError(f"{reader} needs {wanted}, but the dataset '{self.name}' has none")
+            raise self._lacks(part, reader)
         return table
+
+    def _lacks(self, part: str, reader: str) -> DataError:
+        wanted = "a corpus" if part == "corpus" else part
+        return DataError(f"{reader} needs {wanted}, but the dataset '{self.name}' has none")
 
 
 def document_texts(corpus: pl.DataFrame) -> pl.Series:

@@ -14,8 +14,9 @@ from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError
 from rageval_spec.plugin import Dataset, DatasetNode, InputFile
 from rageval_spec.reading.column_names import CORPUS, QUERIES
-from rageval_spec.reading.formats.json_files import json_objects, read_json_lines
-from rageval_spec.reading.formats.records import corpus_table, queries_table
+from rageval_spec.reading.corpus_files import open_corpus
+from rageval_spec.reading.formats.json_files import json_objects, read_json_batches, read_json_lines
+from rageval_spec.reading.formats.records import queries_table
 from rageval_spec.reading.formats.text_files import find_file
 from rageval_spec.reading.question_files import find_twice, other_columns_table
 from rageval_spec.reading.row_sources import QUICKLY_READ
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from rageval_spec.data.samples import Part
+    from rageval_spec.data.tables import CorpusReader
 
 
 class BeirNode(DatasetNode):
@@ -126,8 +128,8 @@ class Beir(Dataset[BeirNode]):
         rows = zip(self._load_queries()["query_id"], json_objects(self._queries), strict=True)
         return other_columns_table(((query_id, _other_values(row)) for query_id, (_, row) in rows), names)
 
-    def _load_corpus(self) -> pl.DataFrame:
-        return corpus_table(read_json_lines(self._corpus, CORPUS))
+    def _load_corpus(self) -> CorpusReader:
+        return open_corpus(self._corpus, "json", lambda: read_json_batches(self._corpus, CORPUS))
 
 
 def _other_values(row: Mapping[str, Any]) -> dict[str, Any]:

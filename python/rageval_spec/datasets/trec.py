@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -14,7 +13,7 @@ from rageval_spec.datasets.shared.row_dataset import FileDataset
 from rageval_spec.plugin import DatasetNode
 from rageval_spec.reading.column_names import CORPUS, QUERIES, CorpusColumns, QueryColumns, RecordColumn
 from rageval_spec.reading.formats.delimited import read_pairs
-from rageval_spec.reading.formats.records import corpus_table, queries_table
+from rageval_spec.reading.formats.records import queries_table
 from rageval_spec.reading.formats.text_files import format_of
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ class Trec(FileDataset[TrecNode]):
             name=self.context.name,
             load_qrels=lambda: kernels.read_qrels(self.path_of("qrels")),
             load_queries=self.loader("queries", self._load_queries),
-            load_corpus=self.loader("corpus", partial(self.load, "corpus", corpus_table)),
+            load_corpus=self.loader("corpus", self.read_corpus),
         )
 
     def has_columns(self, key: str) -> bool:

@@ -125,6 +125,19 @@ def _check_expansion(path: str, size: int, changed: int) -> None:  # noqa: ARG00
         raise DataError(f"{path}: {message}; if this is intended, decompress it first")
 
 
+def expanded_size(path: Path) -> int:
+    """The bytes of a file once it is decompressed: of gzip by its first megabyte, of Zstandard as its frames say."""
+    size = path.stat().st_size
+    with path.open("rb") as stream:
+        start = stream.read(2**20)
+        if start.startswith(GZIP):
+            return round(size * len(zlib.decompressobj(wbits=31).decompress(start)) / len(start))
+        if not start.startswith(ZSTD):
+            return size
+        stream.seek(0)
+        return _measure_zstd(stream, size, 2**63)
+
+
 def _gzip_exceeds(stream: BinaryIO, most: int) -> bool:
     """Whether the members of a gzip file expand to more than `most` bytes; damaged data end the count."""
     total, engine, waiting = 0, zlib.decompressobj(wbits=31), b""
@@ -146,6 +159,11 @@ def _zstd_exceeds(stream: BinaryIO, size: int, most: int) -> bool:
 
     If a frame's header gives its size, decoders enforce it. Otherwise, each block holds at most 128 KiB.
     """
+    return _measure_zstd(stream, size, most) > most
+
+
+def _measure_zstd(stream: BinaryIO, size: int, most: int) -> int:
+    """The most bytes in the frames of a file, counted until they exceed `most`."""
     total = 0
     while total <= most and stream.tell() < size:
         magic = int.from_bytes(stream.read(4), "little")
@@ -155,7 +173,7 @@ def _zstd_exceeds(stream: BinaryIO, size: int, most: int) -> bool:
             total += _measure_frame(stream, size, most - total)
         else:
             break
-    return total > most
+    return total
 
 
 def _measure_frame(stream: BinaryIO, size: int, most: int) -> int:

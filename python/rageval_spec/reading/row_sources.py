@@ -28,10 +28,10 @@ from rageval_spec.reading.column_names import (
     RELEVANT,
     RecordColumn,
 )
-from rageval_spec.reading.formats.delimited import choose_separator, header_of, read_delimited, separator_of
-from rageval_spec.reading.formats.json_files import gather_columns, is_list, read_json_lines, read_remarks
-from rageval_spec.reading.formats.parquet import parquet_columns, parquet_objects, read_parquet
-from rageval_spec.reading.formats.records import Records, with_absent
+from rageval_spec.reading.formats.delimited import choose_separator, header_of, read_delimited_batches, separator_of
+from rageval_spec.reading.formats.json_files import gather_batches, is_list, read_json_batches, read_remarks
+from rageval_spec.reading.formats.parquet import parquet_columns, parquet_objects, read_parquet_batches
+from rageval_spec.reading.formats.records import Records, join_records, with_absent
 from rageval_spec.reading.formats.row_shapes import OtherFilesError
 from rageval_spec.reading.formats.text_files import SEPARATORS, find_encoding
 from rageval_spec.reading.missing_columns import choose_keys
@@ -194,18 +194,31 @@ class RowFile:
 
     def records(self, columns: BaseModel, wanted: Sequence[RecordColumn]) -> Records:
         """Columns of all rows; at once, where that finds the same, and else as text. Raises DataError: one is wrong."""
+        if self.unfolding(columns).is_empty and (self.form != "parquet" or self.is_typed):
+            found = join_records([*self.batches(columns, wanted)])
+            if self.form not in ("csv", "parquet") or not _holds_turns(found):
+                return found
+        return join_records([*self._gather(columns, wanted)])
+
+    def batches(self, columns: BaseModel, wanted: Sequence[RecordColumn]) -> Iterator[Records]:
+        """Columns of all rows, some megabytes at a time, and always with the texts as they are.
+
+        A workbook, a YAML file and a single JSON document are read whole first. Raises DataError: a row is wrong.
+        """
         is_direct = self.unfolding(columns).is_empty
         if is_direct and self.form == "json":
-            return read_json_lines(self.path, wanted)
-        if is_direct and (self.form == "csv" or (self.form == "parquet" and self.is_typed)):
-            separator = self.separator or choose_separator(self.path) if self.form == "csv" else ""
-            found = read_delimited(self.path, wanted, separator) if separator else read_parquet(self.path, wanted)
-            if not _holds_turns(found):
-                return found
-        read = list(self.rows(columns))
-        keys = choose_keys(str(self.path), wanted, list(dict.fromkeys(name for _, row in read for name in row)))
-        frame = gather_columns(read, keys)
-        return Records(with_absent(frame, wanted), lambda number: read[number][0])
+            return read_json_batches(self.path, wanted)
+        if is_direct and self.form == "csv":
+            return read_delimited_batches(self.path, wanted, self.separator or choose_separator(self.path))
+        if is_direct and self.form == "parquet":
+            return read_parquet_batches(self.path, wanted)
+        return self._gather(columns, wanted)
+
+    def _gather(self, columns: BaseModel, wanted: Sequence[RecordColumn]) -> Iterator[Records]:
+        names = dict.fromkeys(name for _, row in self.rows(columns) for name in row)
+        keys = choose_keys(str(self.path), wanted, list(names))
+        for records in gather_batches(self.rows(columns), keys):
+            yield Records(with_absent(records.frame, wanted), records.locate)
 
     @cached_property
     def tool(self) -> ToolLayout | None:

@@ -13,9 +13,9 @@ from rageval_spec.reading.column_names import (
     CORPUS,
     QUERIES,
 )
+from rageval_spec.reading.corpus_files import corpus_tables
 from rageval_spec.reading.formats.records import (
     Records,
-    corpus_table,
     qrels_table,
     queries_table,
     run_table,
@@ -40,6 +40,10 @@ def corpus(*rows: tuple[Any, ...]) -> Records:
 
 def qrels(*rows: tuple[Any, ...], number: Any = TEXT) -> Records:
     return records({"query_id": TEXT, "doc_id": TEXT, "relevance": number}, *rows)
+
+
+def corpus_table(found: Records) -> pl.DataFrame:
+    return pl.concat(corpus_tables(lambda: iter([found])))
 
 
 def run(*rows: tuple[Any, ...], number: Any = TEXT) -> Records:

@@ -34,8 +34,9 @@ from rageval_spec.reading.column_names import (
     RecordColumn,
     normalise,
 )
+from rageval_spec.reading.corpus_files import open_corpus
 from rageval_spec.reading.formats.json_files import VARIABLES, text_of
-from rageval_spec.reading.formats.records import Records, corpus_table, qrels_table, queries_table
+from rageval_spec.reading.formats.records import Records, qrels_table, queries_table
 from rageval_spec.reading.formats.text_files import ForeignFileError
 from rageval_spec.reading.missing_columns import (
     choose_keys,
@@ -53,9 +54,11 @@ from rageval_spec.recorded.tool_layouts import Layout
 
 if TYPE_CHECKING:
     from rageval_spec.data.samples import Part
+    from rageval_spec.data.tables import CorpusReader
 
 
 N = TypeVar("N", bound=DatasetNode)
+L = TypeVar("L")
 _KEYS = ("path", "qrels", "queries", "corpus")
 
 
@@ -158,13 +161,18 @@ class FileDataset(Dataset[N]):
     def parts(self) -> frozenset[str]:
         return frozenset({"queries", "corpus"} & self.files.keys())
 
-    def loader(self, key: str, load: Callable[[], pl.DataFrame]) -> Callable[[], pl.DataFrame] | None:
+    def loader(self, key: str, load: Callable[[], L]) -> Callable[[], L] | None:
         """`load`; None if the node does not name the file of the key."""
         return load if key in self.files else None
 
     def load(self, key: str, make_table: Callable[[Records], pl.DataFrame]) -> pl.DataFrame:
         """The table of a key's file."""
         return make_table(self.source(key).records(self.named(key), self.columns_of(key)))
+
+    def read_corpus(self) -> CorpusReader:
+        """The reader of the file of documents."""
+        source, columns, wanted = self.source("corpus"), self.named("corpus"), self.columns_of("corpus")
+        return open_corpus(source.path, source.form, partial(source.batches, columns, wanted))
 
 
 def _setting_of(key: str) -> tuple[str, ...]:
@@ -315,7 +323,7 @@ class RowDataset(FileDataset[R]):
             name=self.context.name,
             load_qrels=load_qrels,
             load_queries=None if key is None else self._load_queries,
-            load_corpus=self.loader("corpus", partial(self.load, "corpus", corpus_table)),
+            load_corpus=self.loader("corpus", self.read_corpus),
             load_references=None if key is None else self._load_references,
             load_columns=None if key is None else self._load_columns,
             load_about=None if key is None else lambda: self.source(key).remarks,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Literal
@@ -16,8 +17,8 @@ from rageval_spec.errors import DataError
 from rageval_spec.kernels.inputs import GZIP
 from rageval_spec.libraries import pl
 from rageval_spec.reading.column_names import RecordColumn
-from rageval_spec.reading.formats.json_files import gather_columns
-from rageval_spec.reading.formats.records import Records, with_absent
+from rageval_spec.reading.formats.json_files import gather_batches
+from rageval_spec.reading.formats.records import Records, collect_batches, join_records, with_absent
 from rageval_spec.reading.formats.text_files import find_separator, format_of, refuse_header, text_lines
 from rageval_spec.reading.missing_columns import choose_keys
 
@@ -49,23 +50,40 @@ def header_of(path: Path, separator: str) -> list[str]:
 
 
 def read_delimited(path: Path, columns: Sequence[RecordColumn], separator: str) -> Records:
-    """Read columns of a file with a header line. All are String; an empty field is "".
+    """Read columns of a file with a header line at once: the batches of `read_delimited_batches` together."""
+    return join_records([*read_delimited_batches(path, columns, separator)])
+
+
+def read_delimited_batches(path: Path, columns: Sequence[RecordColumn], separator: str) -> Iterator[Records]:
+    """Read columns of a file with a header line, some megabytes at a time. All are String; an empty field is "".
 
     Quotes enclose fields as RFC 4180 says; if the separator is a tab, only where they do so in the whole file, as in
     those of spreadsheet programs, and are plain characters elsewhere. Blank lines are skipped. A row with too few
-    fields has "" for the rest. polars reads the whole file at once. If it fails, the rows are read one by one, which
-    either succeeds or finds the faulty line.
+    fields has "" for the rest. polars reads the file. If it fails, the rows are read one by one, which either succeeds
+    or finds the faulty line.
 
     Raises DataError: no rows, a missing required column, a row with too many fields, an open quote.
     """
     line, header = _read_header(_delimited_rows(path, separator), path, separator)
     keys = choose_keys(f"{path}:{line}", columns, header)
-    frame = _scan(path, keys, separator)
-    if frame is None:
-        frame = gather_columns(((f"{path}:{at}", row) for at, row in delimited_objects(path, separator)), keys)
-    if not frame.height:
+    done = 0
+    try:
+        for frame in collect_batches(_scan(path, keys, separator)):
+            yield Records(with_absent(frame, columns), partial(_locate, path, separator, done))
+            done += frame.height
+    except (pl.exceptions.PolarsError, OSError):
+        rows = ((f"{path}:{at}", row) for at, row in delimited_objects(path, separator))
+        for records in gather_batches(islice(rows, done, None), keys):
+            yield Records(with_absent(records.frame, columns), records.locate)
+            done += records.frame.height
+    if not done:
         raise DataError(f"{path}: a header and no rows")
-    return Records(with_absent(frame, columns), lambda row: f"{path}:{_line_of_row(path, separator, row)}")
+
+
+def _locate(path: Path, separator: str, start: int, row: int) -> str:
+    """The place of a row of the batch that begins with the row `start`."""
+    filled = (line for line, fields in _delimited_rows(path, separator) if any(fields))
+    return f"{path}:{next(islice(filled, start + row + 1, None))}"
 
 
 def delimited_objects(path: Path, separator: str) -> Iterator[tuple[int, dict[str, str]]]:
@@ -99,7 +117,7 @@ def _check_length(path: Path, line: int, fields: Sequence[str], header: Sequence
         raise DataError(f"{path}:{line}: {len(fields)} fields, but the header has {len(header)}")
 
 
-def _scan(path: Path, keys: Mapping[RecordColumn, str], separator: str) -> pl.DataFrame | None:
+def _scan(path: Path, keys: Mapping[RecordColumn, str], separator: str) -> pl.LazyFrame:
     scan = pl.scan_csv(
         path,
         separator=separator,
@@ -109,10 +127,7 @@ def _scan(path: Path, keys: Mapping[RecordColumn, str], separator: str) -> pl.Da
     )
     filled = pl.any_horizontal(pl.all().fill_null("") != "")
     chosen = [pl.col(key).fill_null("").alias(column.name) for column, key in keys.items()]
-    try:
-        return scan.filter(filled).select(chosen).collect()
-    except (pl.exceptions.PolarsError, OSError):
-        return None
+    return scan.filter(filled).select(chosen)
 
 
 def _delimited_rows(path: Path, separator: str, judged: int | None = None) -> Iterator[tuple[int, list[str]]]:
@@ -197,11 +212,6 @@ def _long_fields() -> Iterator[None]:
         yield
     finally:
         csv.field_size_limit(before)
-
-
-def _line_of_row(path: Path, separator: str, row: int) -> int:
-    filled = (line for line, fields in _delimited_rows(path, separator) if any(fields))
-    return next(islice(filled, row + 1, None))
 
 
 def read_pairs(path: Path) -> Records:

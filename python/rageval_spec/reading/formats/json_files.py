@@ -8,6 +8,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from io import BytesIO
+from itertools import islice
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -15,8 +18,17 @@ from rageval_spec.errors import DataError
 from rageval_spec.libraries import pl
 from rageval_spec.reading.column_names import Kind, RecordColumn
 from rageval_spec.reading.formats import row_shapes
-from rageval_spec.reading.formats.records import Records, with_absent
-from rageval_spec.reading.formats.text_files import format_of, is_json, refuse_line, text_lines
+from rageval_spec.reading.formats.records import Records, join_records, with_absent
+from rageval_spec.reading.formats.text_files import (
+    BLOCK,
+    decode_lines,
+    find_encoding,
+    format_of,
+    is_json,
+    refuse_line,
+    text_blocks,
+    text_lines,
+)
 from rageval_spec.reading.missing_columns import choose_keys
 
 VARIABLES = "vars"
@@ -34,11 +46,15 @@ def json_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     Raises DataError: a line that is not one JSON object, with `file:line:column`; a file without any object.
     """
     empty = True
-    for number, found in _listed_objects(path) if is_list(path) else _line_objects(path):
-        yield number, row_shapes.ask_last_turn(merge_variables(found))
+    for number, found in _listed_objects(path) if is_list(path) else _line_objects(path, text_lines(path)):
+        yield number, _complete(found)
         empty = False
     if empty:
         raise DataError(f"{path}: the file has {'no objects' if is_list(path) else 'only blank lines'}")
+
+
+def _complete(found: dict[str, Any]) -> dict[str, Any]:
+    return row_shapes.ask_last_turn(merge_variables(found))
 
 
 def merge_variables(row: dict[str, Any]) -> dict[str, Any]:
@@ -63,9 +79,14 @@ def read_remarks(path: Path) -> dict[str, Any]:
 
 
 def read_json_lines(path: Path, columns: Sequence[RecordColumn]) -> Records:
-    """Read columns of a JSON Lines file. All are String; an id of `1.0` becomes `1`.
+    """Read columns of a JSON Lines file at once: the batches of `read_json_batches` together."""
+    return join_records([*read_json_batches(path, columns)])
 
-    polars reads the whole file at once. If it fails, or may have read a list as text, the rows are read one by one,
+
+def read_json_batches(path: Path, columns: Sequence[RecordColumn]) -> Iterator[Records]:
+    """Read columns of a JSON Lines file, some megabytes at a time. All are String; an id of `1.0` becomes `1`.
+
+    polars reads each block of lines. If it fails, or may have read a list as text, the rows are read one by one,
     which either succeeds or finds the faulty line. The first object decides which of a column's known keys is used, so
     it must have the required ones.
 
@@ -76,13 +97,31 @@ def read_json_lines(path: Path, columns: Sequence[RecordColumn]) -> Records:
     for column in columns:
         if not column.required:
             keys[column] = next((name for name in column.known if name in first), column.known[0])
-    frame = None if is_list(path) or VARIABLES in first or row_shapes.holds_conversation(first) else _scan(path, keys)
-    if frame is None:
-        frame = gather_columns(((f"{path}:{line}", row) for line, row in json_objects(path)), keys)
-    for column, key in keys.items():
-        if column.mapped and frame[column.name].null_count() == frame.height:
-            raise DataError(f"{path}: no line has the key '{key}'; correct '{column.key}'")
-    return Records(with_absent(frame, columns), lambda row: f"{path}:{_line_of_object(path, row)}")
+    plain = not (is_list(path) or VARIABLES in first or row_shapes.holds_conversation(first) or find_encoding(path))
+    placed = ((f"{path}:{line}", row) for line, row in json_objects(path))
+    absent = {column for column in keys if column.mapped}
+    for records in _read_blocks(path, keys) if plain else gather_batches(placed, keys):
+        absent = {c for c in absent if records.frame[c.name].null_count() == records.frame.height}
+        yield Records(with_absent(records.frame, columns), records.locate)
+    for column in absent:
+        raise DataError(f"{path}: no line has the key '{keys[column]}'; correct '{column.key}'")
+
+
+def _read_blocks(path: Path, keys: Mapping[RecordColumn, str]) -> Iterator[Records]:
+    for line, block in text_blocks(path):
+        frame = _scan(block, keys)
+        if frame is None:
+            rows = _line_objects(path, decode_lines(path, BytesIO(block), line), is_start=False)
+            frame = gather_columns(((f"{path}:{number}", _complete(row)) for number, row in rows), keys)
+        if frame.height:
+            yield Records(frame, partial(_locate_in_block, path, line))
+
+
+def _locate_in_block(path: Path, line: int, row: int) -> str:
+    """The place of a row of the block that begins at a line."""
+    block = next(block for number, block in text_blocks(path) if number == line)
+    filled = (number for number, text in enumerate(BytesIO(block), line) if not text.isspace())
+    return f"{path}:{next(islice(filled, row, None))}"
 
 
 def text_of(place: str, what: str, kind: Kind, value: object) -> str | None:
@@ -108,21 +147,24 @@ def _whole_text(place: str, what: str, text: str) -> str:
     return text
 
 
-def _scan(path: Path, keys: Mapping[RecordColumn, str]) -> pl.DataFrame | None:
+def _scan(block: bytes, keys: Mapping[RecordColumn, str]) -> pl.DataFrame | None:
     schema = dict.fromkeys(keys.values(), pl.String)
     chosen = [pl.col(key).alias(column.name) for column, key in keys.items()]
     try:
-        frame = pl.scan_ndjson(path, schema=schema).select(chosen).collect()
+        frame = pl.scan_ndjson(block, schema=schema).select(chosen).collect()
     except (pl.exceptions.PolarsError, OSError):
         return None
-    is_doubtful = any(_doubtful(frame[column.name], column) for column in keys) or _may_repeat(path, keys.values())
+    is_doubtful = any(_doubtful(frame[column.name], column) for column in keys) or _may_repeat(block, frame, keys)
     return None if is_doubtful else frame
 
 
-def _may_repeat(path: Path, keys: Iterable[str]) -> bool:
+def _may_repeat(block: bytes, frame: pl.DataFrame, keys: Mapping[RecordColumn, str]) -> bool:
     """Whether a key may be twice in the object of a line, or in an object inside it: polars would take the first."""
-    lines = pl.scan_csv(path, has_header=False, new_columns=["line"], separator="\0", quote_char=None)
-    again = [pl.col("line").str.count_matches(f"{re.escape(json.dumps(key))}\\s*:") > 1 for key in keys]
+    once = (block.count(json.dumps(key).encode()) == frame[column.name].count() for column, key in keys.items())
+    if b"\\u00" not in block and all(once):  # each value has its key once, and no key is written with escapes
+        return False
+    lines = pl.scan_lines(block)
+    again = [pl.col("line").str.count_matches(f"{re.escape(json.dumps(key))}\\s*:") > 1 for key in keys.values()]
     try:
         return bool(lines.select(pl.any_horizontal(again).any()).collect().item())
     except pl.exceptions.PolarsError:
@@ -152,6 +194,25 @@ def gather_columns(rows: Iterable[tuple[str, Mapping[str, Any]]], keys: Mapping[
     return pl.DataFrame(values, schema=dict.fromkeys(values, pl.String))
 
 
+def gather_batches(
+    rows: Iterable[tuple[str, Mapping[str, Any]]], keys: Mapping[RecordColumn, str]
+) -> Iterator[Records]:
+    """As `gather_columns`, some megabytes of text at a time."""
+    left = iter(rows)
+    while part := [*_take_block(left)]:
+        places = [place for place, _ in part]
+        yield Records(gather_columns(part, keys), places.__getitem__)
+
+
+def _take_block(rows: Iterator[tuple[str, Mapping[str, Any]]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    size = 0
+    for place, row in rows:
+        yield place, row
+        size += len(place) + sum(len(value) for value in row.values() if isinstance(value, str))
+        if size > BLOCK:
+            return
+
+
 def _load(path: Path, text: str, line: int | None = None) -> Any:
     """The JSON of a file, or of one of its lines. Raises DataError: it is not JSON, with `file:line:column`."""
     try:
@@ -173,17 +234,14 @@ def _explain(text: str, line: int | None, error: ValueError | RecursionError) ->
     return f":{line or _line_of_constant(text)}: not JSON: {error}"
 
 
-def _line_of_object(path: Path, row: int) -> int:
-    return next(line for index, (line, _) in enumerate(json_objects(path)) if index == row)
-
-
-def _line_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    is_first = True
-    for number, text in text_lines(path):
+def _line_objects(
+    path: Path, lines: Iterable[tuple[int, str]], *, is_start: bool = True
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, text in lines:
         if text and not text.isspace():
-            if is_first:
+            if is_start:
                 refuse_line(path, number, text)
-            is_first = False
+            is_start = False
             value = _load(path, text, number)
             if not isinstance(value, dict):
                 shown = text.strip()[:60]
@@ -195,7 +253,7 @@ def _listed_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     try:
         rows = read_document(path).rows
     except NotOneDocumentError:  # JSON Lines under another name
-        rows = _line_objects(path)
+        rows = _line_objects(path, text_lines(path))
     yield from rows
 
 

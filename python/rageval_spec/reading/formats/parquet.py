@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,34 +11,53 @@ from rageval_spec.errors import DataError
 from rageval_spec.kernels.inputs import ALWAYS_READ, MOST_EXPANSION
 from rageval_spec.libraries import pl
 from rageval_spec.reading.column_names import RecordColumn
-from rageval_spec.reading.formats.records import Records, with_absent
+from rageval_spec.reading.formats.records import Records, collect_batches, join_records, with_absent
 from rageval_spec.reading.formats.text_files import ForeignFileError, check_file, find_separator, name_content
 from rageval_spec.reading.missing_columns import choose_keys
 
 
 def read_parquet(path: Path, columns: Sequence[RecordColumn]) -> Records:
-    """Read columns; ids and texts become String. Raises DataError: none, or one is missing or of another type."""
+    """Read columns at once: the batches of `read_parquet_batches` together."""
+    return join_records([*read_parquet_batches(path, columns)])
+
+
+def read_parquet_batches(path: Path, columns: Sequence[RecordColumn]) -> Iterator[Records]:
+    """Read columns, some megabytes at a time; ids and texts become String.
+
+    Raises DataError: no rows, not Parquet, too much for the memory, or a column is missing or of another type.
+    """
 
     def choose(schema: Mapping[str, pl.DataType]) -> list[pl.Expr]:
         keys = choose_keys(str(path), columns, list(schema))
         return [_typed(path, column, key, schema[key]) for column, key in keys.items()]
 
-    frame = _collect(path, choose)
-    return Records(with_absent(frame, columns), lambda row: f"{path}: row {row + 1}")
+    done = 0
+    for frame in _collect(path, choose):
+        yield Records(with_absent(frame, columns), partial(_locate, path, done))
+        done += frame.height
 
 
-def _collect(path: Path, choose: Callable[[Mapping[str, pl.DataType]], Sequence[str | pl.Expr]]) -> pl.DataFrame:
-    """The chosen columns of a file. Raises DataError: no rows, not Parquet, or too much for the memory."""
+def _locate(path: Path, start: int, row: int) -> str:
+    return f"{path}: row {start + row + 1}"
+
+
+def _collect(
+    path: Path, choose: Callable[[Mapping[str, pl.DataType]], Sequence[str | pl.Expr]]
+) -> Iterator[pl.DataFrame]:
+    """The chosen columns of a file, in batches. Raises DataError: no rows, not Parquet, or too much for the memory."""
     check_file(path)
     refuse_bomb(path)
+    expanded, is_empty = 0, True
     try:
-        frame = pl.scan_parquet(path, glob=False).select(choose(pl.read_parquet_schema(path))).collect()
-        _refuse_repeated(path, frame)
+        scan = pl.scan_parquet(path, glob=False).select(choose(pl.read_parquet_schema(path)))
+        for frame in collect_batches(scan):
+            expanded, is_empty = expanded + _measure_texts(frame), is_empty and not frame.height
+            _refuse_expanded(path, expanded)
+            yield frame
     except (pl.exceptions.PolarsError, OSError) as error:
         raise _damaged(path, error) from error
-    if not frame.height:
+    if is_empty:
         raise DataError(f"{path}: no rows")
-    return frame
 
 
 def parquet_columns(path: Path) -> list[str]:
@@ -51,9 +71,17 @@ def parquet_columns(path: Path) -> list[str]:
 
 def parquet_objects(path: Path, names: Sequence[str] | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the number (from 1) and the values of each row, of the columns `names` only, if given."""
-    yield from enumerate(
-        _collect(path, lambda schema: list(schema) if names is None else names).iter_rows(named=True), 1
-    )
+    frames = _collect(path, lambda schema: list(schema) if names is None else names)
+    yield from enumerate((row for frame in frames for row in frame.iter_rows(named=True)), 1)
+
+
+def count_rows(path: Path) -> int:
+    """How many rows a file has, by its footer. Raises DataError: not Parquet."""
+    check_file(path)
+    try:
+        return int(pl.scan_parquet(path, glob=False).select(pl.len()).collect().item())
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise _damaged(path, error) from error
 
 
 def refuse_bomb(path: Path) -> None:
@@ -71,15 +99,15 @@ def refuse_bomb(path: Path) -> None:
     _refuse_expanded(path, sum(values * _VALUE + size for values, size in chunks))
 
 
-def _refuse_repeated(path: Path, frame: pl.DataFrame) -> None:
-    """Refuse a table whose texts, each of which is there once, would be too much if they were there for each row."""
+def _measure_texts(frame: pl.DataFrame) -> int:
+    """The bytes of all texts, were each there as often as rows have it: in memory, a text in a dictionary is once."""
     texts = [name for name, dtype in frame.schema.items() if dtype == pl.String]
     lists = [name for name, dtype in frame.schema.items() if dtype == pl.List(pl.String)]
     sizes = frame.select(
         *(pl.col(name).str.len_bytes().cast(pl.UInt64).sum().alias(name) for name in texts),
         *(pl.col(name).explode().str.len_bytes().cast(pl.UInt64).sum().alias(name) for name in lists),
     )
-    _refuse_expanded(path, sum(size or 0 for row in sizes.iter_rows() for size in row))
+    return sum(size or 0 for row in sizes.iter_rows() for size in row)
 
 
 def _refuse_expanded(path: Path, size: int) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
+from rageval_spec.data.tables import bound_batches
 from rageval_spec.errors import DataError
 from rageval_spec.libraries import pl
 from rageval_spec.reading.column_names import RecordColumn
+from rageval_spec.reading.formats.text_files import BLOCK
 
 
 @dataclass(frozen=True)
@@ -16,6 +20,35 @@ class Records:
 
     frame: pl.DataFrame
     locate: Callable[[int], str]
+
+
+def join_records(batches: Sequence[Records]) -> Records:
+    """Batches of one file as a whole."""
+    if len(batches) == 1:
+        return batches[0]
+    starts = [0, *accumulate(batch.frame.height for batch in batches)]
+
+    def locate(row: int) -> str:
+        place = bisect_right(starts, row) - 1
+        return batches[place].locate(row - starts[place])
+
+    return Records(pl.concat([batch.frame for batch in batches]), locate)
+
+
+def collect_batches(scan: pl.LazyFrame) -> Iterator[pl.DataFrame]:
+    """The rows of a scan in their order, in batches of one to twice `BLOCK` bytes if they are not fewer.
+
+    Raises PolarsError or OSError: a row cannot be read.
+    """
+    held: list[pl.DataFrame] = []
+    for found in scan.collect_batches(maintain_order=True, lazy=True):
+        for frame in bound_batches(found, BLOCK):
+            held.append(frame)
+            if sum(one.estimated_size() for one in held) >= BLOCK:
+                yield pl.concat(held)
+                held = []
+    if held:
+        yield pl.concat(held)
 
 
 def with_absent(frame: pl.DataFrame, columns: Sequence[RecordColumn]) -> pl.DataFrame:
@@ -28,30 +61,21 @@ def with_absent(frame: pl.DataFrame, columns: Sequence[RecordColumn]) -> pl.Data
 
 def queries_table(records: Records) -> pl.DataFrame:
     """`query_id, text`. An empty text stays. Raises DataError: a row without an id or text, an id twice."""
-    _refuse_missing(records, "query_id")
-    _refuse(records, pl.col("text").is_null(), "the query {query_id!r} has no text")
-    _refuse_twice(records, ("query_id",), "the query {query_id!r} is listed twice")
+    refuse_missing(records, "query_id")
+    refuse(records, pl.col("text").is_null(), "the query {query_id!r} has no text")
+    refuse_twice(records, ("query_id",), "the query {query_id!r} is listed twice")
     return records.frame.select("query_id", "text")
-
-
-def corpus_table(records: Records) -> pl.DataFrame:
-    """`doc_id, title, text`, "" if one of both is missing. Raises DataError: no id, neither of both, an id twice."""
-    _refuse_missing(records, "doc_id")
-    bare = pl.col("title").is_null() & pl.col("text").is_null()
-    _refuse(records, bare, "the document {doc_id!r} has neither title nor text")
-    _refuse_twice(records, ("doc_id",), "the document {doc_id!r} is listed twice")
-    return records.frame.select("doc_id", pl.col("title", "text").fill_null(""))
 
 
 def qrels_table(records: Records) -> pl.DataFrame:
     """`query_id, doc_id, relevance`, in their order. Raises DataError: no id, no whole number, or a pair twice."""
     for name in ("query_id", "doc_id"):
-        _refuse_missing(records, name)
+        refuse_missing(records, name)
     qrels = records.frame.select("query_id", "doc_id", _integer("relevance"))
     message = "the relevance of document {doc_id!r} for query {query_id!r} must be an integer, not {relevance!r}"
-    _refuse(records, qrels["relevance"].is_null(), message)
+    refuse(records, qrels["relevance"].is_null(), message)
     message = "the document {doc_id!r} is judged twice for query {query_id!r}"
-    _refuse_twice(records, ("query_id", "doc_id"), message)
+    refuse_twice(records, ("query_id", "doc_id"), message)
     return qrels
 
 
@@ -62,10 +86,10 @@ LARGEST_EXACT = 2**53
 def run_table(records: Records) -> pl.DataFrame:
     """`query_id, doc_id, score`, in the order of the records. Raises DataError: no id, or a score that is no number."""
     for name in ("query_id", "doc_id"):
-        _refuse_missing(records, name)
+        refuse_missing(records, name)
     run = records.frame.select("query_id", "doc_id", _number("score"))
     message = "the score of document {doc_id!r} for query {query_id!r} must be a number, not {score!r}"
-    _refuse(records, run["score"].is_null() | run["score"].is_nan(), message)
+    refuse(records, run["score"].is_null() | run["score"].is_nan(), message)
     return run
 
 
@@ -81,12 +105,13 @@ def _integer(name: str) -> pl.Expr:
     return pl.when(whole).then(number).cast(pl.Int64)
 
 
-def _refuse_missing(records: Records, name: str) -> None:
+def refuse_missing(records: Records, name: str) -> None:
+    """Raise an error for the first row without an id in a column."""
     missing = pl.col(name).is_null() | (pl.col(name).str.strip_chars() == "")
-    _refuse(records, missing, f"no {name}")
+    refuse(records, missing, f"no {name}")
 
 
-def _refuse(records: Records, wrong: pl.Expr | pl.Series, message: str) -> None:
+def refuse(records: Records, wrong: pl.Expr | pl.Series, message: str) -> None:
     """Raise an error for the first row with a true `wrong`. The message can contain names of columns in braces."""
     flags = wrong if isinstance(wrong, pl.Series) else records.frame.select(wrong).to_series()
     rows = flags.arg_true()
@@ -94,7 +119,8 @@ def _refuse(records: Records, wrong: pl.Expr | pl.Series, message: str) -> None:
         raise DataError(f"{records.locate(rows[0])}: {message.format_map(records.frame.row(rows[0], named=True))}")
 
 
-def _refuse_twice(records: Records, keys: Sequence[str], message: str) -> None:
+def refuse_twice(records: Records, keys: Sequence[str], message: str) -> None:
+    """Raise an error for the first row whose keys an earlier one has, and say where that is."""
     key = pl.col(keys[0]) if len(keys) == 1 else pl.struct(keys)
     again = records.frame.select(~key.is_first_distinct()).to_series().arg_true()
     if not len(again):

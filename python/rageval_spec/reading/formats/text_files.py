@@ -15,6 +15,7 @@ from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
 
+from rageval_spec.data.tables import bound_batches
 from rageval_spec.errors import DataError
 from rageval_spec.kernels.inputs import GZIP, ZSTD, check_bounds
 from rageval_spec.libraries import pl
@@ -22,6 +23,8 @@ from rageval_spec.libraries import pl
 COMPRESSED = (".gz", ".zst")
 LONGEST_LINE = 256 << 20
 """The most bytes in a line. A longer line is not a row, and reading it would need several times its size in memory."""
+BLOCK = 2**23
+"""How many bytes of a file are parsed at once: enough for two cores, and few enough for their caches."""
 
 _TOO_LONG = "this line is longer than {} MiB; is a line feed missing between the rows?"
 
@@ -84,7 +87,12 @@ def text_lines(path: Path, *, longest: int | None = LONGEST_LINE) -> Iterator[tu
     if start.startswith(ZSTD):
         yield from enumerate(_zstd_lines(path), 1)
         return
-    for number, line in enumerate(_byte_lines(path, longest, compressed=start.startswith(GZIP)), 1):
+    yield from decode_lines(path, _byte_lines(path, longest, compressed=start.startswith(GZIP)))
+
+
+def decode_lines(path: Path, lines: Iterable[bytes], first: int = 1) -> Iterator[tuple[int, str]]:
+    """Do what `text_lines` does for the lines of a UTF-8 file from the line `first` on."""
+    for number, line in enumerate(lines, first):
         content = line.removesuffix(b"\n").removesuffix(b"\r")
         try:
             yield number, content.decode("utf-8-sig" if number == 1 else "utf-8")
@@ -92,6 +100,35 @@ def text_lines(path: Path, *, longest: int | None = LONGEST_LINE) -> Iterator[tu
             where = f"{path}:{number}:{error.start + 1}"
             message = f"byte 0x{content[error.start]:02x} is not UTF-8; save the file as UTF-8 (in Excel: CSV UTF-8)"
             raise DataError(f"{where}: {message}") from error
+
+
+def text_blocks(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield the number of the first line, from 1, and the bytes of whole lines, about `BLOCK` bytes at a time.
+
+    They are decompressed, and not checked otherwise. Raises DataError: whatever `text_lines` raises about the file as a
+    whole, a line that is too long, or damaged compressed data.
+    """
+    number, rest = 1, b""
+    for part in _zstd_parts(path) if check_file(path).startswith(ZSTD) else _byte_parts(path):
+        end = part.rfind(b"\n") + 1
+        if end:
+            block, rest = rest + part[:end], part[end:]
+            yield number, block
+            number += block.count(b"\n")
+        elif len(rest := rest + part) > LONGEST_LINE:
+            raise DataError(f"{path}:{number}: {_TOO_LONG.format(LONGEST_LINE >> 20)}")
+    if rest:
+        yield number, rest
+
+
+def _byte_parts(path: Path) -> Iterator[bytes]:
+    try:
+        with gzip.open(path) if check_file(path).startswith(GZIP) else path.open("rb") as stream:
+            yield from iter(partial(stream.read, BLOCK), b"")
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        for _ in text_lines(path):  # raises at the line where the data end
+            pass
+        raise
 
 
 def _utf_16_lines(path: Path, encoding: str, longest: int | None, *, compressed: bool) -> Iterator[tuple[int, str]]:
@@ -126,15 +163,30 @@ def _byte_lines(path: Path, longest: int | None, *, compressed: bool) -> Iterato
         raise DataError(f"{path}:{number + 1}: the compressed file is damaged or cut off ({error})") from error
 
 
-def _zstd_lines(path: Path) -> Iterable[str]:
+def _zstd_lines(path: Path) -> Iterator[str]:
+    lines = (line for batch in _zstd_batches(path) for line in batch)
+    return (line.removeprefix("\ufeff") if number == 0 else line for number, line in enumerate(lines))
+
+
+def _zstd_parts(path: Path) -> Iterator[bytes]:
+    part: list[bytes] = []
+    for batch in _zstd_batches(path):
+        part.append(f"{batch.str.join(chr(10)).item()}\n".encode())
+        if sum(map(len, part)) >= BLOCK:
+            yield b"".join(part)
+            part = []
+    yield b"".join(part)
+
+
+def _zstd_batches(path: Path) -> Iterator[pl.Series]:
     """Lines as decompressed by polars: Python itself can read zstd only from 3.14 on."""
     try:
-        lines = pl.scan_lines(path).collect().to_series()
+        for found in pl.scan_lines(path).collect_batches(maintain_order=True):
+            yield from (batch.to_series() for batch in bound_batches(found, BLOCK))
     except pl.exceptions.ComputeError as error:
         raise DataError(f"{path}: {error}; decompress the file to see on which line") from error
     except OSError as error:
         raise DataError(f"{path}: the compressed file is damaged or cut off ({error})") from error
-    return (line.removeprefix("\ufeff") if number == 0 else line for number, line in enumerate(lines))
 
 
 BEGINNING = 4096
