@@ -64,11 +64,7 @@ class TagBatch(NamedTuple):
 
 
 def embed_texts(
-    model: EmbeddingModel[Any],
-    texts: Sequence[str],
-    compute: Callable[[Sequence[str]], Iterator[Batch]],
-    *,
-    task: str = "embed",
+    model: Model[Any], texts: Sequence[str], compute: Callable[[Sequence[str]], Iterator[Batch]], *, task: str = "embed"
 ) -> Embeddings:
     """Vectors of texts, in their order; `compute` gets the distinct texts without a stored answer.
 
@@ -76,8 +72,8 @@ def embed_texts(
     `task` says on what: answers to different tasks are stored separately.
     """
     with model.lock:
-        if model.file is not None:
-            return _FiledVectors(model, task, texts, compute, model.file).store()
+        if (file := getattr(model, "file", None)) is not None:
+            return _FiledVectors(model, task, texts, compute, file).store()
         return Embeddings(*_Vectors(model, task, texts, compute).collect())
 
 

@@ -3,7 +3,7 @@
 A table that was costly to compute is a folder of Parquet partitions, `tables/<key>/`, named by the key of the step
 that made it. It is written under a temporary name, flushed to the disk and renamed, so it exists completely or not at
 all, even if the process is killed. The manifest in the folder holds the sha256 of each partition; a damaged table is
-detected and computed again. Several processes can use one store: the first to rename its table wins, and equal keys
+detected and computed again. The vectors of corpora are in `vectors/` (see `store/vectors.py`). Several processes can use one store: the first to rename its table wins, and equal keys
 mean equal tables.
 
 A store in memory is for one process.
@@ -21,8 +21,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
 from io import BytesIO
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, Protocol
+from weakref import finalize
 
 from rageval_spec.errors import RagevalError, StoreWarning
 from rageval_spec.libraries import pl
@@ -65,7 +66,7 @@ class MemoryAnswers:
 
     def __init__(self) -> None:
         self._answers: dict[str, dict[bytes, bytes]] = {}
-        self._vectors: dict[tuple[str, VectorForm], tuple[TemporaryDirectory[str], VectorFile]] = {}
+        self._vectors: dict[tuple[str, VectorForm], VectorFile] = {}
 
     def find(self, model: str, questions: Sequence[bytes]) -> Mapping[bytes, bytes]:
         kept = self._answers.get(model, {})
@@ -93,9 +94,10 @@ class MemoryAnswers:
         from rageval_spec.store.vectors import VectorFile
 
         if (model, form) not in self._vectors:
-            folder = TemporaryDirectory(prefix="rageval-", ignore_cleanup_errors=True)
-            self._vectors[model, form] = folder, VectorFile(Path(folder.name) / "vectors", form, nullcontext)
-        return self._vectors[model, form][1]
+            folder = Path(mkdtemp(prefix="rageval-"))
+            finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            self._vectors[model, form] = VectorFile(folder / "vectors", form, nullcontext)
+        return self._vectors[model, form]
 
 
 class NoAnswers(MemoryAnswers):
@@ -291,10 +293,10 @@ def _read_partitions(folder: Path) -> pl.DataFrame:
     return pl.concat(parts)
 
 
-def remove_table(store: Path, key: str) -> None:
-    """Remove a table of a store; renamed first, so that no process reads half of it. Raises `OSError`."""
+def remove_table(store: Path, key: str, folder: str = TABLES_FOLDER) -> None:
+    """Remove a table of a store, or vectors; renamed first, so that no process reads half of it. Raises `OSError`."""
     aside = prepare(store, "temporary") / f"{key}.{uuid.uuid4().hex}"
-    (store / TABLES_FOLDER / key).rename(aside)
+    (store / folder / key).rename(aside)
     shutil.rmtree(aside, ignore_errors=True)
 
 

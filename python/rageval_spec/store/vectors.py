@@ -6,7 +6,7 @@ A file is a folder, `vectors/<key of the model>-<form>/`:
 - `values`: the vectors, one after another, little-endian: float32, float16 or int8. `signs`, beside int8, has a bit for
   each value, 1 if it is above 0, and is made from `values` when it is needed.
 - `rows`: a record of 32 bytes for each vector: 16 bytes of the digest of its text, its scale (float32), the CRC-32 of
-  all that, one byte, 1 if the text was cut, and 7 zeros.
+  the rest and the values, one byte, 1 if the text was cut, and 7 zeros.
 - `checked.json`: the number of rows whose checksums were right, and the size, time and inode of the files then.
 
 A row's values are written before its record, so a process that is killed loses at most the batch that it was writing.
@@ -51,6 +51,7 @@ _DAMAGED = 255
 _LARGEST = 127
 _BLOCK = 2**26
 """About as many bytes of vectors are read at a time."""
+_CHECKED_AT_ONCE = 2**15
 _NEW = 2**18
 """So many new rows are found by a dict before all are sorted again."""
 
@@ -124,6 +125,8 @@ class VectorFile:
 
     def is_cut(self, rows: Rows) -> NDArray[np.bool_]:
         """Whether the text of each row was cut."""
+        if not len(rows):
+            return np.zeros(0, np.bool_)
         cut: NDArray[np.bool_] = np.asarray(self._map_rows()["cut"][rows] == 1)
         return cut
 
@@ -137,7 +140,7 @@ class VectorFile:
         values, scales = self._reduce(vectors)
         records = np.zeros(len(digests), _RECORD)
         records["digest"], records["scale"], records["cut"] = _as_numbers(digests), scales, cut
-        records["checksum"] = [_compute_checksum(*pair) for pair in zip(records, values, strict=True)]
+        records["checksum"] = _compute_checksums(records, values)
         try:
             self._describe(vectors.shape[1])
             for name, content, width in ((_VALUES, values, values.itemsize * self._dimension), (_ROWS, records, 32)):
@@ -213,12 +216,7 @@ class VectorFile:
             kept = json.loads((self._folder / _CHECKED).read_bytes())
         if not isinstance(kept, dict) or kept.get("identity") != self._identify():
             (self._folder / _SIGNS).unlink(missing_ok=True)
-            damaged = [
-                row
-                for row, (record, values) in enumerate(zip(self._map_rows(), self._map_values(), strict=True))
-                if record["cut"] != _DAMAGED and record["checksum"] != _compute_checksum(record, values)
-            ] if self._count else []
-            if damaged:
+            if len(damaged := self._find_damaged()):
                 records = np.memmap(self._folder / _ROWS, _RECORD, "r+", shape=(self._count,))
                 records["cut"][damaged] = _DAMAGED
                 records.flush()
@@ -227,6 +225,16 @@ class VectorFile:
         if isinstance(kept, dict) and isinstance(kept.get("rows"), int) and kept["rows"] > self._count:
             lost = kept["rows"] - self._count
             self._warn(f"{lost} of {kept['rows']} vectors are missing at the end of {self._folder}; their texts are embedded again")
+
+    def _find_damaged(self) -> Rows:
+        """The rows whose checksums are wrong, without those that are left out already."""
+        found = [np.empty(0, np.int64)]
+        for start in range(0, self._count, _CHECKED_AT_ONCE):
+            some = slice(start, start + _CHECKED_AT_ONCE)
+            records = np.array(self._map_rows()[some])
+            wrong = records["checksum"] != _compute_checksums(records, self._map_values()[some])
+            found.append(start + np.flatnonzero(wrong & (records["cut"] != _DAMAGED)))
+        return np.concatenate(found)
 
     def _identify(self) -> list[list[int]]:
         paths = (self._folder / name for name in (_VALUES, _ROWS))
@@ -302,14 +310,27 @@ class VectorFile:
         return np.memmap(path, np.uint8, "r", shape=(self._count, width))
 
 
+def count_vectors(folder: Path) -> int:
+    """How many rows a file of vectors has, damaged ones included."""
+    with suppress(OSError):
+        return (folder / _ROWS).stat().st_size // 32
+    return 0
+
+
 def _as_numbers(digests: Sequence[bytes]) -> NDArray[np.uint64]:
     return np.frombuffer(b"".join(digest[:_DIGEST] for digest in digests), "<u8").reshape(-1, 2)
 
 
-def _compute_checksum(record: Any, values: NDArray[Any]) -> int:
-    """The CRC-32 of the digest, the scale, the flag and the values."""
-    fields = record["digest"].tobytes() + record["scale"].tobytes() + record["cut"].tobytes()
-    return zlib.crc32(values.tobytes(), zlib.crc32(fields))
+def _compute_checksums(records: NDArray[Any], values: NDArray[Any]) -> NDArray[np.uint32]:
+    """The CRC-32 of each record, without its own checksum, and its values."""
+    bare = records.copy()
+    bare["checksum"] = 0
+    heads, bodies, width = memoryview(bare.tobytes()), memoryview(values.tobytes()), values[:1].nbytes
+    places = range(len(records))
+    return np.array(
+        [zlib.crc32(bodies[n * width : (n + 1) * width], zlib.crc32(heads[n * 32 : (n + 1) * 32])) for n in places],
+        np.uint32,
+    )
 
 
 def _refuse_infinite(vectors: NDArray[np.float32], values: NDArray[Any]) -> None:

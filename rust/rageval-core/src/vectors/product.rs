@@ -151,7 +151,7 @@ mod tests {
     use pulp::{Arch, Scalar};
 
     use super::super::Rows;
-    use super::super::matrix::Floats;
+    use super::super::matrix::{Floats, Integers, Signs};
     use super::*;
 
     struct Collected(Vec<(usize, usize, f32)>);
@@ -225,6 +225,61 @@ mod tests {
                 assert!((f64::from(plain) - exact).abs() < 1e-4);
             }
         });
+    }
+
+    /// int8 and signs are exact, so that every instruction set gives the same bits.
+    #[test]
+    fn integers_and_signs_are_the_same_on_every_instruction_set() {
+        fn collect<M: Matrix>(
+            rows: M,
+            count: usize,
+            columns: &Columns,
+        ) -> [Vec<(usize, usize, f32)>; 3] {
+            let products = || Products {
+                rows,
+                range: 0..count,
+                columns,
+                consumer: Collected(Vec::new()),
+            };
+            let sorted = |found: Collected| {
+                let count = columns.count();
+                let mut cells: Vec<_> = found.0.into_iter().filter(|cell| cell.1 < count).collect();
+                cells.sort_by_key(|&(row, column, _)| (row, column));
+                cells
+            };
+            let best = sorted(Arch::new().dispatch(products()));
+            let plain = sorted(Simd::vectorize(Scalar, products()));
+            #[cfg(target_arch = "x86_64")]
+            if let Some(avx2) = pulp::x86::V3::try_new() {
+                return [best, plain, sorted(Simd::vectorize(avx2, products()))];
+            }
+            [best.clone(), plain, best]
+        }
+        for (count, columns, dimension) in [(1, 1, 1), (9, 16, 5), (40, 17, 33), (300, 49, 120)] {
+            let values: Vec<i8> = (0..count * dimension)
+                .map(|i| (i * 7919 % 251) as i8)
+                .collect();
+            let bytes: Vec<u8> = values.iter().map(|&value| value as u8).collect();
+            let queries = fractions(columns * dimension, 3);
+            let queries = Rows::new(&queries, columns, dimension).unwrap();
+            let values = &values[..];
+            let bytes = &bytes[..count * dimension.div_ceil(8)];
+            let integers = collect(
+                Integers { values, dimension },
+                count,
+                &Columns::of_integers(queries, false),
+            );
+            let signs = collect(
+                Signs { bytes, dimension },
+                count,
+                &Columns::of_signs(queries),
+            );
+            for [best, plain, avx2] in [integers, signs] {
+                assert_eq!(best.len(), count * columns);
+                assert_eq!(best, plain);
+                assert_eq!(best, avx2);
+            }
+        }
     }
 
     #[test]
