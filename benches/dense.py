@@ -20,6 +20,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from contextlib import nullcontext
 from pathlib import Path
@@ -155,14 +156,24 @@ def search_faiss(folder: Path) -> None:
 
 
 def measure(reading: float, run: Any) -> None:
-    """Search twice; print what the second time took, and the memory."""
+    """Search twice; print what the second time took, and the most memory."""
     run()
+    most, ended = {"RssAnon": 0, "RssFile": 0}, threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(0.02):
+            status = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines())
+            most.update({name: max(most[name], int(status[name].split()[0]) * 1024) for name in most})
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
     start, cpu = time.perf_counter(), time.process_time()
     indices = run()
     seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
-    status = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines())
-    anonymous, mapped = (int(status[name].split()[0]) * 1024 for name in ("RssAnon", "RssFile"))
-    found = {"reading": reading, "search": seconds, "cpu": cpu, "anonymous": anonymous, "mapped": mapped}
+    ended.set()
+    watcher.join()
+    found = {"reading": reading, "search": seconds, "cpu": cpu}
+    found |= {"anonymous": most["RssAnon"], "mapped": most["RssFile"]}
     print(json.dumps({**found, "indices": indices.tolist()}))
 
 

@@ -248,7 +248,7 @@ fn long_sums_of_integers_do_not_overflow() {
         .iter()
         .zip([127.0 * 5000.0, -128.0 * 5000.0_f32])
     {
-        assert!((score - want).abs() < 1e-4 * want.abs());
+        assert!((score - want).abs() < 2e-4 * want.abs()); // 3,354 is the largest factor
     }
 }
 
