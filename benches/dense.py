@@ -63,7 +63,9 @@ def main() -> None:
 
 def compare_speed(options: argparse.Namespace) -> None:
     """Write the vectors, then let each contender search."""
-    print(f"{options.rows:,} x {DIMENSION}, {QUERIES} queries, top {K}, {THREADS} threads, {name_processor()}", flush=True)
+    print(
+        f"{options.rows:,} x {DIMENSION}, {QUERIES} queries, top {K}, {THREADS} threads, {name_processor()}", flush=True
+    )
     with TemporaryDirectory(dir=options.folder) as name:
         write_vectors(Path(name), options.rows)
         found = {"rageval-spec": ask(sys.executable, "search", name)}
@@ -79,7 +81,8 @@ def compare_speed(options: argparse.Namespace) -> None:
         wall = ours["search"] / (theirs["reading"] + theirs["search"])
         cpu = ours["cpu"] / theirs["cpu"]
         common = np.mean([len(set(a) & set(b)) for a, b in zip(ours["indices"], theirs["indices"], strict=True)]) / K
-        print(f"rageval-spec takes {wall:.2f} of faiss' time and {cpu:.2f} of its CPU time; {common:.1%} of the neighbours are the same")
+        print(f"rageval-spec takes {wall:.2f} of faiss' time and {cpu:.2f} of its CPU time", end="; ")
+        print(f"{common:.1%} of the neighbours are the same")
 
 
 def ask(interpreter: str, part: str, folder: str) -> dict[str, Any]:
@@ -178,35 +181,33 @@ def measure(reading: float, run: Any) -> None:
 
 
 def compare_quality(data: Path, sets: list[str]) -> None:
-    """nDCG@10 and recall@100 of each form on each set."""
+    """Print nDCG@10, recall@100 and how much of the top 10 is that of float32, for each form on each set."""
     from rageval_spec import kernels, registry
     from rageval_spec.plugin import Context
+    from rageval_spec.store.store import MemoryAnswers
 
-    print(f"{'':20s}" + "".join(f"{name:>22s}" for name in sets) + "     (nDCG@10, recall@100, the same top 10)")
-    tables: dict[str, list[str]] = {form: [] for form in FORMS}
+    print(f"minilm, {name_processor()}\n")
+    print("| set | form | nDCG@10 | recall@100 | top 10 as float32's |\n|---|---|---|---|---|", flush=True)
+    dataset, onnx, dense = (
+        registry.load(*one) for one in (("datasets", "beir"), ("models", "onnx"), ("systems", "dense"))
+    )
     for name in sets:
-        dataset = registry.load("datasets", "beir")
         collection = dataset(dataset.node_type(use="beir", path=name), Context(name, folder=data)).open()
-        onnx, dense = registry.load("models", "onnx"), registry.load("systems", "dense")
-        with TemporaryDirectory() as folder:
-            from rageval_spec.store.store import open_store
-
-            store = open_store(Path(folder))
-            model = onnx(onnx.node_type(use="onnx", model="minilm"), Context("minilm", answers=store.answers))
-            first = None
-            for form, keys in FORMS.items():
-                context = Context(form, models={"minilm": model}, answers=store.answers)
-                system = dense(dense.node_type(use="dense", depth=100, **keys), context)
-                run = system.retrieve(collection, {}).run
-                options = kernels.RankingOptions(missing="zero")
-                found = kernels.evaluate_ranking(collection.qrels, run, ["ndcg@10", "recall@100"], options).values
-                top = set(run.group_by("query_id").head(10).select("query_id", "doc_id").rows())
-                first = first or top
-                means = found.reshape(2, -1).mean(axis=1) if found.shape[0] == 2 else found.mean(axis=0)
-                tables[form].append(f"{means[0]:.4f} {means[1]:.4f} {len(top & first) / len(first):7.2%}")
-            store.close()
-    for form, cells in tables.items():
-        print(f"{form:20s}" + "".join(f"{cell:>22s}" for cell in cells))
+        answers = MemoryAnswers()
+        model = onnx(onnx.node_type(use="onnx", model="minilm"), Context("minilm", answers=answers))
+        first: set[Any] = set()
+        for form, keys in FORMS.items():
+            context = Context(form, models={"minilm": model}, answers=answers)
+            run = dense(dense.node_type(use="dense", depth=100, **keys), context).retrieve(collection, {}).run
+            measures, options = ["ndcg@10", "recall@100"], kernels.RankingOptions(missing="zero")
+            means = [
+                kernels.evaluate_ranking(collection.qrels, run, [measure], options).values.mean()
+                for measure in measures
+            ]
+            top = set(run.group_by("query_id").head(10).select("query_id", "doc_id").rows())
+            first = first or top
+            same = len(top & first) / len(first)
+            print(f"| {name} | {form} | {means[0]:.4f} | {means[1]:.4f} | {same:.2%} |", flush=True)
 
 
 if __name__ == "__main__":

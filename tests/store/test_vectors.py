@@ -242,7 +242,11 @@ def test_a_store_lists_and_removes_files_of_vectors(tmp_path: Path) -> None:
     for model, form in (("aa11", "float32"), ("aa11", "int8"), ("bb22", "int8")):
         add(store.answers.open_vectors(model, form), {"a": [1, 2], "b": [3, 4]})  # type: ignore[arg-type]
     entries = [entry for entry in list_entries(tmp_path) if entry.kind == "vectors"]
-    assert sorted((entry.key, entry.count) for entry in entries) == [("aa11-float32", 2), ("aa11-int8", 2), ("bb22-int8", 2)]
+    assert sorted((entry.key, entry.count) for entry in entries) == [
+        ("aa11-float32", 2),
+        ("aa11-int8", 2),
+        ("bb22-int8", 2),
+    ]
     assert all(entry.size > 2 * 32 for entry in entries)
     chosen = choose(entries, Rules(needed={"aa11"}))
     assert [entry.key for entry in chosen] == ["bb22-int8"]

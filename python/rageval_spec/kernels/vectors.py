@@ -113,7 +113,7 @@ class NearestSearch:
     def scan(
         self, values: NDArray[Any], scales: NDArray[np.float32] | None = None, ranks: NDArray[np.uint32] | None = None
     ) -> None:
-        """Search the next rows: `values` [n, dimension], or [n, ceil(dimension / 8)] uint8, as `np.packbits` gives them.
+        """Search the next rows: `values` [n, dimension], or signs [n, ceil(dimension / 8)] as `np.packbits` gives them.
 
         `scales` [n] belong to int8. Of equal scores the row with the lower rank is nearer, and the result names rows by
         their ranks; rows with `UNRANKED` are left out. By default rows are numbered as they come.

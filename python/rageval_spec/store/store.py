@@ -3,8 +3,8 @@
 A table that was costly to compute is a folder of Parquet partitions, `tables/<key>/`, named by the key of the step
 that made it. It is written under a temporary name, flushed to the disk and renamed, so it exists completely or not at
 all, even if the process is killed. The manifest in the folder holds the sha256 of each partition; a damaged table is
-detected and computed again. The vectors of corpora are in `vectors/` (see `store/vectors.py`). Several processes can use one store: the first to rename its table wins, and equal keys
-mean equal tables.
+detected and computed again. Several processes can use one store: the first to rename its table wins, and equal keys
+mean equal tables. The vectors of corpora are in `vectors/` (`store/vectors.py`).
 
 A store in memory is for one process.
 """

@@ -48,6 +48,7 @@ _RECORD = [("digest", "<u8", 2), ("scale", "<f4"), ("checksum", "<u4"), ("cut", 
 _DIGEST = 16
 _DAMAGED = 255
 """In place of `cut`: a row that is left out."""
+_AGAIN = "their texts are embedded again"
 _LARGEST = 127
 _BLOCK = 2**26
 """About as many bytes of vectors are read at a time."""
@@ -179,7 +180,7 @@ class VectorFile:
         """Record that all rows are as they were written, so that they need not be checked when they are read again."""
         with suppress(OSError):  # without the record, the next check takes longer
             content = {"rows": self._count, "identity": self._identify()}
-            write_atomically(self._folder / _CHECKED, json.dumps(content).encode())
+            (self._folder / _CHECKED).write_text(json.dumps(content), encoding="utf-8")
 
     def _open(self) -> None:
         self._sorted: NDArray[np.uint64] = np.empty(0, np.uint64)
@@ -220,11 +221,11 @@ class VectorFile:
                 records = np.memmap(self._folder / _ROWS, _RECORD, "r+", shape=(self._count,))
                 records["cut"][damaged] = _DAMAGED
                 records.flush()
-                self._warn(f"{len(damaged)} of {self._count} vectors in {self._folder} are damaged; their texts are embedded again")
+                self._warn(f"{len(damaged)} of {self._count} vectors in {self._folder} are damaged; {_AGAIN}")
             self.seal()
         if isinstance(kept, dict) and isinstance(kept.get("rows"), int) and kept["rows"] > self._count:
             lost = kept["rows"] - self._count
-            self._warn(f"{lost} of {kept['rows']} vectors are missing at the end of {self._folder}; their texts are embedded again")
+            self._warn(f"{lost} of {kept['rows']} vectors are missing at the end of {self._folder}; {_AGAIN}")
 
     def _find_damaged(self) -> Rows:
         """The rows whose checksums are wrong, without those that are left out already."""

@@ -66,7 +66,9 @@ class DenseNode(SystemNode):
         if self.candidates is not None and self.vectors != "binary":
             raise ValueError("'candidates' are for 'vectors: binary'; remove it, or write 'vectors: binary'")
         if self.candidates is not None and self.candidates < self.depth:
-            raise ValueError(f"'candidates: {self.candidates}' is less than 'depth: {self.depth}'; raise it to at least that")
+            raise ValueError(
+                f"'candidates: {self.candidates}' is less than 'depth: {self.depth}'; raise it to at least that"
+            )
         return self
 
 
@@ -114,7 +116,7 @@ class Dense(System[DenseNode]):
                 documents.add(batch, self._embed(model, batch, file))
             else:
                 documents.add(batch, None)
-        notes = (*remark_on_blank("document", documents.blank, documents.total), *queries.remark_on_blank())
+        notes = (*_remark_on_blank("document", documents.blank, documents.total), *queries.remark_on_blank())
         if asked is None:
             return Retrieval(
                 pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}), notes
@@ -188,10 +190,10 @@ class _Texts:
         return cls(role, ids.filter(written), texts.filter(written), len(texts))
 
     def remark_on_blank(self) -> Iterator[Note]:
-        return remark_on_blank(self.role, self.total - len(self.texts), self.total)
+        return _remark_on_blank(self.role, self.total - len(self.texts), self.total)
 
 
-def remark_on_blank(role: Role, blank: int, total: int) -> Iterator[Note]:
+def _remark_on_blank(role: Role, blank: int, total: int) -> Iterator[Note]:
     if blank:
         has, is_, gets = ("has", "is", "gets") if blank == 1 else ("have", "are", "get")
         fate = f"{is_} never retrieved" if role == "document" else f"{gets} no documents"
@@ -223,7 +225,9 @@ class _Documents:
         order = ids.arg_sort(descending=True)
         of_rank = np.concatenate(self._rows)[order.to_numpy()]
         ranks = np.full(rows, kernels.UNRANKED, np.uint32)
-        ranks[of_rank[::-1]] = np.arange(len(of_rank), dtype=np.uint32)[::-1]  # the lowest rank of a row is written last
+        ranks[of_rank[::-1]] = np.arange(len(of_rank), dtype=np.uint32)[
+            ::-1
+        ]  # the lowest rank of a row is written last
         following = None
         if np.count_nonzero(ranks != kernels.UNRANKED) < len(of_rank):
             by_row = np.argsort(of_rank, kind="stable")
