@@ -50,7 +50,7 @@ def read(file: VectorFile) -> Any:
 
 
 def test_what_each_form_keeps_by_hand(tmp_path: Path) -> None:
-    vectors = {"a": [1, -0.5, 0.25], "zero": [0, 0, 0], "b": [-2.1, 0, 1 / 3]}
+    vectors: dict[str, list[float]] = {"a": [1, -0.5, 0.25], "zero": [0, 0, 0], "b": [-2.1, 0, 1 / 3]}
     kept: dict[VectorForm, list[list[float]]] = {
         "float32": [[1, -0.5, 0.25], [0, 0, 0], [float(np.float32(-2.1)), 0, float(np.float32(1 / 3))]],
         "float16": [[1, -0.5, 0.25], [0, 0, 0], [-2.099609375, 0, 0.333251953125]],

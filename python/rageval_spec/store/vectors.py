@@ -120,7 +120,7 @@ class VectorFile:
             same = (self._sorted[places] == wanted[:, 0]) & (self._map_rows()["digest"][rows, 1] == wanted[:, 1])
             found[same] = rows[same]
         if self._new:
-            for place in np.flatnonzero(found == MISSING):
+            for place in np.flatnonzero(found == MISSING).tolist():
                 found[place] = self._new.get(digests[place][:_DIGEST], MISSING)
         return found
 

@@ -107,7 +107,8 @@ class Dense(System[DenseNode]):
             for batch in collection.stream_corpus(reader)
         )
         file = self.context.answers.open_vectors(model.key, self.node.vectors)
-        documents, asked, on_script = _Documents(), None, ()
+        documents, asked = _Documents(), None
+        on_script: tuple[Note, ...] = ()
         for batch in batches:
             if len(queries.ids) and len(batch.ids):
                 if asked is None:
@@ -277,7 +278,7 @@ class _Search:
             ranks = self.documents.ranks[start : start + len(values)]
             if (ranks != kernels.UNRANKED).any():
                 with _ranks_in_errors(ranks):
-                    if form == "binary":
+                    if signs is not None and form == "binary":
                         search.scan(signs, None, ranks)
                     else:
                         search.scan(values, scales, ranks)
