@@ -115,7 +115,8 @@ def name_words() -> list[str]:
 
 def draw_ranks(random: np.random.Generator, count: int) -> np.ndarray:
     """Ranks from 0 whose logarithms are evenly distributed, as in Zipf's law with the exponent 1."""
-    return (np.exp(random.random(count) * np.log(WORDS)) - 1).astype(np.uint32)
+    ranks: np.ndarray = (np.exp(random.random(count) * np.log(WORDS)) - 1).astype(np.uint32)
+    return ranks
 
 
 def generate(folder: Path, passages: int) -> None:
@@ -193,7 +194,8 @@ def run_bm25s(folder: Path, passages: int) -> None:  # noqa: ARG001 - as the oth
 
     search(*build(texts[:2000]), 10)
     built = timed("build", lambda: build(texts))
-    found = timed("search", lambda: search(*built, DEPTH))
+    scorer, vocabulary = built
+    found = timed("search", lambda: search(scorer, vocabulary, DEPTH))
     print(f"{(found.scores > 0).sum():,} hits, scores add up to {found.scores.sum(dtype=float):.2f}")
 
 

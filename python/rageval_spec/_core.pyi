@@ -1,7 +1,7 @@
 from array import array
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import TypeAlias, final
+from typing import Self, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ __all__ = [
     "Bm25Index",
     "Evaluation",
     "Evaluator",
+    "Search",
     "Table",
     "Vectors",
     "__version__",
@@ -76,6 +77,17 @@ def holm(p_values: _Numbers) -> list[float]: ...
 
 @final
 class Vectors: ...
+
+@final
+class Search:
+    def __new__(cls, queries: _Matrix, form: str, k: int, metric: str, threads: int | None) -> Self: ...
+    def scan(
+        self,
+        values: NDArray[np.float32] | NDArray[np.float16] | NDArray[np.int8] | NDArray[np.uint8],
+        scales: NDArray[np.float32] | None,
+        ranks: NDArray[np.uint32] | None,
+    ) -> None: ...
+    def finish(self, next: NDArray[np.uint32] | None) -> tuple[NDArray[np.int64], NDArray[np.float32]]: ...
 
 _Matrix: TypeAlias = NDArray[np.float32] | NDArray[np.float16] | NDArray[np.int8] | Vectors
 

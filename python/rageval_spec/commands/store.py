@@ -118,7 +118,8 @@ def _list_lines(entries: Sequence[StoreEntry]) -> Iterator[str]:
     for entry, size in zip(entries, sizes, strict=True):
         ages = ((int((time.time() - entry.used) // seconds), noun) for noun, seconds in _STEPS)
         used = next((f"{count_noun(age, noun)} ago" for age, noun in ages if age >= 1), "just now")
-        nouns = {"replies": ("reply", "replies"), "answers": ("answer", "answers")}.get(entry.kind)
+        counted = {"replies": ("reply", "replies"), "answers": ("answer", "answers"), "vectors": ("vector", "vectors")}
+        nouns = counted.get(entry.kind)
         count = f"  {count_noun(entry.count, *nouns)}" if nouns else ""
         title = f"  {make_visible(entry.title)}" if entry.title else ""
         key = make_visible(entry.key)[:_SHOWN_KEY] or KINDS[entry.kind]

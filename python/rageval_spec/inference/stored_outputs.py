@@ -1,8 +1,9 @@
 """Computes answers that are not stored yet, once per distinct text, and stores each the moment it arrives.
 
-An answer is stored under the digest of its question: a byte, 1 if the text was cut; the content; and the CRC-32 of
-both. The content is a little-endian float32 vector. For tokens it is the number of labels as a little-endian uint32,
-then for each token its two offsets as int32, then for each token its logits as float32.
+The vectors of corpora are stored in files of their own (`store/vectors.py`). Any other answer is stored under the
+digest of its question: a byte, 1 if the text was cut; the content; and the CRC-32 of both. The content is a
+little-endian float32 vector. For tokens it is the number of labels as a little-endian uint32, then for each token its
+two offsets as int32, then for each token its logits as float32.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ import zlib
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from rageval_spec.errors import DataError
-from rageval_spec.plugin import Embeddings, Model, PairScores, TokenTags
+from rageval_spec.plugin import EmbeddingModel, Embeddings, Model, PairScores, Role, TokenTags
+from rageval_spec.store.vectors import MISSING, UnusableVectorError, VectorFile
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -70,7 +73,36 @@ def embed_texts(
     `task` says on what: answers to different tasks are stored separately.
     """
     with model.lock:
+        if (file := getattr(model, "file", None)) is not None:
+            return _FiledVectors(model, task, texts, compute, file).store()
         return Embeddings(*_Vectors(model, task, texts, compute).collect())
+
+
+def embed_into(model: EmbeddingModel[Any], texts: Sequence[str], role: Role, file: VectorFile) -> Embeddings:
+    """Like the model's `embed`, but the vectors are stored in a file as they are computed, and none is returned.
+
+    The result names their rows. Texts whose vectors are in the file, or among the answers, are not computed again.
+
+    Raises:
+        UnusableVectorError: a vector cannot be stored; it says which text's.
+        RagevalError: as for `embed`, and if the file cannot be written.
+    """
+    with model.lock:
+        model.file = file
+        try:
+            found = model.embed(texts, role)
+        finally:
+            model.file = None
+        if found.rows is not None:
+            return found
+        # A plugin that keeps no answers has computed all vectors.
+        digests = [_digest(f"embed {role}", text) for text in texts]
+        with file.claimed():
+            missing = np.flatnonzero(file.find(digests) == MISSING)
+            places = sorted({digests[place]: place for place in missing[::-1].tolist()}.values())
+            if places:
+                _append(file, places, [digests[place] for place in places], found.vectors[places], found.truncated)
+        return replace(found, rows=file.find(digests))
 
 
 def score_pairs(
@@ -154,8 +186,8 @@ class _Answering(Generic[B]):
         """Take a stored answer; False if it is damaged."""
 
     @abstractmethod
-    def _place(self, batch: B, places: NDArray[np.intp]) -> Iterable[bytes]:
-        """Check and take computed answers; return them as they are stored."""
+    def _place(self, batch: B, places: NDArray[np.intp]) -> Iterable[bytes] | None:
+        """Check and take computed answers; return them as they are stored, or None if they are stored already."""
 
     @abstractmethod
     def _repeat(self, source: NDArray[np.intp], repeated: NDArray[np.intp]) -> None:
@@ -201,13 +233,14 @@ class _Answering(Generic[B]):
         places = self._first[numbers]
         contents = self._place(batch, places)
         self._truncated[places] = batch.truncated
-        self._context.answers.keep(
-            self._key,
-            {
-                self._digests[number]: _pack(bytes([bool(truncated)]) + content)
-                for number, content, truncated in zip(numbers, contents, batch.truncated, strict=True)
-            },
-        )
+        if contents is not None:
+            self._context.answers.keep(
+                self._key,
+                {
+                    self._digests[number]: _pack(bytes([bool(truncated)]) + content)
+                    for number, content, truncated in zip(numbers, contents, batch.truncated, strict=True)
+                },
+            )
         self._done += len(numbers)
         self._report()
 
@@ -272,6 +305,82 @@ class _Vectors(_Answering[Batch]):
     def _repeat(self, source: NDArray[np.intp], repeated: NDArray[np.intp]) -> None:
         if len(repeated):
             self._vectors[repeated] = self._vectors[source[repeated]]
+
+
+class _FiledVectors(_Answering[Batch]):
+    """Vectors in a file. Those that an earlier version stored among the answers are copied into it."""
+
+    def __init__(
+        self,
+        model: Model[Any],
+        task: str,
+        questions: Sequence[str],
+        compute: Callable[[Sequence[Any]], Iterator[Batch]],
+        file: VectorFile,
+    ) -> None:
+        super().__init__(model, task, questions, compute)
+        self._file = file
+        self._rows = np.full(len(questions), MISSING, np.int64)
+        self._restored: dict[int, NDArray[np.float32]] = {}
+
+    def store(self) -> Embeddings:
+        self._answer()
+        return Embeddings(np.empty((0, 0), np.float32), self._truncated, self._reused, self._rows)
+
+    @contextmanager
+    def _claim(self) -> Iterator[bool]:
+        with self._file.claimed():
+            yield True
+
+    def _find(self, wanted: Sequence[int]) -> list[int]:
+        numbers = np.array(wanted, np.intp)
+        rows = self._file.find([self._digests[number] for number in wanted])
+        found = rows != MISSING
+        places = self._first[numbers[found]]
+        self._rows[places], self._truncated[places] = rows[found], self._file.is_cut(rows[found])
+        self._done += len(places)
+        self._report()
+        waiting: list[int] = numbers[~found].tolist()
+        if not waiting or self._file.is_claimed or not self._context.answers.has_any(self._key):
+            return waiting
+        waiting = super()._find(waiting)
+        if self._restored:
+            with self._file.claimed():
+                self._store(list(self._restored), np.stack(list(self._restored.values())))
+        return waiting
+
+    def _unpack(self, place: int, content: memoryview) -> bool:
+        if not content or len(content) % _VECTOR.itemsize:
+            return False
+        self._restored[place] = np.frombuffer(content, _VECTOR)
+        return True
+
+    def _place(self, batch: Batch, places: NDArray[np.intp]) -> None:
+        self._refuse_width("vectors", batch.vectors.shape[1], self._file.dimension or batch.vectors.shape[1])
+        self._refuse_infinite(np.array(np.isfinite(batch.vectors).all(axis=1)), places)
+        self._truncated[places] = batch.truncated
+        self._store(places.tolist(), batch.vectors)
+
+    def _store(self, places: list[int], vectors: NDArray[np.float32]) -> None:
+        digests = [self._digests[number] for number in self._number_of[places]]
+        self._rows[places] = _append(self._file, places, digests, vectors, self._truncated)
+
+    def _repeat(self, source: NDArray[np.intp], repeated: NDArray[np.intp]) -> None:
+        self._rows[repeated] = self._rows[source[repeated]]
+
+
+def _append(
+    file: VectorFile,
+    places: Sequence[int],
+    digests: Sequence[bytes],
+    vectors: NDArray[np.float32],
+    truncated: NDArray[np.bool_],
+) -> NDArray[np.int64]:
+    """Store the vectors of the texts at `places`, of which an error names the one at fault."""
+    try:
+        return file.append(digests, vectors, truncated[list(places)])
+    except UnusableVectorError as error:
+        raise UnusableVectorError(places[error.row], error.complaint) from error
 
 
 class _Tags(_Answering[TagBatch]):

@@ -85,6 +85,54 @@ def top_k(
     return Neighbours(*found)
 
 
+VectorForm: TypeAlias = Literal["float32", "float16", "int8", "binary"]
+UNRANKED = 2**32 - 1
+"""The rank of a row that is not searched."""
+
+
+class NearestSearch:
+    """An exact search for the nearest rows of a corpus that comes in blocks, of which none is copied.
+
+    Scores are those of the form, the same bits on every processor (float16 and float32: on every one with fused
+    multiply-add) and for any division into blocks and threads:
+
+    - float32, float16: as `top_k`.
+    - int8: the query becomes int16 values with a scale of its own. With `dot`, a score is the exact sum of the products
+      of the integers, times both scales, in float32. With `cosine`, it is the cosine of the two vectors of integers.
+    - binary: the number of equal signs less that of different ones; a sign is whether a value is above 0.
+    """
+
+    def __init__(
+        self, queries: Vectors, k: int, form: VectorForm, *, metric: SimilarityMetric, threads: int | None = None
+    ) -> None:
+        """Begin a search for `k` rows for each query; raises `ValueError` for queries that `top_k` refuses."""
+        self._search = _core.Search(
+            _matrix("queries", queries), form, check_count("k", k), metric, check_threads(threads)
+        )
+
+    def scan(
+        self, values: NDArray[Any], scales: NDArray[np.float32] | None = None, ranks: NDArray[np.uint32] | None = None
+    ) -> None:
+        """Search the next rows: `values` [n, dimension], or signs [n, ceil(dimension / 8)] as `np.packbits` gives them.
+
+        `scales` [n] belong to int8. Of equal scores the row with the lower rank is nearer, and the result names rows by
+        their ranks; rows with `UNRANKED` are left out. By default rows are numbered as they come.
+
+        Raises:
+            ValueError: the rows do not fit the form or the queries, or `top_k` refuses one that is ranked. The message
+                numbers the rows of this block from 0.
+        """
+        self._search.scan(values, scales, ranks)
+
+    def finish(self, following: NDArray[np.uint32] | None = None) -> Neighbours:
+        """The nearest rows, by their ranks.
+
+        `following` is for ranks that share a row: the next higher one of the same row for each rank, or `UNRANKED`. The
+        row itself was given the lowest. Each rank counts as a row of its own.
+        """
+        return Neighbours(*self._search.finish(following))
+
+
 def _matrix(name: str, values: ArrayLike) -> NDArray[Any] | _core.Vectors:
     if _may_be_vector_column(values):
         vectors = _core.read_vectors(values, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
@@ -99,7 +100,7 @@ class HttpModel(EmbeddingModel[HttpModelNode]):
         sent = [text[: self.node.max_characters] or " " for text in wanted]
         found = embed_texts(self, sent, self._compute)
         is_cut = np.array([len(whole) > len(text) for whole, text in zip(wanted, sent, strict=True)], np.bool_)
-        return Embeddings(found.vectors, found.truncated | is_cut, found.reused)
+        return replace(found, truncated=found.truncated | is_cut)
 
     def _compute(self, texts: Sequence[str]) -> Iterator[Batch]:
         batches = self._open()

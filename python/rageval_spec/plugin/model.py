@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rageval_spec.data.chat import ChatReply, ChatRequest
+    from rageval_spec.store.vectors import VectorFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +28,21 @@ class Embeddings:
         vectors: float32 [texts, dimension]; finite.
         truncated: bool [texts]: whether the text was longer than the model takes, and was cut.
         reused: how many of the distinct texts were found among earlier answers.
+        rows: int64 [texts]: the rows of the vectors in a file; None if they are in `vectors`, which else is empty.
     """
 
     vectors: NDArray[np.float32]
     truncated: NDArray[np.bool_]
     reused: int = 0
+    rows: NDArray[np.int64] | None = None
 
 
 class EmbeddingModel(Model[N]):
     """Turns texts into vectors."""
 
     wanted = "an embedding model; name one, such as minilm"
+    file: VectorFile | None = None
+    """Where `embed` stores vectors, instead of returning them; set only while `embed_into` holds the model's lock."""
 
     @property
     @abstractmethod

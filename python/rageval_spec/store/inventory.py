@@ -21,12 +21,14 @@ from rageval_spec.errors import RagevalError
 from rageval_spec.store import replies
 from rageval_spec.store.disk import ABANDONED_AFTER, DIGESTS_FOLDER, INDEXES_FOLDER
 from rageval_spec.store.store import MANIFEST, TABLES_FOLDER, remove_table
+from rageval_spec.store.vectors import VECTORS_FOLDER, count_vectors
 
-Kind = Literal["run", "index", "replies", "answers", "digests", "unfinished", "damaged"]
+Kind = Literal["run", "index", "replies", "vectors", "answers", "digests", "unfinished", "damaged"]
 KINDS: dict[Kind, str] = {
     "run": "runs of retrievers",
     "index": "BM25 indexes of corpora",
     "replies": "replies and vectors of models",
+    "vectors": "vectors of corpora",
     "answers": "answers of systems",
     "digests": "digests of input files",
     "unfinished": "unfinished files of killed processes",
@@ -43,10 +45,10 @@ class StoreEntry:
     """One part of a store that can be removed on its own.
 
     Attributes:
-        key: the key of an index, of the step that made a run, or of the model or system that replied; otherwise a file
-            name.
+        key: the key of an index, of the step that made a run, or of the model or system that replied; for vectors the
+            model's key and their form, `<key>-int8`; otherwise a file name.
         used: the time of its last use, in seconds since 1970.
-        count: the number of runs, replies or files.
+        count: the number of runs, replies, vectors or files.
         title: a description for people, for example `bm25 on golden`; can be empty.
     """
 
@@ -60,7 +62,7 @@ class StoreEntry:
 
 def list_entries(store: Path) -> list[StoreEntry]:
     """All entries of a store by kind, the last used first; an empty list if there is no store."""
-    found = [*_list_runs(store), *_list_replies(store), *_list_files(store)]
+    found = [*_list_runs(store), *_list_replies(store), *_list_vectors(store), *_list_files(store)]
     return sorted(found, key=lambda entry: (list(KINDS).index(entry.kind), -entry.used, entry.key))
 
 
@@ -99,6 +101,12 @@ def _list_replies(store: Path) -> Iterator[StoreEntry]:
         # Only an answer of a system is stored with the time when it was asked.
         kind: Kind = "answers" if count < entries or key.startswith(replies.UNFINISHED_PREFIX) else "replies"
         yield StoreEntry(kind, key, size, replies.last_use(path, key), count)
+
+
+def _list_vectors(store: Path) -> Iterator[StoreEntry]:
+    for folder in _children(store / VECTORS_FOLDER):
+        used = max((_read_time(path) for path in _children(folder)), default=0.0)
+        yield StoreEntry("vectors", folder.name, _measure([folder]), used, count_vectors(folder))
 
 
 def _list_files(store: Path) -> Iterator[StoreEntry]:
@@ -145,7 +153,7 @@ class Rules:
     Attributes:
         older_than: remove entries that were not used for this many seconds.
         max_size: remove the least recently used entries until the rest takes at most this many bytes.
-        needed: remove runs, indexes, replies and answers whose keys are not in this collection.
+        needed: remove runs, indexes, vectors, replies and answers whose keys are not in this collection.
         answers: remove all answers of systems.
     """
 
@@ -177,7 +185,10 @@ def _is_unwanted(entry: StoreEntry, rules: Rules, now: float) -> bool:
     if not _is_removable(entry, now):
         return False
     key = entry.key.rpartition(":")[2]  # a prefix tells the kinds of a system's answers apart
-    is_unneeded = rules.needed is not None and entry.kind in ("run", "index", *_REPLIES) and key not in rules.needed
+    if entry.kind == "vectors":
+        key = key.rpartition("-")[0]
+    kinds = ("run", "index", "vectors", *_REPLIES)
+    is_unneeded = rules.needed is not None and entry.kind in kinds and key not in rules.needed
     is_old = rules.older_than is not None and now - entry.used > rules.older_than
     return entry.kind == "unfinished" or is_unneeded or is_old or (rules.answers and entry.kind == "answers")
 
@@ -193,9 +204,9 @@ def remove(store: Path, entries: Iterable[StoreEntry]) -> list[StoreEntry]:
     unused = [entry for entry in entries if current.get((entry.kind, entry.key)) == entry.used]
     try:
         for entry in unused:
-            if entry.kind == "run":
+            if entry.kind in ("run", "vectors"):
                 with suppress(FileNotFoundError):  # another process was first
-                    remove_table(store, entry.key)
+                    remove_table(store, entry.key, TABLES_FOLDER if entry.kind == "run" else VECTORS_FOLDER)
             for path in _find_files(store, entry):
                 if path.is_dir():
                     shutil.rmtree(path, ignore_errors=True)

@@ -22,16 +22,19 @@ import os
 import sqlite3
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from threading import Lock
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from rageval_spec.data.chat import AskedModel, ReplyCounts
 from rageval_spec.errors import RagevalError, StoreWarning
 from rageval_spec.store.disk import enable_write_ahead, prepare
+
+if TYPE_CHECKING:
+    from rageval_spec.store.vectors import VectorFile, VectorForm
 
 R = TypeVar("R")
 _Identity = tuple[int, int]
@@ -45,6 +48,8 @@ WHEN = b"when:"
 UNFINISHED_PREFIX = "unfinished:"
 """Before the key of a system: its answers in an evaluation that has not reached its outcome."""
 _MOST_PARAMETERS = 4096
+_PAUSE = 0.05
+"""Seconds between tries to write vectors while another process does."""
 _DAMAGES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 """Errors of a damaged file, as opposed to a full disk, a locked file or missing permission."""
 _TABLES = """
@@ -98,6 +103,22 @@ class FileAnswers:
 
     def release(self, model: str, question: bytes) -> None:
         self._claims.release(model, question)
+
+    def open_vectors(self, model: str, form: VectorForm) -> VectorFile:
+        from rageval_spec.store.vectors import VECTORS_FOLDER, VectorFile
+
+        name = f"{_name_file(model)}-{form.replace('binary', 'int8')}"
+
+        @contextmanager
+        def claim() -> Iterator[None]:
+            while not self.claim(VECTORS_FOLDER, name.encode()):
+                time.sleep(_PAUSE)
+            try:
+                yield
+            finally:
+                self.release(VECTORS_FOLDER, name.encode())
+
+        return VectorFile(self._path.parent.parent / VECTORS_FOLDER / name, form, claim)
 
     def close(self) -> None:
         with self._lock:
@@ -191,8 +212,11 @@ def last_use(path: Path, model: str) -> float:
 
 
 def _find_mark(path: Path, model: str) -> Path:
-    name = model if model.isalnum() else hashlib.sha256(model.encode()).hexdigest()
-    return path.parent / "used" / name
+    return path.parent / "used" / _name_file(model)
+
+
+def _name_file(model: str) -> str:
+    return model if model.isalnum() else hashlib.sha256(model.encode()).hexdigest()
 
 
 def _identify(path: Path) -> _Identity | None:

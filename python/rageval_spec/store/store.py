@@ -4,7 +4,7 @@ A table that was costly to compute is a folder of Parquet partitions, `tables/<k
 that made it. It is written under a temporary name, flushed to the disk and renamed, so it exists completely or not at
 all, even if the process is killed. The manifest in the folder holds the sha256 of each partition; a damaged table is
 detected and computed again. Several processes can use one store: the first to rename its table wins, and equal keys
-mean equal tables.
+mean equal tables. The vectors of corpora are in `vectors/` (`store/vectors.py`).
 
 A store in memory is for one process.
 """
@@ -18,10 +18,12 @@ import shutil
 import uuid
 import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from io import BytesIO
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, Protocol
+from weakref import finalize
 
 from rageval_spec.errors import RagevalError, StoreWarning
 from rageval_spec.libraries import pl
@@ -29,6 +31,7 @@ from rageval_spec.store.disk import FileDigests, InputFile, digest_path, flush_f
 
 if TYPE_CHECKING:
     from rageval_spec.store.replies import FileAnswers
+    from rageval_spec.store.vectors import VectorFile, VectorForm
 
     Record = Mapping[str, Any]
 
@@ -54,12 +57,16 @@ class Answers(Protocol):
     def release(self, model: str, question: bytes) -> None:
         """End a claim, because the question was answered or failed."""
 
+    def open_vectors(self, model: str, form: VectorForm) -> VectorFile:
+        """The file of a model's vectors in that form; it ends with the process if answers do."""
+
 
 class MemoryAnswers:
     """Answers in memory, which end with the process. No other process shares them, so every claim is granted."""
 
     def __init__(self) -> None:
         self._answers: dict[str, dict[bytes, bytes]] = {}
+        self._vectors: dict[tuple[str, VectorForm], VectorFile] = {}
 
     def find(self, model: str, questions: Sequence[bytes]) -> Mapping[bytes, bytes]:
         kept = self._answers.get(model, {})
@@ -82,9 +89,19 @@ class MemoryAnswers:
     def release(self, model: str, question: bytes) -> None:
         """Do nothing: claims are not recorded."""
 
+    def open_vectors(self, model: str, form: VectorForm) -> VectorFile:
+        """A file in a temporary folder, because vectors can be larger than memory."""
+        from rageval_spec.store.vectors import VectorFile
+
+        if (model, form) not in self._vectors:
+            folder = Path(mkdtemp(prefix="rageval-"))
+            finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            self._vectors[model, form] = VectorFile(folder / "vectors", form, nullcontext)
+        return self._vectors[model, form]
+
 
 class NoAnswers(MemoryAnswers):
-    """An `Answers` that stores nothing and lets every question be asked."""
+    """An `Answers` that stores no answers and lets every question be asked."""
 
     def keep(self, model: str, answers: Mapping[bytes, bytes]) -> None:
         """Drop the answers."""
@@ -283,10 +300,10 @@ def _read_partitions(folder: Path) -> pl.DataFrame:
     return pl.concat(parts)
 
 
-def remove_table(store: Path, key: str) -> None:
-    """Remove a table of a store; renamed first, so that no process reads half of it. Raises `OSError`."""
+def remove_table(store: Path, key: str, folder: str = TABLES_FOLDER) -> None:
+    """Remove a table of a store, or vectors; renamed first, so that no process reads half of it. Raises `OSError`."""
     aside = prepare(store, "temporary") / f"{key}.{uuid.uuid4().hex}"
-    (store / TABLES_FOLDER / key).rename(aside)
+    (store / folder / key).rename(aside)
     shutil.rmtree(aside, ignore_errors=True)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from rageval_spec import kernels
 from rageval_spec.data.outcomes import Note
@@ -17,6 +18,7 @@ from rageval_spec.data.tables import Collection, CorpusSize, document_texts
 from rageval_spec.errors import DataError, ModelWarning
 from rageval_spec.libraries import np, pl
 from rageval_spec.plugin import (
+    Context,
     EmbeddingModel,
     Embeddings,
     ModelName,
@@ -27,12 +29,18 @@ from rageval_spec.plugin import (
     note_truncated,
 )
 from rageval_spec.plugin.system import Amount
+from rageval_spec.store.vectors import UnusableVectorError, VectorFile, VectorForm
 from rageval_spec.wording import count_noun, format_percent
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Similarity = Literal["cosine", "dot"]
 _UNREAD = 0.4
 """If the vocabulary lacks words for this share of the letters, the model does not know the script."""
 _NAMED_ROW = re.compile(r"row (\d+) of (queries|corpus) (.*)", re.DOTALL)
+_CANDIDATES = 4
+"""How many times `depth` documents the binary scores select, unless the spec says how many."""
 
 
 class DenseNode(SystemNode):
@@ -43,6 +51,27 @@ class DenseNode(SystemNode):
         default="auto", description="How to compare embeddings. auto: as in the model's configuration."
     )
     depth: int = Field(default=1000, ge=1, description="How many documents to retrieve for a query.")
+    vectors: VectorForm = Field(
+        default="float32",
+        description="How the documents' embeddings are kept: float32, float16 (half the size), int8 (a quarter, with a "
+        "scale for each) or binary (int8 with a sign for each value, by which documents are selected first).",
+    )
+    candidates: int | None = Field(
+        default=None,
+        ge=1,
+        description="With `vectors: binary`, how many documents the signs select for a query before int8 ranks them, "
+        "at least `depth`; by default four times `depth`.",
+    )
+
+    @model_validator(mode="after")
+    def _check_candidates(self) -> DenseNode:
+        if self.candidates is not None and self.vectors != "binary":
+            raise ValueError("'candidates' are for 'vectors: binary'; remove it, or write 'vectors: binary'")
+        if self.candidates is not None and self.candidates < self.depth:
+            raise ValueError(
+                f"'candidates: {self.candidates}' is less than 'depth: {self.depth}'; raise it to at least that"
+            )
+        return self
 
 
 class Dense(System[DenseNode]):
@@ -52,6 +81,10 @@ class Dense(System[DenseNode]):
     have equal scores. Ties are ordered as in trec_eval, by document id in descending byte order, so a lower `depth`
     gives the beginning of the same ranking, and the order of the corpus does not matter. A document without text is
     never retrieved, and a query without text gets no rows. Notes count both, and the texts that the model truncated.
+
+    Documents are read in batches. Their embeddings go into a file of the store and are searched there, so neither all
+    texts nor all embeddings are in memory. With `vectors: binary`, signs select `candidates` documents, and their int8
+    embeddings rank them; with the others, scores of all documents in that form are exact.
     """
 
     is_separable = True
@@ -60,6 +93,7 @@ class Dense(System[DenseNode]):
         "pinecone", "weaviate",
     )  # fmt: skip
     needs = frozenset({"queries", "corpus"})
+    later_keys = frozenset({"vectors", "candidates"})
 
     def check(self) -> str | None:
         return self.context.explain_model(
@@ -74,32 +108,71 @@ class Dense(System[DenseNode]):
         return memory, disk, "write 'vectors: int8'" if width > 2 else ""
 
     def embed_part(self, collection: Collection, place: int, count: int) -> None:
-        texts = document_texts(collection.require("corpus", f"systems.{self.context.name}: dense"))
-        part = texts.gather_every(count, place)
         model = self.context.model(self.node.model, EmbeddingModel)  # type: ignore[type-abstract]
-        _Texts.select("document", part, part).embed(model)
+        for number, batch in enumerate(collection.stream_corpus(f"systems.{self.context.name}: dense")):
+            texts = document_texts(batch).gather_every(count, (place - number) % count)
+            model.embed(_Texts.select("document", texts, texts).texts.to_list(), "document")
 
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> Retrieval:  # noqa: ARG002
         reader = f"systems.{self.context.name}: dense"
         model = self.context.model(self.node.model, EmbeddingModel)  # type: ignore[type-abstract]
         table = collection.require("queries", reader)
         queries = _Texts.select("query", table["query_id"], table["text"])
-        corpus = collection.require("corpus", reader).sort("doc_id", descending=True)
-        documents = _Texts.select("document", corpus["doc_id"], document_texts(corpus))
-        notes: tuple[AnyNote, ...] = (documents.remark_on_blank(), queries.remark_on_blank())
-        if not (len(queries.ids) and len(documents.ids)):
+        batches = (
+            _Texts.select("document", batch["doc_id"], document_texts(batch))
+            for batch in collection.stream_corpus(reader)
+        )
+        file = self.context.answers.open_vectors(model.key, self.node.vectors)
+        documents, asked = _Documents(), None
+        on_script: tuple[Note, ...] = ()
+        for batch in batches:
+            if len(queries.ids) and len(batch.ids):
+                if asked is None:
+                    on_script = tuple(self._remark_on_script(model, batch))
+                    asked = self._embed(model, queries)
+                documents.add(batch, self._embed(model, batch, file))
+            else:
+                documents.add(batch, None)
+        notes: tuple[AnyNote, ...] = (
+            _remark_on_blank("document", documents.blank, documents.total),
+            queries.remark_on_blank(),
+        )
+        if asked is None:
             return Retrieval(
                 pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}), notes
             )
-        notes += tuple(self._remark_on_script(model, documents))
-        asked, known = queries.embed(model), documents.embed(model)
-        notes += (documents.remark_on_cut(known, self.node.model), queries.remark_on_cut(asked, self.node.model))
+        file.seal()
+        notes += (
+            *on_script,
+            *map(
+                _make_same,
+                note_truncated(documents.cut, documents.total - documents.blank, self.node.model, *_NOUNS["document"]),
+            ),
+            *note_truncated(int(asked.truncated.sum()), len(queries.ids), self.node.model, *_NOUNS["query"]),
+        )
         similarity = model.similarity if self.node.similarity == "auto" else self.node.similarity
-        found = self._search(queries, asked, documents, known, similarity)
-        return Retrieval(_run(queries.ids, documents.ids, found), notes, asked.reused + known.reused)
+        ranked = documents.rank(len(file))
+        with self._named_vectors(queries.ids, ranked.ids):
+            found = _Search(asked.vectors, ranked, file, self.node, similarity, self.context).run()
+        return Retrieval(_run(queries.ids, ranked.ids, found), notes, asked.reused + documents.reused)
+
+    def _embed(self, model: EmbeddingModel[Any], texts: _Texts, file: VectorFile | None = None) -> Embeddings:
+        """Vectors of texts, or with a file their rows in it."""
+        from rageval_spec.inference.stored_outputs import embed_into
+
+        if file is None:
+            return model.embed(texts.texts.to_list(), texts.role)
+        try:
+            return embed_into(model, texts.texts.to_list(), texts.role, file)
+        except UnusableVectorError as error:
+            name = f"the vector of {texts.role} {texts.ids[error.row]!r}"
+            raise DataError(f"models.{self.node.model}: {name} {error.complaint}") from error
 
     def _remark_on_script(self, model: EmbeddingModel[Any], documents: _Texts) -> Iterator[Note]:
-        """Note and warn of an unknown script before embedding starts, because embedding can take an hour."""
+        """Note and warn of an unknown script before embedding starts, because embedding can take an hour.
+
+        The first batch of documents shows it.
+        """
         share = model.unread_share(documents.texts.to_list())
         if share is not None and share >= _UNREAD:
             message = (
@@ -109,19 +182,20 @@ class Dense(System[DenseNode]):
             warnings.warn(f"{self.context.name}: {message}", ModelWarning, 2)
             yield Note("unread_script", message)
 
-    def _search(
-        self, queries: _Texts, asked: Embeddings, documents: _Texts, known: Embeddings, similarity: Similarity
-    ) -> kernels.Neighbours:
+    @contextmanager
+    def _named_vectors(self, query_ids: pl.Series, doc_ids: pl.Series) -> Iterator[None]:
+        """Turn a kernel's complaint about a row into one about a query or a document, whose number is its rank."""
         try:
-            return kernels.top_k(
-                asked.vectors, known.vectors, self.node.depth, metric=similarity, threads=self.context.threads
-            )
+            yield
         except ValueError as error:
             message = str(error)
             if row := _NAMED_ROW.fullmatch(message):
-                side = queries if row[2] == "queries" else documents
-                message = f"the vector of {side.role} {side.ids[int(row[1])]!r} {row[3]}"
+                role, ids = ("query", query_ids) if row[2] == "queries" else ("document", doc_ids)
+                message = f"the vector of {role} {ids[int(row[1])]!r} {row[3]}"
             raise DataError(f"models.{self.node.model}: {message}") from error
+
+
+_NOUNS: Mapping[Role, tuple[str, str]] = {"query": ("query", "queries"), "document": ("document", "documents")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,23 +212,133 @@ class _Texts:
         written = texts.str.strip_chars() != ""
         return cls(role, ids.filter(written), texts.filter(written), len(texts))
 
-    def embed(self, model: EmbeddingModel[Any]) -> Embeddings:
-        return model.embed(self.texts.to_list(), self.role)
-
     def remark_on_blank(self) -> Remark:
-        return self._remark(remark(_write_blank, [(self.total - len(self.texts), self.total)], *self._noun))
+        return _remark_on_blank(self.role, self.total - len(self.texts), self.total)
 
-    def remark_on_cut(self, embeddings: Embeddings, model: str) -> Remark:
-        (told,) = note_truncated(int(embeddings.truncated.sum()), len(self.texts), model, *self._noun)
-        return self._remark(told)
 
-    def _remark(self, told: Remark) -> Remark:
-        """Every part of a retrieval reads all documents, so their numbers are not added up as those of queries are."""
-        return replace(told, is_same=self.role == "document")
+def _remark_on_blank(role: Role, blank: int, total: int) -> Remark:
+    told = remark(_write_blank, [(blank, total)], *_NOUNS[role])
+    return _make_same(told) if role == "document" else told
 
-    @property
-    def _noun(self) -> tuple[str, str]:
-        return self.role, "queries" if self.role == "query" else "documents"
+
+def _make_same(told: Remark) -> Remark:
+    """Every part of a retrieval reads all documents, so their numbers are not added up as those of queries are."""
+    return replace(told, is_same=True)
+
+
+class _Documents:
+    """What is kept of the documents that were read: ids, rows of vectors, and counts."""
+
+    def __init__(self) -> None:
+        self.total = self.blank = self.cut = self.reused = 0
+        self._ids: list[pl.Series] = []
+        self._rows: list[NDArray[np.uint32]] = []
+
+    def add(self, batch: _Texts, embedded: Embeddings | None) -> None:
+        self.total += batch.total
+        self.blank += batch.total - len(batch.ids)
+        if embedded is not None:
+            assert embedded.rows is not None  # `embed_into` gives them
+            self.cut += int(embedded.truncated.sum())
+            self.reused += embedded.reused
+            self._ids.append(batch.ids)
+            self._rows.append(embedded.rows.astype(np.uint32))
+
+    def rank(self, rows: int) -> _Ranked:
+        """The documents as ties order them; the file has so many rows."""
+        ids = pl.concat(self._ids, rechunk=True)
+        order = ids.arg_sort(descending=True)
+        of_rank = np.concatenate(self._rows)[order.to_numpy()]
+        ranks = np.full(rows, kernels.UNRANKED, np.uint32)
+        ranks[of_rank[::-1]] = np.arange(len(of_rank), dtype=np.uint32)[
+            ::-1
+        ]  # the lowest rank of a row is written last
+        following = None
+        if np.count_nonzero(ranks != kernels.UNRANKED) < len(of_rank):
+            by_row = np.argsort(of_rank, kind="stable")
+            repeats = of_rank[by_row[1:]] == of_rank[by_row[:-1]]
+            following = np.full(len(of_rank), kernels.UNRANKED, np.uint32)
+            following[by_row[:-1][repeats]] = by_row[1:][repeats]
+        return _Ranked(ids.gather(order), of_rank, ranks, following)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranked:
+    """Documents in descending order of their ids: a document's rank is its number.
+
+    Attributes:
+        rows: the row of each document's vector.
+        ranks: the lowest rank that each row has, or `UNRANKED`.
+        following: the next rank that shares a row, or `UNRANKED`; None if no text occurs twice.
+    """
+
+    ids: pl.Series
+    rows: NDArray[np.uint32]
+    ranks: NDArray[np.uint32]
+    following: NDArray[np.uint32] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """One search through a file of vectors."""
+
+    queries: NDArray[np.float32]
+    documents: _Ranked
+    file: VectorFile
+    node: DenseNode
+    similarity: Similarity
+    context: Context
+
+    def run(self) -> kernels.Neighbours:
+        if self.node.vectors == "binary":
+            selected = self._scan(self.node.candidates or _CANDIDATES * self.node.depth, "binary")
+            return self._rescore(selected.indices)
+        return self._scan(self.node.depth, self.node.vectors)
+
+    def _scan(self, depth: int, form: VectorForm) -> kernels.Neighbours:
+        """The nearest documents among all, block by block, so that progress shows and Ctrl-C ends it."""
+        search = self._begin(self.queries, depth, form)
+        for start, values, scales, signs in self.file.blocks():
+            ranks = self.documents.ranks[start : start + len(values)]
+            if (ranks != kernels.UNRANKED).any():
+                with _ranks_in_errors(ranks):
+                    if signs is not None and form == "binary":
+                        search.scan(signs, None, ranks)
+                    else:
+                        search.scan(values, scales, ranks)
+            self.context.progress(start + len(values), len(self.file), "vectors")
+        return search.finish(self.documents.following)
+
+    def _rescore(self, selected: NDArray[np.int64]) -> kernels.Neighbours:
+        """Each query's nearest documents among those that were selected for it."""
+        found = []
+        for number, ranks in enumerate(selected):
+            values, scales = self.file.take(self.documents.rows[ranks].astype(np.int64))
+            with _ranks_in_errors(ranks := ranks.astype(np.uint32)):
+                search = self._begin(self.queries[number : number + 1], self.node.depth, "int8")
+                search.scan(values, scales, ranks)
+            found.append(search.finish())
+            self.context.progress(number + 1, len(selected), "queries")
+        return kernels.Neighbours(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+
+    def _begin(self, queries: NDArray[np.float32], depth: int, form: VectorForm) -> kernels.NearestSearch:
+        if queries.shape[1] != self.file.dimension:
+            raise ValueError(
+                f"vectors of queries have {queries.shape[1]} dimensions, those of corpus have {self.file.dimension}; "
+                "use the same model for both"
+            )
+        return kernels.NearestSearch(queries, depth, form, metric=self.similarity, threads=self.context.threads)
+
+
+@contextmanager
+def _ranks_in_errors(ranks: NDArray[np.uint32]) -> Iterator[None]:
+    """Name a document by its rank where a kernel's complaint names a row of a block."""
+    try:
+        yield
+    except ValueError as error:
+        if (row := _NAMED_ROW.fullmatch(str(error))) is None or row[2] == "queries":
+            raise
+        raise ValueError(f"row {ranks[int(row[1])]} of corpus {row[3]}") from error
 
 
 def _run(query_ids: pl.Series, doc_ids: pl.Series, found: kernels.Neighbours) -> pl.DataFrame:

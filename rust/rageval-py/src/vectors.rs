@@ -1,13 +1,18 @@
 //! Bindings of `rageval_core::vectors`.
 
 use std::num::NonZeroUsize;
+use std::sync::{Mutex, PoisonError};
 
 use half::f16;
 use numpy::ndarray::Array2;
-use numpy::{Element, IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::{
+    Element, IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2,
+    PyUntypedArrayMethods,
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use rageval_core::vectors::{self, Metric, Rows, Values};
+use rageval_core::error::Error;
+use rageval_core::vectors::{self, Corpus, Form, Metric, Rows, Values};
 
 use crate::errors::to_python;
 use crate::vector_columns::{Vectors, read_vectors};
@@ -49,6 +54,7 @@ type Found<'py> = (Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<f32>>);
 
 pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Vectors>()?;
+    m.add_class::<Search>()?;
     m.add_function(wrap_pyfunction!(read_vectors, m)?)?;
     m.add_function(wrap_pyfunction!(cosine_rows, m)?)?;
     m.add_function(wrap_pyfunction!(cosine_matrix, m)?)?;
@@ -101,11 +107,126 @@ fn top_k<'py>(
     let found = py
         .detach(|| vectors::top_k(queries, corpus, k, metric, threads))
         .map_err(|error| to_python(py, error))?;
-    let shape = [queries.count(), found.per_query];
+    neighbours(py, queries.count(), found)
+}
+
+fn neighbours(py: Python<'_>, queries: usize, found: vectors::Neighbours) -> PyResult<Found<'_>> {
+    let shape = [queries, found.per_query];
     Ok((
         matrix(py, shape, found.indices)?,
         matrix(py, shape, found.scores)?,
     ))
+}
+
+/// A search through a corpus that comes in blocks.
+#[pyclass(frozen, module = "rageval_spec._core")]
+struct Search {
+    queries: usize,
+    dimension: usize,
+    /// `None` once it has finished.
+    search: Mutex<Option<vectors::Search>>,
+}
+
+/// Rows of a corpus, read in place.
+#[derive(FromPyObject)]
+enum Block<'py> {
+    F32(PyReadonlyArray2<'py, f32>),
+    F16(PyReadonlyArray2<'py, f16>),
+    I8(PyReadonlyArray2<'py, i8>),
+    Bits(PyReadonlyArray2<'py, u8>),
+}
+
+#[pymethods]
+impl Search {
+    #[new]
+    #[pyo3(signature = (queries, form, k, metric, threads))]
+    fn new(
+        py: Python<'_>,
+        queries: Matrix<'_>,
+        form: &str,
+        k: usize,
+        metric: &str,
+        threads: Option<NonZeroUsize>,
+    ) -> PyResult<Self> {
+        let form = match form {
+            "float32" | "float16" => Form::Floats,
+            "int8" => Form::Integers,
+            "binary" => Form::Signs,
+            _ => return Err(PyValueError::new_err(format!("there is no form '{form}'"))),
+        };
+        let (queries, metric) = (queries.rows(py)?, similarity(metric)?);
+        let search = py
+            .detach(|| vectors::Search::new(queries, form, k, metric, threads))
+            .map_err(|error| to_python(py, error))?;
+        Ok(Self {
+            queries: queries.count(),
+            dimension: queries.dimension(),
+            search: Mutex::new(Some(search)),
+        })
+    }
+
+    #[pyo3(signature = (values, scales, ranks))]
+    fn scan(
+        &self,
+        py: Python<'_>,
+        values: Block<'_>,
+        scales: Option<PyReadonlyArray1<'_, f32>>,
+        ranks: Option<PyReadonlyArray1<'_, u32>>,
+    ) -> PyResult<()> {
+        let width = match &values {
+            Block::Bits(array) => array.shape()[1] * 8,
+            Block::I8(array) => array.shape()[1],
+            _ => self.dimension, // which the search itself checks
+        };
+        if width.next_multiple_of(8) != self.dimension.next_multiple_of(8)
+            || matches!(values, Block::I8(_)) && width != self.dimension
+        {
+            return Err(PyValueError::new_err(format!(
+                "vectors of queries have {} dimensions, those of corpus have {width}",
+                self.dimension
+            )));
+        }
+        let scales = scales
+            .as_ref()
+            .map_or(Ok(&[][..]), |scales| scales.as_slice())?;
+        let ranks = ranks.as_ref().map(|ranks| ranks.as_slice()).transpose()?;
+        let corpus = match &values {
+            Block::F32(array) => Corpus::Floats(rows(array, Values::F32)?),
+            Block::F16(array) => Corpus::Floats(rows(array, Values::F16)?),
+            Block::I8(array) => Corpus::Integers {
+                values: array.as_slice()?,
+                scales,
+            },
+            Block::Bits(array) => Corpus::Signs(array.as_slice()?),
+        };
+        py.detach(|| {
+            let mut search = self.search.lock().unwrap_or_else(PoisonError::into_inner);
+            search.as_mut().map(|search| search.scan(corpus, ranks))
+        })
+        .unwrap_or_else(|| Err(finished()))
+        .map_err(|error| to_python(py, error))
+    }
+
+    #[pyo3(signature = (next))]
+    fn finish<'py>(
+        &self,
+        py: Python<'py>,
+        next: Option<PyReadonlyArray1<'_, u32>>,
+    ) -> PyResult<Found<'py>> {
+        let next = next.as_ref().map(|next| next.as_slice()).transpose()?;
+        let found = py
+            .detach(|| {
+                let mut search = self.search.lock().unwrap_or_else(PoisonError::into_inner);
+                search.take().map(|search| search.finish(next))
+            })
+            .unwrap_or_else(|| Err(finished()))
+            .map_err(|error| to_python(py, error))?;
+        neighbours(py, self.queries, found)
+    }
+}
+
+fn finished() -> Error {
+    Error::Value("the search has finished".to_owned())
 }
 
 fn similarity(name: &str) -> PyResult<Metric> {

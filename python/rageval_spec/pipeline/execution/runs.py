@@ -80,9 +80,17 @@ def _begin_asking(work: Work, tasks: Sequence[StepTask]) -> None:
             system.begin(work.materials.open(str(step.dataset)).asked)
 
 
+def _has_vectors(work: Work, system: str) -> bool:
+    return type(work.parts.system(system)).embed_part is not System.embed_part
+
+
 def _find_deal(work: Work, task: StepTask) -> Deal:
+    """How the engine deals questions. A retrieval over vectors stays whole: each process would need all of them."""
+    is_whole = task.step.kind == "retrieve" and _has_vectors(work, str(task.step.system))
+
     def deal(units: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
-        return deal_evenly(units, work.engine.count_parts(task.step.kind, sum(map(len, units))))
+        count = 1 if is_whole else work.engine.count_parts(task.step.kind, sum(map(len, units)))
+        return deal_evenly(units, count)
 
     return deal
 
@@ -129,7 +137,7 @@ class Work:
             return
         for step in steps:
             system, count = str(step.system), self.engine.count_parts("embed", _MANY)
-            if type(self.parts.system(system)).embed_part is not System.embed_part:
+            if _has_vectors(self, system):
                 parts = [(str(step.dataset), system, place, count) for place in range(count)]
                 deque(self.engine.map(partial(embed_part, self.materials), parts), maxlen=0)
 

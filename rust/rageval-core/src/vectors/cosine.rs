@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use pulp::{Arch, Simd, WithSimd, bytemuck};
 
 use super::lengths::{check_finite, check_multipliable, check_not_zero, dot, lengths};
+use super::matrix::{Columns, Floats};
 use super::product::{Consumer, Products};
 use super::{Rows, allocate, check_dimensions};
 use crate::error::{Error, Result};
@@ -35,7 +36,7 @@ const GROUP: usize = 1024;
 /// # Ok::<(), rageval_core::error::Error>(())
 /// ```
 pub fn cosine_rows(a: Rows, b: Rows, threads: Option<NonZeroUsize>) -> Result<Vec<f32>> {
-    check_dimensions(NAMES, [a, b])?;
+    check_dimensions(NAMES, [a.dimension(), b.dimension()])?;
     if a.count() != b.count() {
         let (m, n) = (a.count(), b.count());
         return Err(Error::Value(format!(
@@ -102,7 +103,7 @@ impl WithSimd for Pairs<'_> {
 /// is not between 1e-15 and 1e15; a result that does not fit in memory. The message names the row.
 pub fn cosine_matrix(a: Rows, b: Rows, threads: Option<NonZeroUsize>) -> Result<Vec<f32>> {
     let threads = threads::resolve(threads);
-    check_dimensions(NAMES, [a, b])?;
+    check_dimensions(NAMES, [a.dimension(), b.dimension()])?;
     let [a_lengths, b_lengths] = [
         lengths(NAMES[0], a, threads)?,
         lengths(NAMES[1], b, threads)?,
@@ -117,10 +118,12 @@ pub fn cosine_matrix(a: Rows, b: Rows, threads: Option<NonZeroUsize>) -> Result<
         for start in (0..b.count()).step_by(GROUP) {
             let group = start..b.count().min(start + GROUP);
             Arch::new().dispatch(Products {
-                rows: a,
+                rows: Floats(a),
                 range: first..a.count().min(first + TASK_ROWS),
-                columns: b.slice(group.clone()),
-                scales: Some(&b_scales[group.clone()]),
+                columns: &Columns::of_floats(
+                    b.slice(group.clone()),
+                    Some(&b_scales[group.clone()]),
+                ),
                 consumer: Cosines {
                     cosines,
                     width: b.count(),
@@ -151,7 +154,7 @@ impl Consumer for Cosines<'_> {
         let cells = &mut self.cosines[(row - self.first_row) * self.width..][..self.last_column];
         let mut cells = cells[self.first_column + column..].iter_mut();
         for &product in products {
-            let cosines = cosine(simd, product, self.scales[row]);
+            let cosines = cosine(simd, product, self.scales[row] as f32);
             let cosines: &[f32] = bytemuck::cast_slice(std::slice::from_ref(&cosines));
             for (&cosine, cell) in cosines.iter().zip(&mut cells) {
                 *cell = cosine;
@@ -162,8 +165,8 @@ impl Consumer for Cosines<'_> {
 
 /// Cosines from products with unit vectors, clamped because rounding must not carry them beyond 1.
 #[inline(always)]
-pub(super) fn cosine<S: Simd>(simd: S, products: S::f32s, scale: f64) -> S::f32s {
-    let cosines = simd.mul_f32s(products, simd.splat_f32s(scale as f32));
+pub(super) fn cosine<S: Simd>(simd: S, products: S::f32s, scale: f32) -> S::f32s {
+    let cosines = simd.mul_f32s(products, simd.splat_f32s(scale));
     let at_most_1 = simd.min_f32s(cosines, simd.splat_f32s(1.0));
     simd.max_f32s(at_most_1, simd.splat_f32s(-1.0))
 }

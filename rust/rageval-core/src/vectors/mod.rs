@@ -9,9 +9,12 @@
 //! results are those of a matrix converted as a whole. The dot product of int8 vectors is exact if the product of their
 //! lengths is at most 2^24, which is always so up to 1,024 dimensions; beyond that it is rounded like float32 sums.
 
+mod candidates;
 mod cosine;
 mod lengths;
+mod matrix;
 mod product;
+mod search;
 #[cfg(test)]
 mod tests;
 mod top_k;
@@ -23,7 +26,8 @@ pub use half::f16;
 use crate::error::{Error, Result};
 
 pub use cosine::{cosine_matrix, cosine_rows};
-pub use top_k::{Metric, Neighbours, top_k};
+pub use search::Search;
+pub use top_k::{Corpus, Form, Metric, Neighbours, UNRANKED, top_k};
 
 /// Values of vectors, in the type in which they are stored.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -181,8 +185,10 @@ impl<'a> Rows<'a> {
     }
 }
 
-fn check_dimensions([a, b]: [&str; 2], [of_a, of_b]: [Rows; 2]) -> Result<()> {
-    let (m, n) = (of_a.dimension, of_b.dimension);
+/// The operands of a search, as messages name them.
+const NAMES: [&str; 2] = ["queries", "corpus"];
+
+fn check_dimensions([a, b]: [&str; 2], [m, n]: [usize; 2]) -> Result<()> {
     if m == n {
         return Ok(());
     }

@@ -1,15 +1,15 @@
 //! Products of every row of one matrix with every row of another, passed on tile by tile.
 //!
-//! The columns' vectors are packed so that neighbouring columns are in the lanes of one machine vector. The rows are
-//! read in place (or a block at a time, if they must be converted to float32), one value at a time, which is spread
-//! over the lanes. A tile of products stays in registers until the consumer has seen it, so there is never a matrix of
-//! scores.
+//! A row is a sequence of 32-bit words, and [`Matrix`] says what a word holds: a float32, two int16 or 32 signs. The
+//! columns' words are packed so that neighbouring columns are in the lanes of one machine vector. The rows are read in
+//! place (or a block at a time, if they must be converted), one word at a time, which is spread over the lanes. A tile of
+//! products stays in registers until the consumer has seen it, so there is never a matrix of scores.
 
 use std::ops::Range;
 
 use pulp::{Simd, WithSimd, bytemuck};
 
-use super::Rows;
+use super::matrix::{Columns, Matrix};
 
 /// Rows that are multiplied by all columns before the next are read; few enough for the second-level cache.
 const BLOCK_BYTES: usize = 128 * 1024;
@@ -21,29 +21,33 @@ pub(super) trait Consumer {
     /// Rows come in ascending order for each column. The last vectors can extend past the last column; their surplus
     /// lanes hold products with a vector of zeros.
     fn take<S: Simd>(&mut self, simd: S, row: usize, column: usize, products: &[S::f32s]);
+
+    /// Whether any of the rows is wanted; if not, they are not even read.
+    #[inline(always)]
+    fn wants(&self, _rows: Range<usize>) -> bool {
+        true
+    }
 }
 
-/// The products of `rows` (those in `range`, which keep their numbers) with `columns`, each first multiplied by its
-/// entry in `scales`.
-pub(super) struct Products<'a, C> {
-    pub(super) rows: Rows<'a>,
+/// The products of `rows` (those in `range`, which keep their numbers) with `columns`.
+pub(super) struct Products<'a, M, C> {
+    pub(super) rows: M,
     pub(super) range: Range<usize>,
-    pub(super) columns: Rows<'a>,
-    pub(super) scales: Option<&'a [f64]>,
+    pub(super) columns: &'a Columns,
     pub(super) consumer: C,
 }
 
-impl<C: Consumer> WithSimd for Products<'_, C> {
+impl<M: Matrix, C: Consumer> WithSimd for Products<'_, M, C> {
     type Output = C;
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> C {
         if self.columns.count() <= S::F32_LANES {
-            multiply::<S, C, 6, 1>(simd, self)
+            multiply::<S, M, C, 6, 1>(simd, self)
         } else if S::REGISTER_COUNT >= 32 {
-            multiply::<S, C, 8, 3>(simd, self)
+            multiply::<S, M, C, 8, 3>(simd, self)
         } else {
-            multiply::<S, C, 6, 2>(simd, self)
+            multiply::<S, M, C, 6, 2>(simd, self)
         }
     }
 }
@@ -51,37 +55,45 @@ impl<C: Consumer> WithSimd for Products<'_, C> {
 /// Works in tiles of `R` rows by `V` vectors of columns: as many as fit in the vector registers, but no more rows than
 /// there are other registers to point at them.
 #[inline(always)]
-fn multiply<S: Simd, C: Consumer, const R: usize, const V: usize>(
+fn multiply<S: Simd, M: Matrix, C: Consumer, const R: usize, const V: usize>(
     simd: S,
-    products: Products<C>,
+    products: Products<M, C>,
 ) -> C {
     let Products {
         rows,
         range,
         columns,
-        scales,
         mut consumer,
     } = products;
-    let dimension = rows.dimension();
-    let packed = pack::<S, V>(columns, scales);
-    let row_bytes = dimension * size_of::<f32>();
-    let block = (BLOCK_BYTES / row_bytes / R).max(1) * R;
-    let mut scratch = Vec::new();
+    let width = rows.width();
+    let (packed, scales) = pack::<S, V>(columns);
+    let block = (BLOCK_BYTES / (width * size_of::<u32>()) / R).max(1) * R;
+    let mut scratch = M::Scratch::default();
     for start in range.clone().step_by(block) {
         let block = start..range.end.min(start + block);
-        let values = rows.slice(block.clone()).values.read(&mut scratch);
-        for (number, panel) in packed.chunks_exact(dimension * V).enumerate() {
+        if !consumer.wants(block.clone()) {
+            continue;
+        }
+        let words = rows.read(block.clone(), &mut scratch);
+        for (number, panel) in packed.chunks_exact(width * V).enumerate() {
             let column = number * V * S::F32_LANES;
             let (panel, _) = panel.as_chunks::<V>();
             for first in block.clone().step_by(R) {
                 // When rows run out, the last one fills the tile and the copies are dropped.
                 let tile_rows = std::array::from_fn(|r| {
                     let row = (first + r).min(block.end - 1) - start;
-                    &values[row * dimension..][..dimension]
+                    &words[row * width..][..width]
                 });
-                let tile = tile::<S, R, V>(simd, tile_rows, panel);
-                for (row, products) in (first..block.end).zip(&tile) {
-                    consumer.take(simd, row, column, products);
+                let tile = tile::<S, M, R, V>(simd, tile_rows, panel);
+                for (row, sums) in (first..block.end).zip(tile) {
+                    let mut products = sums.map(|sum| rows.finish(simd, sum));
+                    for (product, &scale) in products
+                        .iter_mut()
+                        .zip(scales.get(number * V..).unwrap_or_default())
+                    {
+                        *product = simd.mul_f32s(*product, scale);
+                    }
+                    consumer.take(simd, row, column, &products);
                 }
             }
         }
@@ -89,52 +101,57 @@ fn multiply<S: Simd, C: Consumer, const R: usize, const V: usize>(
     consumer
 }
 
-/// Each product is one chain of fused multiply-adds in the order of the dimensions.
+/// Each product is one chain of steps in the order of the words.
 #[inline(always)]
-fn tile<S: Simd, const R: usize, const V: usize>(
+fn tile<S: Simd, M: Matrix, const R: usize, const V: usize>(
     simd: S,
-    rows: [&[f32]; R],
-    panel: &[[S::f32s; V]],
-) -> [[S::f32s; V]; R] {
-    let mut sums = [[simd.splat_f32s(0.0); V]; R];
+    rows: [&[u32]; R],
+    panel: &[[S::u32s; V]],
+) -> [[S::u32s; V]; R] {
+    let mut sums = [[simd.splat_u32s(0); V]; R];
     let rows = rows.map(|row| &row[..panel.len()]);
     for (k, columns) in panel.iter().enumerate() {
         for (sums, row) in sums.iter_mut().zip(&rows) {
-            let value = simd.splat_f32s(row[k]);
             for (sum, column) in sums.iter_mut().zip(columns) {
-                *sum = simd.mul_add_e_f32s(value, *column, *sum);
+                *sum = M::step(simd, row[k], *column, *sum);
             }
         }
     }
     sums
 }
 
-/// Panels of `V` vectors of columns; within a panel, dimension by dimension. The last panel is padded with zeros.
+/// Panels of `V` vectors of columns; within a panel, word by word. The last panel is padded with zeros. The scales of
+/// the columns come in vectors too, `V` for a panel, and not at all if the columns have none.
 #[inline(always)]
-fn pack<S: Simd, const V: usize>(columns: Rows, scales: Option<&[f64]>) -> Vec<S::f32s> {
-    let width = V * S::F32_LANES;
-    let dimension = columns.dimension();
-    let panels = columns.count().div_ceil(width);
-    let mut packed: Vec<S::f32s> = vec![bytemuck::Zeroable::zeroed(); panels * dimension * V];
-    let values: &mut [f32] = bytemuck::cast_slice_mut(&mut packed);
-    let mut scratch = Vec::new();
-    for (number, panel) in values.chunks_exact_mut(dimension * width).enumerate() {
-        let first = number * width;
-        for column in first..columns.count().min(first + width) {
-            let scale = scales.map_or(1.0, |scales| scales[column]);
-            let lane = panel[column - first..].iter_mut().step_by(width);
-            for (cell, &value) in lane.zip(columns.read_row(column, &mut scratch)) {
-                *cell = (f64::from(value) * scale) as f32;
-            }
+fn pack<S: Simd, const V: usize>(columns: &Columns) -> (Vec<S::u32s>, Vec<S::f32s>) {
+    let lanes = V * S::F32_LANES;
+    let panels = columns.count().div_ceil(lanes);
+    let mut packed: Vec<S::u32s> = vec![bytemuck::Zeroable::zeroed(); panels * columns.width * V];
+    let words: &mut [u32] = bytemuck::cast_slice_mut(&mut packed);
+    for (number, panel) in words.chunks_exact_mut(columns.width * lanes).enumerate() {
+        let first = number * lanes;
+        for column in first..columns.count().min(first + lanes) {
+            let lane = panel[column - first..].iter_mut().step_by(lanes);
+            let words = &columns.words[column * columns.width..][..columns.width];
+            lane.zip(words).for_each(|(cell, &word)| *cell = word);
         }
     }
-    packed
+    let vectors = columns.scales.as_ref().map_or(0, |_| panels * V);
+    let mut scales: Vec<S::f32s> = vec![bytemuck::Zeroable::zeroed(); vectors];
+    let cells: &mut [f32] = bytemuck::cast_slice_mut(&mut scales);
+    cells
+        .iter_mut()
+        .zip(columns.scales.iter().flatten())
+        .for_each(|(cell, &scale)| *cell = scale);
+    (packed, scales)
 }
 
 #[cfg(test)]
 mod tests {
     use pulp::{Arch, Scalar};
 
+    use super::super::Rows;
+    use super::super::matrix::{Floats, Integers, Signs};
     use super::*;
 
     struct Collected(Vec<(usize, usize, f32)>);
@@ -151,15 +168,14 @@ mod tests {
     fn products(
         rows: Rows,
         columns: Rows,
-        multiply: impl Fn(Products<Collected>) -> Collected,
+        multiply: impl Fn(Products<Floats, Collected>) -> Collected,
     ) -> Vec<f32> {
         let range = 1..rows.count();
         let consumer = Collected(Vec::new());
         let products = Products {
-            rows,
+            rows: Floats(rows),
             range,
-            columns,
-            scales: None,
+            columns: &Columns::of_floats(columns, None),
             consumer,
         };
         let mut cells = multiply(products).0;
@@ -209,6 +225,61 @@ mod tests {
                 assert!((f64::from(plain) - exact).abs() < 1e-4);
             }
         });
+    }
+
+    /// int8 and signs are exact, so that every instruction set gives the same bits.
+    #[test]
+    fn integers_and_signs_are_the_same_on_every_instruction_set() {
+        fn collect<M: Matrix>(
+            rows: M,
+            count: usize,
+            columns: &Columns,
+        ) -> [Vec<(usize, usize, f32)>; 3] {
+            let products = || Products {
+                rows,
+                range: 0..count,
+                columns,
+                consumer: Collected(Vec::new()),
+            };
+            let sorted = |found: Collected| {
+                let count = columns.count();
+                let mut cells: Vec<_> = found.0.into_iter().filter(|cell| cell.1 < count).collect();
+                cells.sort_by_key(|&(row, column, _)| (row, column));
+                cells
+            };
+            let best = sorted(Arch::new().dispatch(products()));
+            let plain = sorted(Simd::vectorize(Scalar, products()));
+            #[cfg(target_arch = "x86_64")]
+            if let Some(avx2) = pulp::x86::V3::try_new() {
+                return [best, plain, sorted(Simd::vectorize(avx2, products()))];
+            }
+            [best.clone(), plain, best]
+        }
+        for (count, columns, dimension) in [(1, 1, 1), (9, 16, 5), (40, 17, 33), (300, 49, 120)] {
+            let values: Vec<i8> = (0..count * dimension)
+                .map(|i| (i * 7919 % 251) as i8)
+                .collect();
+            let bytes: Vec<u8> = values.iter().map(|&value| value as u8).collect();
+            let queries = fractions(columns * dimension, 3);
+            let queries = Rows::new(&queries, columns, dimension).unwrap();
+            let values = &values[..];
+            let bytes = &bytes[..count * dimension.div_ceil(8)];
+            let integers = collect(
+                Integers { values, dimension },
+                count,
+                &Columns::of_integers(queries, false),
+            );
+            let signs = collect(
+                Signs { bytes, dimension },
+                count,
+                &Columns::of_signs(queries),
+            );
+            for [best, plain, avx2] in [integers, signs] {
+                assert_eq!(best.len(), count * columns);
+                assert_eq!(best, plain);
+                assert_eq!(best, avx2);
+            }
+        }
     }
 
     #[test]

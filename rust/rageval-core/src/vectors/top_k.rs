@@ -1,21 +1,13 @@
 //! Exact nearest neighbours.
 
 use std::num::NonZeroUsize;
-use std::ops::Range;
 
-use pulp::{Arch, Simd, bytemuck};
+use super::search::Search;
+use super::{NAMES, Rows, check_dimensions};
+use crate::error::Result;
 
-use super::cosine::{cosine, reciprocals};
-use super::lengths::{check_multipliable, check_no_overflow, lengths};
-use super::product::{Consumer, Products};
-use super::{Rows, allocate, check_dimensions};
-use crate::error::{Error, Result};
-use crate::threads;
-
-/// Queries that one task answers: a multiple of every tile's width, small enough to divide evenly.
-const GROUP: usize = 480;
-/// No thread searches fewer corpus rows than this.
-const FEWEST_ROWS: usize = 4096;
+/// The rank of a row that is not searched.
+pub const UNRANKED: u32 = u32::MAX;
 
 /// How the nearness of two vectors is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +16,33 @@ pub enum Metric {
     Dot,
     /// The cosine of the angle between them, from -1 to 1.
     Cosine,
+}
+
+/// What the vectors of a corpus consist of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// float32 or float16.
+    Floats,
+    /// int8 with a scale for each vector.
+    Integers,
+    /// The sign of each value.
+    Signs,
+}
+
+/// Some rows of a corpus.
+#[derive(Debug, Clone, Copy)]
+pub enum Corpus<'a> {
+    /// Vectors whose values are used as they are.
+    Floats(Rows<'a>),
+    /// int8 vectors, row-major, and what the values of each are multiplied by.
+    Integers {
+        /// The values.
+        values: &'a [i8],
+        /// A scale for each row.
+        scales: &'a [f32],
+    },
+    /// A bit for each value, the first in the highest bit of the first byte; each row begins with a byte of its own.
+    Signs(&'a [u8]),
 }
 
 /// The nearest corpus rows of every query.
@@ -67,232 +86,10 @@ pub fn top_k(
     metric: Metric,
     threads: Option<NonZeroUsize>,
 ) -> Result<Neighbours> {
-    let threads = threads::resolve(threads);
-    let search = Search::new(queries, corpus, k, metric, threads)?;
-    let groups = queries.count().div_ceil(GROUP);
-    let parts = search.parts(groups, threads);
-    let found = threads::map(groups * parts, threads, |task| {
-        let first = task / parts * GROUP;
-        let group = first..queries.count().min(first + GROUP);
-        search.scan(group, part(corpus.count(), parts, task % parts))
-    });
-    search.collect(&found, parts, threads)
-}
-
-/// The rows of part `number`, of `parts` about equal parts.
-fn part(count: usize, parts: usize, number: usize) -> Range<usize> {
-    let share = count.div_ceil(parts);
-    (number * share).min(count)..((number + 1) * share).min(count)
-}
-
-struct Search<'a> {
-    queries: Rows<'a>,
-    corpus: Rows<'a>,
-    k: usize,
-    /// The reciprocal lengths; for the cosine only.
-    scales: Option<Scales>,
-}
-
-struct Scales {
-    queries: Vec<f64>,
-    corpus: Vec<f64>,
-}
-
-const NAMES: [&str; 2] = ["queries", "corpus"];
-
-impl<'a> Search<'a> {
-    fn new(
-        queries: Rows<'a>,
-        corpus: Rows<'a>,
-        k: usize,
-        metric: Metric,
-        threads: NonZeroUsize,
-    ) -> Result<Self> {
-        check_dimensions(NAMES, [queries, corpus])?;
-        if k == 0 {
-            return Err(Error::Value("k must be at least 1".to_owned()));
-        }
-        if u32::try_from(corpus.count()).is_err() {
-            let count = corpus.count();
-            return Err(Error::Value(format!(
-                "{count} rows are more than {}",
-                u32::MAX
-            )));
-        }
-        let query_lengths = lengths(NAMES[0], queries, threads)?;
-        let corpus_lengths = lengths(NAMES[1], corpus, threads)?;
-        Ok(Self {
-            queries,
-            corpus,
-            k: k.min(corpus.count()),
-            scales: scales(metric, &query_lengths, &corpus_lengths)?,
-        })
-    }
-
-    /// Into how many parts to divide the corpus, so that no thread is idle for long.
-    fn parts(&self, groups: usize, threads: NonZeroUsize) -> usize {
-        let most = self.corpus.count().div_ceil(FEWEST_ROWS).max(1);
-        (2 * threads.get()).div_ceil(groups.max(1)).min(most)
-    }
-
-    /// The best candidates of each query of `group` among the corpus rows `range`.
-    fn scan(&self, group: Range<usize>, range: Range<usize>) -> Vec<Vec<u64>> {
-        let scales = self.scales.as_ref();
-        let product = Products {
-            rows: self.corpus,
-            range,
-            columns: self.queries.slice(group.clone()),
-            scales: scales.map(|scales| &scales.queries[group.clone()]),
-            consumer: Best::new(group.len(), self.k, scales.map(|scales| &*scales.corpus)),
-        };
-        Arch::new().dispatch(product).finish()
-    }
-
-    /// The nearest of all candidates, merged from the parts of the corpus that a group searched.
-    fn collect(
-        &self,
-        found: &[Vec<Vec<u64>>],
-        parts: usize,
-        threads: NonZeroUsize,
-    ) -> Result<Neighbours> {
-        let (queries, k) = (self.queries.count(), self.k);
-        let mut nearest: Vec<u64> = allocate(queries, k)?;
-        threads::for_each_chunk(&mut nearest, k.max(1), threads, |query, nearest| {
-            let group = &found[query / GROUP * parts..][..parts];
-            let candidates = group.iter().flat_map(|part| &part[query % GROUP]);
-            let mut candidates: Vec<u64> = candidates.copied().collect();
-            candidates.sort_unstable_by(|a, b| b.cmp(a));
-            nearest.copy_from_slice(&candidates[..k]);
-        });
-        let mut scores = allocate(queries, k)?;
-        scores
-            .iter_mut()
-            .zip(&nearest)
-            .for_each(|(cell, &nearest)| *cell = score(nearest));
-        let indices = nearest.into_iter().map(index).collect();
-        Ok(Neighbours {
-            per_query: k,
-            indices,
-            scores,
-        })
-    }
-}
-
-/// The scales that `metric` needs, if float32 can hold the products with vectors of these lengths.
-fn scales(metric: Metric, queries: &[f64], corpus: &[f64]) -> Result<Option<Scales>> {
-    match metric {
-        Metric::Dot => {
-            check_no_overflow(NAMES, [queries, corpus])?;
-            Ok(None)
-        }
-        Metric::Cosine => {
-            check_multipliable(NAMES[0], queries)?;
-            check_multipliable(NAMES[1], corpus)?;
-            Ok(Some(Scales {
-                queries: reciprocals(queries),
-                corpus: reciprocals(corpus),
-            }))
-        }
-    }
-}
-
-/// The best candidates so far for each of some queries.
-struct Best<'a> {
-    k: usize,
-    corpus_scales: Option<&'a [f64]>,
-    /// The score that a candidate must exceed to be among the best, one per query. Infinity for the surplus lanes of
-    /// the last vector, so that they never are.
-    thresholds: Vec<f32>,
-    candidates: Vec<Vec<u64>>,
-}
-
-impl<'a> Best<'a> {
-    fn new(queries: usize, k: usize, corpus_scales: Option<&'a [f64]>) -> Self {
-        /// At least the widest tile.
-        const SURPLUS: usize = 64;
-        let mut thresholds = vec![f32::NEG_INFINITY; queries];
-        thresholds.resize(queries + SURPLUS, f32::INFINITY);
-        let candidates = vec![Vec::new(); queries];
-        Self {
-            k,
-            corpus_scales,
-            thresholds,
-            candidates,
-        }
-    }
-
-    #[inline(never)]
-    fn add(&mut self, row: usize, column: usize, scores: &[f32]) {
-        for (query, &score) in (column..).zip(scores) {
-            if score > self.thresholds[query] {
-                let candidates = &mut self.candidates[query];
-                candidates.push(candidate(score, row));
-                if candidates.len() == 2 * self.k {
-                    self.thresholds[query] = keep_best(candidates, self.k);
-                }
-            }
-        }
-    }
-
-    fn finish(mut self) -> Vec<Vec<u64>> {
-        for candidates in &mut self.candidates {
-            if candidates.len() > self.k {
-                keep_best(candidates, self.k);
-            }
-            candidates.shrink_to_fit();
-        }
-        self.candidates
-    }
-}
-
-impl Consumer for Best<'_> {
-    #[inline(always)]
-    fn take<S: Simd>(&mut self, simd: S, row: usize, column: usize, products: &[S::f32s]) {
-        for (number, &product) in products.iter().enumerate() {
-            let column = column + number * S::F32_LANES;
-            let scores = match self.corpus_scales {
-                None => product,
-                Some(scales) => cosine(simd, product, scales[row]),
-            };
-            let (thresholds, _) = S::as_simd_f32s(&self.thresholds[column..]);
-            let above = simd.greater_than_f32s(scores, thresholds[0]);
-            if simd.first_true_m32s(above) < S::F32_LANES {
-                self.add(row, column, bytemuck::cast_slice(&[scores]));
-            }
-        }
-    }
-}
-
-/// Reduces `candidates` to the best `k` and returns the lowest score among them.
-fn keep_best(candidates: &mut Vec<u64>, k: usize) -> f32 {
-    let (_, &mut worst, _) = candidates.select_nth_unstable_by(k - 1, |a, b| b.cmp(a));
-    candidates.truncate(k);
-    score(worst)
-}
-
-/// Score and row as one number that is larger for a better candidate: a higher score, then a lower row.
-fn candidate(score: f32, row: usize) -> u64 {
-    // Adding 0 turns -0 into +0, so the two are equal.
-    let bits = (score + 0.0).to_bits();
-    let ordered = if bits >> 31 == 0 {
-        bits | 1 << 31
-    } else {
-        !bits
-    };
-    u64::from(ordered) << 32 | u64::from(!(row as u32))
-}
-
-fn score(candidate: u64) -> f32 {
-    let ordered = (candidate >> 32) as u32;
-    f32::from_bits(if ordered >> 31 == 1 {
-        ordered & !(1 << 31)
-    } else {
-        !ordered
-    })
-}
-
-fn index(candidate: u64) -> i64 {
-    i64::from(!(candidate as u32))
+    check_dimensions(NAMES, [queries.dimension(), corpus.dimension()])?;
+    let mut search = Search::new(queries, Form::Floats, k, metric, threads)?;
+    search.scan(Corpus::Floats(corpus), None)?;
+    search.finish(None)
 }
 
 #[cfg(test)]
@@ -363,29 +160,6 @@ mod tests {
     #[test]
     fn minus_zero_and_zero_tie() {
         assert_eq!(search(&[1.0], &[-0.0, 0.0, -0.0], 1, 3).indices, [0, 1, 2]);
-    }
-
-    #[test]
-    fn candidates_are_ordered_as_their_scores() {
-        let scores = [
-            f32::NEG_INFINITY,
-            -3.5,
-            -1e-40,
-            0.0,
-            1e-40,
-            2.0,
-            f32::INFINITY,
-        ];
-        for pair in scores.windows(2) {
-            assert!(candidate(pair[0], 1) < candidate(pair[1], 9));
-        }
-        assert!(candidate(1.0, 5) > candidate(1.0, 6));
-        for score_in in scores {
-            assert_eq!(
-                (score(candidate(score_in, 7)), index(candidate(score_in, 7))),
-                (score_in, 7)
-            );
-        }
     }
 
     /// More queries than a group, more rows than a part, more candidates than are kept.
