@@ -159,6 +159,17 @@ impl Judgements {
         &self.queries[index]
     }
 
+    /// The judged documents of a query: each id's hash, the id, and its relevance.
+    pub fn documents<'a>(
+        &'a self,
+        judged: &'a JudgedQuery,
+    ) -> impl Iterator<Item = (u64, &'a [u8], i32)> {
+        judged.judgements.iter().map(|judgement| {
+            let id = &self.ids[judgement.start..judgement.start + judgement.length as usize];
+            (judgement.hash, id, judgement.relevance)
+        })
+    }
+
     /// A document's relevance to a query, looked up by id and the id's hash; `None` if it is not judged.
     #[inline]
     #[must_use]

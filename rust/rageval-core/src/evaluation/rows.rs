@@ -6,7 +6,6 @@ use std::ops::Range;
 use super::{Evaluation, Evaluator, Met, Part, Scratch, nan_message};
 use crate::error::{Error, Result};
 use crate::judgements::Judgements;
-use crate::ranking::RowTies;
 use crate::threads;
 
 /// About how many rows a thread takes at a time.
@@ -77,9 +76,9 @@ impl Evaluator {
                     None => drop(part.unjudged.insert(query.to_vec())),
                     Some(index) => {
                         met.enter(index);
-                        let segment = (start..end).map(at);
+                        let segment = start..end;
                         self.evaluate_segment(
-                            judgements, rows, index, segment, scratch, &mut part,
+                            judgements, rows, index, segment, at, scratch, &mut part,
                         )?;
                     }
                 }
@@ -93,47 +92,40 @@ impl Evaluator {
         self.assemble_judged(&parts?, judgements)
     }
 
+    #[allow(clippy::too_many_arguments)]
     fn evaluate_segment<R: Rows>(
         &self,
         judgements: &Judgements,
         rows: &R,
         index: usize,
-        segment: impl Iterator<Item = usize>,
+        segment: Range<usize>,
+        at: &impl Fn(usize) -> usize,
         scratch: &mut Scratch,
         part: &mut Part,
     ) -> Result<()> {
-        let query = judgements.query_ids()[index].as_slice();
-        let mut kept = std::mem::take(&mut scratch.kept_rows);
-        kept.clear();
-        self.start_query(scratch);
-        for row in segment {
-            let (doc, score) = (rows.doc(row), rows.score(row));
-            let added = if score.is_nan() {
-                Err(nan_message(query, doc))
-            } else {
-                let earlier = |i: usize| rows.doc(kept[i]);
-                self.push_document(scratch, judgements, index, query, doc, score, earlier)
-            };
-            let added = added.map_err(|message| Error::Row {
-                table: "run".into(),
-                row,
-                message,
-            })?;
-            if added {
-                kept.push(row);
-            }
-        }
-        let mut tied = std::mem::take(&mut scratch.tied);
-        let mut scores = std::mem::take(&mut scratch.tied_scores);
-        scores.clone_from(&scratch.scores);
-        let id = |row: u32| rows.doc(kept[row as usize]);
-        let mut order = RowTies::new(&scores, id, self.options.ties, &mut tied);
-        let grades = &judgements.query(index).grades;
-        self.measure(index, grades, scratch, &mut order, part);
-        scratch.tied = tied;
-        scratch.tied_scores = scores;
-        scratch.kept_rows = kept;
-        Ok(())
+        let row = |i: usize| at(segment.start + i);
+        let (doc, score) = (|i: usize| rows.doc(row(i)), |i: usize| rows.score(row(i)));
+        let fail = |(i, message): (usize, String)| Error::Row {
+            table: "run".into(),
+            row: row(i),
+            message,
+        };
+        let n = segment.len();
+        let nan = (0..n).find(|&i| score(i).is_nan());
+        self.evaluate_ranking(
+            judgements,
+            index,
+            nan.unwrap_or(n),
+            doc,
+            score,
+            scratch,
+            part,
+        )
+        .map_err(fail)?;
+        nan.map_or(Ok(()), |i| {
+            let query = &judgements.query_ids()[index];
+            Err(fail((i, nan_message(query, doc(i)))))
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::run_row::{no_rows, read_row, wrong_query};
+use super::run_row::{no_rows, read_row, read_score, wrong_query};
 use super::source::{Source, malformed};
 use super::walk::{Head, read_head};
 use crate::error::{Error, Result};
@@ -65,8 +65,9 @@ fn parse_row(
     if let Some(message) = wrong_query(text, from, to, ascii) {
         return Err(message);
     }
-    let row = read_row(text, at, to, ascii)?;
-    if row.score.is_nan() {
+    let (row, next) = read_row(text, at, to, ascii)?;
+    let score = read_score(text, &row)?;
+    if score.is_nan() {
         return Err(nan_message(&text[from..to], &text[row.doc.0..row.doc.1]));
     }
     let length =
@@ -76,9 +77,9 @@ fn parse_row(
         doc: row.doc.0,
         query_length: length(to - from)?,
         doc_length: length(row.doc.1 - row.doc.0)?,
-        score: row.score,
+        score,
     };
-    Ok((parsed, row.next))
+    Ok((parsed, next))
 }
 
 #[cold]
