@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::{Evaluation, Evaluator, Met, Part, Scratch, nan_message};
+use super::{Decimals, Evaluation, Evaluator, Met, Part, Scratch, nan_message};
 use crate::error::{Error, Result};
 use crate::judgements::Judgements;
 use crate::threads;
@@ -30,6 +30,12 @@ pub trait Rows: Sync {
     fn doc(&self, row: usize) -> &[u8];
     /// A row's score.
     fn score(&self, row: usize) -> f64;
+    /// Writes the document ids of the rows `row(0), ..., row(n - 1)` if they are whole numbers, which is faster than to
+    /// ask for each. Otherwise returns false.
+    fn write_docs(&self, n: usize, row: impl Fn(usize) -> usize, ids: &mut Decimals) -> bool {
+        let _ = (n, row, ids);
+        false
+    }
 }
 
 impl Evaluator {
@@ -40,13 +46,24 @@ impl Evaluator {
     /// billion rows, and the errors of [`Self::assemble`].
     pub fn evaluate_rows<R: Rows>(&self, judgements: &Judgements, rows: &R) -> Result<Evaluation> {
         let together = self.evaluate_segments(judgements, rows, ROWS_PER_TASK, &|row| row)?;
-        if let Some(evaluation) = together {
-            return Ok(evaluation);
-        }
+        let parts = match together {
+            Some(parts) => parts,
+            None => self.evaluate_grouped(judgements, rows)?,
+        };
+        self.assemble_judged(&parts, judgements)?
+            .ok_or_else(not_grouped)
+    }
+
+    /// The parts of rows whose queries are not together.
+    pub(crate) fn evaluate_grouped<R: Rows>(
+        &self,
+        judgements: &Judgements,
+        rows: &R,
+    ) -> Result<Vec<Part>> {
         let order = group_by_query(rows)?;
         let at = |row: usize| order[row] as usize;
         self.evaluate_segments(judgements, rows, ROWS_PER_TASK, &at)?
-            .ok_or_else(|| Error::Usage("the rows of a query could not be grouped".to_owned()))
+            .ok_or_else(not_grouped)
     }
 
     /// Evaluates the rows `at(0), at(1), ...`; adjacent rows of the same query form a ranking. `None` if a query occurs
@@ -57,7 +74,7 @@ impl Evaluator {
         rows: &R,
         rows_per_task: usize,
         at: &(impl Fn(usize) -> usize + Sync),
-    ) -> Result<Option<Evaluation>> {
+    ) -> Result<Option<Vec<Part>>> {
         let end_of_query = |row: usize| {
             (row + 1..rows.len())
                 .find(|&next| !rows.same_query(at(next), at(next - 1)))
@@ -89,7 +106,7 @@ impl Evaluator {
         if met.again() {
             return Ok(None);
         }
-        self.assemble_judged(&parts?, judgements)
+        parts.map(Some)
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -104,27 +121,59 @@ impl Evaluator {
         part: &mut Part,
     ) -> Result<()> {
         let row = |i: usize| at(segment.start + i);
-        let (doc, score) = (|i: usize| rows.doc(row(i)), |i: usize| rows.score(row(i)));
-        let fail = |(i, message): (usize, String)| Error::Row {
+        let mut ids = std::mem::take(&mut scratch.decimals);
+        let evaluated = if rows.write_docs(segment.len(), row, &mut ids) {
+            let doc = |i| ids.get(i);
+            self.evaluate_docs(
+                judgements,
+                rows,
+                index,
+                segment.len(),
+                row,
+                doc,
+                scratch,
+                part,
+            )
+        } else {
+            let doc = |i| rows.doc(row(i));
+            self.evaluate_docs(
+                judgements,
+                rows,
+                index,
+                segment.len(),
+                row,
+                doc,
+                scratch,
+                part,
+            )
+        };
+        scratch.decimals = ids;
+        evaluated.map_err(|(i, message)| Error::Row {
             table: "run".into(),
             row: row(i),
             message,
-        };
-        let n = segment.len();
+        })
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn evaluate_docs<'d, R: Rows>(
+        &self,
+        judgements: &Judgements,
+        rows: &R,
+        index: usize,
+        n: usize,
+        row: impl Fn(usize) -> usize,
+        doc: impl Fn(usize) -> &'d [u8],
+        scratch: &mut Scratch,
+        part: &mut Part,
+    ) -> std::result::Result<(), (usize, String)> {
+        let score = |i: usize| rows.score(row(i));
         let nan = (0..n).find(|&i| score(i).is_nan());
-        self.evaluate_ranking(
-            judgements,
-            index,
-            nan.unwrap_or(n),
-            doc,
-            score,
-            scratch,
-            part,
-        )
-        .map_err(fail)?;
+        let before = nan.unwrap_or(n);
+        self.evaluate_ranking(judgements, index, before, &doc, score, scratch, part)?;
         nan.map_or(Ok(()), |i| {
             let query = &judgements.query_ids()[index];
-            Err(fail((i, nan_message(query, doc(i)))))
+            Err((i, nan_message(query, doc(i))))
         })
     }
 }
@@ -147,6 +196,11 @@ pub(super) fn cut(
         start = end;
     }
     ranges
+}
+
+/// The error of grouped rows that are not grouped, which cannot be.
+pub(crate) fn not_grouped() -> Error {
+    Error::Usage("the rows of a query could not be grouped".to_owned())
 }
 
 /// Row numbers that group the rows of each query, in their original order within the query.

@@ -1,7 +1,8 @@
 //! Evaluation of TREC run files.
 //!
 //! The rows of a query can be anywhere in the file. If they are adjacent, which is the usual case, the file is
-//! evaluated block by block and never held in memory. Otherwise it is read whole ([`RunTable`]).
+//! evaluated block by block and never held in memory. Otherwise its rows are grouped in a [`RunTable`], a share of the
+//! queries at a time if all of them would take too much memory.
 
 use std::ops::Range;
 use std::path::Path;
@@ -13,7 +14,8 @@ use super::run_table::RunTable;
 use super::source::Source;
 use super::walk::{Head, Sizes, Walk, cut, read_head};
 use crate::error::Result;
-use crate::evaluation::{Evaluation, Evaluator, Met, Part, Scratch, nan_message};
+use crate::evaluation::{Evaluation, Evaluator, Met, Part, Scratch, nan_message, not_grouped};
+use crate::hash::hash;
 use crate::judgements::Judgements;
 use crate::threads;
 
@@ -79,10 +81,66 @@ fn evaluate_source(
             return Ok(evaluation);
         }
     }
-    let table = RunTable::parse(source)?;
+    evaluate_scattered(evaluator, judgements, &source, sizes)
+}
+
+/// Which queries a pass over a file is for: those whose hashes have these lowest bits.
+#[derive(Clone, Copy)]
+struct Share {
+    bits: u32,
+    lowest: u64,
+}
+
+impl Share {
+    /// More shares than this make too many passes; a share whose table is too large is then kept nevertheless.
+    const MOST_BITS: u32 = 16;
+
+    fn holds(self, query: &[u8]) -> bool {
+        hash(query) & ((1 << self.bits) - 1) == self.lowest
+    }
+
+    /// Cuts it in two; returns the other half.
+    fn halve(&mut self) -> Self {
+        self.bits += 1;
+        Self {
+            bits: self.bits,
+            lowest: self.lowest | 1 << (self.bits - 1),
+        }
+    }
+}
+
+/// Evaluates a run in which the rows of a query are not together: groups them in a table. If the table would take more
+/// memory than `sizes.table`, only a share of the queries is kept, and further passes over the file are made for the others.
+fn evaluate_scattered(
+    evaluator: &Evaluator,
+    judgements: &Judgements,
+    source: &Source,
+    sizes: Sizes,
+) -> Result<Evaluation> {
+    let mut parts = Vec::new();
+    let mut shares = vec![Share { bits: 0, lowest: 0 }];
+    let mut unjudged = Part::default();
+    while let Some(mut share) = shares.pop() {
+        let table = RunTable::parse(source, |query, table| {
+            if judgements.find(query).is_none() {
+                if !unjudged.unjudged.contains(query) {
+                    unjudged.unjudged.insert(query.to_vec());
+                }
+                return false;
+            }
+            while table.size() > sizes.table && share.bits < Share::MOST_BITS {
+                shares.push(share.halve());
+                table.retain(|query| share.holds(query));
+            }
+            share.holds(query)
+        })?;
+        let grouped = evaluator.evaluate_grouped(judgements, &table);
+        parts.extend(grouped.map_err(|error| table.locate(source, error))?);
+    }
+    parts.push(unjudged);
     evaluator
-        .evaluate_rows(judgements, &table)
-        .map_err(|error| table.locate(error))
+        .assemble_judged(&parts, judgements)?
+        .ok_or_else(not_grouped)
 }
 
 /// Buffers that a thread reuses from range to range.

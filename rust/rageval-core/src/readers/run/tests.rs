@@ -32,6 +32,7 @@ fn sizes(block: usize) -> Sizes {
         block,
         chunk: block as u64 * 2,
         border: block.div_ceil(3),
+        table: block * 30,
     }
 }
 
@@ -43,7 +44,8 @@ fn stream(evaluator: &Evaluator, text: &[u8], sizes: Sizes) -> Result<Evaluation
 fn in_memory(evaluator: &Evaluator, text: &[u8]) -> Result<Evaluation> {
     let table = read_run_text(Path::new("run"), text.to_vec())?;
     let evaluation = evaluator.evaluate_rows(&judgements(), &table);
-    evaluation.map_err(|error| table.locate(error))
+    let source = Source::from_memory(Path::new("run"), text.to_vec())?;
+    evaluation.map_err(|error| table.locate(&source, error))
 }
 
 /// The line number in an error.
@@ -258,6 +260,7 @@ fn parts_start_at_new_queries_and_cover_the_text() {
             block: 9,
             chunk,
             border: 5,
+            table: 0,
         };
         let parts = cut(&source, sizes).unwrap();
         assert_eq!(
