@@ -100,20 +100,42 @@ impl Ids {
 
     /// Whole numbers. Equal neighbours, such as the rows of a query, are converted once.
     fn of_numbers<T: Whole>(column: &ArrayRef, numbers: &[T]) -> Self {
-        let changes = numbers.windows(2).filter(|pair| pair[0] != pair[1]).count();
-        if changes > numbers.len() / 4 || u32::try_from(changes).is_err() {
+        let Some(starts) = find_starts(numbers) else {
             return Self::Whole(column.clone(), OnceLock::new());
-        }
-        let mut firsts = Vec::with_capacity(changes + 1);
+        };
         let mut keys = Vec::with_capacity(numbers.len());
-        for stretch in numbers.chunk_by(|a, b| a == b) {
-            keys.resize(keys.len() + stretch.len(), firsts.len() as u32);
-            firsts.push(stretch[0]);
+        let ends = starts.iter().skip(1).copied().chain([numbers.len()]);
+        for (key, end) in (0..).zip(ends) {
+            keys.resize(end, key);
         }
+        let firsts = starts.iter().map(|start| numbers[*start]);
         let mut ids = Decimals::default();
-        ids.write(firsts.into_iter());
+        ids.write(firsts);
         Self::Dictionary(keys, Box::new(Self::Decimals(ids)))
     }
+}
+
+/// Where stretches of equal numbers start; `None` if they are short. Most blocks lie within a stretch, and comparing one
+/// with the number before it takes a few instructions.
+fn find_starts<T: Whole>(numbers: &[T]) -> Option<Vec<usize>> {
+    const BLOCK: usize = 64;
+    let most = (numbers.len() / 4).min(u32::MAX as usize);
+    let (mut starts, mut last) = (vec![0], numbers[0]);
+    for (number, block) in numbers.chunks(BLOCK).enumerate() {
+        if block.iter().fold(true, |same, next| same & (*next == last)) {
+            continue;
+        }
+        for (at, next) in (number * BLOCK..).zip(block) {
+            if *next != last {
+                starts.push(at);
+                last = *next;
+            }
+        }
+        if starts.len() > most.max(1) {
+            return None;
+        }
+    }
+    Some(starts)
 }
 
 fn write_all(column: &ArrayRef) -> Decimals {

@@ -19,6 +19,13 @@ impl Decimals {
         let digits = largest.checked_ilog10().unwrap_or(0) as usize + 1;
         self.width = usize::from(negative) + digits.next_multiple_of(8) + 1;
         self.cells.resize(count * self.width, 0);
+        if self.width == SHORT {
+            let (cells, _) = self.cells.as_chunks_mut::<SHORT>();
+            for (cell, number) in cells.iter_mut().zip(numbers) {
+                write_short_cell(cell, number.parts().1);
+            }
+            return;
+        }
         for (cell, number) in self.cells.chunks_exact_mut(self.width).zip(numbers) {
             write_cell(cell, number);
         }
@@ -58,6 +65,25 @@ macro_rules! whole {
 }
 whole!(i8, u8; i16, u16; i32, u32; i64, u64);
 
+/// The width of a cell for numbers from 0 to 99,999,999.
+const SHORT: usize = 9;
+
+const ZEROS: u64 = u64::from_le_bytes([b'0'; 8]);
+
+/// The same as [`write_cell`] for the numbers that most collections have.
+#[inline]
+fn write_short_cell(cell: &mut [u8; SHORT], number: u64) {
+    let digits = eight_digits(number);
+    let [a, b, c, d, e, f, g, h] = (digits | ZEROS).to_le_bytes();
+    *cell = [a, b, c, d, e, f, g, h, first_digit(digits) as u8];
+}
+
+/// The place of the first digit that counts: in the lowest byte that is not 0. The number 0 has one digit too.
+#[inline]
+fn first_digit(digits: u64) -> usize {
+    (digits.trailing_zeros() as usize / 8).min(7)
+}
+
 /// Writes a number's text to the right end of a cell with enough room, eight digits at a time.
 #[inline]
 fn write_cell(cell: &mut [u8], number: impl Whole) {
@@ -65,16 +91,16 @@ fn write_cell(cell: &mut [u8], number: impl Whole) {
     let last = cell.len() - 1;
     let mut end = last;
     let mut digits = eight_digits(rest % 100_000_000);
-    cell[end - 8..end].copy_from_slice(&(digits | u64::from_le_bytes([b'0'; 8])).to_le_bytes());
-    rest /= 100_000_000;
-    while rest > 0 {
+    loop {
+        cell[end - 8..end].copy_from_slice(&(digits | ZEROS).to_le_bytes());
+        rest /= 100_000_000;
+        if rest == 0 {
+            break;
+        }
         end -= 8;
         digits = eight_digits(rest % 100_000_000);
-        cell[end - 8..end].copy_from_slice(&(digits | u64::from_le_bytes([b'0'; 8])).to_le_bytes());
-        rest /= 100_000_000;
     }
-    // The first digit is in the lowest byte that is not 0; the number 0 has one digit too.
-    let mut start = end - 8 + (digits.trailing_zeros() as usize / 8).min(7);
+    let mut start = end - 8 + first_digit(digits);
     if negative {
         start -= 1;
         cell[start] = b'-';
