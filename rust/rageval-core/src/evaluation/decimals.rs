@@ -113,9 +113,9 @@ fn write_cell(cell: &mut [u8], number: impl Whole) {
 #[inline]
 fn eight_digits(number: u64) -> u64 {
     let fours = (number / 10_000) | (number % 10_000) << 32;
-    let hundreds = (fours * 10_486 >> 20) & 0x0000_007F_0000_007F;
+    let hundreds = ((fours * 10_486) >> 20) & 0x0000_007F_0000_007F;
     let pairs = hundreds | (fours - 100 * hundreds) << 16;
-    let tens = (pairs * 103 >> 10) & 0x000F_000F_000F_000F;
+    let tens = ((pairs * 103) >> 10) & 0x000F_000F_000F_000F;
     tens | (pairs - 10 * tens) << 8
 }
 

@@ -278,6 +278,7 @@ impl Evaluator {
     ///
     /// # Errors
     /// The row and the message, if a document occurs twice or there are more than 4 billion.
+    #[allow(clippy::too_many_arguments)]
     #[inline(always)]
     pub(crate) fn evaluate_ranking<'d>(
         &self,
