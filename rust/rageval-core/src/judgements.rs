@@ -1,7 +1,5 @@
 //! Relevance judgements (qrels), indexed so that a ranking's documents are found without comparing strings.
 
-use std::collections::HashMap;
-
 use crate::error::{Error, Result, quote};
 use crate::hash::{IndexTable, hash};
 
@@ -45,11 +43,15 @@ struct Judgement {
     relevance: i32,
 }
 
+/// Up to this many judgements of a query are looked through; above that, they have a table. Most collections with many
+/// queries judge few documents for each, and a table would take more memory than the judgements.
+const LISTED: usize = 8;
+
 /// The judgements of one query.
 #[derive(Debug, Default)]
 pub struct JudgedQuery {
     judgements: Vec<Judgement>,
-    table: IndexTable,
+    table: Option<Box<IndexTable>>,
     /// Summary of its relevance values.
     pub grades: Grades,
 }
@@ -66,13 +68,50 @@ impl JudgedQuery {
     pub fn is_empty(&self) -> bool {
         self.judgements.is_empty()
     }
+
+    /// The judgement of a document with this hash. `ids` holds all ids.
+    #[inline]
+    fn find(&self, ids: &[u8], hash: u64, doc: &[u8]) -> Option<usize> {
+        let is_it = |i: usize| {
+            let judgement = &self.judgements[i];
+            judgement.hash == hash && judgement.id(ids) == doc
+        };
+        match &self.table {
+            Some(table) => table.find(hash, is_it),
+            None => (0..self.judgements.len()).find(|&i| is_it(i)),
+        }
+    }
+
+    fn push(&mut self, judgement: Judgement) {
+        if self.judgements.is_empty() {
+            // A list grows to four at first, which is too many for most queries of a large collection.
+            self.judgements.reserve_exact(1);
+        }
+        self.judgements.push(judgement);
+        let judgements = &self.judgements;
+        let (n, hash_of) = (judgements.len(), |i: usize| judgements[i].hash);
+        if n <= LISTED {
+            return;
+        }
+        let first = if self.table.is_some() { n - 1 } else { 0 };
+        let table = self.table.get_or_insert_default();
+        (first..n).for_each(|i| table.insert(hash_of(i), i, hash_of));
+    }
+}
+
+impl Judgement {
+    #[inline]
+    fn id<'a>(&self, ids: &'a [u8]) -> &'a [u8] {
+        &ids[self.start..self.start + self.length as usize]
+    }
 }
 
 /// All judgements of a collection.
 #[derive(Debug, Default)]
 pub struct Judgements {
     ids: Vec<u8>,
-    names: HashMap<Vec<u8>, usize>,
+    /// Finds queries by their ids.
+    names: IndexTable,
     queries: Vec<JudgedQuery>,
     order: Vec<Vec<u8>>,
     last: Option<usize>,
@@ -87,13 +126,7 @@ impl Judgements {
         let index = self.query_index(query);
         let judged = &mut self.queries[index];
         let hash = hash(doc);
-        let ids = &self.ids;
-        let known = judged.table.find(hash, |i| {
-            let judgement = &judged.judgements[i];
-            judgement.hash == hash
-                && &ids[judgement.start..judgement.start + judgement.length as usize] == doc
-        });
-        if known.is_some() {
+        if judged.find(&self.ids, hash, doc).is_some() {
             return Err(Error::Usage(format!(
                 "document {} is judged twice for query {}; keep one of the two judgements",
                 quote(doc),
@@ -104,16 +137,12 @@ impl Judgements {
             .map_err(|_| Error::Usage("a doc_id is longer than 4 GB".to_owned()))?;
         let start = self.ids.len();
         self.ids.extend_from_slice(doc);
-        judged.judgements.push(Judgement {
+        judged.push(Judgement {
             hash,
             start,
             length,
             relevance,
         });
-        let judgements = &judged.judgements;
-        judged
-            .table
-            .insert(hash, judgements.len() - 1, |i| judgements[i].hash);
         judged.grades.push(relevance);
         Ok(())
     }
@@ -122,6 +151,7 @@ impl Judgements {
     pub fn finish(&mut self) {
         self.ids.shrink_to_fit();
         for query in &mut self.queries {
+            query.judgements.shrink_to_fit();
             query.grades.finish();
         }
     }
@@ -130,10 +160,11 @@ impl Judgements {
         if let Some(last) = self.last.filter(|last| self.order[*last] == query) {
             return last;
         }
-        let index = self.names.get(query).copied().unwrap_or_else(|| {
+        let index = self.find(query).unwrap_or_else(|| {
             let index = self.queries.len();
-            self.names.insert(query.to_vec(), index);
-            self.order.push(query.to_vec());
+            let order = &mut self.order;
+            order.push(query.to_vec());
+            self.names.insert(hash(query), index, |i| hash(&order[i]));
             self.queries.push(JudgedQuery::default());
             index
         });
@@ -150,7 +181,7 @@ impl Judgements {
     /// The index of a query in [`Self::query_ids`].
     #[must_use]
     pub fn find(&self, query: &[u8]) -> Option<usize> {
-        self.names.get(query).copied()
+        self.names.find(hash(query), |i| self.order[i] == query)
     }
 
     /// One query's judgements.
@@ -159,15 +190,20 @@ impl Judgements {
         &self.queries[index]
     }
 
+    /// The judged documents of a query: each id's hash, the id, and its relevance.
+    pub fn documents<'a>(
+        &'a self,
+        judged: &'a JudgedQuery,
+    ) -> impl Iterator<Item = (u64, &'a [u8], i32)> {
+        let judgements = judged.judgements.iter();
+        judgements.map(|judgement| (judgement.hash, judgement.id(&self.ids), judgement.relevance))
+    }
+
     /// A document's relevance to a query, looked up by id and the id's hash; `None` if it is not judged.
     #[inline]
     #[must_use]
     pub fn relevance(&self, judged: &JudgedQuery, hash: u64, doc: &[u8]) -> Option<i32> {
-        let found = judged.table.find(hash, |i| {
-            let judgement = &judged.judgements[i];
-            judgement.hash == hash
-                && &self.ids[judgement.start..judgement.start + judgement.length as usize] == doc
-        });
+        let found = judged.find(&self.ids, hash, doc);
         found.map(|i| judged.judgements[i].relevance)
     }
 }
@@ -175,6 +211,33 @@ impl Judgements {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn queries_of_any_number_of_judgements_find_them_all() {
+        let mut judgements = Judgements::default();
+        let doc = |i: usize| format!("d{i}").into_bytes();
+        let query = |n: usize| format!("q{n}").into_bytes();
+        let pairs = (0..40).flat_map(|i| (i..40).map(move |n| (n, i)));
+        for (n, i) in pairs {
+            judgements.push(&query(n), &doc(i), i as i32).unwrap();
+            judgements.push(&query(n), &doc(i), 1).unwrap_err();
+        }
+        judgements.finish();
+        for n in 0..40 {
+            let judged = judgements.query(judgements.find(&query(n)).unwrap());
+            let relevance = |i| judgements.relevance(judged, hash(&doc(i)), &doc(i));
+            let found: Vec<_> = (0..50).map(relevance).collect();
+            let expected = (0..50).map(|i| (i <= n).then_some(i as i32));
+            assert_eq!(found, expected.collect::<Vec<_>>());
+            let listed: Vec<_> = judgements.documents(judged).collect();
+            let expected = (0..=n).map(|i| (hash(&doc(i)), doc(i), i as i32));
+            assert!(
+                expected.eq(listed
+                    .into_iter()
+                    .map(|(hash, id, i)| (hash, id.to_vec(), i)))
+            );
+        }
+    }
 
     #[test]
     fn finds_what_was_pushed_and_refuses_a_pair_twice() {

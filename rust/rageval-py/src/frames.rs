@@ -23,7 +23,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyString};
 use rageval_core::error::{Error, Result};
-use rageval_core::evaluation::Rows;
+use rageval_core::evaluation::{Decimals, Rows};
 use rageval_core::fusion::Retrieved;
 use rageval_core::judgements::Judgements;
 use rageval_core::readers::{self, RunTable};
@@ -83,7 +83,7 @@ impl Frame {
         let ids = |name: &str, column: &ArrayRef| {
             Ids::read(column).ok_or_else(|| wrong(name, column, "text or whole numbers"))
         };
-        // Converting whole numbers to text takes a while if there are millions.
+        // Looking for the queries of whole numbers takes a while if there are millions of rows.
         let read = object.py().detach(|| {
             Ok(Self {
                 queries: ids("query_id", &queries)?,
@@ -157,6 +157,10 @@ impl Rows for Frame {
     #[inline]
     fn score(&self, row: usize) -> f64 {
         self.numbers[row]
+    }
+
+    fn write_docs(&self, n: usize, row: impl Fn(usize) -> usize, ids: &mut Decimals) -> bool {
+        self.docs.write(n, row, ids)
     }
 }
 

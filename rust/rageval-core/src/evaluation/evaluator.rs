@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use super::{Evaluation, Options, Part, Scratch, duplicate_message};
 use crate::error::{Error, Result, quote};
 use crate::hash::hash;
-use crate::judgements::{Grades, Judgements};
+use crate::judgements::{Grades, JudgedQuery, Judgements};
 use crate::measures::{Compiled, Query, keep_judged};
-use crate::ranking::{Candidate, Ranker, TieOrder, Ties};
+use crate::ranking::{Candidate, Ranker, RowTies, TieOrder, Ties};
 
 /// Ranks and table entries are 32 bits wide, and one value is reserved for "none".
 const MOST_DOCUMENTS: usize = u32::MAX as usize - 1;
@@ -273,65 +273,128 @@ impl Evaluator {
         )
     }
 
-    /// Prepares `scratch` for the next ranking.
-    pub fn start_query(&self, scratch: &mut Scratch) {
-        scratch.seen.reset(scratch.scores.len());
-        scratch.scores.clear();
-        scratch.candidates.clear();
-        scratch.hashes.clear();
-    }
-
-    /// Adds a document to the ranking in `scratch`. `earlier(i)` is the id of the i-th document added. Returns false if
-    /// the document does not count: it is the query itself, or with `keep_first` a repeated document.
+    /// Computes all measures of the judged query `index`. Row `i` of its `rows` retrieved documents has the id `doc(i)`
+    /// and the score `score(i)`, which is not NaN.
     ///
     /// # Errors
-    /// The message, if the document was already added or there are more than 4 billion.
+    /// The row and the message, if a document occurs twice or there are more than 4 billion.
     #[allow(clippy::too_many_arguments)]
-    #[inline]
-    pub fn push_document<'d>(
+    #[inline(always)]
+    pub(crate) fn evaluate_ranking<'d>(
         &self,
-        scratch: &mut Scratch,
         judgements: &Judgements,
         index: usize,
+        rows: usize,
+        doc: impl Fn(usize) -> &'d [u8],
+        score: impl Fn(usize) -> f64,
+        scratch: &mut Scratch,
+        part: &mut Part,
+    ) -> std::result::Result<(), (usize, String)> {
+        self.keep_rows(&judgements.query_ids()[index], rows, &doc, scratch)?;
+        let judged = judgements.query(index);
+        let mut kept = std::mem::take(&mut scratch.kept_rows);
+        let mut tied = std::mem::take(&mut scratch.tied);
+        let mut scores = std::mem::take(&mut scratch.tied_scores);
+        let ties = self.options.ties;
+        scratch.scores.clear();
+        scratch
+            .scores
+            .extend(kept.iter().map(|&row| ties.cast(score(row))));
+        let id = |row: usize| doc(kept[row]);
+        self.find_judged(judgements, judged, &id, scratch);
+        scores.clone_from(&scratch.scores);
+        let mut order = RowTies::new(&scores, |row| id(row as usize), ties, &mut tied);
+        self.measure(index, &judged.grades, scratch, &mut order, part);
+        kept.clear();
+        scratch.kept_rows = kept;
+        scratch.tied = tied;
+        scratch.tied_scores = scores;
+        Ok(())
+    }
+
+    /// Lists in `scratch.kept_rows` the rows that count, which are not the query itself nor, with `keep_first`, repeat
+    /// a document; and their hashes.
+    #[inline(always)]
+    fn keep_rows<'d>(
+        &self,
         query: &[u8],
-        doc: &[u8],
-        score: f64,
-        earlier: impl Fn(usize) -> &'d [u8],
-    ) -> std::result::Result<bool, String> {
-        if self.options.drop_self && doc == query {
-            return Ok(false);
-        }
-        let (hash, row) = (hash(doc), scratch.scores.len());
-        if row == MOST_DOCUMENTS {
-            return Err(format!(
+        rows: usize,
+        doc: &impl Fn(usize) -> &'d [u8],
+        scratch: &mut Scratch,
+    ) -> std::result::Result<(), (usize, String)> {
+        let Scratch {
+            kept_rows: kept,
+            hashes,
+            seen,
+            ..
+        } = scratch;
+        if rows > MOST_DOCUMENTS {
+            let message = format!(
                 "query {} has more than 4 billion documents, which is too many to rank",
                 quote(query)
-            ));
+            );
+            return Err((MOST_DOCUMENTS, message));
         }
-        let hashes = &scratch.hashes;
-        let known = scratch.seen.find_or_insert(
-            hash,
-            row,
-            |i| hashes[i] == hash && earlier(i) == doc,
-            |i| hashes[i],
-        );
-        if known.is_some() {
-            return if self.options.keep_first {
-                Ok(false)
-            } else {
-                Err(duplicate_message(query, doc))
-            };
+        kept.clear();
+        kept.extend((0..rows).filter(|&row| !self.options.drop_self || doc(row) != query));
+        // Two loops of few instructions each take less time than one of many.
+        hashes.clear();
+        hashes.extend(kept.iter().map(|&row| hash(doc(row))));
+        seen.reset(kept.len());
+        let mut places = 0;
+        for at in 0..hashes.len() {
+            let (hash, row) = (hashes[at], kept[at]);
+            let known = seen.find_or_insert(
+                hash,
+                places,
+                |i| hashes[i] == hash && doc(kept[i]) == doc(row),
+                |i| hashes[i],
+            );
+            if known.is_none() {
+                (hashes[places], kept[places]) = (hash, row);
+                places += 1;
+            } else if !self.options.keep_first {
+                return Err((row, duplicate_message(query, doc(row))));
+            }
         }
-        scratch.hashes.push(hash);
-        let score = self.options.ties.cast(score);
-        scratch.scores.push(score);
-        if let Some(relevance) = judgements.relevance(judgements.query(index), hash, doc)
-            && self.looks_at(relevance)
-        {
-            scratch
-                .candidates
-                .push(Candidate::new(score, relevance, row as u32));
+        hashes.truncate(places);
+        kept.truncate(places);
+        Ok(())
+    }
+
+    /// Finds the judged documents in a ranking, or the ranking's documents in the judgements, whichever are fewer.
+    #[inline(always)]
+    fn find_judged<'d>(
+        &self,
+        judgements: &Judgements,
+        judged: &JudgedQuery,
+        id: &impl Fn(usize) -> &'d [u8],
+        scratch: &mut Scratch,
+    ) {
+        let Scratch {
+            candidates,
+            hashes,
+            scores,
+            seen,
+            ..
+        } = scratch;
+        let mut add = |row: usize, relevance| {
+            if self.looks_at(relevance) {
+                candidates.push(Candidate::new(scores[row], relevance, row as u32));
+            }
+        };
+        if judged.len() > hashes.len() {
+            for (row, hash) in hashes.iter().enumerate() {
+                if let Some(relevance) = judgements.relevance(judged, *hash, id(row)) {
+                    add(row, relevance);
+                }
+            }
+            return;
         }
-        Ok(true)
+        for (hash, doc, relevance) in judgements.documents(judged) {
+            if let Some(row) = seen.find(hash, |i| hashes[i] == hash && id(i) == doc) {
+                add(row, relevance);
+            }
+        }
     }
 }

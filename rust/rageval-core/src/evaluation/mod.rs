@@ -4,6 +4,7 @@
 //! time; the evaluator computes the query's values into a [`Part`], and parts become an [`Evaluation`]. A run can be
 //! [`Rows`] in memory, a file (`readers`), or anything that another crate iterates over.
 
+mod decimals;
 mod evaluator;
 mod options;
 mod part;
@@ -11,11 +12,13 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
+pub use decimals::{Decimals, Whole};
 pub use evaluator::Evaluator;
 pub use options::Options;
 pub(crate) use part::Met;
 pub use part::{Part, Scratch};
 pub use rows::Rows;
+pub(crate) use rows::not_grouped;
 
 use crate::error::quote;
 use crate::measures::Statistic;

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::Decimals;
 use crate::hash::IndexTable;
 use crate::judgements::Judgements;
 use crate::measures::Hit;
@@ -24,6 +25,7 @@ pub struct Scratch {
     pub(super) kept_rows: Vec<usize>,
     pub(super) hashes: Vec<u64>,
     pub(super) seen: IndexTable,
+    pub(super) decimals: Decimals,
 }
 
 /// Which judged queries have been processed, shared by all threads.

@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::{Evaluation, Evaluator, Met, Part, Scratch, nan_message};
+use super::{Decimals, Evaluation, Evaluator, Met, Part, Scratch, nan_message};
 use crate::error::{Error, Result};
 use crate::judgements::Judgements;
-use crate::ranking::RowTies;
 use crate::threads;
 
 /// About how many rows a thread takes at a time.
@@ -31,6 +30,12 @@ pub trait Rows: Sync {
     fn doc(&self, row: usize) -> &[u8];
     /// A row's score.
     fn score(&self, row: usize) -> f64;
+    /// Writes the document ids of the rows `row(0), ..., row(n - 1)` if they are whole numbers, which is faster than to
+    /// ask for each. Otherwise returns false.
+    fn write_docs(&self, n: usize, row: impl Fn(usize) -> usize, ids: &mut Decimals) -> bool {
+        let _ = (n, row, ids);
+        false
+    }
 }
 
 impl Evaluator {
@@ -41,13 +46,24 @@ impl Evaluator {
     /// billion rows, and the errors of [`Self::assemble`].
     pub fn evaluate_rows<R: Rows>(&self, judgements: &Judgements, rows: &R) -> Result<Evaluation> {
         let together = self.evaluate_segments(judgements, rows, ROWS_PER_TASK, &|row| row)?;
-        if let Some(evaluation) = together {
-            return Ok(evaluation);
-        }
+        let parts = match together {
+            Some(parts) => parts,
+            None => self.evaluate_grouped(judgements, rows)?,
+        };
+        self.assemble_judged(&parts, judgements)?
+            .ok_or_else(not_grouped)
+    }
+
+    /// The parts of rows whose queries are not together.
+    pub(crate) fn evaluate_grouped<R: Rows>(
+        &self,
+        judgements: &Judgements,
+        rows: &R,
+    ) -> Result<Vec<Part>> {
         let order = group_by_query(rows)?;
         let at = |row: usize| order[row] as usize;
         self.evaluate_segments(judgements, rows, ROWS_PER_TASK, &at)?
-            .ok_or_else(|| Error::Usage("the rows of a query could not be grouped".to_owned()))
+            .ok_or_else(not_grouped)
     }
 
     /// Evaluates the rows `at(0), at(1), ...`; adjacent rows of the same query form a ranking. `None` if a query occurs
@@ -58,7 +74,7 @@ impl Evaluator {
         rows: &R,
         rows_per_task: usize,
         at: &(impl Fn(usize) -> usize + Sync),
-    ) -> Result<Option<Evaluation>> {
+    ) -> Result<Option<Vec<Part>>> {
         let end_of_query = |row: usize| {
             (row + 1..rows.len())
                 .find(|&next| !rows.same_query(at(next), at(next - 1)))
@@ -77,9 +93,9 @@ impl Evaluator {
                     None => drop(part.unjudged.insert(query.to_vec())),
                     Some(index) => {
                         met.enter(index);
-                        let segment = (start..end).map(at);
+                        let segment = start..end;
                         self.evaluate_segment(
-                            judgements, rows, index, segment, scratch, &mut part,
+                            judgements, rows, index, segment, at, scratch, &mut part,
                         )?;
                     }
                 }
@@ -90,50 +106,75 @@ impl Evaluator {
         if met.again() {
             return Ok(None);
         }
-        self.assemble_judged(&parts?, judgements)
+        parts.map(Some)
     }
 
+    #[allow(clippy::too_many_arguments)]
     fn evaluate_segment<R: Rows>(
         &self,
         judgements: &Judgements,
         rows: &R,
         index: usize,
-        segment: impl Iterator<Item = usize>,
+        segment: Range<usize>,
+        at: &impl Fn(usize) -> usize,
         scratch: &mut Scratch,
         part: &mut Part,
     ) -> Result<()> {
-        let query = judgements.query_ids()[index].as_slice();
-        let mut kept = std::mem::take(&mut scratch.kept_rows);
-        kept.clear();
-        self.start_query(scratch);
-        for row in segment {
-            let (doc, score) = (rows.doc(row), rows.score(row));
-            let added = if score.is_nan() {
-                Err(nan_message(query, doc))
-            } else {
-                let earlier = |i: usize| rows.doc(kept[i]);
-                self.push_document(scratch, judgements, index, query, doc, score, earlier)
-            };
-            let added = added.map_err(|message| Error::Row {
-                table: "run".into(),
+        let row = |i: usize| at(segment.start + i);
+        let mut ids = std::mem::take(&mut scratch.decimals);
+        let evaluated = if rows.write_docs(segment.len(), row, &mut ids) {
+            let doc = |i| ids.get(i);
+            self.evaluate_docs(
+                judgements,
+                rows,
+                index,
+                segment.len(),
                 row,
-                message,
-            })?;
-            if added {
-                kept.push(row);
-            }
-        }
-        let mut tied = std::mem::take(&mut scratch.tied);
-        let mut scores = std::mem::take(&mut scratch.tied_scores);
-        scores.clone_from(&scratch.scores);
-        let id = |row: u32| rows.doc(kept[row as usize]);
-        let mut order = RowTies::new(&scores, id, self.options.ties, &mut tied);
-        let grades = &judgements.query(index).grades;
-        self.measure(index, grades, scratch, &mut order, part);
-        scratch.tied = tied;
-        scratch.tied_scores = scores;
-        scratch.kept_rows = kept;
-        Ok(())
+                doc,
+                scratch,
+                part,
+            )
+        } else {
+            let doc = |i| rows.doc(row(i));
+            self.evaluate_docs(
+                judgements,
+                rows,
+                index,
+                segment.len(),
+                row,
+                doc,
+                scratch,
+                part,
+            )
+        };
+        scratch.decimals = ids;
+        evaluated.map_err(|(i, message)| Error::Row {
+            table: "run".into(),
+            row: row(i),
+            message,
+        })
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn evaluate_docs<'d, R: Rows>(
+        &self,
+        judgements: &Judgements,
+        rows: &R,
+        index: usize,
+        n: usize,
+        row: impl Fn(usize) -> usize,
+        doc: impl Fn(usize) -> &'d [u8],
+        scratch: &mut Scratch,
+        part: &mut Part,
+    ) -> std::result::Result<(), (usize, String)> {
+        let score = |i: usize| rows.score(row(i));
+        let nan = (0..n).find(|&i| score(i).is_nan());
+        let before = nan.unwrap_or(n);
+        self.evaluate_ranking(judgements, index, before, &doc, score, scratch, part)?;
+        nan.map_or(Ok(()), |i| {
+            let query = &judgements.query_ids()[index];
+            Err((i, nan_message(query, doc(i))))
+        })
     }
 }
 
@@ -155,6 +196,11 @@ pub(super) fn cut(
         start = end;
     }
     ranges
+}
+
+/// The error of grouped rows that are not grouped, which cannot be.
+pub(crate) fn not_grouped() -> Error {
+    Error::Usage("the rows of a query could not be grouped".to_owned())
 }
 
 /// Row numbers that group the rows of each query, in their original order within the query.

@@ -284,7 +284,8 @@ proptest! {
         let evaluator = evaluator(&["map", "ndcg@2", "bpref"], Options { threads: NonZeroUsize::new(2), ..Options::default() });
         let together = Table(rows.clone());
         let expected = evaluator.evaluate_rows(&judgements, &together).unwrap();
-        let assembled = evaluator.evaluate_segments(&judgements, &together, rows_per_task, &|row| row).unwrap();
+        let parts = evaluator.evaluate_segments(&judgements, &together, rows_per_task, &|row| row).unwrap();
+        let assembled = evaluator.assemble_judged(&parts.unwrap(), &judgements).unwrap();
         prop_assert_eq!(assembled.as_ref(), Some(&expected));
         let mut apart = rows;
         apart.sort_by_key(|(query, doc, _)| hash(format!("{query} {doc} {shuffled}").as_bytes()));

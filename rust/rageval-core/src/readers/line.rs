@@ -1,10 +1,9 @@
 //! Fields of a line, found many bytes at a time.
 
+use super::processor::{Processor, WINDOW};
+
 /// How many bytes after the text a buffer must have, all of them `\n`.
 pub(super) const PADDING: usize = WINDOW;
-
-/// How many bytes [`split`] looks at.
-const WINDOW: usize = 64;
 
 const LOW: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = 0x8080_8080_8080_8080;
@@ -47,16 +46,10 @@ pub(super) fn next_field(buffer: &[u8], at: &mut usize) -> Option<(usize, usize)
 
 /// Where the five fields after the query id of a run line end, counted from `at`, the gap before the first field.
 /// `None` if the line is not plain: more than one blank between fields, too few fields, or four that exceed 60 bytes.
-#[inline]
-pub(super) fn split(buffer: &[u8], at: usize) -> Option<[usize; 5]> {
+#[inline(always)]
+pub(super) fn split(processor: impl Processor, buffer: &[u8], at: usize) -> Option<[usize; 5]> {
     let window: &[u8; WINDOW] = buffer.get(at..)?.first_chunk()?;
-    let (low, high) = window.split_at(WINDOW / 2);
-    let (mut gaps, mut ends) = marks(low.first_chunk()?);
-    if ends == 0 {
-        let (high_gaps, high_ends) = marks(high.first_chunk()?);
-        gaps |= high_gaps << (WINDOW / 2);
-        ends = high_ends << (WINDOW / 2);
-    }
+    let (mut gaps, ends) = processor.marks(window);
     // All ones below the end of the line; the end is a gap too.
     let line = (ends & ends.wrapping_neg()).wrapping_sub(1);
     gaps = (gaps & line) | line.wrapping_add(1);
@@ -64,52 +57,24 @@ pub(super) fn split(buffer: &[u8], at: usize) -> Option<[usize; 5]> {
         return None;
     }
     let mut stops = [0; 5];
-    for stop in &mut stops {
+    for stop in &mut stops[..4] {
         gaps &= gaps.wrapping_sub(1);
         *stop = gaps.trailing_zeros() as usize;
     }
+    gaps &= gaps.wrapping_sub(1);
+    if gaps & line == 0 && gaps != 0 {
+        // The sixth column is the last one. Its end does not wait for the other fields' ends.
+        stops[4] = ends.trailing_zeros() as usize;
+        return Some(stops);
+    }
     if gaps != 0 {
+        stops[4] = gaps.trailing_zeros() as usize;
         return Some(stops);
     }
     // The last field can extend past the window.
     let goes_on = ends == 0 && stops[3] + 1 < WINDOW;
     stops[4] = find_blank(buffer, at + WINDOW) - at;
     goes_on.then_some(stops)
-}
-
-/// One bit per byte: which bytes are blanks or tabs, and which are control characters other than tabs.
-#[inline]
-fn marks(bytes: &[u8; WINDOW / 2]) -> (u64, u64) {
-    #[cfg(target_arch = "x86_64")]
-    if let Some(sse2) = pulp::core_arch::x86::Sse2::try_new() {
-        let half = |from: usize| {
-            let word = |at: usize| {
-                bytes[at..]
-                    .first_chunk()
-                    .map_or(0, |word| i64::from_le_bytes(*word))
-            };
-            let bytes = sse2._mm_set_epi64x(word(from + 8), word(from));
-            let equal = |byte: i8| sse2._mm_cmpeq_epi8(bytes, sse2._mm_set1_epi8(byte));
-            let gaps = sse2._mm_or_si128(equal(0x20), equal(0x09));
-            let least = sse2._mm_min_epu8(bytes, sse2._mm_set1_epi8(0x20));
-            let small = sse2._mm_cmpeq_epi8(least, bytes);
-            let mask = |vector| u64::from(sse2._mm_movemask_epi8(vector).cast_unsigned());
-            (mask(gaps), mask(small))
-        };
-        let (low, high) = (half(0), half(16));
-        let (gaps, small) = (low.0 | high.0 << 16, low.1 | high.1 << 16);
-        return (gaps, small & !gaps);
-    }
-    marks_one_by_one(bytes)
-}
-
-fn marks_one_by_one(bytes: &[u8; WINDOW / 2]) -> (u64, u64) {
-    let mask = |is: fn(u8) -> bool| {
-        let marked = (0..).zip(bytes).filter(|(_, byte)| is(**byte));
-        marked.fold(0, |mask, (at, _)| mask | 1 << at)
-    };
-    let gap = |byte| byte == b' ' || byte == b'\t';
-    (mask(gap), mask(|byte| byte < 0x20 && byte != b'\t'))
 }
 
 /// How many fields the line that starts at `at` has.
@@ -140,6 +105,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::readers::processor::for_each_processor;
 
     #[test]
     fn fields_end_at_blanks_and_never_at_letters() {
@@ -191,16 +157,7 @@ mod tests {
             }
             buffer.extend(end.as_bytes());
             buffer.extend([b'\n'; PADDING]);
-            prop_assert_eq!(split(&buffer, 0), split_slowly(&buffer, 0));
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn marks_are_those_of_each_byte(bytes in any::<[u8; WINDOW / 2]>()) {
-            prop_assert_eq!(marks(&bytes), marks_one_by_one(&bytes));
-            let small = bytes.map(|byte| byte % 40);
-            prop_assert_eq!(marks(&small), marks_one_by_one(&small));
+            for_each_processor!(processor => prop_assert_eq!(split(processor, &buffer, 0), split_slowly(&buffer, 0)));
         }
     }
 
@@ -215,11 +172,8 @@ mod tests {
                 let mut buffer = plain.clone().into_bytes();
                 buffer[place] = byte;
                 buffer.extend([b'\n'; PADDING]);
-                assert_eq!(
-                    split(&buffer, 0),
-                    split_slowly(&buffer, 0),
-                    "{byte} at {place}"
-                );
+                let expected = split_slowly(&buffer, 0);
+                for_each_processor!(processor => assert_eq!(split(processor, &buffer, 0), expected, "{byte} at {place}"));
             }
         }
     }

@@ -14,6 +14,7 @@
 mod decompress;
 mod line;
 mod number;
+mod processor;
 mod qrels;
 mod run;
 mod run_row;

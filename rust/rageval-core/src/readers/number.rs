@@ -1,5 +1,7 @@
 //! Numbers in run and qrels files.
 
+use super::processor::Processor;
+
 const EXACT_POWERS: [f64; 23] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
     1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
@@ -9,6 +11,21 @@ const EXACT_POWERS: [f64; 23] = [
 #[inline]
 pub(super) fn parse_score(text: &[u8]) -> Option<f64> {
     parse_plain(text).or_else(|| parse_any(text))
+}
+
+/// The number in `start..end` of a buffer if it has up to 15 digits and no exponent; it is what [`parse_score`] reads.
+#[inline(always)]
+pub(super) fn parse_short(
+    processor: impl Processor,
+    buffer: &[u8],
+    (start, end): (usize, usize),
+) -> Option<f64> {
+    let negative = buffer[start] == b'-';
+    let length = end - start - usize::from(negative);
+    let (mantissa, fraction) = processor.decimal(buffer[..end].last_chunk()?, length)?;
+    // Both are exact, so their ratio is correctly rounded.
+    let value = mantissa as i64 as f64 / EXACT_POWERS[fraction & 15];
+    Some(if negative { -value } else { value })
 }
 
 /// Up to 15 digits with an optional sign and point: mantissa and power of ten are exact, so their ratio is correctly

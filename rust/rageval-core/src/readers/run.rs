@@ -1,18 +1,22 @@
 //! Evaluation of TREC run files.
 //!
 //! The rows of a query can be anywhere in the file. If they are adjacent, which is the usual case, the file is
-//! evaluated block by block and never held in memory. Otherwise it is read whole ([`RunTable`]).
+//! evaluated block by block and never held in memory. Otherwise its rows are grouped in a [`RunTable`], a share of the
+//! queries at a time if all of them would take too much memory.
 
+use std::ops::Range;
 use std::path::Path;
 
-use super::run_row::{no_rows, read_row, wrong_query};
+use super::number::parse_short;
+use super::processor::{Plain, Processor};
+use super::run_row::{Row, no_rows, read_plain_row, read_row, read_score, wrong_query};
 use super::run_table::RunTable;
 use super::source::Source;
 use super::walk::{Head, Sizes, Walk, cut, read_head};
 use crate::error::Result;
-use crate::evaluation::{Evaluation, Evaluator, Met, Part, Scratch, nan_message};
+use crate::evaluation::{Evaluation, Evaluator, Met, Part, Scratch, nan_message, not_grouped};
+use crate::hash::hash;
 use crate::judgements::Judgements;
-use crate::ranking::RowTies;
 use crate::threads;
 
 /// Evaluates a run file, which can be compressed (`.gz`, `.zst`).
@@ -77,10 +81,66 @@ fn evaluate_source(
             return Ok(evaluation);
         }
     }
-    let table = RunTable::parse(source)?;
+    evaluate_scattered(evaluator, judgements, &source, sizes)
+}
+
+/// Which queries a pass over a file is for: those whose hashes have these lowest bits.
+#[derive(Clone, Copy)]
+struct Share {
+    bits: u32,
+    lowest: u64,
+}
+
+impl Share {
+    /// More shares than this make too many passes; a share whose table is too large is then kept nevertheless.
+    const MOST_BITS: u32 = 16;
+
+    fn holds(self, query: &[u8]) -> bool {
+        hash(query) & ((1 << self.bits) - 1) == self.lowest
+    }
+
+    /// Cuts it in two; returns the other half.
+    fn halve(&mut self) -> Self {
+        self.bits += 1;
+        Self {
+            bits: self.bits,
+            lowest: self.lowest | 1 << (self.bits - 1),
+        }
+    }
+}
+
+/// Evaluates a run in which the rows of a query are not together: groups them in a table. If the table would take more
+/// memory than `sizes.table`, only a share of the queries is kept, and further passes over the file are made for the others.
+fn evaluate_scattered(
+    evaluator: &Evaluator,
+    judgements: &Judgements,
+    source: &Source,
+    sizes: Sizes,
+) -> Result<Evaluation> {
+    let mut parts = Vec::new();
+    let mut shares = vec![Share { bits: 0, lowest: 0 }];
+    let mut unjudged = Part::default();
+    while let Some(mut share) = shares.pop() {
+        let table = RunTable::parse(source, |query, table| {
+            if judgements.find(query).is_none() {
+                if !unjudged.unjudged.contains(query) {
+                    unjudged.unjudged.insert(query.to_vec());
+                }
+                return false;
+            }
+            while table.size() > sizes.table && share.bits < Share::MOST_BITS {
+                shares.push(share.halve());
+                table.retain(|query| share.holds(query));
+            }
+            share.holds(query)
+        })?;
+        let grouped = evaluator.evaluate_grouped(judgements, &table);
+        parts.extend(grouped.map_err(|error| table.locate(source, error))?);
+    }
+    parts.push(unjudged);
     evaluator
-        .evaluate_rows(judgements, &table)
-        .map_err(|error| table.locate(error))
+        .assemble_judged(&parts, judgements)?
+        .ok_or_else(not_grouped)
 }
 
 /// Buffers that a thread reuses from range to range.
@@ -88,8 +148,7 @@ fn evaluate_source(
 struct Worker {
     buffer: Vec<u8>,
     scratch: Scratch,
-    docs: Vec<(usize, usize)>,
-    tied: Vec<u32>,
+    rows: Vec<Row>,
     scores: Vec<f64>,
 }
 
@@ -117,121 +176,187 @@ impl RangeReader<'_> {
         }
     }
 
-    /// Evaluates the queries in the buffer up to `end`, where a query ends.
+    /// Evaluates the queries in the buffer up to `end`, where a query ends, with the best instructions that this
+    /// processor has.
     fn evaluate_block(&mut self, end: usize) -> Result<()> {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(processor) = pulp::x86::V3::try_new() {
+            return processor.vectorize(Block(self, end, processor));
+        }
+        self.evaluate_block_with(Plain, end)
+    }
+
+    #[inline(always)]
+    fn evaluate_block_with(&mut self, processor: impl Processor, end: usize) -> Result<()> {
         let mut at = 0;
         while at < end {
             at = match read_head(self.walk.buffer(), at) {
                 Head::Blank(next) => next,
-                Head::Query(from, to) => self.evaluate_query(at, (from, to), end)?,
+                Head::Query(from, to) => self.evaluate_query(processor, at, (from, to), end)?,
             };
         }
         Ok(())
     }
 
     /// Reads and measures the query whose first line is at `start`; returns where the next one starts.
+    #[inline(always)]
     fn evaluate_query(
         &mut self,
+        processor: impl Processor,
         start: usize,
         (from, to): (usize, usize),
-        end: usize,
-    ) -> Result<usize> {
-        let buffer = self.walk.buffer();
-        if let Some(message) = wrong_query(buffer, from, to, self.walk.ascii) {
-            return Err(self.source.error_at(self.walk.offset(start), message));
-        }
-        let judged = self.judgements.find(&buffer[from..to]);
-        let next = self.read_query(start, (from, to), judged, end)?;
-        match judged {
-            Some(index) => {
-                self.met.enter(index);
-                self.measure(index);
-            }
-            None => {
-                let query = &self.walk.buffer()[from..to];
-                self.part.unjudged.insert(query.to_vec());
-            }
-        }
-        Ok(next)
-    }
-
-    fn read_query(
-        &mut self,
-        start: usize,
-        (from, to): (usize, usize),
-        judged: Option<usize>,
         end: usize,
     ) -> Result<usize> {
         let (buffer, ascii) = (self.walk.buffer(), self.walk.ascii);
-        let query = &buffer[from..to];
-        let fail = |at: usize, message| self.source.error_at(self.walk.offset(at), message);
-        let Worker { scratch, docs, .. } = &mut *self.worker;
-        self.evaluator.start_query(scratch);
-        docs.clear();
-        let (mut at, mut behind_query) = (start, to);
-        loop {
-            let row =
-                read_row(buffer, at, behind_query, ascii).map_err(|message| fail(at, message))?;
-            let doc = &buffer[row.doc.0..row.doc.1];
-            if row.score.is_nan() {
-                return Err(fail(at, nan_message(query, doc)));
-            }
-            if let Some(index) = judged {
-                let earlier = |i: usize| &buffer[docs[i].0..docs[i].1];
-                let added = self.evaluator.push_document(
-                    scratch,
+        let fail = |at, message| Err(self.source.error_at(self.walk.offset(at), message));
+        if let Some(message) = wrong_query(buffer, from, to, ascii) {
+            return fail(start, message);
+        }
+        let query = QueryId::new(&buffer[from..to]);
+        let Worker {
+            rows,
+            scores,
+            scratch,
+            ..
+        } = &mut *self.worker;
+        rows.clear();
+        // Loops of few instructions each take less time than one of many: first fields, then scores, then ids.
+        let (next, mut wrong) = read_rows(processor, buffer, start..end, ascii, &query, rows);
+        if let Some((row, message)) = read_scores(processor, buffer, &query, rows, scores) {
+            wrong = Some((rows[row].doc.0, message));
+        }
+        match self.judgements.find(query.id) {
+            Some(index) => {
+                self.met.enter(index);
+                let evaluated = self.evaluator.evaluate_ranking(
                     self.judgements,
                     index,
-                    query,
-                    doc,
-                    row.score,
-                    earlier,
+                    scores.len(),
+                    |row| &buffer[rows[row].doc.0..rows[row].doc.1],
+                    |row| scores[row],
+                    scratch,
+                    &mut self.part,
                 );
-                if added.map_err(|message| fail(at, message))? {
-                    docs.push(row.doc);
+                if let Err((row, message)) = evaluated {
+                    return fail(rows[row].doc.0, message);
                 }
             }
-            at = row.next;
-            match next_row(buffer, &mut at, end, query) {
-                Some(behind) => behind_query = behind,
-                None => return Ok(at),
+            None => {
+                self.part.unjudged.insert(query.id.to_vec());
             }
+        }
+        wrong.map_or(Ok(next), |(at, message)| fail(at, message))
+    }
+}
+
+/// Reads the rows of a query. Returns where the next query starts, or what is wrong and where.
+#[inline(always)]
+fn read_rows(
+    processor: impl Processor,
+    buffer: &[u8],
+    Range { start: mut at, end }: Range<usize>,
+    ascii: bool,
+    query: &QueryId<'_>,
+    rows: &mut Vec<Row>,
+) -> (usize, Option<(usize, String)>) {
+    loop {
+        while at < end
+            && let Some(behind) = query.end_at(buffer, at)
+            && let Some((row, next)) = read_plain_row(processor, buffer, behind, ascii)
+        {
+            rows.push(row);
+            at = next;
+        }
+        let Some(behind) = find_row(buffer, &mut at, end, query.id) else {
+            return (at, None);
+        };
+        match read_row(buffer, at, behind, ascii) {
+            Ok((row, next)) => {
+                rows.push(row);
+                at = next;
+            }
+            Err(message) => return (at, Some((at, message))),
+        }
+    }
+}
+
+/// Reads the scores of rows up to the first one that is not a number, which it returns with what is wrong.
+#[inline(always)]
+fn read_scores(
+    processor: impl Processor,
+    buffer: &[u8],
+    query: &QueryId<'_>,
+    rows: &[Row],
+    scores: &mut Vec<f64>,
+) -> Option<(usize, String)> {
+    scores.clear();
+    for (number, row) in rows.iter().enumerate() {
+        let score = match parse_short(processor, buffer, row.score) {
+            Some(score) => score,
+            None => match read_score(buffer, row) {
+                Ok(score) if score.is_nan() => {
+                    let message = nan_message(query.id, &buffer[row.doc.0..row.doc.1]);
+                    return Some((number, message));
+                }
+                Ok(score) => score,
+                Err(message) => return Some((number, message)),
+            },
+        };
+        scores.push(score);
+    }
+    None
+}
+
+/// A block to evaluate. Inlined with everything it calls, so that it is compiled for the instructions of the processor.
+#[cfg(target_arch = "x86_64")]
+struct Block<'r, 'a, P>(&'r mut RangeReader<'a>, usize, P);
+
+#[cfg(target_arch = "x86_64")]
+impl<P: Processor> pulp::NullaryFnOnce for Block<'_, '_, P> {
+    type Output = Result<()>;
+
+    #[inline(always)]
+    fn call(self) -> Result<()> {
+        self.0.evaluate_block_with(self.2, self.1)
+    }
+}
+
+/// A query id, and its beginning as a number.
+struct QueryId<'a> {
+    id: &'a [u8],
+    first: u128,
+    mask: u128,
+}
+
+impl<'a> QueryId<'a> {
+    fn new(id: &'a [u8]) -> Self {
+        let mut first = [0; 16];
+        let length = id.len().min(16);
+        first[..length].copy_from_slice(&id[..length]);
+        let mask = u128::MAX.checked_shr(128 - 8 * length as u32).unwrap_or(0);
+        Self {
+            id,
+            first: u128::from_le_bytes(first),
+            mask,
         }
     }
 
-    fn measure(&mut self, index: usize) {
-        let buffer = self.walk.buffer();
-        let worker = &mut *self.worker;
-        worker.scores.clone_from(&worker.scratch.scores);
-        let docs = &worker.docs;
-        let mut order = RowTies::new(
-            &worker.scores,
-            |row: u32| &buffer[docs[row as usize].0..docs[row as usize].1],
-            self.evaluator.options.ties,
-            &mut worker.tied,
-        );
-        self.evaluator.measure(
-            index,
-            &self.judgements.query(index).grades,
-            &mut worker.scratch,
-            &mut order,
-            &mut self.part,
-        );
+    /// Where the id ends if the text at `at` starts with it and a blank follows.
+    #[inline(always)]
+    fn end_at(&self, buffer: &[u8], at: usize) -> Option<usize> {
+        let first = u128::from_le_bytes(*buffer.get(at..)?.first_chunk()?);
+        let behind = at + self.id.len();
+        let same = first & self.mask == self.first
+            && matches!(buffer.get(behind), Some(b' ' | b'\t'))
+            && (self.id.len() <= 16 || &buffer[at..behind] == self.id);
+        same.then_some(behind)
     }
 }
 
 /// Skips blank lines. If the next line belongs to `query`, returns where its id ends; otherwise, and at `end`, `None`.
-#[inline]
-fn next_row(buffer: &[u8], at: &mut usize, end: usize, query: &[u8]) -> Option<usize> {
+#[inline(never)]
+fn find_row(buffer: &[u8], at: &mut usize, end: usize, query: &[u8]) -> Option<usize> {
     while *at < end {
-        let behind = *at + query.len();
-        let goes_on = buffer.get(*at..behind) == Some(query)
-            && buffer
-                .get(behind)
-                .is_some_and(|byte| *byte == b' ' || *byte == b'\t');
-        if goes_on {
-            return Some(behind);
-        }
         match read_head(buffer, *at) {
             Head::Blank(next) => *at = next,
             Head::Query(from, to) => return (&buffer[from..to] == query).then_some(to),

@@ -6,16 +6,17 @@ use std::path::Path;
 
 use super::line;
 use super::number::parse_score;
+use super::processor::{Plain, Processor};
 use super::source::malformed;
 use crate::error::{Error, quote};
 
 /// One row, as positions in a buffer.
+#[derive(Clone, Copy)]
 pub(super) struct Row {
     /// Document id, as (start, end).
     pub doc: (usize, usize),
-    pub score: f64,
-    /// Where the next line starts.
-    pub next: usize,
+    /// Score, as (start, end).
+    pub score: (usize, usize),
 }
 
 /// What is wrong with a query id that ends at `end`, if anything.
@@ -30,55 +31,70 @@ pub(super) fn wrong_query(buffer: &[u8], start: usize, end: usize, ascii: bool) 
     })
 }
 
-/// The fields of a line that are used, as positions in a buffer.
-struct Fields {
-    doc: (usize, usize),
-    score: (usize, usize),
-    /// Where the sixth column ends.
-    end: usize,
+/// The row of a line that needs no second look, with single blanks between six or more columns, and where the next line
+/// starts. `at` is just after its query id.
+#[inline(always)]
+pub(super) fn read_plain_row(
+    processor: impl Processor,
+    buffer: &[u8],
+    at: usize,
+    ascii: bool,
+) -> Option<(Row, usize)> {
+    let [iteration, doc, rank, score, end] = line::split(processor, buffer, at)?;
+    let row = Row {
+        doc: (at + iteration + 1, at + doc),
+        score: (at + rank + 1, at + score),
+    };
+    let next = match buffer[at + end] {
+        b'\n' => at + end + 1,
+        b'\r' if buffer[at + end + 1] == b'\n' => at + end + 2,
+        _ => return None,
+    };
+    let text = ascii || std::str::from_utf8(&buffer[row.doc.0..row.doc.1]).is_ok();
+    text.then_some((row, next))
 }
 
-/// Reads the rest of a row, from `at`, just after its query id. The line starts at `line_start`.
-// As a call it would take a tenth longer per row.
-#[inline(always)]
+/// The row of any line, and where the next line starts. The line starts at `line_start`, and `at` is just after its
+/// query id.
 pub(super) fn read_row(
     buffer: &[u8],
     line_start: usize,
     at: usize,
     ascii: bool,
-) -> std::result::Result<Row, String> {
-    let Fields { doc, score, end } = match line::split(buffer, at) {
-        Some([iteration, doc, rank, score, end]) => Fields {
-            doc: (at + iteration + 1, at + doc),
-            score: (at + rank + 1, at + score),
-            end: at + end,
-        },
-        None => find_fields(buffer, line_start, at)?,
-    };
-    let text = &buffer[score.0..score.1];
-    let score =
-        parse_score(text).ok_or_else(|| format!("the score {} is not a number", quote(text)))?;
-    if !ascii && let Some(message) = line::invalid_utf8(&buffer[doc.0..doc.1]) {
+) -> std::result::Result<(Row, usize), String> {
+    if let Some(row) = read_plain_row(Plain, buffer, at, ascii) {
+        return Ok(row);
+    }
+    let (row, end) = find_fields(buffer, line_start, at)?;
+    // The first thing that is wrong with a line is what its error names.
+    read_score(buffer, &row)?;
+    if !ascii && let Some(message) = line::invalid_utf8(&buffer[row.doc.0..row.doc.1]) {
         return Err(message);
     }
-    let next = end_of_line(buffer, end)?;
-    Ok(Row { doc, score, next })
+    Ok((row, end_of_line(buffer, end)?))
 }
 
-/// The fields of any line, found one by one.
+/// The score of a row. It can be NaN.
+#[inline(always)]
+pub(super) fn read_score(buffer: &[u8], row: &Row) -> std::result::Result<f64, String> {
+    let text = &buffer[row.score.0..row.score.1];
+    parse_score(text).ok_or_else(|| not_a_number(text))
+}
+
+/// The fields of any line, found one by one, and where the sixth column ends.
 #[inline(never)]
 fn find_fields(
     buffer: &[u8],
     line_start: usize,
     mut at: usize,
-) -> std::result::Result<Fields, String> {
+) -> std::result::Result<(Row, usize), String> {
     let fields = (|| {
         line::next_field(buffer, &mut at)?;
         let doc = line::next_field(buffer, &mut at)?;
         line::next_field(buffer, &mut at)?;
         let score = line::next_field(buffer, &mut at)?;
         let (_, end) = line::next_field(buffer, &mut at)?;
-        Some(Fields { doc, score, end })
+        Some((Row { doc, score }, end))
     })();
     fields.ok_or_else(|| missing_columns(buffer, line_start, at))
 }
@@ -103,6 +119,11 @@ fn further_columns(buffer: &[u8], at: usize) -> std::result::Result<usize, Strin
     }
     let wrong = (at..at + rest.len()).find_map(|at| line::control_character(buffer, at));
     wrong.map_or(Ok(stop + 1), Err)
+}
+
+#[cold]
+fn not_a_number(score: &[u8]) -> String {
+    format!("the score {} is not a number", quote(score))
 }
 
 #[cold]

@@ -13,6 +13,8 @@ pub(super) struct Sizes {
     pub chunk: u64,
     /// Bytes to read at a time when looking for the border between two tasks.
     pub border: usize,
+    /// About how many bytes a table of rows may take that groups the rows of queries.
+    pub table: usize,
 }
 
 impl Default for Sizes {
@@ -23,12 +25,14 @@ impl Default for Sizes {
                 block: 24,
                 chunk: 60,
                 border: 8,
+                table: 200,
             };
         }
         Self {
             block: 1 << 19,
             chunk: 2 << 20,
             border: 1 << 16,
+            table: 1 << 29,
         }
     }
 }
@@ -131,7 +135,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Where the last complete line ends.
-    fn complete(&self) -> usize {
+    pub fn complete(&self) -> usize {
         if self.is_last() {
             return self.filled;
         }

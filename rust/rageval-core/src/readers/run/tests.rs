@@ -32,6 +32,7 @@ fn sizes(block: usize) -> Sizes {
         block,
         chunk: block as u64 * 2,
         border: block.div_ceil(3),
+        table: block * 30,
     }
 }
 
@@ -43,7 +44,8 @@ fn stream(evaluator: &Evaluator, text: &[u8], sizes: Sizes) -> Result<Evaluation
 fn in_memory(evaluator: &Evaluator, text: &[u8]) -> Result<Evaluation> {
     let table = read_run_text(Path::new("run"), text.to_vec())?;
     let evaluation = evaluator.evaluate_rows(&judgements(), &table);
-    evaluation.map_err(|error| table.locate(error))
+    let source = Source::from_memory(Path::new("run"), text.to_vec())?;
+    evaluation.map_err(|error| table.locate(&source, error))
 }
 
 /// The line number in an error.
@@ -144,6 +146,12 @@ fn any_line() -> impl Strategy<Value = Vec<u8>> {
         "12345678.90123",
         "inf",
         "-7",
+        "+7",
+        ".25",
+        "-1.",
+        "123456789012345",
+        "1234567890123456",
+        "0.123456789012345678901234567890123456789",
     ]);
     let gap = || prop::sample::select(vec![" ", " ", " ", "\t", "  ", " \t "]);
     let lead = prop::sample::select(vec!["", "", "", " ", "\t"]);
@@ -258,6 +266,7 @@ fn parts_start_at_new_queries_and_cover_the_text() {
             block: 9,
             chunk,
             border: 5,
+            table: 0,
         };
         let parts = cut(&source, sizes).unwrap();
         assert_eq!(
@@ -345,6 +354,73 @@ fn every_error_names_its_line() {
         }
         let error = in_memory(&evaluator(Options::default()), &text).unwrap_err();
         assert_eq!(error.to_string(), format!("run:21: {expected}"));
+    }
+}
+
+#[test]
+fn a_border_at_any_byte_changes_nothing() {
+    let long = "t".repeat(70);
+    let lines = format!(
+        "q1 Q0 a 1 2.5 t\r\n\tq1\tQ0\tb\t2\t2.25\tt\nq1 Q0  \u{e9} 3 -1e0 t further\n\r\n \nq10 Q0 d 1 1 {long}\n\
+         unjudged Q0 a 1 7 t\nq2 Q0 e 1 0.123456789012345678 t\nq2 Q0 {long} 2 -0 t\nq2 Q0 a 3 .0 t"
+    );
+    let again = format!("{lines}\nq1 Q0 h 1 2.5 t");
+    for text in [lines, again] {
+        let evaluator = evaluator(Options::default());
+        let expected = in_memory(&evaluator, text.as_bytes()).unwrap();
+        for block in 1..=text.len() {
+            for table in [0, 1 << 20] {
+                let sizes = Sizes {
+                    table,
+                    ..sizes(block)
+                };
+                assert_eq!(
+                    stream(&evaluator, text.as_bytes(), sizes).unwrap(),
+                    expected,
+                    "{block}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn scattered_queries_are_grouped_in_any_number_of_passes() {
+    let rows = (0..600u32).map(|row| {
+        let query = if row % 13 == 0 {
+            "unjudged".to_owned()
+        } else {
+            format!("q{}", row * 7 % 20)
+        };
+        format!(
+            "{query} Q0 {}{row} 1 {} t\n",
+            ["a", "d"][row as usize % 2],
+            row * 37 % 101
+        )
+    });
+    let mut text: String = rows.collect();
+    text.push_str("q1 Q0 a 1 50 t\nq2 Q0 a 1 50 t\nq3 Q0 a 1 50 t\nq10 Q0 d 1 50 t\n");
+    let evaluator = evaluator(Options::default());
+    let expected = in_memory(&evaluator, text.as_bytes()).unwrap();
+    assert_eq!((expected.queries.len(), expected.unjudged_queries), (4, 17));
+    let twice = format!("{text}q3 Q0 a 1 50 t\n");
+    for table in [0, 100, 1000, 5000, 1 << 20] {
+        let sizes = Sizes {
+            table,
+            ..sizes(100)
+        };
+        assert_eq!(
+            stream(&evaluator, text.as_bytes(), sizes).unwrap(),
+            expected,
+            "{table}"
+        );
+        let error = stream(&evaluator, twice.as_bytes(), sizes).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .starts_with("run:605: document 'a' is retrieved twice"),
+            "{error}"
+        );
     }
 }
 
