@@ -5,7 +5,8 @@
 Each line is the median of fresh processes, which take turns: CPU seconds (user and system, by getrusage) and wall
 seconds. `run` is that of the quickstart: cold, with an empty store, and warm, with the store of the run before. The
 libraries that a warm run needs, and ONNX Runtime with a session of the smallest exported model, which only a cold
-run opens, are measured by themselves. `--against` names the folder `python` of another checkout. Bytecode is compiled before.
+run opens, are measured by themselves. `--against` names the folder `python` of another checkout. Bytecode is compiled
+before.
 """
 
 from __future__ import annotations
