@@ -11,11 +11,20 @@ answer_relevancy, context_precision and context_recall over the same rows, one a
 latency / 16. Faults: 10 % malformed replies of all kinds, 5 % status 429 and 5 % status 500; `transient` draws again
 for each try, `sticky` malforms the same request each time. With `--kills`, rageval-spec is killed (SIGKILL) at this
 many moments and run again: the results must have the same bytes, and no reply that arrived may be requested again.
+
+    python benches/judging.py --overhead [--rows 2000] [--in-flight 64] [--latency 0.05] [--rounds 3] [--against TREE]
+
+measures what rageval-spec itself costs: how long it takes for synthetic rows (seeded) with many calls in flight, next
+to what the endpoint needs, rows x calls x latency / calls in flight. The endpoint is a bare one in a process of its
+own; a bare client measures first how many calls a second it can answer. `--against` names the folder `python` of
+another checkout, which is measured in turn with this one. Wall and CPU seconds are those between the first call and the
+last reply, except under "whole run".
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import os
 import random
@@ -32,6 +41,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from machine import name_processor
 
 LATENCY, CONCURRENCY, ROWS = 0.050, 16, 200
 METRICS = ("faithfulness", "answer_relevancy", "context_precision", "context_recall")
@@ -246,17 +257,193 @@ def read_results(out: Path) -> bytes:
     return json.dumps(results, sort_keys=True).encode() + (out / "values.parquet").read_bytes()
 
 
+class Bare(asyncio.Protocol):
+    """A client's connection to the bare endpoint, which answers any chat request with what its schema asks for."""
+
+    latency = 0.0
+    served = 0
+    began = ended = 0.0
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport, self.unread = transport, b""
+
+    def data_received(self, data: bytes) -> None:
+        self.unread += data
+        head, mark, rest = self.unread.partition(b"\r\n\r\n")
+        length = int(
+            next((line[15:] for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")), 0)
+        )
+        if not mark or len(rest) < length:
+            return
+        self.unread = rest[length:]
+        if head.startswith(b"GET"):
+            self.reply({"served": Bare.served, "began": Bare.began, "ended": Bare.ended})
+            return
+        Bare.began = Bare.began if Bare.served else time.monotonic()
+        Bare.served += 1
+        schema = json.loads(rest[:length])["response_format"]["json_schema"]["schema"]
+        message = {"role": "assistant", "content": json.dumps(fill(schema))}
+        usage = {"prompt_tokens": length // 4, "completion_tokens": 40}
+        reply = {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "usage": usage}
+        asyncio.get_running_loop().call_later(Bare.latency, self.reply, reply)
+
+    def reply(self, content: dict[str, Any]) -> None:
+        body = json.dumps(content).encode()
+        self.transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        Bare.ended = time.monotonic()
+
+
+def fill(schema: dict[str, Any], place: int = 0) -> Any:
+    """What a schema asks for; numbers of claims and contexts count up with their place in a list."""
+    kind = schema.get("type", "string")
+    if "enum" in schema:
+        return schema["enum"][0]
+    if kind == "object":
+        return {name: fill(one, place) for name, one in schema["properties"].items()}
+    if kind == "array":
+        return [fill(schema["items"], place) for place in range(schema.get("minItems", 2))]
+    if "integer" in kind or "number" in kind:
+        return min(schema.get("minimum", 1) + place, schema.get("maximum", 1))
+    return "The town lies by the river." if "string" in kind else True
+
+
+async def serve_bare(latency: float) -> None:
+    """Serve until the end of standard input, after printing the port."""
+    Bare.latency = latency
+    server = await asyncio.get_running_loop().create_server(Bare, "127.0.0.1", 0, backlog=1024)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+
+
+@contextmanager
+def run_bare(latency: float) -> Iterator[int]:
+    """The bare endpoint in a process of its own; yields its port."""
+    command = [sys.executable, __file__, "--serve", str(latency)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        yield int(process.stdout.readline())
+    finally:
+        process.terminate()
+        process.wait()
+
+
+async def ask_bare(port: int, calls: int, in_flight: int, body: bytes) -> float:
+    """Seconds for so many calls by a bare client."""
+    sent = iter(range(calls))
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body)
+
+    async def use_connection() -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for _ in sent:
+            writer.write(head + body)
+            length = int((await reader.readuntil(b"\r\n\r\n")).split(b":")[1])
+            await reader.readexactly(length)
+        writer.close()
+
+    start = time.monotonic()
+    await asyncio.gather(*(use_connection() for _ in range(in_flight)))
+    return time.monotonic() - start
+
+
+def write_rows(path: Path, rows: int) -> None:
+    """Synthetic questions with answers, three contexts and references."""
+    words = random.Random(7)
+    names = [f"{first}{last}" for first in ("Am", "Bel", "Cor", "Dun", "El") for last in ("ford", "wick", "ham", "ley")]
+
+    def tell(n: int, count: int) -> str:
+        said = (f"The {words.choice(names)} bridge {n} was built in {words.randint(1700, 1990)} of stone, and stands "
+                f"{words.randint(5, 90)} metres above the river." for _ in range(count))  # fmt: skip
+        return " ".join(said)
+
+    with path.open("w") as file:
+        for n in range(rows):
+            row = {"id": f"r{n}", "question": f"When was bridge {n} built?", "answer": tell(n, 2)}
+            file.write(json.dumps({**row, "contexts": [tell(n, 3) for _ in range(3)], "reference": tell(n, 2)}) + "\n")
+
+
+def measure_overhead(arguments: argparse.Namespace) -> None:
+    """Measure this tree, and the one of `--against`, and print a line for each judge and tree."""
+    work = arguments.work.resolve()
+    work.mkdir(parents=True, exist_ok=True)
+    write_rows(work / "rows.jsonl", arguments.rows)
+    schema = {"type": "object", "properties": {"score": {"type": "integer", "maximum": 1}}}
+    asked = {"messages": "x" * 3000, "response_format": {"json_schema": {"schema": schema}}}
+    with run_bare(0.0) as port:
+        seconds = asyncio.run(ask_bare(port, 20_000, arguments.in_flight, json.dumps(asked).encode()))
+    wanted = f"{arguments.in_flight / arguments.latency:,.0f} ({arguments.in_flight} / {arguments.latency} s)"
+    print(f"{name_processor()}; a bare client gets {20_000 / seconds:,.0f} replies a second, and needs {wanted}")
+    print(f"{'judge':<8}{'tree':<9}{'calls':>7}{'endpoint needs':>16}{'ours':>8}{'ratio':>7}{'CPU':>7}{'cores':>7}"
+          f"{'ms a call':>11}{'whole run':>11}{'CPU':>7}")  # fmt: skip
+    trees = {"this": Path(__file__).parents[1] / "python"} | ({"other": arguments.against} if arguments.against else {})
+    runs: dict[tuple[str, str], list[tuple[float, ...]]] = {(judge, tree): [] for judge in OURS for tree in trees}
+    for _ in range(arguments.rounds):
+        for judge, tree in runs:
+            runs[judge, tree].append(run_once(judge, trees[tree], arguments, work))
+    for (judge, tree), found in runs.items():
+        calls, needed, span, cpu, wall, whole = (statistics.median(one) for one in zip(*found, strict=True))
+        print(f"{judge:<8}{tree:<9}{calls:>7.0f}{needed:>14.2f} s{span:>6.2f} s{span / needed:>7.2f}{cpu:>5.2f} s"
+              f"{cpu / span:>7.2f}{1000 * cpu / calls:>11.2f}{wall:>9.2f} s{whole:>5.2f} s", flush=True)  # fmt: skip
+
+
+def run_once(judge: str, tree: Path, arguments: argparse.Namespace, work: Path) -> tuple[float, ...]:
+    """Calls, seconds that the endpoint needs, seconds and CPU of judging, seconds and CPU of the whole process."""
+    folder = work / f"overhead-{judge}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    with run_bare(arguments.latency) as port:
+        spec = json.loads(write_spec(folder, judge, port, work / "rows.jsonl").read_text())
+        spec["metrics"] = [one for one in spec["metrics"] if one["use"] != "answer_relevancy"]
+        spec["models"].pop("embedder", None)
+        spec["limits"]["concurrency"] = arguments.in_flight
+        (folder / "spec.yaml").write_text(json.dumps(spec))
+        seconds = time_run(folder, tree)
+        stats = ask(port, "/stats")
+    calls, span = stats["served"], stats["ended"] - stats["began"]
+    cpu = [next(spent for at, spent in seconds if at >= moment) for moment in (stats["began"], stats["ended"])]
+    needed = calls * arguments.latency / arguments.in_flight
+    return calls, needed, span, cpu[1] - cpu[0], seconds[-1][0] - seconds[0][0], seconds[-1][1]
+
+
+def time_run(folder: Path, tree: Path) -> list[tuple[float, float]]:
+    """The CPU seconds that a run of the spec in a folder, with the code in another, has spent at many moments."""
+    environment = {**os.environ, "NO_PROXY": "127.0.0.1,localhost", "PYTHONPATH": str(tree)}
+    seconds = [(time.monotonic(), 0.0)]
+    process = subprocess.Popen(our_command(folder, folder / "out"), env=environment, stdout=subprocess.DEVNULL)
+    while not (ended := os.wait4(process.pid, os.WNOHANG))[0]:
+        ticks = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+        seconds.append((time.monotonic(), sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")))
+        time.sleep(0.01)
+    assert ended[1] == 0, f"rageval-spec ended with status {ended[1]}"
+    process.returncode = 0
+    return [*seconds, (time.monotonic(), ended[2].ru_utime + ended[2].ru_stime)]
+
+
 def main() -> None:
     """Measure, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("harness", type=Path)
-    parser.add_argument("--stub-python", required=True)
+    parser.add_argument("harness", type=Path, nargs="?")
+    parser.add_argument("--stub-python")
+    parser.add_argument("--overhead", action="store_true")
+    parser.add_argument("--rows", type=int, default=2000)
+    parser.add_argument("--in-flight", type=int, default=64)
+    parser.add_argument("--latency", type=float, default=LATENCY)
+    parser.add_argument("--against", type=Path)
+    parser.add_argument("--serve", type=float, help=argparse.SUPPRESS)
     parser.add_argument("--peer", action="append", default=[], metavar="NAME=PYTHON")
     parser.add_argument("--faults", nargs="+", default=["none"], choices=sorted(FAULTS))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--kills", type=int, default=0)
     parser.add_argument("--work", type=Path, default=Path(__file__).parent / "work" / "judging")
     arguments = parser.parse_args()
+    if arguments.serve is not None:
+        asyncio.run(serve_bare(arguments.serve))
+        return
+    if arguments.overhead:
+        measure_overhead(arguments)
+        return
+    if arguments.harness is None or arguments.stub_python is None:
+        parser.error("name HARNESS and --stub-python, or add --overhead")
     arguments.harness = arguments.harness.resolve()
     work = arguments.work.resolve()
     if arguments.kills and "none" not in arguments.faults:

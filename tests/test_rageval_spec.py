@@ -36,3 +36,9 @@ def test_importing_it_imports_nothing_else() -> None:
     assert "rageval_spec" in found.stdout
     for name in ("polars", "numpy", "pydantic", "yaml", "click", "rageval_spec._core", "rageval_spec.kernels"):
         assert f"'{name}'" not in found.stdout
+
+
+def test_importing_the_package_imports_nothing_else() -> None:
+    code = "import sys; before = {*sys.modules}; import rageval_spec; print(*sorted({*sys.modules} - before))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) <= {"rageval_spec", "__future__"}

@@ -9,10 +9,10 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from rageval_spec.api.calibrations import Calibrations, calibrate
     from rageval_spec.api.evaluations import judge, run
     from rageval_spec.api.finished_evaluation import FinishedEvaluation, load_results
@@ -47,6 +47,8 @@ def __getattr__(name: str) -> Any:
         from rageval_spec.kernels import version
 
         return version()
+    from importlib import import_module
+
     module = next((module for module, names in _PLACES.items() if name in names), None)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -48,6 +48,11 @@ def builtin_words(section: Section) -> frozenset[str]:
     return _tool_words(section) | {file.stem for file in folder.glob("*.py") if not file.stem.startswith("_")}
 
 
+def has_word(section: Section, word: str) -> bool:
+    """Whether `use:` accepts a word. Reads entry points, which takes long, only if this package has no such word."""
+    return word in builtin_words(section) or word in words(section)
+
+
 @cache
 def _tool_words(section: Section) -> frozenset[str]:
     if section not in _TOOL_FILES:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import socket
 import threading
+import time
 import tracemalloc
 import zlib
 from collections.abc import Callable, Iterator
@@ -192,3 +194,33 @@ def test_only_one_large_reply_is_in_memory_at_a_time(reach: Open, monkeypatch: p
 def test_small_replies_do_not_wait_for_a_large_one(reach: Open) -> None:
     with reach(Answer(b"x" * (2 * MIB))).exchange(b"{}"):
         assert fetch(reach(Answer(b"small"))) == b"small"
+
+
+@pytest.mark.parametrize(
+    ("pieces", "content"),
+    [
+        ([b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody"], b"body"),
+        ([b"HTTP/1.1 200 OK\r\nConten", b"t-Length: 4\r\n\r\nbody"], b"body"),
+        ([b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\nConnection: keep-alive\r\n\r\nb", b"o", b"dy"], b"body"),
+        ([b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n"], b"body"),
+        ([b"HTTP/1.1 200 OK\r\nX-Long: a\r\n b\r\nContent-Length: 4\r\n\r\nbody"], b"body"),
+        ([b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"], b""),
+        ([b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody"], b"body"),
+    ],
+)
+def test_a_reply_is_the_same_however_it_arrives(pieces: list[bytes], content: bytes) -> None:
+    ours, theirs = socket.socketpair()
+
+    def send() -> None:
+        for piece in pieces:
+            theirs.sendall(piece)
+            time.sleep(0.01)
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    timed = connections._TimedSocket(ours, time.monotonic() + 10)
+    head, found = connections._receive(timed, "POST", Body(2**20, lambda: False))
+    sender.join()
+    assert (head.status, head.reason, found, head.will_close) == (200, "OK", content, False)
+    ours.close()
+    theirs.close()

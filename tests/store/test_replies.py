@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -245,6 +246,7 @@ def test_two_processes_that_find_a_damaged_file_set_it_aside_once(tmp_path: Path
 CLAIMED_MODEL, QUESTION = "a" * 64, b"why?"
 HOLDER = """
 import sys
+import time
 from pathlib import Path
 from rageval_spec.store.replies import Claims
 claims = Claims(Path(sys.argv[1]), lambda: None)
@@ -343,3 +345,34 @@ def test_writers_at_once_lose_nothing(tmp_path: Path) -> None:
 def test_it_is_no_reply_in_the_list_of_what_a_store_holds(tmp_path: Path) -> None:
     add_asked(tmp_path, [FAST])
     assert list_entries(tmp_path) == []
+
+
+def test_a_thread_does_for_those_that_wait_what_they_wait_for(tmp_path: Path) -> None:
+    """While the file is in use, threads wait with answers to keep and to find; one of them does it for all."""
+    answers = FileAnswers(tmp_path, lambda: tmp_path)
+    answers.keep("model", {b"first": b"0"})
+    begun: list[str] = []
+    with ThreadPoolExecutor(8) as pool:
+        with answers._lock:
+            kept = [pool.submit(answers.keep, f"model {n % 2}", {b"%d" % n: b"answer"}) for n in range(4)]
+            found = [pool.submit(answers.find, "model", (b"first", b"absent")) for _ in range(4)]
+            while len(answers._kept) + len(answers._wanted) < 8:
+                time.sleep(0.001)
+            assert answers._connection is not None
+            answers._connection.set_trace_callback(begun.append)
+        assert [one.result() for one in kept] == [None] * 4
+        assert [dict(one.result()) for one in found] == [{b"first": b"0"}] * 4
+    assert sum(statement == "COMMIT" for statement in begun) == 1
+    assert sum(statement.startswith("SELECT question") for statement in begun) == 1
+    assert answers.find("model 1", (b"1", b"2", b"3")) == {b"1": b"answer", b"3": b"answer"}
+    answers.close()
+
+
+def test_what_cannot_be_kept_is_not_kept_for_another(tmp_path: Path) -> None:
+    answers = FileAnswers(tmp_path, lambda: tmp_path)
+    answers.keep("model", {b"first": b"0"})
+    with pytest.raises(RagevalError, match="cannot be used"):
+        answers.keep("model", {b"wrong": None})  # type: ignore[dict-item]
+    answers.keep("model", {b"second": b"2"})
+    assert answers.find("model", (b"first", b"wrong", b"second")) == {b"first": b"0", b"second": b"2"}
+    answers.close()

@@ -11,10 +11,12 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 from rageval_spec.errors import RagevalError
+
+_PIECE = 2047
+"""Bytes that are hashed without releasing the GIL."""
 
 
 class Message(NamedTuple):
@@ -41,11 +43,29 @@ class ChatRequest:
     logprobs: bool = False
     repeat: int = 0
 
-    @cached_property
+    @property
     def digest(self) -> bytes:
         """The sha256 of the whole request."""
-        content = [self.messages, self.schema, self.max_tokens, self.logprobs, self.repeat]
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).digest()
+        return self._written[0]
+
+    @property
+    def schema_characters(self) -> int:
+        """The length of the schema as JSON; 0 without one."""
+        return self._written[1]
+
+    @property
+    def _written(self) -> tuple[bytes, int]:
+        """The digest and the length of the schema. Not a `cached_property`, whose lock is one for all requests."""
+        known: tuple[bytes, int] | None = self.__dict__.get("_kept")
+        if known is None:
+            schema = json.dumps(self.schema, sort_keys=True)
+            rest = (json.dumps(one) for one in (self.max_tokens, self.logprobs, self.repeat))
+            content = f"[{', '.join((json.dumps(self.messages), schema, *rest))}]".encode()
+            digest = hashlib.sha256()
+            for start in range(0, len(content), _PIECE):  # more at once releases the GIL, and waits for it again
+                digest.update(content[start : start + _PIECE])
+            known = self.__dict__["_kept"] = digest.digest(), 0 if self.schema is None else len(schema)
+        return known
 
     @property
     def characters(self) -> int:

@@ -50,8 +50,7 @@ _SPENT = re.compile(
 
 def expect(request: ChatRequest, max_tokens: int | None) -> Tokens:
     """The expected tokens of a call: a quarter of its characters, schema included, and the longest possible reply."""
-    schema = 0 if request.schema is None else len(json.dumps(request.schema))
-    characters = request.characters + schema
+    characters = request.characters + request.schema_characters
     return Tokens(characters // CHARACTERS_A_TOKEN + 1, request.max_tokens or max_tokens or USUAL_REPLY)
 
 

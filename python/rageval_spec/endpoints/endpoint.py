@@ -19,9 +19,8 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
 from functools import partial
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
+from http.client import HTTPConnection, HTTPException, HTTPMessage, HTTPResponse, HTTPSConnection, IncompleteRead
 from threading import Lock
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
@@ -68,6 +67,7 @@ class Connections:
         self._busy: set[socket.socket] = set()
         self._closed = False
         self._lock = threading.Lock()
+        self._head: tuple[Any, bytes] = (None, b"")
 
     @property
     def is_closed(self) -> bool:
@@ -124,11 +124,8 @@ class Connections:
                 if self._closed:
                     raise self._end()
                 self._busy.add(timed.untimed)
-            headers = {**self._headers, **request.headers}
-            connection.request(request.method, self._target(request), request.body, headers)
-            timed.flush()
-            response = connection.getresponse()
-            content = body.read(response, timed.extend)
+            timed.send(self._find_head(request), request.body or b"")
+            response, content = _receive(timed, request.method, body)
         except BaseException:
             connection.close()
             raise
@@ -141,6 +138,18 @@ class Connections:
         if not keeps:
             connection.close()
         return Reply(response.status, response.reason, response.headers, content)
+
+    def _find_head(self, request: HttpRequest) -> bytes:
+        """The lines before the body, as `http.client` writes them; those of equal requests are written once."""
+        key = (*request._replace(body=None)[:-1], *request.headers.items())
+        if self._head[0] != key:
+            connection, wire = self._make_connection(), _Wire()
+            connection.sock = wire
+            body = None if request.body is None else b""
+            connection.request(request.method, self._target(request), body, {**self._headers, **request.headers})
+            self._head = (key, bytes(wire.written))
+        head, length = self._head[1], len(request.body or b"")
+        return head.replace(b"\r\nContent-Length: 0\r\n", b"\r\nContent-Length: %d\r\n" % length, 1)
 
     @property
     def _is_relayed(self) -> bool:
@@ -157,50 +166,71 @@ class Connections:
         with self._lock:
             return self._idle.pop() if self._idle else None
 
-    def _connect(self, deadline: float) -> HTTPConnection:
+    def _make_connection(self) -> HTTPConnection:
         host, port, proxy = self._url.hostname or "", self._url.port, self._proxy
         kind = HTTPSConnection if self._url.scheme == "https" else HTTPConnection
         where = (host, port) if proxy is None else (proxy.hostname or "", proxy.port or 80)
         connection = kind(*where, timeout=self._timeout)
         if proxy is not None and not self._is_relayed:
             connection.set_tunnel(host, port or HTTPSConnection.default_port, authorize(proxy))
+        return connection
+
+    def _connect(self, deadline: float) -> HTTPConnection:
+        connection = self._make_connection()
         connection.connect()
         connection.sock = _TimedSocket(connection.sock, deadline)
         return connection
 
 
-@dataclass
+class _Wire:
+    """What a connection writes to instead of a socket."""
+
+    def __init__(self) -> None:
+        self.written = bytearray()
+
+    def sendall(self, data: ReadableBuffer) -> None:
+        self.written += data
+
+
 class _TimedSocket:
     """A socket whose operations raise `TimeoutError` after a deadline (of `time.monotonic`) for all of them together.
 
-    A socket's own timeout starts again with each byte that arrives. This class implements the methods of a socket that
-    `http.client` uses.
+    A socket's own timeout starts again with each byte that arrives, and setting it is a call of the system. So it is
+    set only where it is off by more than a five-hundredth. `pending` was received and not read yet.
     """
 
-    untimed: socket.socket
-    deadline: float
-    unsent: bytearray = field(default_factory=bytearray)
+    def __init__(self, untimed: socket.socket, deadline: float) -> None:
+        self.untimed = untimed
+        self.deadline = deadline
+        self.pending = b""
+        self._timeout = -1.0
 
     def limit(self) -> None:
         left = self.deadline - time.monotonic()
         if left <= 0:
             raise TimeoutError("timed out")
-        self.untimed.settimeout(left)
+        if abs(left - self._timeout) > left / 500:
+            self.untimed.settimeout(left)
+            self._timeout = left
 
     def extend(self, seconds: float) -> None:
         """Postpone the deadline by seconds in which nothing was read through no fault of the endpoint."""
         self.deadline += seconds
 
-    def sendall(self, data: ReadableBuffer) -> None:
-        """Collect data for `flush`: headers and body sent separately would be two packets and wake the server twice."""
-        self.unsent += data
-
-    def flush(self) -> None:
-        view = memoryview(bytes(self.unsent))
-        self.unsent.clear()
+    def send(self, head: bytes, body: bytes) -> None:
+        """Send both at once: as two packets they would wake the server twice."""
+        view = memoryview(head + body)
         while view:
             self.limit()
             view = view[self.untimed.send(view) :]
+
+    def receive(self) -> bytes:
+        """What has arrived, at least one byte; empty at the end."""
+        if not self.pending:
+            self.limit()
+            return self.untimed.recv(_PIECE)
+        received, self.pending = self.pending, b""
+        return received
 
     def makefile(self, mode: str) -> io.BufferedReader:  # noqa: ARG002 - as a socket's
         return io.BufferedReader(_TimedReader(self))
@@ -212,18 +242,55 @@ class _TimedSocket:
 class _TimedReader(io.RawIOBase):
     def __init__(self, timed: _TimedSocket) -> None:
         self._timed = timed
-        self._stream = timed.untimed.makefile("rb", buffering=0)
 
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: WriteableBuffer, /) -> int | None:
-        self._timed.limit()
-        return self._stream.readinto(buffer)
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        received, room = self._timed.receive(), memoryview(buffer)
+        count = min(len(received), len(room))
+        room[:count], self._timed.pending = received[:count], received[count:]
+        return count
 
-    def close(self) -> None:
-        self._stream.close()
-        super().close()
+
+class _Head(NamedTuple):
+    status: int
+    reason: str
+    headers: HTTPMessage
+    will_close: bool
+
+
+def _receive(timed: _TimedSocket, method: str, body: Body) -> tuple[_Head, bytes]:
+    """A reply. One that says 200 and its length, and is short and whole, is read here; `http.client` reads others."""
+    timed.pending = b""
+    received = timed.receive()
+    first, _, rest = received.partition(b"\r\n")
+    lines, mark, content = rest.partition(b"\r\n\r\n")
+    if mark and first[:13] in (b"HTTP/1.1 200 ", b"HTTP/1.1 200") and (found := _read_headers(lines)):
+        headers, length = found
+        while len(content) < length <= min(_PIECE, body.most) and (more := timed.receive()):
+            received, content = received + more, content + more
+        if len(content) == length <= body.most and method != "HEAD":
+            return _Head(200, first[13:].decode("iso-8859-1").strip(), headers, will_close=False), content
+    timed.pending = received
+    response = HTTPResponse(timed, method=method)  # type: ignore[arg-type]
+    response.begin()
+    content = body.read(response, timed.extend)
+    return _Head(response.status, response.reason, response.headers, response.will_close), content
+
+
+def _read_headers(lines: bytes) -> tuple[HTTPMessage, int] | None:
+    """The headers and the body's length; None if there is none, or if they say more than that about the body."""
+    headers, said = HTTPMessage(), dict[str, str]()
+    for line in lines.decode("iso-8859-1").split("\r\n"):
+        name, mark, value = line.partition(":")
+        if not mark or name.strip() != name:
+            return None
+        headers.set_raw(name, value.strip(" \t"))
+        said.setdefault(name.lower(), value.strip(" \t"))
+    is_plain = said.keys().isdisjoint(_ENCODED) and said.get("connection", "keep-alive").lower() == "keep-alive"
+    length = said.get("content-length", "")
+    return (headers, int(length)) if is_plain and length.isdecimal() and len(length) < _DIGITS else None
 
 
 MOST_BYTES = 64 * 2**20
@@ -231,6 +298,8 @@ MOST_BYTES = 64 * 2**20
 LARGE = 2**20
 """A body of more bytes waits until no other large body is in memory."""
 _PIECE = 2**16
+_ENCODED = frozenset({"content-encoding", "transfer-encoding"})
+_DIGITS = 16
 _PAUSE = 0.05
 _ZLIB_OR_GZIP = 47
 _ENCODINGS = frozenset({"", "identity"})
@@ -242,7 +311,7 @@ class Body:
     """The body of one call. Only one body at a time may be read beyond `LARGE` bytes."""
 
     def __init__(self, most: int, is_closed: Callable[[], bool]) -> None:
-        self._most = most
+        self.most = most
         self._is_closed = is_closed
         self._is_large = False
         self.waited = 0.0
@@ -255,8 +324,8 @@ class Body:
             iter(partial(response.read, _PIECE), b""), response.headers.get("Content-Encoding", "")
         ):
             total += len(piece)
-            if total > self._most:
-                limit = f"{self._most // 2**20} MiB" if self._most >= 2**20 else f"{self._most} bytes"
+            if total > self.most:
+                limit = f"{self.most // 2**20} MiB" if self.most >= 2**20 else f"{self.most} bytes"
                 raise TooLargeError(f"replied with more than {limit}, which is the limit for a reply")
             if total > LARGE and not self._is_large:
                 extend(self._wait_for_gate())

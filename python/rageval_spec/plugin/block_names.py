@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias, Union, get_args, get_origin
@@ -57,12 +58,34 @@ def list_references(node: BaseModel, *, written_only: bool = False) -> Iterator[
 
     `written_only` leaves out references that come from the defaults of the node's own keys.
     """
-    for name, field in type(node).model_fields.items():
-        if written_only and name not in node.model_fields_set:
-            continue
+    for name, key, annotation in _list_referring_fields(type(node)):
+        if not written_only or name in node.model_fields_set:
+            yield from _walk(annotation, getattr(node, name), (key,))
+
+
+@cache
+def _list_referring_fields(node_type: type[BaseModel]) -> tuple[tuple[str, str, Any], ...]:
+    """The name, the key and the type of each field whose value can refer to a block."""
+    found: list[tuple[str, str, Any]] = []
+    for name, field in node_type.model_fields.items():
         marks = tuple(mark for mark in field.metadata if isinstance(mark, Reference))
         annotation = Annotated[field.annotation, *marks] if marks else field.annotation
-        yield from _walk(annotation, getattr(node, name), (field.alias or name,))
+        if _can_refer(annotation):
+            found.append((name, field.alias or name, annotation))
+    return tuple(found)
+
+
+def _can_refer(annotation: Any) -> bool:
+    """Whether a value of a type can hold the name of a block. A value of `Any` can be a node that does."""
+    if get_origin(annotation) is Literal or annotation in _PLAIN:
+        return False
+    arguments = get_args(annotation)
+    if get_origin(annotation) is Annotated:
+        return any(isinstance(mark, Reference) for mark in arguments[1:]) or _can_refer(arguments[0])
+    return not arguments or any(map(_can_refer, arguments))
+
+
+_PLAIN = (str, int, float, bool, type(None), Ellipsis)
 
 
 def names_in(node: BaseModel, section: ReferredSection) -> tuple[str, ...]:

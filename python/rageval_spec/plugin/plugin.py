@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 
 class Node(BaseModel):
-    """A validated YAML block. Frozen; an unknown key is an error."""
+    """A validated YAML block. Frozen; an unknown key is an error. Its validator is built when it is first needed."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, defer_build=True)
 
     use: str = Field(description="Which plugin serves this block: the name of a file in this section.")
 

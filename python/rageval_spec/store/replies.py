@@ -24,7 +24,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from rageval_spec.store.vectors import VectorFile, VectorForm
 
 R = TypeVar("R")
+S = TypeVar("S", "_Kept", "_Wanted")
 _Identity = tuple[int, int]
 
 REPLIES_FOLDER = "answers"
@@ -61,11 +62,35 @@ CREATE TABLE IF NOT EXISTS answers (
 
 
 _NUMBER = "SELECT id FROM models WHERE key = ?"
+_FIND_ONE = f"SELECT question, answer FROM answers WHERE model = ({_NUMBER}) AND question = ?"
 _KEEP_ONE = "INSERT OR REPLACE INTO answers (model, question, answer) SELECT id, ?, ? FROM models WHERE key = ?"
 
 
+class _Kept:
+    """Answers to keep."""
+
+    def __init__(self, model: str, answers: Mapping[bytes, bytes]) -> None:
+        self.model = model
+        self.answers = answers
+        self.is_done = False
+
+
+class _Wanted:
+    """Questions to look up, and the answers that were found."""
+
+    def __init__(self, model: str, questions: Sequence[bytes]) -> None:
+        self.model = model
+        self.questions = questions
+        self.found: Mapping[bytes, bytes] = {}
+        self.is_done = False
+
+
 class FileAnswers:
-    """Answers in a file, which is created when the first answer is kept. Safe to use from several threads."""
+    """Answers in a file, which is created when the first answer is kept. Safe to use from several threads.
+
+    The thread whose turn it is to use the file does for the threads that wait what they wait for, in one statement or
+    transaction: each statement lets go of the interpreter and waits for it again while the others wait for the file.
+    """
 
     def __init__(self, folder: Path, prepare: Callable[[], object]) -> None:
         """`prepare` creates the folder; it is called before the file is first opened."""
@@ -74,6 +99,8 @@ class FileAnswers:
         self._lock = Lock()
         self._connection: sqlite3.Connection | None = None
         self._opened: _Identity | None = None
+        self._kept: list[_Kept] = []
+        self._wanted: list[_Wanted] = []
         self._claims = Claims(folder, prepare)
         self._marked: set[str] = set()
 
@@ -82,7 +109,9 @@ class FileAnswers:
         if self._connection is None and not self._path.exists():
             return {}
         self._mark(model)
-        return self._use(lambda connection: _find(connection, model, questions))
+        wanted = _Wanted(model, questions)
+        self._share(wanted, self._wanted, self._find_wanted)
+        return wanted.found
 
     def has_any(self, model: str) -> bool:
         if self._connection is None and not self._path.exists():
@@ -90,7 +119,8 @@ class FileAnswers:
         return self._use(lambda connection: _has_any(connection, model))
 
     def keep(self, model: str, answers: Mapping[bytes, bytes]) -> None:
-        self._use(lambda connection: _keep(connection, model, answers))
+        """Returns when the answers are in the file."""
+        self._share(_Kept(model, answers), self._kept, self._write_kept)
 
     def drop(self, model: str, questions: Sequence[bytes]) -> None:
         self._use(lambda connection: _drop(connection, model, questions))
@@ -125,6 +155,32 @@ class FileAnswers:
             self._close()
         self._claims.close()
 
+    def _share(self, one: S, waiting: list[S], work: Callable[[sqlite3.Connection], None]) -> None:
+        """Have `work`, which does everything in `waiting`, called by this thread or by one that waits before it."""
+        waiting.append(one)
+        try:
+            with self._lock:
+                if not one.is_done:
+                    self._work_and_mend(work)
+        finally:
+            if not one.is_done:
+                with self._lock, suppress(ValueError):  # another thread may have done it meanwhile
+                    waiting.remove(one)
+
+    def _write_kept(self, connection: sqlite3.Connection) -> None:
+        kept = self._kept[:]
+        _keep(connection, kept)
+        _take_off(kept, self._kept)
+
+    def _find_wanted(self, connection: sqlite3.Connection) -> None:
+        wanted = self._wanted[:]
+        for model in dict.fromkeys(one.model for one in wanted):
+            alike = [one for one in wanted if one.model == model]
+            found = _find(connection, model, [question for one in alike for question in one.questions])
+            for one in alike:
+                one.found = {question: found[question] for question in one.questions if question in found}
+        _take_off(wanted, self._wanted)
+
     def _mark(self, model: str) -> None:
         """Record, once a process, that the replies of a model are in use."""
         if model not in self._marked:
@@ -136,18 +192,21 @@ class FileAnswers:
 
     def _use(self, work: Callable[[sqlite3.Connection], R]) -> R:
         with self._lock:
-            try:
-                return self._work(work)
-            except sqlite3.DatabaseError as error:
-                self._close()
-                if not self._is_replaced():
-                    if getattr(error, "sqlite_errorcode", None) not in _DAMAGES:
-                        raise self._complain(error) from error
-                    self._set_aside(error)
-            try:
-                return self._work(work)
-            except sqlite3.Error as error:
-                raise self._complain(error) from error
+            return self._work_and_mend(work)
+
+    def _work_and_mend(self, work: Callable[[sqlite3.Connection], R]) -> R:
+        try:
+            return self._work(work)
+        except sqlite3.DatabaseError as error:
+            self._close()
+            if not self._is_replaced():
+                if getattr(error, "sqlite_errorcode", None) not in _DAMAGES:
+                    raise self._complain(error) from error
+                self._set_aside(error)
+        try:
+            return self._work(work)
+        except sqlite3.Error as error:
+            raise self._complain(error) from error
 
     def _work(self, work: Callable[[sqlite3.Connection], R]) -> R:
         if self._is_replaced():
@@ -219,6 +278,13 @@ def _name_file(model: str) -> str:
     return model if model.isalnum() else hashlib.sha256(model.encode()).hexdigest()
 
 
+def _take_off(done: list[S], waiting: list[S]) -> None:
+    """Take what was done off the front of what waits; other threads add to its end."""
+    for one in done:
+        one.is_done = True
+    del waiting[: len(done)]
+
+
 def _identify(path: Path) -> _Identity | None:
     """The file's device and inode, which tell it from another file of the same name; None if there is no file."""
     try:
@@ -230,6 +296,8 @@ def _identify(path: Path) -> _Identity | None:
 
 def _find(connection: sqlite3.Connection, model: str, questions: Sequence[bytes]) -> dict[bytes, bytes]:
     found: dict[bytes, bytes] = {}
+    if len(questions) == 1:
+        return dict(connection.execute(_FIND_ONE, (model, *questions)))
     for start in range(0, len(questions), _MOST_PARAMETERS):
         some = questions[start : start + _MOST_PARAMETERS]
         marks = ",".join("?" * len(some))
@@ -243,19 +311,16 @@ def _has_any(connection: sqlite3.Connection, model: str) -> bool:
     return connection.execute(query, (model,)).fetchone() is not None
 
 
-def _keep(connection: sqlite3.Connection, model: str, answers: Mapping[bytes, bytes]) -> None:
+def _keep(connection: sqlite3.Connection, waiting: Sequence[_Kept]) -> None:
+    rows = [(question, answer, one.model) for one in waiting for question, answer in one.answers.items()]
     with closing(connection.cursor()) as cursor:
-        if len(answers) == 1:
-            ((question, answer),) = answers.items()
-            # One statement is a transaction of its own. It writes nothing if the model is not known yet.
-            if cursor.execute(_KEEP_ONE, (question, answer, model)).rowcount:
-                return
+        # One statement is a transaction of its own. It writes nothing if the model is not known yet.
+        if len(rows) == 1 and cursor.execute(_KEEP_ONE, rows[0]).rowcount:
+            return
         cursor.execute("BEGIN IMMEDIATE")
         try:
-            cursor.execute("INSERT OR IGNORE INTO models (key) VALUES (?)", (model,))
-            (number,) = cursor.execute(_NUMBER, (model,)).fetchone()
-            rows = ((number, question, answer) for question, answer in answers.items())
-            cursor.executemany("INSERT OR REPLACE INTO answers (model, question, answer) VALUES (?, ?, ?)", rows)
+            cursor.executemany("INSERT OR IGNORE INTO models (key) VALUES (?)", {(one.model,) for one in waiting})
+            cursor.executemany(_KEEP_ONE, rows)
             cursor.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
@@ -324,6 +389,7 @@ class Claims:
             return self._file
 
 
+@lru_cache(1024)
 def _place(model: str, question: bytes) -> int:
     return (int.from_bytes(hashlib.sha256(question).digest()[:8], "big") ^ _hash_model(model)) >> 2
 

@@ -347,15 +347,18 @@ def _expand_metric(scalar: yaml_tree.YamlScalar) -> yaml_tree.YamlMapping | Diag
     try:
         measure = kernels.parse_measure(text)
     except UsageError as error:
-        words = registry.words("metrics")
         word, _, percentile = text.partition("@p")
-        if percentile.isdecimal() and word in words and "percentile" in _load(word).node_type.model_fields:
+        if (
+            percentile.isdecimal()
+            and registry.has_word("metrics", word)
+            and "percentile" in _load(word).node_type.model_fields
+        ):
             return _as_mapping(scalar, {"use": word, "percentile": int(percentile)})
-        if text in words and not issubclass(_load(text), RankingMetric):
+        if registry.has_word("metrics", text) and not issubclass(_load(text), RankingMetric):
             return _as_mapping(scalar, {"use": text})
         message, _, hint = str(error).partition("; ")
         if message.startswith("unknown"):
-            hint = suggest_metric(text) or hint or suggest(text, words) or ""
+            hint = suggest_metric(text) or hint or suggest(text, registry.words("metrics")) or ""
         return scalar.place.diagnose(message, "unknown-metric", hint or None)
     cutoff = {} if measure.cutoff is None else {"cutoff": measure.cutoff}
     return _as_mapping(scalar, {"use": measure.name, **cutoff, **measure.parameters})

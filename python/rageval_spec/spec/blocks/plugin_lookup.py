@@ -55,7 +55,7 @@ def find_plugin(section: registry.Section, node: YamlNode, place: TextPlace) -> 
     where = place_of(entry.key_place, use)
     if not isinstance(use, YamlScalar) or not isinstance(use.value, str):
         return where.diagnose(f"expected a word of {section}, found {describe(use)}", "type", _list_words(section))
-    if use.value in registry.builtin_words(section) or use.value in registry.words(section):
+    if registry.has_word(section, use.value):
         try:
             plugin: type[Plugin[Any]] = registry.load(section, use.value)
             return plugin
