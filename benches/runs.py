@@ -25,6 +25,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import ranking
 from machine import name_processor
@@ -90,14 +91,15 @@ print(json.dumps(dict(wall=min(r[0] for r in rows), cpu=min(r[1] for r in rows),
 """
 
 
-def run_worker(python: str, path: str | None, contender: str, mode: str, files: tuple[Path, Path]) -> dict[str, float]:
+def run_worker(python: str, path: str | None, contender: str, mode: str, files: tuple[Path, Path]) -> dict[str, Any]:
     """One contender's seconds and megabytes."""
     environment = {**os.environ, **({"PYTHONPATH": path} if path else {})}
     command = [python, "-c", WORKER, contender, mode, *map(str, files)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     if done.returncode:
         raise ModuleNotFoundError(done.stderr.strip().splitlines()[-1])
-    return json.loads(done.stdout.splitlines()[-1])
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
 def race(title: str, contenders: list[tuple[str, str, str | None, str, str]], files: tuple[Path, Path], n: int) -> None:
@@ -222,7 +224,7 @@ def main() -> None:
         contenders = [(label, sys.executable, path, "ours", "file") for label, path in paths]
         race("A run of 250 MB by path", contenders, files, 3 * options.rounds)
         peers = [(name, options.peers, None, name, "file") for name in ("pytrec_eval", "ir_measures", "ranx")]
-        race("The same and peers", contenders[:1] + peers, files, 1)
+        race("The same and peers", [*contenders[:1], *peers], files, 1)
     if "ids" in options.modes:
         for label, path in paths:
             contenders = [(mode, sys.executable, path, "ours", mode) for mode in ("text", "whole", "dicts")]

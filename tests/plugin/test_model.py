@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from rageval_spec.data.outcomes import Note
-from rageval_spec.data.remarks import join, write_notes
+from rageval_spec.data.outcomes import Note, join_notes, write_notes
 from rageval_spec.plugin import Context, Model, ModelNode, note_truncated, note_truncated_texts
 from rageval_spec.registry import load
 
@@ -72,6 +71,6 @@ def test_a_note_says_how_many_texts_were_cut_and_how_to_have_fewer_cut() -> None
 def test_a_text_that_two_parts_of_a_step_read_is_counted_once() -> None:
     first = note_truncated_texts(["a long one", "b"], [True, False], "m")
     second = note_truncated_texts(["a long one", "c"], [True, False], "m")
-    (note,) = write_notes(join([first, second]))
+    (note,) = write_notes(join_notes([first, second]))
     assert (note.message, note.count) == ("1 of 3 texts is longer than m reads and was cut", 1)
-    assert write_notes(join([note_truncated_texts([], [], "m")])) == ()
+    assert write_notes(join_notes([note_truncated_texts([], [], "m")])) == ()

@@ -26,8 +26,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from rageval_spec.data.outcomes import Note
-from rageval_spec.data.remarks import AnyNote, write_notes
+from rageval_spec.data.outcomes import AnyNote, Note, write_notes
 from rageval_spec.data.samples import Sample
 from rageval_spec.libraries import pl
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from rageval_spec.data.findings import Ability, Assessment, Criterion, Estimate, Failed, Finding
-from rageval_spec.data.outcomes import Note
-from rageval_spec.data.remarks import AnyNote, Remark, remark, writes_notes
+from rageval_spec.data.outcomes import AnyNote, Note, Remark, remark, writes_notes
 from rageval_spec.data.samples import Sample
 from rageval_spec.judges.shared.composed_judge import ComposedJudge
 from rageval_spec.judging.composition import (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pydantic import Field
 
 from rageval_spec.data.findings import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, Reader, Verdict
-from rageval_spec.data.remarks import Remark
+from rageval_spec.data.outcomes import Remark
 from rageval_spec.data.samples import Sample
 from rageval_spec.judging import segments
 from rageval_spec.libraries import np

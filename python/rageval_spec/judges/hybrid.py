@@ -19,8 +19,7 @@ from rageval_spec.data.findings import (
     read_part,
     replace_texts,
 )
-from rageval_spec.data.outcomes import Note
-from rageval_spec.data.remarks import Remark, remark, writes_notes
+from rageval_spec.data.outcomes import Note, Remark, remark, writes_notes
 from rageval_spec.data.samples import Sample
 from rageval_spec.judges.shared.composed_judge import ComposedJudge
 from rageval_spec.judging.composition import (

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 from pydantic import Field, field_validator
 
 from rageval_spec.data.findings import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, Reader
-from rageval_spec.data.outcomes import Note
-from rageval_spec.data.remarks import Remark
+from rageval_spec.data.outcomes import Note, Remark
 from rageval_spec.data.samples import Sample
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import RagevalError, UsageError

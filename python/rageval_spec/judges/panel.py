@@ -13,8 +13,7 @@ from pydantic import Field, model_validator
 
 from rageval_spec.data import arithmetic
 from rageval_spec.data.findings import SUPPORTED_FROM, Assessment, Claim, Criterion, Estimate, Failed, Finding, Verdict
-from rageval_spec.data.outcomes import Note
-from rageval_spec.data.remarks import remark, writes_notes
+from rageval_spec.data.outcomes import Note, remark, writes_notes
 from rageval_spec.data.samples import Sample
 from rageval_spec.judges.shared.composed_judge import ComposedJudge
 from rageval_spec.judging.composition import asks_chat, assess_or_fail, count_repeats, number_calls, repeat_judge

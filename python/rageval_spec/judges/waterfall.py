@@ -14,8 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from rageval_spec import kernels
 from rageval_spec.data.findings import Ability, Assessment, Criterion, Estimate, Failed, Finding
-from rageval_spec.data.outcomes import Note
-from rageval_spec.data.remarks import AnyNote, remark, writes_notes
+from rageval_spec.data.outcomes import AnyNote, Note, remark, writes_notes
 from rageval_spec.data.samples import Sample
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.judges.shared.composed_judge import KINDS, ComposedJudge

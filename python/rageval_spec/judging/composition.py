@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, cast
 
 from rageval_spec.data.chat import ChatReply, ChatRequest, UnfinishedError
 from rageval_spec.data.findings import Assessment, Criterion, Estimate, Failed
-from rageval_spec.data.remarks import digest_texts
+from rageval_spec.data.outcomes import digest_texts
 from rageval_spec.data.samples import Sample
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.plugin import ChatModel, Judge, Model

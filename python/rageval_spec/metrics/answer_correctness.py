@@ -5,7 +5,7 @@ from pydantic import Field, field_validator
 
 from rageval_spec.data import arithmetic
 from rageval_spec.data.findings import Failed, Finding
-from rageval_spec.data.remarks import Remark
+from rageval_spec.data.outcomes import Remark
 from rageval_spec.data.samples import Sample
 from rageval_spec.metrics.shared import answer_metrics, judged_metrics, reference_metrics
 from rageval_spec.plugin import EmbeddingModel, Measured, Measurement, MetricInfo, ModelName

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from rageval_spec.data.remarks import Remark
+from rageval_spec.data.outcomes import Remark
 from rageval_spec.data.samples import Sample
 from rageval_spec.libraries import np
 from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from rageval_spec.data.outcomes import Note
-from rageval_spec.data.remarks import Remark, count_texts, digest_texts, remark, writes_notes
+from rageval_spec.data.outcomes import Note, Remark, count_texts, digest_texts, remark, writes_notes
 from rageval_spec.plugin.plugin import Model, N, Role
 from rageval_spec.wording import count_noun
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from pydantic import Field
 
-from rageval_spec.data.outcomes import Note
-from rageval_spec.data.remarks import AnyNote, write_notes
+from rageval_spec.data.outcomes import AnyNote, Note, write_notes
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import UsageError
 from rageval_spec.plugin.plugin import N, Node, Plugin

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field, model_validator
 
 from rageval_spec import kernels
-from rageval_spec.data.outcomes import Note
-from rageval_spec.data.remarks import AnyNote, Remark, remark, writes_notes
+from rageval_spec.data.outcomes import AnyNote, Note, Remark, remark, writes_notes
 from rageval_spec.data.tables import Collection, CorpusSize, document_texts
 from rageval_spec.errors import DataError, ModelWarning
 from rageval_spec.libraries import np, pl

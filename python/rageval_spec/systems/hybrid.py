@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field, ValidationInfo, field_validator
 
 from rageval_spec import kernels
-from rageval_spec.data.outcomes import Note
-from rageval_spec.data.remarks import Remark, remark, writes_notes
+from rageval_spec.data.outcomes import Note, Remark, remark, writes_notes
 from rageval_spec.data.tables import Collection
 from rageval_spec.errors import DataError
 from rageval_spec.plugin import Retrieval, System, SystemName, SystemNode

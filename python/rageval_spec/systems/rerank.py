@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from rageval_spec import kernels
-from rageval_spec.data.outcomes import Note
-from rageval_spec.data.remarks import remark, writes_notes
+from rageval_spec.data.outcomes import Note, remark, writes_notes
 from rageval_spec.data.tables import Collection, document_texts
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.libraries import np, pl

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval_spec.data.findings import Failed
-from rageval_spec.data.remarks import write_notes
+from rageval_spec.data.outcomes import write_notes
 from rageval_spec.data.samples import Sample
 from rageval_spec.metrics.shared.reference_metrics import (
     Comparer,

@@ -14,8 +14,7 @@ from pydantic import Field
 
 from rageval_spec.data.chat import ChatRequest, Message
 from rageval_spec.data.findings import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, read_part
-from rageval_spec.data.outcomes import Note
-from rageval_spec.data.remarks import Remark, remark, writes_notes
+from rageval_spec.data.outcomes import Note, Remark, remark, writes_notes
 from rageval_spec.data.samples import Sample
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.endpoints import chat_questions

@@ -34,7 +34,7 @@ from rageval_spec.data.findings import (
     read_part,
     replace_texts,
 )
-from rageval_spec.data.remarks import AnyNote, name_topics
+from rageval_spec.data.outcomes import AnyNote, name_topics
 from rageval_spec.data.samples import Sample
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError

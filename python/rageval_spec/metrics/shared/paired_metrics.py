@@ -9,8 +9,7 @@ from typing import Literal, NamedTuple, TypeVar
 from pydantic import Field
 
 from rageval_spec.data import arithmetic
-from rageval_spec.data.outcomes import Note
-from rageval_spec.data.remarks import remark, writes_notes
+from rageval_spec.data.outcomes import Note, remark, writes_notes
 from rageval_spec.data.samples import Part, Sample
 from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER, EMPTY_REFERENCE, is_blank
 from rageval_spec.metrics.shared.judged_metrics import (

@@ -25,7 +25,7 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from rageval_spec import kernels
 from rageval_spec.data.findings import Failed
-from rageval_spec.data.remarks import Remark
+from rageval_spec.data.outcomes import Remark
 from rageval_spec.data.samples import Sample
 from rageval_spec.libraries import np
 from rageval_spec.metrics.shared.answer_metrics import EMPTY_REFERENCE, FAILED_SYSTEM

@@ -24,8 +24,7 @@ from typing import Any, Literal
 from rageval_spec.data import tables
 from rageval_spec.data.chat import LimitError, UnfinishedError
 from rageval_spec.data.json_documents import dump_document, parse_document
-from rageval_spec.data.outcomes import Note, TakenOver
-from rageval_spec.data.remarks import AnyNote, Fact, Remark
+from rageval_spec.data.outcomes import AnyNote, Fact, Note, Remark, TakenOver
 from rageval_spec.data.samples import Part
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.libraries import pl

@@ -12,8 +12,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from rageval_spec.data import tables
-from rageval_spec.data.outcomes import TakenOver
-from rageval_spec.data.remarks import join
+from rageval_spec.data.outcomes import TakenOver, join_notes
 from rageval_spec.errors import DataError
 from rageval_spec.libraries import pl
 from rageval_spec.pipeline.planning.plan import QuestionPart, RunShare, StepTask, TaskResult
@@ -102,7 +101,7 @@ def combine(
     found = [part.table for part in results if part.table is not None]
     joined = TaskResult(
         _order(pl.concat(found, how="vertical_relaxed"), find_queries(materials, task)),
-        join([part.notes for part in results]),
+        join_notes([part.notes for part in results]),
         share=_add_shares([part.share for part in results if part.share is not None]),
         queries=sum(part.queries for part in results),
         taken_over=_add_taken_over([part.taken_over for part in results if part.taken_over is not None]),

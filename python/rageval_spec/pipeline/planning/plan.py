@@ -20,8 +20,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from rageval_spec import registry
-from rageval_spec.data.outcomes import Note, TakenOver
-from rageval_spec.data.remarks import AnyNote, write_notes
+from rageval_spec.data.outcomes import AnyNote, Note, TakenOver, write_notes
 from rageval_spec.diagnostics import make_json_visible
 from rageval_spec.errors import RagevalError
 from rageval_spec.pipeline.planning.spec_plugins import Fingerprint, SpecPlugins

@@ -17,9 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec.data.chat import UnfinishedError
 from rageval_spec.data.evaluation import Aggregate
-from rageval_spec.data.outcomes import Note
-from rageval_spec.data.remarks import AnyNote, write_notes
-from rageval_spec.data.remarks import join as join_notes
+from rageval_spec.data.outcomes import AnyNote, Note, join_notes, write_notes
 from rageval_spec.errors import DataError, no_exit
 from rageval_spec.libraries import pl
 from rageval_spec.pipeline.planning.plan import MeasuredPart, explain

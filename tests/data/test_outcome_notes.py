@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_spec.data.outcomes import Note
-from rageval_spec.data.remarks import (
+from rageval_spec.data.outcomes import (
     AnyNote,
+    Note,
     Remark,
     count_texts,
     digest_texts,
-    join,
+    join_notes,
     name_topics,
     remark,
     write_notes,
@@ -37,7 +37,7 @@ PLAIN = Note("plain", "always the same")
 @given(st.lists(st.lists(st.integers(0, 5)), min_size=1))
 def test_parts_say_what_the_whole_says(parts: list[list[int]]) -> None:
     whole: list[AnyNote] = [remark(write_sum, [number for part in parts for number in part], "apples"), PLAIN]
-    joined = join([[remark(write_sum, part, "apples"), PLAIN] for part in parts])
+    joined = join_notes([[remark(write_sum, part, "apples"), PLAIN] for part in parts])
     assert write_notes(joined) == write_notes(whole)
 
 
@@ -49,12 +49,12 @@ def test_nothing_to_say_is_no_note() -> None:
 def test_several_remarks_of_a_kind_keep_their_places() -> None:
     first = [remark(write_sum, [1], "apples"), remark(write_sum, [10], "apples"), remark(write_sum, [5], "pears")]
     second = [remark(write_sum, [2], "apples"), remark(write_sum, [20], "apples")]
-    assert [note.message for note in write_notes(join([first, second]))] == ["3 apples", "30 apples", "5 pears"]
+    assert [note.message for note in write_notes(join_notes([first, second]))] == ["3 apples", "30 apples", "5 pears"]
 
 
 def test_facts_that_every_part_has_are_not_added_up() -> None:
     same = Remark(remark(write_sum, [], "documents").writer, (4,), ("documents",), is_same=True)
-    assert [note.message for note in write_notes(join([[same], [same], [same]]))] == ["4 documents"]
+    assert [note.message for note in write_notes(join_notes([[same], [same], [same]]))] == ["4 documents"]
 
 
 def test_a_note_names_its_topic_unless_all_topics_have_it() -> None:
