@@ -9,7 +9,7 @@ from pydantic import Field
 
 from rageval_spec import kernels
 from rageval_spec.data.outcomes import Note, remark, writes_notes
-from rageval_spec.data.tables import Collection, document_texts
+from rageval_spec.data.tables import Collection, CorpusSize, document_texts
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.libraries import np, pl
 from rageval_spec.plugin import (
@@ -22,6 +22,7 @@ from rageval_spec.plugin import (
     SystemNode,
     note_truncated,
 )
+from rageval_spec.plugin.system import Amount
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -56,6 +57,10 @@ class Rerank(System[RerankNode]):
         return self.context.explain_model(
             self.node.model, PairModel, "is not a cross-encoder; name a model that reads pairs of texts"
         )
+
+    def estimate_needs(self, corpus: CorpusSize) -> tuple[Amount, Amount, str]:
+        """The texts of the documents that are reranked: none to all of the corpus, which is read in batches."""
+        return Amount(0, corpus.content), Amount(), ""
 
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> Retrieval:
         model = self._model()

@@ -265,7 +265,7 @@ impl Search {
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner);
             let consumer = Scored {
-                best: &mut *best,
+                best: &mut best,
                 block,
             };
             Arch::new().dispatch(Products {
