@@ -29,13 +29,16 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import islice
+from itertools import islice, repeat
 from threading import Lock
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from rageval_spec.errors import DataError
 from rageval_spec.libraries import np, pl
 from rageval_spec.store.stored_tables import AnyTable, StoredTable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Status = Literal["scored", "unscorable", "error"]
 SampleStatus = Literal["answered", "failed", "unfinished", "retrieved"]
@@ -508,9 +511,8 @@ class DocumentNumbers:
     def __init__(self) -> None:
         """Start with no documents."""
         self._recent: dict[bytes, int] = {}
-        self._sorted = np.empty((0, 2), dtype=np.uint64)
-        """The digests of all others, as pairs of numbers, by the first number."""
-        self._numbers = np.empty(0, dtype=np.int64)
+        self._settled: tuple[NDArray[np.uint64], NDArray[np.int64]] | None = None
+        """The digests of all others, as pairs of numbers sorted by the first one, and the documents' numbers."""
         self._count = 0
 
     def take(self, samples: pl.DataFrame) -> tuple[pl.Series, pl.DataFrame]:
@@ -534,24 +536,34 @@ class DocumentNumbers:
         """The number of each digest; a new one gets the next."""
         if len(self._recent) > _MOST_RECENT:
             self._settle()
-        pairs = np.frombuffer(b"".join(digests), dtype=np.uint64).reshape(-1, 2)
-        places = np.searchsorted(self._sorted[:, 0], pairs[:, 0])
-        places[places == len(self._sorted)] = 0
-        is_known = (self._sorted[places] == pairs).all(axis=1) if len(self._sorted) else np.zeros(len(pairs), bool)
         numbers = []
-        for digest, known, place in zip(digests, is_known.tolist(), places.tolist(), strict=True):
-            number = int(self._numbers[place]) if known else self._recent.setdefault(digest, self._count)
+        for digest, settled in zip(digests, self._find_settled(digests), strict=True):
+            number = self._recent.setdefault(digest, self._count) if settled is None else settled
             self._count += number == self._count
             numbers.append(number)
         return numbers
 
+    def _find_settled(self, digests: Sequence[bytes]) -> Iterable[int | None]:
+        """The numbers of those of the digests that are among the sorted ones."""
+        if self._settled is None:  # most evaluations are small, and need no numpy
+            return repeat(None, len(digests))
+        known, numbers = self._settled
+        pairs = np.frombuffer(b"".join(digests), dtype=np.uint64).reshape(-1, 2)
+        places = np.searchsorted(known[:, 0], pairs[:, 0])
+        places[places == len(known)] = 0
+        is_known = (known[places] == pairs).all(axis=1).tolist()
+        found = numbers[places].tolist()
+        return [number if is_there else None for number, is_there in zip(found, is_known, strict=True)]
+
     def _settle(self) -> None:
         """Move the recent digests to the sorted ones, which take a tenth of the memory."""
         added = np.frombuffer(b"".join(self._recent), dtype=np.uint64).reshape(-1, 2)
-        whole = np.concatenate([self._sorted, added])
-        order = np.argsort(whole[:, 0], kind="stable")
-        self._sorted = whole[order]
-        self._numbers = np.concatenate([self._numbers, np.fromiter(self._recent.values(), np.int64)])[order]
+        numbers = np.fromiter(self._recent.values(), np.int64)
+        if self._settled is not None:
+            added = np.concatenate([self._settled[0], added])
+            numbers = np.concatenate([self._settled[1], numbers])
+        order = np.argsort(added[:, 0], kind="stable")
+        self._settled = added[order], numbers[order]
         self._recent.clear()
 
 
