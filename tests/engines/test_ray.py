@@ -415,5 +415,5 @@ def test_a_part_that_kills_its_workers_is_given_up(
     monkeypatch.setattr(engine_module, "MOST_LOSSES", 2)
     spec = write("deadly", metrics=["token_f1", {"use": "python", "function": "checks:brief", "as": "brief"}])
     (spec.parent / "checks.py").write_text("import os\n\n\ndef brief(answer):\n    os._exit(7)\n")
-    with pytest.raises(RagevalError, match="Ray lost the worker of part 1 of 2 2 times"):
+    with pytest.raises(RagevalError, match=r"Ray lost the worker of part [12] of 2 2 times"):
         evaluate(spec, "ray", on(nodes))

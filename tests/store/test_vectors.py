@@ -237,6 +237,32 @@ def test_signs_follow_the_values(tmp_path: Path) -> None:
         assert [signs.tolist() for _, _, _, signs in one.blocks() if signs is not None] == [expected]
 
 
+def list_signs(file: VectorFile) -> list[list[list[int]]]:
+    return [signs.tolist() for _, _, _, signs in file.blocks() if signs is not None]
+
+
+def test_altered_signs_are_made_again(tmp_path: Path) -> None:
+    file = open_file(tmp_path, "binary")
+    add(file, {"a": [1, -1], "b": [-1, 2]})
+    file.seal()
+    expected = list_signs(file)
+    (tmp_path / "file" / "signs").write_bytes(b"\x00\x00")
+    assert list_signs(open_file(tmp_path, "binary")) == expected
+    (tmp_path / "file" / "signs").write_bytes(b"\xff" * 7)
+    assert list_signs(open_file(tmp_path, "binary")) == expected
+
+
+def test_vectors_without_their_description_are_made_again(tmp_path: Path) -> None:
+    file = open_file(tmp_path, "binary")
+    add(file, {"a": [1, -1]})
+    list_signs(file)
+    (tmp_path / "file" / "vectors.json").unlink()
+    with pytest.warns(StoreWarning, match=r"vectors\.json is missing; the texts of its vectors are embedded again"):
+        file = open_file(tmp_path, "binary")
+    add(file, {"b": [-1, 1]})
+    assert list_signs(file) == [[[0b0100_0000]]]
+
+
 def test_a_store_lists_and_removes_files_of_vectors(tmp_path: Path) -> None:
     store = FolderStore(tmp_path)
     for model, form in (("aa11", "float32"), ("aa11", "int8"), ("bb22", "int8")):

@@ -22,7 +22,7 @@ import sys
 import warnings
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
 from threading import Condition, Thread
@@ -251,6 +251,8 @@ class _Tasks:
             while place not in done:
                 for _ in range(min(len(waiting), count_at_once() - len(self._running))):
                     self._submit(waiting.popleft())
+                if (failure := self._post.failure) is not None:
+                    raise RagevalError(f"engine: the messages of Ray's workers are lost: {failure}") from failure
                 ready, _ = ray.wait([*self._running], num_returns=1, timeout=PATIENCE)
                 for ref in ready:
                     found, number = self._running.pop(ref)
@@ -320,6 +322,7 @@ class _Post:
         self._replies: dict[str, list[Reply]] = defaultdict(list)
         self._changed = Condition()
         self._is_closed = False
+        self.failure: Exception | None = None
         for work in (self._collect, self._deliver):
             Thread(target=work, name=f"post-{work.__name__}", daemon=True).start()
 
@@ -338,10 +341,19 @@ class _Post:
             self._replies[worker].append(reply)
             self._changed.notify_all()
 
+    @contextmanager
+    def _noticed(self) -> Iterator[None]:
+        """Keep what ends a thread before the evaluation has ended: workers would wait for ever."""
+        try:
+            yield
+        except Exception as error:
+            if not self._is_closed:
+                self.failure = error
+
     def _collect(self) -> None:
         import ray
 
-        with suppress(Exception):  # the mailbox ends with the evaluation
+        with self._noticed():
             while not self._is_closed:
                 for worker, messages in ray.get(self.mailbox.collect.remote()):
                     self.owner.handle(worker, messages)
@@ -349,7 +361,7 @@ class _Post:
     def _deliver(self) -> None:
         import ray
 
-        with suppress(Exception):
+        with self._noticed():
             while not self._is_closed:
                 with self._changed:
                     while not self._replies and not self._is_closed:

@@ -349,7 +349,7 @@ def find_spec_origin(spec: Spec) -> SpecOrigin | None:
     user gave.
     """
     path = Path(spec.path)
-    if not path.is_file():
+    if not path.is_file() or not spec.places:  # another process has no places, and writes no reports
         return None
     places = [spec.places.nearest(("gates", index)) for index in range(len(spec.gates))]
     lines = (place.position.line if place.path == spec.path else 1 for place in places)  # `--set` may have added it

@@ -81,6 +81,7 @@ class VectorFile:
         self._folder = folder
         self._claim = claim
         self.is_claimed = False
+        self._signs_are_right = True
         self._dimension = 0
         self._count = 0
         self._open()
@@ -188,6 +189,9 @@ class VectorFile:
         self._new: dict[bytes, int] = {}
         path = self._folder / _DESCRIPTION
         if not path.is_file():
+            if (self._folder / _ROWS).is_file():
+                self._warn(f"{path} is missing; the texts of its vectors are embedded again")
+                shutil.rmtree(self._folder, ignore_errors=True)
             return
         try:
             found = json.loads(path.read_bytes())
@@ -216,16 +220,25 @@ class VectorFile:
         with suppress(OSError, ValueError):
             kept = json.loads((self._folder / _CHECKED).read_bytes())
         if not isinstance(kept, dict) or kept.get("identity") != self._identify():
-            (self._folder / _SIGNS).unlink(missing_ok=True)
+            self._signs_are_right = False
+            with suppress(OSError):
+                (self._folder / _SIGNS).unlink(missing_ok=True)
             if len(damaged := self._find_damaged()):
-                records = np.memmap(self._folder / _ROWS, _RECORD, "r+", shape=(self._count,))
-                records["cut"][damaged] = _DAMAGED
-                records.flush()
+                self._leave_out(damaged)
                 self._warn(f"{len(damaged)} of {self._count} vectors in {self._folder} are damaged; {_AGAIN}")
             self.seal()
         if isinstance(kept, dict) and isinstance(kept.get("rows"), int) and kept["rows"] > self._count:
             lost = kept["rows"] - self._count
             self._warn(f"{lost} of {kept['rows']} vectors are missing at the end of {self._folder}; {_AGAIN}")
+
+    def _leave_out(self, damaged: Rows) -> None:
+        try:
+            records = np.memmap(self._folder / _ROWS, _RECORD, "r+", shape=(self._count,))
+        except OSError as error:
+            told = f"{len(damaged)} vectors in {self._folder} are damaged, and cannot be marked: {error.strerror}"
+            raise RagevalError(f"store: {told}; choose another folder with --store, or use --no-store") from error
+        records["cut"][damaged] = _DAMAGED
+        records.flush()
 
     def _find_damaged(self) -> Rows:
         """The rows whose checksums are wrong, without those that are left out already."""
@@ -238,7 +251,7 @@ class VectorFile:
         return np.concatenate(found)
 
     def _identify(self) -> list[list[int]]:
-        paths = (self._folder / name for name in (_VALUES, _ROWS))
+        paths = (self._folder / name for name in (_DESCRIPTION, _VALUES, _ROWS, _SIGNS))
         states = [path.stat() for path in paths if path.is_file()]
         return [[state.st_size, state.st_mtime_ns, state.st_ino] for state in states]
 
@@ -302,12 +315,20 @@ class VectorFile:
     def _map_signs(self) -> NDArray[np.uint8]:
         """The signs; those of rows that were appended since are added first."""
         path, width = self._folder / _SIGNS, -(-self._dimension // 8)
+        if self._signs_are_right and path.is_file() and path.stat().st_size == width * self._count:
+            return np.memmap(path, np.uint8, "r", shape=(self._count, width))
         values, size = self._map_values(), max(1, _BLOCK // self._dimension)
-        with self._claim(), path.open("ab") as stream:
-            done = stream.tell() // width
-            stream.truncate(done * width)
-            for start in range(done, self._count, size):
-                stream.write(np.packbits(values[start : start + size] > 0, axis=1).tobytes())
+        try:
+            with self._claim(), path.open("ab") as stream:
+                done = min(stream.tell() // width, self._count) if self._signs_are_right else 0
+                stream.truncate(done * width)
+                for start in range(done, self._count, size):
+                    stream.write(np.packbits(values[start : start + size] > 0, axis=1).tobytes())
+        except OSError as error:
+            told = f"store: cannot write to {self._folder}: {error.strerror}"
+            raise RagevalError(f"{told}; choose another folder with --store, or use --no-store") from error
+        self._signs_are_right = True
+        self.seal()
         return np.memmap(path, np.uint8, "r", shape=(self._count, width))
 
 

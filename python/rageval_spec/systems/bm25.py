@@ -58,6 +58,7 @@ _SAMPLED_OF_BATCH = 50
 _DOCUMENTS_AT_ONCE = 1 << 16
 _QUERIES_AT_ONCE = 256
 _WRITING = Lock()
+_TRIES = 3
 
 
 class Bm25Node(SystemNode):
@@ -137,9 +138,9 @@ class Bm25(System[Bm25Node]):
             index = self._build([corpus], choice, progress).finish(b"", progress.tick)
             return self._search(index, choice, queries, progress)
         with self._keep_index(collection) as path:
-            while True:
+            for _ in range(_TRIES):
                 with _WRITING:  # systems with other parameters wait for the same index
-                    if not path.exists():
+                    if not path.is_file():
                         self._write_index(collection, path, progress)
                 try:
                     index = kernels.Bm25Index.open(path)
@@ -147,7 +148,8 @@ class Bm25(System[Bm25Node]):
                     return self._search(index, choice, queries, progress)
                 except DataError as error:
                     warnings.warn(f"store: {path} is damaged and will be computed again: {error}", StoreWarning, 2)
-                    path.unlink(missing_ok=True)
+                    _remove(path)
+        raise DataError(f"store: {path} was damaged {_TRIES} times; choose another folder with --store")
 
     def stored_keys(self, identify: Callable[[], str]) -> Iterable[str]:
         """The key of the index of a corpus: the hash of it and of what says what its words are."""
@@ -265,6 +267,12 @@ class Bm25(System[Bm25Node]):
             where = f"systems.{self.context.name}.stemmer"
             raise UsageError(f"{where}: needs the package PyStemmer; `pip install PyStemmer`") from error
         return Stemmer.Stemmer(self.node.stemmer)
+
+
+def _remove(path: Path) -> None:
+    """Remove a damaged index, or a folder in its place."""
+    with suppress(OSError):
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
 class _Progress:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rageval_spec.data.chat import ChatReply, ChatRequest, LimitError, Message
-from rageval_spec.endpoints.pacing import Clock
+from rageval_spec.endpoints.pacing import Clock, StoppedError
 from rageval_spec.engines.shared.message_line import LostOwnerError
 from rageval_spec.plugin import Shared
 from rageval_spec.plugin.budget import Budget
@@ -178,6 +178,29 @@ def test_a_turn_that_no_call_uses_frees_its_slot() -> None:
     for _ in range(3):
         with pytest.raises(LimitError), pace.take(1):
             raise LimitError("no call may be made")
+
+
+def test_a_turn_that_nobody_waits_for_any_more_is_given_back() -> None:
+    office = open_office()
+    makers = [office.hire(name).pace for name in ("one", "two")]
+    clocks = [Clock(), Clock()]
+    first, second = (
+        maker("endpoint")(clock, None, None, 1) for maker, clock in zip(makers, clocks, strict=True) if maker
+    )
+    with first.take(1):
+        gave_up = threading.Event()
+
+        def wait_in_vain() -> None:
+            with pytest.raises(StoppedError), second.take(1):
+                pass
+            gave_up.set()
+
+        threading.Thread(target=wait_in_vain, daemon=True).start()
+        time.sleep(0.05)
+        clocks[1].stop()
+        assert gave_up.wait(5)
+    with first.take(1):  # the slot that the second one got too late is free again
+        pass
 
 
 def test_what_the_owner_cannot_do_is_an_error_for_who_asked(tmp_path: Path) -> None:

@@ -48,6 +48,7 @@ class LostOwnerError(BaseException):
 class _Waiting:
     answered: Event = field(default_factory=Event)
     reply: Reply | None = None
+    late: Callable[[Any], None] | None = None
 
 
 class MessageLine:
@@ -65,8 +66,18 @@ class MessageLine:
         for work in (self._deliver, self._collect):
             Thread(target=work, name=f"line-{work.__name__}", daemon=True).start()
 
-    def ask(self, name: str, *arguments: Any, is_stopped: Callable[[], bool] = lambda: False, **named: Any) -> Any:
-        """The owner's answer; raises the error that the owner gives, or `StoppedError` if `is_stopped` says so."""
+    def ask(
+        self,
+        name: str,
+        *arguments: Any,
+        is_stopped: Callable[[], bool] = lambda: False,
+        late: Callable[[Any], None] | None = None,
+        **named: Any,
+    ) -> Any:
+        """The owner's answer; raises the error that the owner gives, or `StoppedError` if `is_stopped` says so.
+
+        An answer that comes after that is given to `late`, which gives back what the owner lent.
+        """
         waiting = _Waiting()
         with self._changed:
             number = next(self._numbers)
@@ -77,7 +88,11 @@ class MessageLine:
             if self._failure is not None:
                 raise LostOwnerError(f"the evaluation has ended: {self._failure}") from self._failure
             if is_stopped():
-                raise StoppedError
+                with self._changed:
+                    if waiting.reply is None:
+                        waiting.late = late
+                        raise StoppedError
+                waiting.answered.wait()
         assert waiting.reply is not None, "it was answered"
         if waiting.reply.error is not None:
             raise waiting.reply.error
@@ -114,8 +129,15 @@ class MessageLine:
             except BaseException as error:
                 self._failure = error
                 return
+            late = []
             with self._changed:
-                answered = [(self._waiting.pop(reply.number), reply) for reply in replies]
-            for waiting, reply in answered:
-                waiting.reply = reply
-                waiting.answered.set()
+                for reply in replies:
+                    waiting = self._waiting.pop(reply.number, None)
+                    if waiting is None:
+                        continue
+                    waiting.reply = reply
+                    waiting.answered.set()
+                    if waiting.late is not None and reply.error is None:
+                        late.append((waiting.late, reply.found))
+            for give_back, found in late:
+                give_back(found)

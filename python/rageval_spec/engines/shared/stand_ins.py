@@ -182,12 +182,13 @@ class RemotePace:
 
     @contextmanager
     def take(self, tokens: int = 0) -> Iterator[None]:
-        ask = partial(self._line.ask, is_stopped=lambda: self._clock.is_stopped)
+        end = partial(self._line.post, "end_try", self._endpoint, is_unused=True)
+        ask = partial(self._line.ask, is_stopped=lambda: self._clock.is_stopped, late=end)
         self._turn.begun = begun = ask("begin_try", self._endpoint, tokens)
         try:
             yield
         finally:
-            self._line.post("end_try", self._endpoint, begun, is_unused=True)  # unless `record` has ended it
+            end(begun)  # unless `record` has ended it
 
     def wait(self, tokens: int) -> float:  # noqa: ARG002 - `take` has waited
         begun: float = self._turn.begun

@@ -17,6 +17,7 @@ from rageval_spec.pipeline.execution.runs import Work
 from rageval_spec.pipeline.execution.shard_files import MANIFEST, PlannedStep, ShardManifest, read_manifest, read_shard
 from rageval_spec.pipeline.execution.shards import map_shards
 from rageval_spec.pipeline.planning.plan import package_version
+from rageval_spec.pipeline.planning.question_shards import MOST_SHARDS
 from rageval_spec.plugin.budget import WHOLE, Shard
 from rageval_spec.plugin.report import RESULTS_FILES
 from rageval_spec.store.store import hold_tables
@@ -50,7 +51,8 @@ def find_shards(places: Sequence[Path]) -> list[FoundShard]:
         UsageError: there is no such folder, or no shard in it.
         DataError: a shard is damaged, incomplete or missing, there twice, or of another number of shards.
     """
-    folders = dict.fromkeys(_shorten(folder.resolve()) for place in places for folder in _list_folders(place))
+    named = [place for place in places if place.is_dir() or not place.exists()] or places  # `*` names files, too
+    folders = dict.fromkeys(_shorten(folder.resolve()) for place in named for folder in _list_folders(place))
     found = [FoundShard(folder, read_manifest(folder)) for folder in folders]
     total = found[0].manifest.total
     by_number: dict[int, FoundShard] = {}
@@ -58,7 +60,7 @@ def find_shards(places: Sequence[Path]) -> list[FoundShard]:
         manifest = one.manifest
         if manifest.total != total:
             raise DataError(f"{one} and {found[0]} are of two different numbers of shards; name those of one")
-        if not 1 <= manifest.shard <= manifest.total:
+        if not 1 <= manifest.shard <= manifest.total <= MOST_SHARDS:
             raise DataError(f"{one} is damaged: there is no such shard; run the shard again")
         if manifest.shard in by_number:
             told = f"{by_number[manifest.shard]} and {one.folder} are the same shard"

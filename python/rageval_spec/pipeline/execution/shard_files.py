@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from io import BytesIO
@@ -160,6 +161,10 @@ def read_manifest(folder: Path) -> ShardManifest:
     """Raises `DataError` if the file is damaged, or of another version of the format."""
     path = folder / MANIFEST
     manifest: ShardManifest = parse_document(ShardManifest, _read(path), str(path), _WHAT, _REMEDY)
+    if not all(math.isfinite(count) and count >= 0 for count in manifest.spent.values()):
+        raise DataError(f"{path} is not {_WHAT}: what it spent is no count; {_REMEDY}")
+    if not all(one.share is None or len(one.share) == len(RunShare._fields) for one in manifest.steps):
+        raise DataError(f"{path} is not {_WHAT}: a step has a share of another form; {_REMEDY}")
     return manifest
 
 

@@ -17,6 +17,8 @@ from rageval_spec.errors import UsageError
 from rageval_spec.pipeline.planning.plan import EvaluationPlan, PlanStep, state_of
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
 from rageval_spec.plugin.system import Amount
+from rageval_spec.store.disk import INDEXES_FOLDER
+from rageval_spec.store.vectors import VECTORS_FOLDER
 from rageval_spec.wording import format_size
 
 PROCESS = Amount(0, 220 * 10**6)
@@ -38,6 +40,7 @@ class StepNeeds(NamedTuple):
     memory: Amount
     disk: Amount
     advice: str
+    dataset: str | None = None
 
 
 @dataclass(frozen=True)
@@ -63,8 +66,14 @@ class ResourceNeeds:
 
     @property
     def kept(self) -> Amount:
-        """What all steps write to the store."""
-        return Amount(sum(step.disk.least for step in self.steps), sum(step.disk.likely for step in self.steps))
+        """What all steps write to the store. Steps on the same corpus that write as much share it.
+
+        What the store has of a corpus already is not known before the corpus is read, so the lower end is then 0.
+        """
+        shared = {(step.dataset, step.disk): step.disk for step in self.steps}.values()
+        kept = () if self.store is None else (self.store / INDEXES_FOLDER, self.store / VECTORS_FOLDER)
+        least = 0 if any(folder.is_dir() for folder in kept) else max((one.least for one in shared), default=0)
+        return Amount(least, sum(one.likely for one in shared))
 
     def render(self) -> str:
         """The estimate as lines of text."""
@@ -104,13 +113,13 @@ class ResourceNeeds:
             raise UsageError(_complain(largest, self.kept.least, "disk in the store", self.free, where, other))
         if self.output_free is not None and self.results.least > self.output_free:
             where = f"free in {self.output}"
-            other = "name another folder with -o, or write 'samples: none'"
+            other = "name a folder on another disk with -o"
             raise UsageError(_complain(None, self.results.least, "disk for results", self.output_free, where, other))
 
 
 def _complain(step: StepNeeds | None, least: int, what: str, found: int, where: str, other: str) -> str:
     named = "the evaluation" if step is None else step.title
-    advice = other if what != "memory" else "use a machine with more memory, or --limit"
+    advice = other if what != "memory" else "use a machine with more memory"
     more = f"{step.advice}, or " if step is not None and step.advice else ""
     return (
         f"{named} needs at least {format_size(least)} of {what}, and {format_size(found)} are {where}; {more}{advice}"
@@ -153,7 +162,7 @@ def _measure(step: PlanStep, parts: SpecPlugins) -> StepNeeds | None:
     if size is None:
         return None
     memory, disk, advice = system.estimate_needs(size)
-    return StepNeeds(step.title, memory, disk, advice)
+    return StepNeeds(step.title, memory, disk, advice, step.dataset)
 
 
 def _list_tables(plan: EvaluationPlan) -> set[Path]:
