@@ -17,6 +17,7 @@ import resource
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
@@ -38,7 +39,7 @@ def main() -> None:
     options.add_argument("what", choices=("versus", "large", "phase"))
     options.add_argument("passages", nargs="?", type=int)
     options.add_argument("--peer", default=sys.executable)
-    options.add_argument("--folder", type=Path, default=Path("/tmp/bm25-bench"))
+    options.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir(), "bm25-bench"))
     options.add_argument("--phase", choices=PHASES)
     options.add_argument("--keep", action="store_true", help="keep the passages and the index")
     given = options.parse_args()

@@ -161,6 +161,12 @@ def _name_writer(function: Writer) -> str:
     return f"{function.__module__}.{function.__qualname__}"
 
 
+def add_counts(counts: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    """The sums of two counts that each part of a step has as a fact."""
+    first, second = zip((0, 0), *counts, strict=True)
+    return sum(first), sum(second)
+
+
 def join_notes(parts: Sequence[Sequence[AnyNote]]) -> tuple[AnyNote, ...]:
     """The notes and remarks of all parts of a step. Equal notes are one; facts of the same kind are put together.
 

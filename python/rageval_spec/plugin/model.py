@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from rageval_spec.data.outcomes import Note, Remark, count_texts, digest_texts, remark, writes_notes
+from rageval_spec.data.outcomes import Note, Remark, add_counts, count_texts, digest_texts, remark, writes_notes
 from rageval_spec.plugin.plugin import Model, N, Role
 from rageval_spec.wording import count_noun
 
@@ -267,7 +267,7 @@ def _write_truncated(
     code: str | None = None,
     advice: str | None = None,
 ) -> Iterator[Note]:
-    cut, total = (sum(side) for side in zip((0, 0), *counts, strict=True))
+    cut, total = add_counts(counts)
     if cut:
         is_, was = ("is", "was") if cut == 1 else ("are", "were")
         message = f"{cut} of {count_noun(total, noun, plural)} {is_} longer than {model} reads and {was} cut"

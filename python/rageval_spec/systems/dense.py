@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field, model_validator
 
 from rageval_spec import kernels
-from rageval_spec.data.outcomes import AnyNote, Note, Remark, remark, writes_notes
+from rageval_spec.data.outcomes import AnyNote, Note, Remark, add_counts, remark, writes_notes
 from rageval_spec.data.tables import Collection, CorpusSize, document_texts
 from rageval_spec.errors import DataError, ModelWarning
 from rageval_spec.libraries import np, pl
@@ -353,7 +353,7 @@ def _run(query_ids: pl.Series, doc_ids: pl.Series, found: kernels.Neighbours) ->
 
 @writes_notes
 def _write_blank(counts: Iterable[tuple[int, int]], noun: str, nouns: str) -> Iterator[Note]:
-    blank, total = (sum(side) for side in zip((0, 0), *counts, strict=True))
+    blank, total = add_counts(counts)
     if blank:
         has, is_, gets = ("has", "is", "gets") if blank == 1 else ("have", "are", "get")
         fate = f"{is_} never retrieved" if noun == "document" else f"{gets} no documents"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from rageval_spec import kernels
-from rageval_spec.data.outcomes import Note, remark, writes_notes
+from rageval_spec.data.outcomes import Note, add_counts, remark, writes_notes
 from rageval_spec.data.tables import Collection, CorpusSize, document_texts
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.libraries import np, pl
@@ -123,7 +123,7 @@ class Rerank(System[RerankNode]):
 
 @writes_notes
 def _write_blank(counts: Iterable[tuple[int, int]]) -> Iterator[Note]:
-    blank, total = (sum(side) for side in zip((0, 0), *counts, strict=True))
+    blank, total = add_counts(counts)
     if blank:
         has, was = ("has", "was") if blank == 1 else ("have", "were")
         message = f"{blank} of {count_noun(total, 'pair')} {has} a query or document without text and {was} scored so"

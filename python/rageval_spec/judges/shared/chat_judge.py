@@ -14,7 +14,7 @@ from pydantic import Field
 
 from rageval_spec.data.chat import ChatRequest, Message
 from rageval_spec.data.findings import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, read_part
-from rageval_spec.data.outcomes import Note, Remark, remark, writes_notes
+from rageval_spec.data.outcomes import Note, Remark, add_counts, remark, writes_notes
 from rageval_spec.data.samples import Sample
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.endpoints import chat_questions
@@ -269,7 +269,7 @@ class PiecewiseJudge(ChatJudge[PN]):
 
 @writes_notes
 def _write_lacking(counts: Iterable[tuple[int, int]], model: str) -> Iterator[Note]:
-    lacking, replies = (sum(side) for side in zip((0, 0), *counts, strict=True))
+    lacking, replies = add_counts(counts)
     if lacking:
         message = f"{lacking} of {count_noun(replies, 'reply', 'replies')} of '{model}' came without "
         yield Note("no_probabilities", f"{message}token probabilities: only their words count", count=lacking)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from rageval_spec.data import tables
 from rageval_spec.data.outcomes import Note
 from rageval_spec.errors import DataError, RagevalError, StoreWarning
-from rageval_spec.pipeline.execution.step_parts import Deal, combine, deal_evenly, restore, split
+from rageval_spec.pipeline.execution.step_parts import combine, deal_evenly, restore, split
 from rageval_spec.pipeline.execution.stopping_decision import Stopper
 from rageval_spec.pipeline.planning.plan import EvaluationPlan, PlanStep, RunShare, StepTask, TaskResult, explain
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
@@ -65,7 +65,7 @@ def embed_part(materials: Materials, part: tuple[str, str, int, int]) -> None:
 def map_parts(work: Work, tasks: Sequence[StepTask]) -> Iterator[TaskResult]:
     """Let the engine compute tasks in parts."""
     _begin_asking(work, tasks)
-    parts = [split(work.materials, task, _find_deal(work, task)) for task in tasks]
+    parts = [split(work.materials, task, partial(_count_parts, work, task), deal_evenly) for task in tasks]
     results = work.engine.map(partial(compute, work.materials), [*chain.from_iterable(parts)])
     for task, of_task in zip(tasks, parts, strict=True):
         yield combine(work.materials, task, of_task, [*islice(results, len(of_task))])
@@ -84,15 +84,11 @@ def _has_vectors(work: Work, system: str) -> bool:
     return type(work.parts.system(system)).embed_part is not System.embed_part
 
 
-def _find_deal(work: Work, task: StepTask) -> Deal:
-    """How the engine deals questions. A retrieval over vectors stays whole: each process would need all of them."""
-    is_whole = task.step.kind == "retrieve" and _has_vectors(work, str(task.step.system))
-
-    def deal(units: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
-        count = 1 if is_whole else work.engine.count_parts(task.step.kind, sum(map(len, units)))
-        return deal_evenly(units, count)
-
-    return deal
+def _count_parts(work: Work, task: StepTask, questions: int) -> int:
+    """How many parts the engine wants. A retrieval over vectors stays whole: each process would need all of them."""
+    if task.step.kind == "retrieve" and _has_vectors(work, str(task.step.system)):
+        return 1
+    return work.engine.count_parts(task.step.kind, questions)
 
 
 @dataclass(frozen=True)

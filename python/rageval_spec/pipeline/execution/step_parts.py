@@ -21,8 +21,8 @@ from rageval_spec.pipeline.values.step_inputs import Materials
 from rageval_spec.pipeline.values.system_values import conclude, list_answer_metrics
 from rageval_spec.plugin.budget import Shard
 
-Deal: TypeAlias = Callable[[Sequence[Sequence[str]]], Sequence[Sequence[str]]]
-"""Deals units, ids of questions that must stay together, into parts: the ids of each part. A part can be empty."""
+Deal: TypeAlias = Callable[[Sequence[Sequence[str]], int], Sequence[Sequence[str]]]
+"""Deals units, ids of questions that must stay together, into so many parts: the ids of each. One can be empty."""
 
 
 def deal_evenly(units: Sequence[Sequence[str]], count: int) -> Sequence[Sequence[str]]:
@@ -35,17 +35,21 @@ def deal_evenly(units: Sequence[Sequence[str]], count: int) -> Sequence[Sequence
     return [part for part in parts if part]
 
 
-def split(materials: Materials, task: StepTask, deal: Deal) -> list[StepTask]:
+def split(materials: Materials, task: StepTask, count_parts: Callable[[int], int], deal: Deal) -> list[StepTask]:
     """The parts of a task, in the order of the parts; the task itself if it cannot be split.
 
+    `count_parts` says how many parts so many questions are worth.
     A metric that compares all answers with one another gets them all at once, as a part of its own.
     """
     queries = find_queries(materials, task)
     if queries is None:
         return [task]
-    parts = [restrict(queries, ids) for ids in deal(list_units(queries))] or [queries]
-    if len(parts) == 1:
-        parts = [queries]
+    ids = queries.queries if queries.queries is not None else queries.qrels
+    count = count_parts(0 if ids is None else ids["query_id"].n_unique())
+    parts = [queries]
+    if count > 1:
+        dealt = deal(list_units(queries), count)
+        parts = [restrict(queries, part) for part in dealt] if len(dealt) > 1 else parts
     if task.step.kind != "evaluate":
         return [task] if len(parts) == 1 else [_take(task, len(parts), place, one) for place, one in enumerate(parts)]
     separable, whole = list_metrics(materials, task)
