@@ -272,8 +272,8 @@ def test_a_killed_worker_and_a_removed_node_lose_nothing(nodes: TwoNodes, write:
     nodes.add_node()
 
 
-def start(spec: Path, nodes: TwoNodes, *more: str) -> subprocess.Popen[bytes]:
-    engine = json.dumps(on(nodes))
+def start(spec: Path, engine: Any, *more: str) -> subprocess.Popen[bytes]:
+    engine = json.dumps(engine)
     command = [sys.executable, "-m", "rageval_spec", "run", str(spec), "-q", "-o", str(spec.parent / "ray"),
                "--store", str(spec.parent / "store"), "--set", f"engine={engine}", *more]  # fmt: skip
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
@@ -288,7 +288,7 @@ def test_a_killed_or_interrupted_command_continues_where_it_was(
     app.given.clear()
     app.times.clear()
     app.shut_after(ROWS // 2)
-    command = start(spec, nodes)
+    command = start(spec, on(nodes))
     wait_until(lambda: app.waiting >= 4)
     before = Counter(app.given)
     command.send_signal(number)
@@ -297,11 +297,22 @@ def test_a_killed_or_interrupted_command_continues_where_it_was(
     assert (b"interrupted" in told) == (code == 130)
     wait_until(lambda: not list_workers())
     app.release()
-    command = start(spec, nodes)
+    command = start(spec, on(nodes))
     _, told = command.communicate(timeout=60)
     assert command.returncode == 0, told
     assert same_but_taken_over(read(spec.parent / "ray"), expected)
     check_payments(app, before, 4)
+
+
+def test_ray_client_gives_the_bytes_of_the_local_engine(nodes: TwoNodes, write: Write, app: App) -> None:
+    spec = write("client", **asks(app))
+    expected = evaluate(spec, "local", "local")[1]
+    with nodes.serve_clients() as address:
+        command = start(spec, {"use": "ray", "address": address})
+        _, told = command.communicate(timeout=60)
+    assert command.returncode == 0, told
+    assert same(read(spec.parent / "ray"), expected)
+    assert {*app.given.values()} == {2}  # once with each engine
 
 
 def same_but_taken_over(found: dict[str, bytes], expected: dict[str, bytes]) -> bool:
