@@ -103,14 +103,20 @@ def combine(
     if error is not None:
         return TaskResult(error=error)
     found = [part.table for part in results if part.table is not None]
+    by_documents = parts[0].documents is not None
+    joins = materials.parts.system(str(task.step.system)).join_parts if by_documents else _concatenate
     joined = TaskResult(
-        _order(pl.concat(found, how="vertical_relaxed"), find_queries(materials, task)),
+        _order(joins(found), find_queries(materials, task)),
         join_notes([part.notes for part in results]),
         share=_add_shares([part.share for part in results if part.share is not None]),
-        queries=sum(part.queries for part in results),
+        queries=results[0].queries if by_documents else sum(part.queries for part in results),
         taken_over=_add_taken_over([part.taken_over for part in results if part.taken_over is not None]),
     )
     return replace(joined, notes=joined.written_notes)
+
+
+def _concatenate(found: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    return pl.concat(found, how="vertical_relaxed")
 
 
 def list_units(queries: tables.Collection) -> list[list[str]]:
