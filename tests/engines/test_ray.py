@@ -29,8 +29,9 @@ from rageval_spec.runner import Options, RunOutcome, run
 from tests.endpoints.api_server import ApiServer, Asked
 from tests.engines.ray_cluster import TwoNodes, list_workers
 from tests.models.chat_endpoint import ChatServer
-from tests.models.endpoint import Answer
+from tests.models.endpoint import Answer, Server, embeddings
 from tests.pipeline.test_interrupted_judging import Judging
+from tests.tiny import write_collection, write_spec
 
 pytest.importorskip("ray", reason="Ray is not installed: pip install 'rageval-spec[ray]'")
 
@@ -313,6 +314,61 @@ def test_ray_client_gives_the_bytes_of_the_local_engine(nodes: TwoNodes, write: 
     assert command.returncode == 0, told
     assert same(read(spec.parent / "ray"), expected)
     assert {*app.given.values()} == {2}  # once with each engine
+
+
+class Embedder:
+    """An endpoint that embeds texts. While it is not `open`, it answers no request before two workers wait for one."""
+
+    def __init__(self) -> None:
+        self.embedded: Counter[str] = Counter()
+        self.nodes: set[int] = set()
+        self.met = threading.Event()
+        self._waiting = 0
+        self._lock = threading.Lock()
+        self._server = Server(self.reply)
+        self.url = self._server.url
+        self.close = self._server.close
+
+    def reply(self, number: int, texts: list[str]) -> Answer:
+        with self._lock:
+            self.embedded.update(texts)
+            self._waiting += texts[0].startswith("Passage")
+            if self._waiting == 2 and not self.met.is_set():
+                self.nodes = {find_parent(worker) for worker in list_workers()}
+                self.met.set()
+        if texts[0].startswith("Passage"):
+            self.met.wait(30)
+        return Answer(embeddings(texts))
+
+
+def find_parent(process: int) -> int:
+    """The process that started one: the node, if it is a worker."""
+    return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def test_all_nodes_embed_and_search_a_corpus(nodes: TwoNodes, tmp_path: Path) -> None:
+    server = Embedder()
+    folder = write_collection(tmp_path)
+    rows = [{"_id": f"p{row}", "title": "", "text": f"Passage {'a' * (row % 7)} {row % 30}"} for row in range(60)]
+    (folder / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    dense = {"use": "dense", "model": "vectors", "similarity": "dot", "depth": 20}
+    spec = write_spec(
+        tmp_path,
+        models={"vectors": {"use": "http", "base_url": server.url, "model": "tiny", "retries": 0, "batch": 100}},
+        systems={form: {**dense, "vectors": form} for form in ("float32", "binary")},
+        history="none",
+        reports=["json", "parquet"],
+    )
+    server.met.set()
+    expected = evaluate(spec, "local", "local")[1]
+    server.embedded.clear()
+    server.met.clear()
+    found = evaluate(spec, "ray", on(nodes))[1]
+    server.close()
+    assert same(found, expected)
+    assert len(server.nodes) == 2
+    assert {*server.embedded.values()} == {1}  # texts that occur twice, and two systems, cost nothing more
+    assert len(server.embedded) == 4 + len({row["text"] for row in rows})
 
 
 def same_but_taken_over(found: dict[str, bytes], expected: dict[str, bytes]) -> bool:
