@@ -396,7 +396,8 @@ def test_parts_of_the_documents_are_joined_to_what_all_give(
     system = build(model, vectors=form, depth=depth)
     expected = system.retrieve(Batched(whole, size), {})  # type: ignore[arg-type]
     assert isinstance(expected, Retrieval)
-    parts, embedded = [], []
+    parts: list[Retrieval] = []
+    embedded: list[str] = []
     for place in range(count):
         model.asked.clear()
         parts.append(system.search_part(Batched(whole, size), place, count))  # type: ignore[arg-type]
