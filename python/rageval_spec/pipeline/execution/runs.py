@@ -66,11 +66,19 @@ def embed_part(materials: Materials, part: tuple[str, str, int, int]) -> None:
 
 def map_parts(work: Work, tasks: Sequence[StepTask]) -> Iterator[TaskResult]:
     """Let the engine compute tasks in parts."""
+    for task, parts, results in compute_parts(work, tasks):
+        yield combine(work.materials, task, parts, results)
+
+
+def compute_parts(
+    work: Work, tasks: Sequence[StepTask]
+) -> Iterator[tuple[StepTask, Sequence[StepTask], Sequence[TaskResult]]]:
+    """Each task, with the parts of it that the engine computed, and their results."""
     _begin_asking(work, tasks)
     parts = [_split(work, task) for task in tasks]
     results = work.engine.map(partial(compute, work.materials), [*chain.from_iterable(parts)])
     for task, of_task in zip(tasks, parts, strict=True):
-        yield combine(work.materials, task, of_task, [*islice(results, len(of_task))])
+        yield task, of_task, [*islice(results, len(of_task))]
 
 
 def _begin_asking(work: Work, tasks: Sequence[StepTask]) -> None:
