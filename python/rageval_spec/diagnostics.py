@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from unicodedata import combining, east_asian_width
 
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.errors import SPEC_WRONG, RagevalError
 
 if TYPE_CHECKING:

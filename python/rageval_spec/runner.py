@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
@@ -15,6 +14,7 @@ from rageval_spec import registry, signals
 from rageval_spec.data.chat import AskedModel
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.outcomes import Note
+from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.diagnostics import Diagnostic, make_visible
 from rageval_spec.drawing.question_order import got_no_answer
 from rageval_spec.drawing.verdict import describe_verdict

@@ -9,7 +9,6 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +27,7 @@ from rageval_spec.calibration.judge_reports import (
 from rageval_spec.calibration.labelled_items import explain_sampling
 from rageval_spec.calibration.measures import WIDTH, CalibrationMeasure
 from rageval_spec.calibration.verdict_sentences import conclude_judge, say_needs
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing.html_shell import draw_table, show_text
 from rageval_spec.errors import DataError, UsageError

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.audit.audit_findings import DatasetContent
 from rageval_spec.audit.question_set import AuditedQuestions
+from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import UsageError
 from rageval_spec.reading.formats.text_files import COMPRESSED, find_file, format_of, text_lines
 from rageval_spec.wording import count_noun, list_names

@@ -13,12 +13,12 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.audit.audit_findings import AuditedRow
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.libraries import np, pl
 
 if TYPE_CHECKING:

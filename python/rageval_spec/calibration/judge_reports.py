@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rageval_spec import registry
@@ -29,6 +28,7 @@ from rageval_spec.calibration.labelled_items import Joined, join_labels
 from rageval_spec.calibration.thresholds import Promise, ThresholdCriterion, promise
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.labels import Label, LabelScale, find_ends
+from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
 from rageval_spec.history.metric_definitions import RecordedSpec, read_ranges, read_recorded_spec

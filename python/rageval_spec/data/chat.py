@@ -10,9 +10,9 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
+from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.errors import RagevalError
 
 _PIECE = 2047

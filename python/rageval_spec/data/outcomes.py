@@ -10,10 +10,10 @@ import hashlib
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
+from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.errors import DataError
 from rageval_spec.libraries import pl
 

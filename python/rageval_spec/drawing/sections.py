@@ -16,13 +16,13 @@ Each section is a small table of texts with a title, so that every report shows 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from rageval_spec import kernels, wording
 from rageval_spec.data.bands import BandScale
 from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, SliceGap
 from rageval_spec.data.outcomes import AskedQuestions, Cause, CauseCount, Interval, RankCounts
+from rageval_spec.dataclass import dataclass
 from rageval_spec.statistics.intervals import compute_p_of_excess
 from rageval_spec.statistics.percentiles import ORDER_STATISTICS, read_percentile
 from rageval_spec.statistics.raters.label_counts import bound_worth

@@ -13,12 +13,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rageval_spec.data.chat import CallError, ChatReply, ChatRequest, Message, UnfinishedError
 from rageval_spec.data.findings import Estimate, Failed, Tokens
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.endpoints.replies import (
     GRAMMAR,
     UnreadableReplyError,

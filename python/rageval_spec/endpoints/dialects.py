@@ -13,13 +13,13 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from rageval_spec.data.chat import ChatReply, ChatRequest, Message, TokenChoice
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.endpoints.addresses import complete_url
 from rageval_spec.endpoints.tries import Reply, WrongReplyError
 from rageval_spec.plugin.secrets import Secret

@@ -12,7 +12,6 @@ import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from email.message import Message
 from email.utils import parsedate_to_datetime
@@ -21,6 +20,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
+from rageval_spec.dataclass import KW_ONLY, dataclass, field
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.endpoints.addresses import hide_credentials
 from rageval_spec.endpoints.pacing import Breaker, CallPace, Clock, Slots, draw_wait

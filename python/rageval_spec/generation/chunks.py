@@ -11,7 +11,6 @@ import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations, groupby, zip_longest
 from math import log
 from random import Random
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from rageval_spec import kernels, registry
 from rageval_spec.data.tables import Collection
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.errors import UsageError
 from rageval_spec.generation.document_formats import TextBlock
 from rageval_spec.generation.documents import SourceDocument

@@ -13,7 +13,6 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
@@ -32,6 +31,7 @@ from onnx_from_checkpoints import (
     read_configuration,
     writes_text,
 )
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError, UsageError, expand_home
 from rageval_spec.store.disk import InputFile

@@ -14,7 +14,6 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from rageval_spec.data.findings import Criterion, Finding, TextPart, read_part
 from rageval_spec.data.samples import Sample
+from rageval_spec.dataclass import dataclass
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.endpoints.chat_questions import BRACKETED, DRAWN, FULL_WIDTH
 from rageval_spec.errors import DataError, UsageError

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rageval_spec.data.findings import Failed
+from rageval_spec.dataclass import dataclass
 from rageval_spec.judging.segments import Segment, join_segments, list_runs, split_segments
 from rageval_spec.libraries import np
 

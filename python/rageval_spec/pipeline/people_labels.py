@@ -6,10 +6,10 @@ How many labels match answers is also counted before an evaluation runs, as far 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rageval_spec.data.outcomes import LABEL, LABEL_WEIGHT, UNNAMED, Note, has_unnamed
+from rageval_spec.dataclass import asdict, dataclass, field
 from rageval_spec.errors import DataError
 from rageval_spec.libraries import pl
 from rageval_spec.pipeline.planning.preflight import choose_labels, list_labelled

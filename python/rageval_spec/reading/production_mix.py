@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import fsum
 from pathlib import Path
 from unicodedata import normalize
 
+from rageval_spec.dataclass import dataclass
 from rageval_spec.diagnostics import Diagnostic, Position, SpecError, suggest
 from rageval_spec.errors import DataError
 from rageval_spec.reading.formats.delimited import delimited_objects, header_of, separator_of

@@ -12,11 +12,11 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec.data.tables import LATER_ANSWERS
+from rageval_spec.dataclass import dataclass, fields, replace
 from rageval_spec.recorded import questions_and_answers, values
 from rageval_spec.recorded.json_path import list_keys, name_kind
 from rageval_spec.recorded.messages import Turn, list_calls, read_turns

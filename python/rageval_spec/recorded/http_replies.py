@@ -12,10 +12,10 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from rageval_spec.data.traces import Document, Step
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.recorded import answers_and_steps, questions_and_answers
 from rageval_spec.recorded.json_path import JsonPath, PathError, list_keys, name_kind, parse_path
 from rageval_spec.wording import count_noun

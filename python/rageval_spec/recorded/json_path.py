@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import RagevalError
 
 _STEP = re.compile(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal
+
+from rageval_spec.dataclass import dataclass, field, replace
 
 Layout = Literal["auto", "none", "braintrust", "deepeval", "langfuse", "langsmith", "mlflow", "promptfoo", "ragas"]
 Condition = Callable[[Collection[str]], bool]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
+from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import UsageError
 
 Kind: TypeAlias = Literal["yes_no", "rating", "claims"]

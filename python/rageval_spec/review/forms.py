@@ -33,13 +33,13 @@ import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass
 from datetime import datetime
 from io import BytesIO
 from itertools import groupby
 from typing import Any, Literal, TypeAlias
 from xml.sax.saxutils import quoteattr
 
+from rageval_spec.dataclass import astuple, dataclass
 from rageval_spec.diagnostics import dump_visible, make_visible
 from rageval_spec.drawing.question_tables import MOST_ROWS, check_installed, fit_cell
 from rageval_spec.errors import DataError, UsageError

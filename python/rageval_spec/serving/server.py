@@ -11,10 +11,10 @@ import json
 import re
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rageval_spec.dataclass import dataclass
 from rageval_spec.endpoints.http_server import PATIENCE, Refusal, knows_token, read_body
 from rageval_spec.errors import UsageError
 from rageval_spec.serving.answer_check import OUTCOMES, AnswerCheck

@@ -6,7 +6,6 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, model_validator
@@ -14,6 +13,7 @@ from pydantic import Field, model_validator
 from rageval_spec import kernels
 from rageval_spec.data.outcomes import AnyNote, Note, Remark, add_counts, remark, writes_notes
 from rageval_spec.data.tables import Collection, CorpusSize, document_texts
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.errors import DataError, ModelWarning
 from rageval_spec.libraries import np, pl
 from rageval_spec.plugin import (

@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +23,7 @@ from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import OutputCommand
 from rageval_spec.data import arithmetic
 from rageval_spec.data.findings import Estimate
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import PASSED, UsageError, expand_home
 from rageval_spec.generation.documents import read_documents

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple, get_args
 
 from rageval_spec.data import arithmetic
@@ -25,6 +24,7 @@ from rageval_spec.data.outcomes import (
     Note,
 )
 from rageval_spec.data.tables import join_blocks
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.judging.quantities import find_missing, find_quantities
 from rageval_spec.judging.refusals import find_bare_refusal
 from rageval_spec.libraries import pl

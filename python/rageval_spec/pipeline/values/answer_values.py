@@ -11,13 +11,13 @@ import math
 import re
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec.data.chat import UnfinishedError
 from rageval_spec.data.evaluation import Aggregate
 from rageval_spec.data.outcomes import AnyNote, Note, join_notes, write_notes
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.errors import DataError, no_exit
 from rageval_spec.libraries import pl
 from rageval_spec.pipeline.planning.plan import MeasuredPart, explain

@@ -11,13 +11,13 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
 from rageval_spec.data import arithmetic
 from rageval_spec.data.outcomes import Note
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.libraries import pl
 from rageval_spec.spec.blocks.slices import BUILT_IN_COLUMNS, ConditionNode, Scalar, SliceNode
 from rageval_spec.wording import agree, count_noun, list_some

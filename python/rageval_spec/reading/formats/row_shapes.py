@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import DataError
 from rageval_spec.reading.column_names import QUESTIONS
 from rageval_spec.recorded.messages import MESSAGES, find_question, read_turns

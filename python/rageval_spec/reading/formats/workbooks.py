@@ -12,11 +12,11 @@ import re
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 from xml.parsers import expat
 
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.errors import DataError
 from rageval_spec.kernels.inputs import ALWAYS_READ, MOST_EXPANSION
 from rageval_spec.reading.column_names import QUESTIONS

@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.errors import DataError
 from rageval_spec.reading.formats import row_shapes
 from rageval_spec.reading.formats.text_files import text_lines

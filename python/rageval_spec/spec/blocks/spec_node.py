@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
@@ -18,6 +17,7 @@ from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from rageval_spec import registry
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.diagnostics import Diagnostic, Severity
 from rageval_spec.kernels.ranking_measures import Duplicates, Missing, RankingOptions, TieRule
 from rageval_spec.plugin import DatasetNode, EngineNode, Node, ReportNode, SystemNode

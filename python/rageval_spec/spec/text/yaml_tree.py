@@ -15,11 +15,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 import yaml
 
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.diagnostics import Diagnostic
 from rageval_spec.spec.text.places import SourceText, TextPlace, cut, quote
 

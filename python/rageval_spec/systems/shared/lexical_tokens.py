@@ -13,13 +13,13 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import Literal
 
 from rageval_spec import kernels
+from rageval_spec.dataclass import dataclass, field
 
 Tokenizer = Literal["words", "unicode"]
 

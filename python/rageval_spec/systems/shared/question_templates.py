@@ -9,9 +9,9 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.diagnostics import FileFault, make_visible, suggest
 from rageval_spec.endpoints.tries import TryError
 from rageval_spec.recorded.answers_and_steps import AnswerRow
