@@ -19,7 +19,7 @@ else:
     from operator import attrgetter
     from reprlib import recursive_repr
 
-    def dataclass(cls=None, /, *, frozen=False, eq=True, repr=True, slots=False, kw_only=False):  # noqa: A002
+    def dataclass(cls=None, /, *, frozen=False, eq=True, repr=True, slots=False, kw_only=False):
         """What `dataclasses.dataclass` does with these options."""
         if cls is None:
             return lambda cls: dataclass(cls, frozen=frozen, eq=eq, repr=repr, slots=slots, kw_only=kw_only)

@@ -6,7 +6,6 @@ be those that a spec names.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -32,13 +31,14 @@ from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
 from rageval_spec.history.metric_definitions import RecordedSpec, read_ranges, read_recorded_spec
+from rageval_spec.libraries import compile_later
 from rageval_spec.plugin import Context, Labels, Node
 from rageval_spec.plugin.block_names import names_in
 from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.wording import count_noun, list_choices
 
-_GUARANTEE = re.compile(r"(?:wrong(?: answers)?(?: sent)? *(?:<=|≤) *)?([0-9]+(?:\.[0-9]+)?) *%")
-_PRECISION = re.compile(r"precision *(?:>=|≥) *([0-9]*\.?[0-9]+)( *%)?")
+_GUARANTEE = compile_later(r"(?:wrong(?: answers)?(?: sent)? *(?:<=|≤) *)?([0-9]+(?:\.[0-9]+)?) *%")
+_PRECISION = compile_later(r"precision *(?:>=|≥) *([0-9]*\.?[0-9]+)( *%)?")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ them in the text of a message as if the template had written them, so they are d
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -28,6 +27,7 @@ from rageval_spec.endpoints.replies import (
     read_reply,
 )
 from rageval_spec.endpoints.shared_questions import Turns
+from rageval_spec.libraries import compile_later
 from rageval_spec.threads import map_in_threads
 from rageval_spec.wording import count_noun
 
@@ -367,7 +367,7 @@ DRAWN = "◁"
 """The opening of Kimi's control tokens."""
 FULL_WIDTH = "<(?=[｜▁])"
 """The opening of DeepSeek's control tokens."""
-_TOKEN = re.compile(
+_TOKEN = compile_later(
     rf"{BRACKETED}|{DRAWN}|{FULL_WIDTH}|<(?=\||</?SYS>>|/?(?:s|bos|eos|pad|unk|sop|eop)>|(?:start|end)_of_\w+>)"
 )
 

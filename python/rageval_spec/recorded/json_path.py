@@ -12,8 +12,9 @@ from typing import Any
 
 from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import RagevalError
+from rageval_spec.libraries import compile_later
 
-_STEP = re.compile(
+_STEP = compile_later(
     r"""
     \[\s*(?P<index>-?\d+)\s*\]
     | \[\s*(?P<each>\*)\s*\]

@@ -30,6 +30,7 @@ from rageval_spec.generation.documents import read_documents
 from rageval_spec.generation.question_mix import read_percentage, read_shares
 from rageval_spec.generation.question_sets import GeneratedTestSet, SplitUnit, divide_rows
 from rageval_spec.generation.question_sets import read_shares as read_split
+from rageval_spec.libraries import compile_later
 from rageval_spec.progress import ProgressDisplay
 from rageval_spec.reading.column_names import CorpusColumns
 from rageval_spec.store.store import open_store
@@ -299,7 +300,7 @@ _SHARES = {"types": "--types", "difficulty": "--difficulty", "style": "--style"}
 _PERCENTAGES = {"multi_hop": "--multi-hop", "unanswerable": "--unanswerable"}
 _ENDPOINT = ("base_url", "dialect", "api_key_env", "price")
 """The options that describe a model without a spec."""
-_PRICE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)\s*")
+_PRICE = compile_later(r"\s*(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)\s*")
 
 
 def build_spec(corpus: Path, *, spec: Path | None = None, overrides: Sequence[str] = (), **options: Any) -> Spec:
