@@ -25,7 +25,6 @@ from onnx_from_checkpoints import (
     Configuration,
     DamagedFile,
     UnsupportedModel,
-    find_external_data,
     find_task,
     load_json,
     read_configuration,
@@ -359,6 +358,8 @@ def check_embedded(source: ModelFiles, fingerprint: Callable[[InputFile], str]) 
 
 def list_external_data(folder: Path, graph: str) -> tuple[str, ...] | None:
     """The external files with weights of the `.onnx` file `graph`, relative to `folder`; None if it is not a model."""
+    from onnx_from_checkpoints import find_external_data
+
     try:
         with translated():
             found = find_external_data(folder / graph)

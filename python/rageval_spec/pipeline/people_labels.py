@@ -69,13 +69,13 @@ def attach_labels(parts: SpecPlugins, evaluation: Evaluation, confidence: float 
 
     Never fails: labels that cannot be used give a rule that says why, because the values may have cost money.
     """
+    labelled = list_labelled(parts.metrics)
+    if not labelled:
+        return LabelledValues(evaluation.values)
     from rageval_spec.calibration.labelled_items import join_labels
     from rageval_spec.data.labels import find_ends
     from rageval_spec.statistics.raters.label_correction import Rule
 
-    labelled = list_labelled(parts.metrics)
-    if not labelled:
-        return LabelledValues(evaluation.values)
     rules: dict[str, Rule] = {}
     frames: list[pl.DataFrame] = []
     notes: list[Note] = []
