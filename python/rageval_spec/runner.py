@@ -29,7 +29,7 @@ from rageval_spec.pipeline.execution.found_shards import describe_shard, find_sh
 from rageval_spec.pipeline.execution.question_clusters import check_question_columns
 from rageval_spec.pipeline.execution.runs import Timing, Work
 from rageval_spec.pipeline.execution.shard_files import ShardManifest, write_manifest, write_shard
-from rageval_spec.pipeline.execution.shards import ShardResults, compute_shard, narrow_to_shard
+from rageval_spec.pipeline.execution.shards import ShardResults, compute_shard, count_questions, narrow_to_shard
 from rageval_spec.pipeline.execution.stopping_decision import Stopper
 from rageval_spec.pipeline.gating.gate_outcomes import find_baselines
 from rageval_spec.pipeline.people_labels import LabelMatches, dump_matches, match_labels, render_matches
@@ -177,7 +177,8 @@ def run(source: Path | Spec, options: Options | None = None) -> RunOutcome:
     options = options or Options()
     if options.save_as is not None:
         check_label(options.save_as)
-    shards = find_shards(options.shards) if options.shards else []
+    named = str(source if isinstance(source, Path) else source.path)
+    shards = find_shards(options.shards, named, options.output) if options.shards else []
     if shards:
         options = _select_as(options, shards[0].manifest)
     with ProgressDisplay(quiet=options.quiet) as display:
@@ -389,6 +390,7 @@ class PlannedRun:
         known: for each judge whose model is known by its name, what it takes from what is known.
         warnings: the warnings about the spec.
         needs: the memory and disk that it needs, and what there is.
+        shard, share: the shard, and how many of how many questions it has; None for the whole evaluation.
     """
 
     plan: EvaluationPlan
@@ -398,17 +400,28 @@ class PlannedRun:
     known: tuple[str, ...] = ()
     warnings: tuple[Diagnostic, ...] = ()
     needs: ResourceNeeds | None = None
+    shard: Shard = WHOLE
+    share: tuple[int, int] | None = None
 
     def render(self) -> str:
+        share = None if self.share is None else count_questions(self.shard, *self.share)
+        head = "" if share is None else f"shard {self.shard} of {self.plan.name}: {share}\n"
         known = "".join(f"{make_visible(line)}\n" for line in self.known)
         needs = "" if self.needs is None else self.needs.render()
         return (
-            self.plan.render(self.store.has) + self.expectation.render() + needs + known + render_matches(self.labels)
+            head
+            + self.plan.render(self.store.has)
+            + self.expectation.render()
+            + needs
+            + known
+            + render_matches(self.labels)
         )
 
     def to_json(self) -> str:
         needs = None if self.needs is None else self.needs.to_json()
-        return self.plan.to_json(self.store.has, self.expectation.to_json() | dump_matches(self.labels), needs)
+        asked = self.expectation.to_json() | dump_matches(self.labels)
+        share = None if self.share is None else (*self.shard, *self.share)
+        return self.plan.to_json(self.store.has, asked, needs, share)
 
 
 def plan(source: Path | Spec, options: Options | None = None, shard: Shard = WHOLE) -> PlannedRun:
@@ -424,13 +437,14 @@ def plan(source: Path | Spec, options: Options | None = None, shard: Shard = WHO
     )
     warnings = (*spec.warnings, *check_wiring(spec, parts))
     parts = narrow_datasets(parts, options.queries)
-    planned, asked = make_plan(spec, parts, store.fingerprint, options.limit), parts
+    planned, asked, share = make_plan(spec, parts, store.fingerprint, options.limit), parts, None
     if shard != WHOLE:
-        asked = narrow_to_shard(Work(spec, parts, planned, store, _engine(spec, options), options.limit), shard)
+        asked, share = narrow_to_shard(Work(spec, parts, planned, store, _engine(spec, options), options.limit), shard)
     expected = _expect(spec, asked, options.limit)
     known = [f"judges.{name}: {one}" for name, judge in parts.judges.items() for one in judge.describe_files()]
     needs = estimate_needs(planned, parts, store.has, _store_folder(spec, options), options.output)
-    return PlannedRun(planned, store, expected, match_labels(parts, options.limit), tuple(known), warnings, needs)
+    return PlannedRun(planned, store, expected, match_labels(parts, options.limit), tuple(known), warnings, needs,
+                      shard, share)  # fmt: skip
 
 
 def _expect(spec: Spec, parts: spec_plugins.SpecPlugins, limit: int | None) -> ExpectedCalls:
