@@ -53,7 +53,7 @@ from rageval_spec.spec import load
 from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.spec.spec_file import find_spec_origin
 from rageval_spec.store.checkout import CodeState, find_code_state, start_finding_checkout
-from rageval_spec.store.disk import write_or_explain
+from rageval_spec.store.disk import TEMPORARY_FOLDER, sweep, write_or_explain
 from rageval_spec.store.store import Store, hold_tables, open_store
 from rageval_spec.threads import map_in_threads
 from rageval_spec.wording import count_noun
@@ -309,8 +309,10 @@ def _prepare(
     spec_plugins.prepare_models(parts, display)
     spec_plugins.prepare_datasets(parts, display, budget, keeps_replies=not options.no_store)
     planned = make_plan(spec, parts, store.fingerprint, options.limit)
-    if may_be_tight(planned, folder := _store_folder(spec, options), options.output):
-        estimate_needs(planned, parts, store.has, folder, options.output).refuse()
+    if may_be_tight(planned, store.folder, options.output):
+        estimate_needs(planned, parts, store.has, store.folder, options.output).refuse()
+    if store.folder is not None:
+        sweep((store.folder / TEMPORARY_FOLDER).glob("*"))
     stopper = None if spec.stopping is None else Stopper(spec, parts, earlier)
     engine = _engine(spec, options)
     shared = Shared(store.answers, budget, display.counting, display.tell)
