@@ -272,32 +272,43 @@ def test_a_killed_worker_and_a_removed_node_lose_nothing(nodes: TwoNodes, write:
     nodes.add_node()
 
 
-def start(spec: Path, nodes: TwoNodes, *more: str) -> subprocess.Popen[bytes]:
-    engine = json.dumps(on(nodes))
-    command = [sys.executable, "-m", "rageval_spec", "run", str(spec), "-q", "-o", str(spec.parent / "ray"),
-               "--store", str(spec.parent / "store"), "--set", f"engine={engine}", *more]  # fmt: skip
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+@pytest.fixture
+def start(nodes: TwoNodes) -> Iterator[Callable[[Path], subprocess.Popen[bytes]]]:
+    """Starts the command on a spec. Commands that a failed test leaves behind are killed."""
+    started = []
+
+    def start(spec: Path) -> subprocess.Popen[bytes]:
+        engine = json.dumps(on(nodes))
+        command = [sys.executable, "-m", "rageval_spec", "run", str(spec), "-q", "-o", str(spec.parent / "ray"),
+                   "--store", str(spec.parent / "store"), "--set", f"engine={engine}"]  # fmt: skip
+        started.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE))
+        return started[-1]
+
+    yield start
+    for command in started:
+        command.kill()
+        command.communicate()
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130)])
 def test_a_killed_or_interrupted_command_continues_where_it_was(
-    nodes: TwoNodes, write: Write, app: App, number: int, code: int
+    start: Callable[[Path], subprocess.Popen[bytes]], write: Write, app: App, number: int, code: int
 ) -> None:
     spec = write("ended", **asks(app, concurrency=4))
     expected = evaluate(spec, "local", "local")[1]
     app.given.clear()
     app.times.clear()
     app.shut_after(ROWS // 2)
-    command = start(spec, nodes)
-    wait_until(lambda: app.waiting >= 4)
+    command = start(spec)
+    wait_until(lambda: app.waiting >= 4 or command.poll() is not None)
     before = Counter(app.given)
     command.send_signal(number)
     _, told = command.communicate(timeout=30)
-    assert command.returncode == code
+    assert command.returncode == code, told
     assert (b"interrupted" in told) == (code == 130)
     wait_until(lambda: not list_workers())
     app.release()
-    command = start(spec, nodes)
+    command = start(spec)
     _, told = command.communicate(timeout=60)
     assert command.returncode == 0, told
     assert same_but_taken_over(read(spec.parent / "ray"), expected)
@@ -357,6 +368,18 @@ def test_workers_without_the_commands_disk_get_the_files(nodes: TwoNodes, write:
         path for path in Path(tempfile.gettempdir()).glob("rageval-spec-*/*/words.py") if token in path.read_text()
     ]
     shutil.rmtree(fetched.parent)
+
+
+def test_under_uv_run_workers_keep_their_environment(nodes: TwoNodes, write: Write) -> None:
+    if shutil.which("uv") is None:
+        pytest.skip("uv is not installed")
+    spec = write("uv")
+    command = ["uv", "run", "--no-project", "--", sys.executable, "-m", "rageval_spec", "run", str(spec), "-q",
+               "--set", f"engine={json.dumps(on(nodes))}"]  # fmt: skip
+    environment = {name: value for name, value in os.environ.items() if name != "RAY_ENABLE_UV_RUN_RUNTIME_ENV"}
+    done = subprocess.run(command, env=environment, cwd=spec.parent, capture_output=True, check=False, timeout=90)
+    assert done.returncode == 0, done.stderr
+    assert b"py_executable" not in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -211,6 +211,9 @@ class RayEngine(Engine[RayNode]):
 def _import_ray() -> None:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    # Under `uv run`, Ray would send the current folder to each worker and start it by `uv run` there, which builds the
+    # environment again and takes minutes.
+    os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
     try:
         import ray  # noqa: F401 - whether it can be imported
     except ImportError as error:
