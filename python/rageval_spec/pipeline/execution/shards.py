@@ -190,7 +190,7 @@ def _take_result(work: Work, task: StepTask, shard: LoadedShard) -> TaskResult:
     if found.error is not None:
         return found
     queries = task.part.queries
-    wanted = set(list_ids(queries.queries if queries.queries is not None else queries.qrels))
+    wanted = set(list_ids(queries.questions))
     if task.step.kind != "evaluate":
         rows = None if found.table is None else found.table["query_id"]
         is_whole = rows is not None and (task.step.kind != "answer" or not rows.is_duplicated().any())

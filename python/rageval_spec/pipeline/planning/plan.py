@@ -304,7 +304,7 @@ class QuestionPart:
 
     def __getstate__(self) -> dict[str, Any]:
         """The part without texts."""
-        table = self.queries.qrels if self.queries.queries is None else self.queries.queries
+        table = self.queries.questions
         ids = () if table is None else tuple(table["query_id"].unique(maintain_order=True))
         return {**self.__dict__, "queries": None, "ids": ids}
 
