@@ -24,13 +24,13 @@ import yaml
 from rageval_spec.engines import ray as engine_module
 from rageval_spec.engines.ray import RayEngine, RayNode
 from rageval_spec.errors import RagevalError, UsageError
-from rageval_spec.plugin import Context
+from rageval_spec.plugin import Context, Shared
 from rageval_spec.runner import Options, RunOutcome, run
 from tests.endpoints.api_server import ApiServer, Asked
 from tests.engines.ray_cluster import TwoNodes, list_workers
 from tests.models.chat_endpoint import ChatServer
 from tests.models.endpoint import Answer
-from tests.pipeline.test_interrupted_judging import Judging
+from tests.pipeline.test_interrupted_judging import Judging, write_rows
 
 pytest.importorskip("ray", reason="Ray is not installed: pip install 'rageval-spec[ray]'")
 
@@ -116,17 +116,7 @@ def write(tmp_path: Path) -> Write:
     def write(name: str, **sections: Any) -> Path:
         folder = tmp_path / name
         folder.mkdir()
-        rows = [
-            {
-                "id": f"r{row}",
-                "question": f"What is number {row}?",
-                "answer": f"It is {row}. It is odd.",
-                "contexts": [f"Number {row} is {row}.", f"{row} is a number."],
-                "reference": f"It is {row}.",
-            }
-            for row in range(ROWS)
-        ]
-        (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        write_rows(folder, ROWS)
         spec = {
             "version": 1,
             "name": "rows",
@@ -388,7 +378,6 @@ def test_under_uv_run_workers_keep_their_environment(nodes: TwoNodes, write: Wri
         ({"address": "127.0.0.1:9"}, "nothing answers at 127.0.0.1:9: Connection refused; is the cluster running?"),
         ({"address": "ray://127.0.0.1:9"}, "nothing answers at ray://127.0.0.1:9"),
         ({"address": "no.such.host.invalid:6379"}, "nothing answers at no.such.host.invalid:6379"),
-        ({"address": "1.2.3.4:port"}, "nothing answers at 1.2.3.4:port"),
     ],
 )
 def test_an_address_where_nothing_listens(engine: dict[str, str], message: str) -> None:
@@ -440,3 +429,29 @@ def test_a_part_that_kills_its_workers_is_given_up(
     (spec.parent / "checks.py").write_text("import os\n\n\ndef brief(answer):\n    os._exit(7)\n")
     with pytest.raises(RagevalError, match=r"Ray lost the worker of part [12] of 2 2 times"):
         evaluate(spec, "ray", on(nodes))
+
+
+def sleep() -> None:
+    time.sleep(3)
+
+
+def test_a_wait_for_a_free_cpu_is_told_once(nodes: TwoNodes, monkeypatch: pytest.MonkeyPatch) -> None:
+    import ray
+
+    monkeypatch.setattr(engine_module, "TELL_AFTER", 0.5)
+    told: list[str] = []
+    engine = RayEngine(RayNode(address=nodes.address), Context("ray"))
+    busy = [ray.remote(num_cpus=1)(sleep).remote() for _ in range(2)]
+    ray.wait(busy, timeout=1.5)  # both have begun by then
+    engine.open(Shared(tell=told.append))
+    try:
+        waiting = "waiting for a free CPU of the Ray cluster; other programs use all of them"
+        assert told == [waiting]
+        busy = [ray.remote(num_cpus=1)(sleep).remote() for _ in range(2)]
+        ray.wait(busy, timeout=1.5)
+        assert [*engine.map(str, [1, 2])] == ["1", "2"]
+        assert told == [waiting] * 2
+        assert [*engine.map(str, [1, 2])] == ["1", "2"]
+        assert len(told) == 2
+    finally:
+        engine.close()
