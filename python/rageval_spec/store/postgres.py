@@ -11,7 +11,6 @@ ends for any reason. What was sent is kept when the server has answered. If the 
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from io import BytesIO
@@ -23,6 +22,7 @@ from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.libraries import pl
 from rageval_spec.store.replies import place_claim
 from rageval_spec.store.store import Answers, FolderStore, make_partitions
+from rageval_spec.wording import hide_password
 
 if TYPE_CHECKING:
     from rageval_spec.store.store import Record
@@ -36,7 +36,6 @@ _CONNECT_TIMEOUT = 5
 _PAUSE = 0.5
 _LOCK = 0x72616773746F7265
 """The key of the lock under which one process at a time creates tables: "ragstore" in ASCII."""
-_PASSWORD = re.compile(r"(?<=://)([^/@\s]*:)[^@\s]*(?=@)")
 _TABLES = """
 CREATE TABLE IF NOT EXISTS rageval_replies (
     model TEXT NOT NULL, question BYTEA NOT NULL, answer BYTEA NOT NULL, made TIMESTAMPTZ NOT NULL DEFAULT now(),
@@ -197,11 +196,6 @@ class _Database:
     def _complain(self, error: Exception) -> RagevalError:
         told = hide_password(" ".join(f"{self._url} cannot be used: {error}".split()))
         return RagevalError(f"store: {told}; check RAGEVAL_STORE_URL, or use --no-store")
-
-
-def hide_password(text: str) -> str:
-    """The text with `***` in place of the passwords in URLs."""
-    return _PASSWORD.sub(r"\1***", text)
 
 
 def _create_tables(connection: Any) -> None:
