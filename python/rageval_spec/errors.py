@@ -117,3 +117,10 @@ def explain_exit(ending: SystemExit) -> str:
     caller = frames[min(max(own, default=-1) + 1, len(frames) - 1)] if frames else None
     who = "a plugin" if caller is None else f"'{caller.name}' ({Path(caller.filename).name}:{caller.lineno})"
     return f"{who} called sys.exit({ending.code!r}); it must return or raise an exception"
+
+
+def hide_password(text: str) -> str:
+    """The text with `***` in place of the passwords in URLs."""
+    import re
+
+    return re.sub(r"(?<=://)([^/@\s]*:)[^@\s]*(?=@)", r"\1***", text)

@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.errors import UsageError
+from rageval_spec.errors import UsageError, hide_password
 from rageval_spec.history import database
 from rageval_spec.history.database import (
     MIGRATIONS,
@@ -38,7 +38,6 @@ from rageval_spec.history.evaluation_records import load_stored
 from rageval_spec.plugin.secrets import Secret
 from rageval_spec.runner import Options, run
 from rageval_spec.spec.blocks.spec_node import HistoryNode
-from rageval_spec.wording import hide_password
 from tests.history.records import NOON, make_id, make_marked_evaluation, make_record, opened
 from tests.history.servers import run_server, start_server, stop_server
 from tests.sample_evaluation import make_hostile_evaluation

@@ -16,8 +16,7 @@ from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.plugin import Answers
 from rageval_spec.runner import Options, run
 from rageval_spec.store import store as store_module
-from rageval_spec.store.postgres import PostgresStore
-from rageval_spec.store.store import STORE_URL, FolderStore, Store, open_store
+from rageval_spec.store.store import STORE_URL, FolderStore, PostgresStore, Store, open_store
 from tests.endpoints.api_server import ApiServer, Asked
 from tests.history.servers import start_server, stop_server
 from tests.models.endpoint import Answer
@@ -94,7 +93,6 @@ def test_a_claim_excludes_other_machines_only(store: Store, other: Store) -> Non
 HOLDER = """
 import os, sys
 from pathlib import Path
-from rageval_spec.store.postgres import PostgresStore
 answers = PostgresStore(Path(sys.argv[1]), sys.argv[2]).answers
 answers.claim("a" * 64, b"why?")
 answers.keep("a" * 64, {b"kept": b"yes"})

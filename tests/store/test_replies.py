@@ -20,7 +20,6 @@ from rageval_spec.data.chat import AskedModel, ReplyCounts
 from rageval_spec.errors import RagevalError, StoreWarning
 from rageval_spec.plugin import Answers
 from rageval_spec.store.inventory import list_entries
-from rageval_spec.store.postgres import PostgresStore
 from rageval_spec.store.replies import (
     CHAT_MODELS_FILE,
     CLAIMS_FILE,
@@ -31,7 +30,7 @@ from rageval_spec.store.replies import (
     add_asked,
     list_asked,
 )
-from rageval_spec.store.store import MemoryAnswers, open_store
+from rageval_spec.store.store import MemoryAnswers, PostgresStore, open_store
 
 MODEL, OTHER = "a" * 64, "b" * 64
 

@@ -17,8 +17,7 @@ from polars.testing import assert_frame_equal
 
 from rageval_spec.errors import RagevalError, StoreWarning
 from rageval_spec.store import store as store_module
-from rageval_spec.store.postgres import PostgresStore
-from rageval_spec.store.store import FolderStore, MemoryStore, Store, open_store
+from rageval_spec.store.store import FolderStore, MemoryStore, PostgresStore, Store, open_store
 
 TABLE = pl.DataFrame(
     {"query_id": ["q1", "q1", "q2"], "doc_id": ["d1", "d\x00 é", "d3"], "score": [1.5, -0.0, float("inf")]}

@@ -23,10 +23,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec.dataclass import dataclass, fields
 from rageval_spec.diagnostics import suggest
-from rageval_spec.errors import DataError, RagevalError, UsageError, expand_home
+from rageval_spec.errors import DataError, RagevalError, UsageError, expand_home, hide_password
 from rageval_spec.plugin.budget import Cost, CostStatus
 from rageval_spec.store.disk import enable_write_ahead
-from rageval_spec.wording import hide_password
 
 if TYPE_CHECKING:
     from rageval_spec.spec.blocks.spec_node import HistoryNode

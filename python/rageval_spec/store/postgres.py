@@ -14,18 +14,14 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from io import BytesIO
-from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rageval_spec.errors import RagevalError, UsageError
+from rageval_spec.errors import RagevalError, UsageError, hide_password
 from rageval_spec.libraries import pl
 from rageval_spec.store.replies import place_claim
-from rageval_spec.store.store import Answers, FolderStore, make_partitions
-from rageval_spec.wording import hide_password
 
 if TYPE_CHECKING:
-    from rageval_spec.store.store import Record
     from rageval_spec.store.vectors import VectorFile, VectorForm
 
 R = TypeVar("R")
@@ -56,46 +52,29 @@ ON CONFLICT (model, question) DO UPDATE SET answer = EXCLUDED.answer
 """
 
 
-class PostgresStore(FolderStore):
-    """A store whose tables and replies are in a database."""
+class PostgresTables:
+    """Tables in a database, as a store keeps them."""
 
-    def __init__(self, folder: Path, url: str) -> None:
-        """Connect. `folder` is for what can be made again. Raises `RagevalError` if the server cannot be reached."""
-        super().__init__(folder)
-        self._database = _Database(url)
-        self._replies = PostgresAnswers(self._database, super().answers.open_vectors)
-
-    @property
-    def answers(self) -> Answers:
-        return self._replies
-
-    def close(self) -> None:
-        super().close()
-        self._database.close()
-
-    def has(self, key: str) -> bool:
-        return self._manifest_of(key) is not None
+    def __init__(self, database: Database) -> None:
+        """Use a connection that is shared."""
+        self._database = database
 
     def load(self, key: str) -> pl.DataFrame | None:
-        if self._manifest_of(key) is None:
-            return None
         rows = self._database.ask("SELECT content FROM rageval_tables WHERE key = %s ORDER BY part", key)
         parts = [pl.read_parquet(BytesIO(content)) for (content,) in rows]
-        return pl.concat(parts) if parts else None  # another process has just removed it
+        return pl.concat(parts) if parts else None
 
-    def record(self, key: str) -> Record:
-        found: Record = (self._manifest_of(key) or {}).get("record", {})
-        return found
+    def find_manifest(self, key: str) -> Mapping[str, Any] | None:
+        """The manifest of a table; None if there is no such table."""
+        found = self._database.ask("SELECT manifest FROM rageval_manifests WHERE key = %s", key)
+        return json.loads(found[0][0]) if found else None
 
-    def save(self, key: str, table: pl.DataFrame, record: Record | None = None) -> None:
-        contents = list(make_partitions(table))
-        manifest = json.dumps({"partitions": [entry for entry, _ in contents], "record": dict(record or {})})
-
+    def save(self, key: str, partitions: Sequence[bytes], manifest: Mapping[str, Any]) -> None:
         def write(connection: Any) -> None:
             with connection.transaction(), connection.cursor() as cursor:
                 new = "INSERT INTO rageval_manifests (key, manifest) VALUES (%s, %s) ON CONFLICT DO NOTHING"
-                if cursor.execute(new, (key, manifest)).rowcount:
-                    rows = [(key, part, content) for part, (_, content) in enumerate(contents)]
+                if cursor.execute(new, (key, json.dumps(manifest))).rowcount:
+                    rows = [(key, part, content) for part, content in enumerate(partitions)]
                     cursor.executemany("INSERT INTO rageval_tables VALUES (%s, %s, %s)", rows)
 
         self._database.use(write)
@@ -103,15 +82,11 @@ class PostgresStore(FolderStore):
     def forget(self, key: str) -> None:
         self._database.ask("DELETE FROM rageval_manifests WHERE key = %s", key)
 
-    def _manifest_of(self, key: str) -> Mapping[str, Any] | None:
-        found = self._database.ask("SELECT manifest FROM rageval_manifests WHERE key = %s", key)
-        return json.loads(found[0][0]) if found else None
-
 
 class PostgresAnswers:
     """Answers in a database. Safe to use from several threads, which share one connection."""
 
-    def __init__(self, database: _Database, open_vectors: Callable[[str, VectorForm], VectorFile]) -> None:
+    def __init__(self, database: Database, open_vectors: Callable[[str, VectorForm], VectorFile]) -> None:
         """`open_vectors` opens the files of vectors of this machine."""
         self._database = database
         self._open_vectors = open_vectors
@@ -141,10 +116,11 @@ class PostgresAnswers:
         return self._open_vectors(model, form)
 
 
-class _Database:
+class Database:
     """A connection that is opened again when it is lost. Every statement is a transaction of its own."""
 
     def __init__(self, url: str) -> None:
+        """Connect. Raises `RagevalError` if the server cannot be reached, and `UsageError` without psycopg."""
         try:
             import psycopg
         except ImportError as error:

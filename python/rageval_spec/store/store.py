@@ -285,6 +285,44 @@ class FolderStore:
         flush_folder(table.parent)
 
 
+class PostgresStore(FolderStore):
+    """A store whose tables and replies are in a database; the folder is for what can be made again."""
+
+    def __init__(self, folder: Path, url: str) -> None:
+        """Connect. Raises `RagevalError` if the server cannot be reached."""
+        from rageval_spec.store.postgres import Database, PostgresAnswers, PostgresTables
+
+        super().__init__(folder)
+        self._database = Database(url)
+        self._tables = PostgresTables(self._database)
+        self._replies = PostgresAnswers(self._database, super().answers.open_vectors)
+
+    @property
+    def answers(self) -> Answers:
+        return self._replies
+
+    def close(self) -> None:
+        super().close()
+        self._database.close()
+
+    def has(self, key: str) -> bool:
+        return self._tables.find_manifest(key) is not None
+
+    def load(self, key: str) -> pl.DataFrame | None:
+        return self._tables.load(key)
+
+    def record(self, key: str) -> Record:
+        found: Record = (self._tables.find_manifest(key) or {}).get("record", {})
+        return found
+
+    def save(self, key: str, table: pl.DataFrame, record: Record | None = None) -> None:
+        entries, contents = zip(*make_partitions(table), strict=True)
+        self._tables.save(key, contents, {"partitions": entries, "record": dict(record or {})})
+
+    def forget(self, key: str) -> None:
+        self._tables.forget(key)
+
+
 def make_partitions(table: pl.DataFrame) -> Iterator[tuple[dict[str, Any], bytes]]:
     """The partitions of a table: an entry of the manifest and the Parquet of each."""
     for number, start in enumerate(range(0, max(table.height, 1), PARTITION_ROWS)):
@@ -338,6 +376,4 @@ def open_store(folder: Path | None) -> Store:
         return FolderStore(folder)
     if not url.startswith(("postgresql://", "postgres://")):
         raise UsageError(f"{STORE_URL} names no PostgreSQL database; write postgresql://user@host/database")
-    from rageval_spec.store.postgres import PostgresStore
-
     return PostgresStore(folder, url)
