@@ -27,12 +27,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import islice, repeat
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import DataError
 from rageval_spec.libraries import np, pl
 from rageval_spec.store.stored_tables import AnyTable, StoredTable

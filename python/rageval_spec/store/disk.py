@@ -14,10 +14,10 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import DataError, RagevalError
 
 if TYPE_CHECKING:

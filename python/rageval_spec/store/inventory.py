@@ -13,10 +13,10 @@ import sqlite3
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import RagevalError
 from rageval_spec.store import replies
 from rageval_spec.store.disk import ABANDONED_AFTER, DIGESTS_FOLDER, INDEXES_FOLDER, TEMPORARY_FOLDER

@@ -17,7 +17,6 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
@@ -27,6 +26,7 @@ from rageval_spec.data.chat import LimitError, UnfinishedError
 from rageval_spec.data.json_documents import dump_document, parse_document
 from rageval_spec.data.outcomes import AnyNote, Fact, Note, Remark, TakenOver
 from rageval_spec.data.samples import Part
+from rageval_spec.dataclass import asdict, dataclass, field, replace
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.libraries import pl
 from rageval_spec.pipeline.execution.shards import LoadedShard, StepName

@@ -7,10 +7,10 @@ puts the shards together: rankings' values, runs in files, and systems and metri
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeAlias
 
+from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.errors import DataError
 from rageval_spec.pipeline.execution.execution import list_evaluated
 from rageval_spec.pipeline.execution.question_clusters import list_units

@@ -14,13 +14,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from rageval_spec import registry
 from rageval_spec.data.outcomes import AnyNote, Note, TakenOver, write_notes
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.diagnostics import make_json_visible
 from rageval_spec.errors import RagevalError
 from rageval_spec.pipeline.planning.spec_plugins import Fingerprint, SpecPlugins

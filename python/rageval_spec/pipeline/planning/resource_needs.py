@@ -10,10 +10,10 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import UsageError
 from rageval_spec.pipeline.planning.plan import EvaluationPlan, PlanStep, state_of
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
