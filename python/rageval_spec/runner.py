@@ -414,8 +414,11 @@ class PlannedRun:
     share: tuple[int, int] | None = None
 
     def render(self) -> str:
-        share = None if self.share is None else count_questions(self.shard, *self.share)
-        head = "" if share is None else f"shard {self.shard} of {self.plan.name}: {share}\n"
+        head = ""
+        if self.share is not None:
+            from rageval_spec.pipeline.execution.shards import count_questions
+
+            head = f"shard {self.shard} of {self.plan.name}: {count_questions(self.shard, *self.share)}\n"
         known = "".join(f"{make_visible(line)}\n" for line in self.known)
         needs = "" if self.needs is None else self.needs.render()
         return (
