@@ -22,7 +22,7 @@ import large_answers
 from large_answers import JUDGED, LOCAL, write_files
 from machine import name_processor
 
-KINDS = {"answers": (10_000, 60_000), "judged": (10_000, 40_000), "page": (10_000, 60_000), "dense": (5_000, 15_000)}
+KINDS = {"answers": (10_000, 60_000), "judged": (10_000, 40_000), "page": (10_000, 60_000), "dense": (5_000, 20_000)}
 REPORTS = ["terminal", "json"]
 VOCABULARY = ["".join(random.Random(rank).choices("aeiounrstlmd", k=2 + len(str(rank)))) for rank in range(1, 20_001)]
 FREQUENCIES = list(accumulate(1 / rank for rank in range(1, 20_001)))
