@@ -13,10 +13,10 @@ from typing import NamedTuple
 from rageval_spec.data.chat import LimitError
 from rageval_spec.data.json_documents import FORMAT_VERSION
 from rageval_spec.errors import DataError, UsageError
+from rageval_spec.kernels import version
 from rageval_spec.pipeline.execution.runs import Work
 from rageval_spec.pipeline.execution.shard_files import MANIFEST, PlannedStep, ShardManifest, read_manifest, read_shard
 from rageval_spec.pipeline.execution.shards import map_shards
-from rageval_spec.pipeline.planning.plan import package_version
 from rageval_spec.pipeline.planning.question_shards import MOST_SHARDS
 from rageval_spec.plugin.budget import WHOLE, Shard
 from rageval_spec.plugin.report import RESULTS_FILES
@@ -116,7 +116,7 @@ def describe_shard(work: Work, shard: Shard) -> ShardManifest:
         is_complete=False,
         name=work.spec.name,
         spec=work.spec.path,
-        version=package_version(),
+        version=version(),
         seed=work.spec.statistics.seed,
         plan=[PlannedStep(step.title, step.key, _digest(step.content)) for step in steps],
     )
