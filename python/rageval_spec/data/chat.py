@@ -58,9 +58,9 @@ class ChatRequest:
         """The digest and the length of the schema. Not a `cached_property`, whose lock is one for all requests."""
         known: tuple[bytes, int] | None = self.__dict__.get("_kept")
         if known is None:
-            schema = json.dumps(self.schema, sort_keys=True)
-            rest = (json.dumps(one) for one in (self.max_tokens, self.logprobs, self.repeat))
-            content = f"[{', '.join((json.dumps(self.messages), schema, *rest))}]".encode()
+            schema = _write_schema(self.schema)
+            rest = json.dumps((self.max_tokens, self.logprobs, self.repeat))[1:]
+            content = f"[{json.dumps(self.messages)}, {schema}, {rest}".encode("ascii")
             digest = hashlib.sha256()
             for start in range(0, len(content), _PIECE):  # more at once releases the GIL, and waits for it again
                 digest.update(content[start : start + _PIECE])
@@ -71,6 +71,20 @@ class ChatRequest:
     def characters(self) -> int:
         """The total length of the messages."""
         return sum(len(message.content) for message in self.messages)
+
+
+_schemas: dict[int, tuple[Mapping[str, Any] | None, str]] = {}
+_MOST_SCHEMAS = 1024
+
+
+def _write_schema(schema: Mapping[str, Any] | None) -> str:
+    """A schema as JSON. Those of many requests are one object, which is written once and must not change then."""
+    known = _schemas.get(id(schema))
+    if known is None:
+        if len(_schemas) >= _MOST_SCHEMAS:
+            _schemas.clear()
+        known = _schemas[id(schema)] = schema, json.dumps(schema, sort_keys=True)  # held: no other gets its id
+    return known[1]
 
 
 class TokenChoice(NamedTuple):

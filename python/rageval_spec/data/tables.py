@@ -385,6 +385,11 @@ class Collection:
         """Query texts, or None."""
         return self.load_queries() if self.load_queries else None
 
+    @property
+    def questions(self) -> pl.DataFrame | None:
+        """The table that says which questions there are: the queries, or else the judgements."""
+        return self.qrels if self.queries is None else self.queries
+
     @cached_property
     def corpus(self) -> pl.DataFrame | None:
         """All documents, or None. `stream_corpus` takes less memory."""

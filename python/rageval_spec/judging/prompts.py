@@ -225,7 +225,7 @@ def load_prompt(name: str, path: Path, shown: str, *, is_own: bool = False) -> P
 @cache
 def _renderer(prompt: Prompt) -> Callable[[Mapping[str, Any]], str]:
     if prompt.is_own:
-        return compile_own_template(prompt.text).render
+        return compile_own_template(prompt.text)
     return partial(render, compile_template(prompt.text, prompt.shown))
 
 

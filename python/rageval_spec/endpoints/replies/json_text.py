@@ -41,7 +41,7 @@ _LITERALS = {"true": True, "false": False, "null": None, "none": None, "undefine
 
 def parse_strictly(text: str) -> Any:
     """Parse JSON; strings can contain raw line breaks. A key that occurs twice is a `ValueError` too."""
-    return json.loads(text, strict=False, object_pairs_hook=_make_object)
+    return _decoder.decode(text)
 
 
 def read_json(text: str) -> Any:
@@ -93,6 +93,9 @@ def _make_object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(key for key, count in counts.items() if count > 1)
         raise _SyntaxError(f"it says {show_value(twice)} twice", 0)
     return made
+
+
+_decoder = json.JSONDecoder(strict=False, object_pairs_hook=_make_object)
 
 
 class _Parser:
@@ -302,6 +305,8 @@ def drop_thoughts(text: str) -> str:
     a quoted text could choose where the reply begins.
     """
     text = text.replace("\ufeff", "").strip()
+    if "</" not in text and "[/" not in text:
+        return text
     if thoughts := _THOUGHTS.match(text):
         return text[thoughts.end() :].strip()
     ends = [found.end() for found in _END.finditer(text)]

@@ -121,20 +121,26 @@ class EvaluationPlan:
         has: Callable[[str], bool],
         expected: Mapping[str, Any] | None = None,
         needs: Mapping[str, Any] | None = None,
+        shard: tuple[int, int, int, int] | None = None,
     ) -> str:
         """The plan as JSON, with everything that the keys are made from, so that two plans can be compared by a diff.
 
-        `expected` is the estimate of the calls to models and systems, `needs` that of memory and disk.
+        `expected` is the estimate of the calls to models and systems, `needs` that of memory and disk; `shard` has a
+        shard's number, the number of shards, and how many questions it has of how many.
         """
         content = {
             "version": FORMAT_VERSION,
             "name": self.name,
+            **({"shard": dict(zip(_SHARD, shard, strict=True))} if shard else {}),
             "spec_digest": self.spec_digest,
             "steps": [_describe(step, has) for step in self.steps],
             "to_ask": expected or {},
             **({"needs": needs} if needs else {}),
         }
         return make_json_visible(json.dumps(content, indent=2, ensure_ascii=False)) + "\n"
+
+
+_SHARD = ("number", "of_shards", "questions", "of_questions")
 
 
 def make_plan(spec: Spec, parts: SpecPlugins, fingerprint: Fingerprint, limit: int | None = None) -> EvaluationPlan:
@@ -293,7 +299,7 @@ class QuestionPart:
 
     def __getstate__(self) -> dict[str, Any]:
         """The part without texts."""
-        table = self.queries.qrels if self.queries.queries is None else self.queries.queries
+        table = self.queries.questions
         ids = () if table is None else tuple(table["query_id"].unique(maintain_order=True))
         return {**self.__dict__, "queries": None, "ids": ids}
 

@@ -236,7 +236,7 @@ def _infer(
 
 def _settle(found: corrected_means.CorrectedMean, bounds: tuple[float, float], labelled: outcomes.Correction) -> _Found:
     correction = replace(labelled, labelled_interval=found.labelled_interval, worth=found.worth)
-    t = abs(found.value) / found.error if found.error else math.inf
+    t = abs(found.value) / found.error if found.error else math.inf if found.value else 0.0
     return _clip(_Found(found.value, found.interval, correction, kernels.student_p_value(t, found.degrees)), bounds)
 
 
