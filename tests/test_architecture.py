@@ -132,7 +132,7 @@ def test_defining_is_cheap() -> None:
     dear = {"dataclasses.dataclass": "rageval_spec.dataclass", "re.compile": "compile_later of rageval_spec.libraries"}
     makers = {PACKAGE / "dataclass.py", PACKAGE / "libraries.py"}
     found = [
-        f"{path.relative_to(SOURCE)}:{node.lineno}: use {dear[name]}"
+        f"{path.relative_to(SOURCE)}: {name}: use {dear[name]}"
         for path in {path for path in files() if PACKAGE in path.parents} - makers
         for node in _walk_definitions(ast.parse(path.read_text(encoding="utf-8")))
         for name in _list_names(node)
@@ -144,8 +144,8 @@ def test_defining_is_cheap() -> None:
 def _walk_definitions(node: ast.AST) -> Iterator[ast.AST]:
     """What runs when a module is imported: everything but the bodies of functions."""
     yield node
-    is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    for child in node.decorator_list if is_function else ast.iter_child_nodes(node):
+    children = ast.iter_child_nodes(node)
+    for child in node.decorator_list if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else children:
         if not isinstance(child, ast.Lambda):
             yield from _walk_definitions(child)
 
