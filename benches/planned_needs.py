@@ -34,7 +34,9 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=1.0)
     options = parser.parse_args()
     print(name_processor())
-    print(f"{'':<22}{'files':>8}{'planned':>9}{'peak':>7}{'ratio':>7}   results: planned, MB, ratio   store: planned, MB, ratio")
+    print(
+        f"{'':<22}{'files':>8}{'planned':>9}{'peak':>7}{'ratio':>7}   results: planned, MB, ratio   store: planned, MB, ratio"
+    )
     for kind in options.only:
         for rows in KINDS[kind]:
             with tempfile.TemporaryDirectory() as folder:
