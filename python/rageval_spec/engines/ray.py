@@ -143,7 +143,9 @@ class RayEngine(Engine[RayNode]):
             self._has_started = False
             atexit.unregister(ray.shutdown) if at_once else ray.shutdown()
 
-    def count_parts(self, kind: str, questions: int) -> int:  # noqa: ARG002 - they differ too little
+    def count_parts(self, kind: str, questions: int) -> int:
+        if kind == "search":  # each part reads the whole corpus, and what all find is joined
+            return self._count_cpus()
         even = min(PARTS_A_CPU * self._count_cpus(), questions // FEWEST_QUESTIONS)
         return max(1, even, questions // MOST_QUESTIONS)
 

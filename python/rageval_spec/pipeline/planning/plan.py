@@ -310,12 +310,14 @@ class StepTask:
 
     `inputs` are the tables of the steps before it, by system: the runs that a system reads, or the run or the answers
     to evaluate. Datasets are not inputs. A part has its questions with it; what it needs beside them, and what a whole
-    step needs, is opened by the process that computes it.
+    step needs, is opened by the process that computes it. `documents` says which of how many parts of the documents a
+    retrieval searches, from 0; by default, all documents.
     """
 
     step: PlanStep
     inputs: Mapping[str, Any] = field(default_factory=dict)
     part: QuestionPart | None = None
+    documents: tuple[int, int] | None = None
 
 
 class RunShare(NamedTuple):
