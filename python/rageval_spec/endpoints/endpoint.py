@@ -332,11 +332,11 @@ MOST_BYTES = 64 * 2**20
 LARGE = 2**20
 """A body of more bytes waits until no other large body is in memory."""
 _PIECE = 2**16
-_HEADERS = re.compile(rb"(?:[!-9;-~]+:[^\r\n]*(?:\r\n|\Z))+")
-_ENCODED = re.compile(
+_HEADERS = compile_later(rb"(?:[!-9;-~]+:[^\r\n]*(?:\r\n|\Z))+")
+_ENCODED = compile_later(
     rb"^(?:(?:content|transfer)-encoding|connection:(?![ \t]*keep-alive[ \t]*\r?$))", re.IGNORECASE | re.MULTILINE
 )
-_LENGTH = re.compile(rb"^content-length:[ \t]*([^\r]{0,15}?)[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
+_LENGTH = compile_later(rb"^content-length:[ \t]*([^\r]{0,15}?)[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
 """Fewer digits than any length that a computer can hold, so that other lengths are left to `http.client`."""
 _PAUSE = 0.05
 _ZLIB_OR_GZIP = 47

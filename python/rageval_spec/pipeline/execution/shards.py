@@ -14,8 +14,15 @@ from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.errors import DataError
 from rageval_spec.pipeline.execution.execution import list_evaluated
 from rageval_spec.pipeline.execution.question_clusters import list_units
-from rageval_spec.pipeline.execution.runs import RunTables, Work, compute, map_parts
-from rageval_spec.pipeline.execution.step_parts import combine, find_queries, list_metrics, take_shard, take_whole
+from rageval_spec.pipeline.execution.runs import RunTables, Work, compute, compute_parts, map_parts
+from rageval_spec.pipeline.execution.step_parts import (
+    combine,
+    find_queries,
+    join_results,
+    list_metrics,
+    take_shard,
+    take_whole,
+)
 from rageval_spec.pipeline.planning.plan import PlanStep, StepKind, StepTask, TaskResult, explain
 from rageval_spec.pipeline.planning.question_selection import list_ids, narrow_datasets
 from rageval_spec.pipeline.planning.question_shards import deal
@@ -136,12 +143,12 @@ def _map_part(
     """Compute a shard's part of each task, and keep the results. Answers that are only read have no parts."""
     parts = [take_shard(work.materials, task, shard, ids) for task in tasks]
     wanted = [part for part in parts if part.part is not None or part.step.kind == "answer"]
-    made = work.engine.map(partial(compute, work.materials), wanted)
+    made = compute_parts(work, wanted)
     for part in parts:
         if part.part is None and part.step.kind != "answer":
             yield TaskResult(error=DataError("it is left to whoever puts the shards together"))
             continue
-        result = next(made)
+        result = join_results(work.materials, *next(made))
         if part.part is not None:
             results[name_step(part.step)] = result
         yield replace(result, notes=result.written_notes)

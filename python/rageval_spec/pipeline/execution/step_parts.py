@@ -17,6 +17,7 @@ from rageval_spec.errors import DataError
 from rageval_spec.libraries import pl
 from rageval_spec.pipeline.planning.plan import QuestionPart, RunShare, StepTask, TaskResult
 from rageval_spec.pipeline.planning.question_selection import list_ids, restrict
+from rageval_spec.pipeline.values.answer_values import join_measured
 from rageval_spec.pipeline.values.step_inputs import Materials
 from rageval_spec.pipeline.values.system_values import conclude, list_answer_metrics
 from rageval_spec.plugin.budget import Shard
@@ -36,12 +37,13 @@ def deal_evenly(units: Sequence[Sequence[str]], count: int) -> Sequence[Sequence
 
 
 def split(materials: Materials, task: StepTask, count_parts: Callable[[int], int], deal: Deal) -> list[StepTask]:
-    """The parts of a task, in the order of the parts; the task itself if it cannot be split.
+    """The parts of a task, or of a shard's part of one, in the order of the parts; the task if it cannot be split.
 
     `count_parts` says how many parts so many questions are worth.
     A metric that compares all answers with one another gets them all at once, as a part of its own.
     """
-    queries = find_queries(materials, task)
+    shard = task.part
+    queries = find_queries(materials, task) if shard is None else shard.queries
     if queries is None:
         return [task]
     ids = queries.questions
@@ -50,8 +52,10 @@ def split(materials: Materials, task: StepTask, count_parts: Callable[[int], int
     if count > 1:
         dealt = deal(list_units(queries), count)
         parts = [restrict(queries, part) for part in dealt] if len(dealt) > 1 else parts
-    if task.step.kind != "evaluate":
-        return [task] if len(parts) == 1 else [_take(task, len(parts), place, one) for place, one in enumerate(parts)]
+    if shard is not None or task.step.kind != "evaluate":
+        metrics = None if shard is None else shard.metrics
+        taken = [_take(task, len(parts), place, one, metrics) for place, one in enumerate(parts)]
+        return [task] if len(parts) == 1 else taken
     separable, whole = list_metrics(materials, task)
     if not whole or len(parts) == 1:
         return [_take(task, len(parts), place, one) for place, one in enumerate(parts)]
@@ -97,20 +101,36 @@ def combine(
     """What a whole task gives, from the results of its parts, as `split` made them. The notes are written."""
     if task.step.kind == "evaluate" and parts[0].part is not None:
         return conclude(materials, task, results)
+    joined = join_results(materials, task, parts, results)
+    return replace(joined, notes=joined.written_notes)
+
+
+def join_results(
+    materials: Materials, task: StepTask, parts: Sequence[StepTask], results: Sequence[TaskResult]
+) -> TaskResult:
+    """One result of those of parts, from which nothing is concluded yet, so that it can be a part itself."""
     if len(parts) == 1:
-        return replace(results[0], notes=results[0].written_notes)
+        return results[0]
     error = next((part.error for part in results if part.error is not None), None)
     if error is not None:
         return TaskResult(error=error)
+    if task.step.kind == "evaluate":
+        names = results[0].measured
+        return TaskResult(measured={name: join_measured([one.measured[name] for one in results]) for name in names})
     found = [part.table for part in results if part.table is not None]
-    joined = TaskResult(
-        _order(pl.concat(found, how="vertical_relaxed"), find_queries(materials, task)),
+    by_documents = parts[0].documents is not None
+    joins = materials.parts.system(str(task.step.system)).join_parts if by_documents else _concatenate
+    return TaskResult(
+        _order(joins(found), find_queries(materials, task)),
         join_notes([part.notes for part in results]),
         share=_add_shares([part.share for part in results if part.share is not None]),
-        queries=sum(part.queries for part in results),
+        queries=results[0].queries if by_documents else sum(part.queries for part in results),
         taken_over=_add_taken_over([part.taken_over for part in results if part.taken_over is not None]),
     )
-    return replace(joined, notes=joined.written_notes)
+
+
+def _concatenate(found: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    return pl.concat(found, how="vertical_relaxed")
 
 
 def list_units(queries: tables.Collection) -> list[list[str]]:
