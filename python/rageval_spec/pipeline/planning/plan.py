@@ -15,7 +15,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -253,6 +253,7 @@ class _Planner:
         return PlanStep(kind, title, content, self.fingerprint, tuple(inputs), tuple(after), **cell)
 
 
+@cache
 def package_version() -> str:
     from importlib.metadata import version
 
