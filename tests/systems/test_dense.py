@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_spec import kernels, registry
+from rageval_spec.data.outcomes import join_notes, write_notes
 from rageval_spec.data.tables import Collection
 from rageval_spec.errors import DataError, ModelWarning, UsageError
 from rageval_spec.plugin import (
@@ -355,6 +356,40 @@ def test_batches_order_and_other_corpora_do_not_change_a_ranking(form: str) -> N
     for corpus, size in ((texts, 7), (shuffled, 1), (shuffled, 50)):
         assert search(corpus, size).run.equals(expected)
     assert len(answers.open_vectors(Fake(vectors).key, form)) == 60  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@settings(max_examples=25, deadline=None)
+@given(
+    texts=st.lists(st.sampled_from(["", *(f"t{number}" for number in range(30))]), min_size=1, max_size=60),
+    count=st.integers(2, 7),
+    depth=st.integers(1, 20),
+    size=st.integers(1, 40),
+)
+def test_parts_of_the_documents_are_joined_to_what_all_give(
+    form: str, texts: list[str], count: int, depth: int, size: int
+) -> None:
+    """Many scores are equal, texts occur more than once, and some documents and a query have none."""
+    rng = np.random.default_rng(7)
+    vectors = {f"t{number}": rng.integers(-2, 3, 9).tolist() for number in range(30)} | {
+        "q": [1] * 9,
+        "r": [2, -1] + [0] * 7,
+    }
+    whole = make_collection({f"d{row}": text for row, text in enumerate(texts)}, {"q1": "q", "q2": "r", "q3": " "})
+    model = Fake(vectors, "dot", cut=["t3", "t7", "q"])
+    system = build(model, vectors=form, depth=depth)
+    expected = system.retrieve(Batched(whole, size), {})  # type: ignore[arg-type]
+    assert isinstance(expected, Retrieval)
+    parts: list[Retrieval] = []
+    embedded: list[str] = []
+    for place in range(count):
+        model.asked.clear()
+        parts.append(system.search_part(Batched(whole, size), place, count))  # type: ignore[arg-type]
+        embedded += {text for role, some in model.asked if role == "document" for text in some}
+    joined = system.join_parts([part.run for part in parts])
+    assert joined.sort("query_id", maintain_order=True).equals(expected.run)
+    assert write_notes(join_notes([part.notes for part in parts])) == expected.written_notes
+    assert sorted(embedded) == sorted({*texts} - {""})  # each text in one part
 
 
 class Batched:
