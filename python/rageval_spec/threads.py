@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import select
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -44,6 +45,11 @@ def wait_for(future: Future[Result]) -> Result:
     return future.result()
 
 
+_AMONG_OTHERS = 0.0005
+"""Seconds after which a thread that computes gives way to the one that has the floor, which lets go of the interpreter
+at each call of the system and would wait ten times as long for it by default."""
+
+
 class Waiter:
     """What a thread waits for until another one releases it. Then a thread of the floor gets that back, in its turn."""
 
@@ -78,8 +84,12 @@ class Waiter:
 class Room(Protocol):
     """Room for a number of threads at a time."""
 
-    def enter(self) -> None:
-        """Wait until there is room for this thread."""
+    @property
+    def is_wanted(self) -> bool:
+        """Whether a thread that has been there waits."""
+
+    def enter(self, *, again: bool = False) -> None:
+        """Wait until there is room for this thread, which may have been there."""
 
     def leave(self) -> None:
         """Make room for another one."""
@@ -146,6 +156,7 @@ class Floor:
         """A block in which a thread has room and the floor."""
         room.enter()
         self._own.room = room
+        sys.setswitchinterval(_AMONG_OTHERS)
         try:
             self.take()
             yield
@@ -175,7 +186,16 @@ class Floor:
             try:
                 yield
             finally:
-                room.enter()
+                room.enter(again=True)
+
+    def give_way(self) -> None:
+        """Let a thread that has rested go on, instead of this one and before others that wait for room."""
+        room = getattr(self._own, "room", None)
+        if room is not None and room.is_wanted:
+            self.leave()
+            room.leave()
+            room.enter()
+            self.take()
 
     def queue(self, turn: Waiter) -> None:
         """Give the floor to a thread when those before it have left it."""
@@ -229,12 +249,10 @@ class Floor:
                 self._sleeps = self._sleeps_long or self._is_taken
                 pause = -1 if self._sleeps_long else self.PATIENCE
             if self._sleeps:
-                if not self._bell.acquire(timeout=pause):
-                    with self._guard:
-                        if self._sleeps:
-                            self._sleeps = self._sleeps_long = False
-                        else:
-                            self._bell.acquire()
+                self._bell.acquire(timeout=pause)
+                with self._guard:  # after that time, the bell can have rung all the same
+                    self._sleeps = self._sleeps_long = False
+                    self._bell.acquire(blocking=False)
                 ready = epoll.poll(0)
             else:
                 ready = epoll.poll(pause)

@@ -163,6 +163,7 @@ def run_all(tasks: Sequence[Callable[[], T]], concurrency: int, room: Slots | No
                     found[number] = task()
                 except BaseException as error:
                     raised.append(error)
+                floor.give_way()
 
     threads = min(concurrency, len(tasks))
     try:

@@ -72,6 +72,7 @@ class Slots:
         self._room = most
         self._taken = 0
         self._waiting: deque[Waiter] = deque()
+        self._again = 0
         self._stopped = False
         self._lock = threading.Lock()
 
@@ -96,8 +97,13 @@ class Slots:
             while self._waiting:
                 self._waiting.popleft().release()
 
-    def enter(self) -> None:
-        """Wait for a free slot and hold it until `leave`."""
+    @property
+    def is_wanted(self) -> bool:
+        """Whether a thread waits for a slot that had one before."""
+        return self._again > 0
+
+    def enter(self, *, again: bool = False) -> None:
+        """Wait for a free slot and hold it until `leave`; who had one before goes first."""
         with self._lock:
             if self._stopped:
                 raise StoppedError
@@ -105,8 +111,12 @@ class Slots:
                 self._taken += 1
                 return
             turn = Waiter(floor)
-            self._waiting.append(turn)
+            (self._waiting.appendleft if again else self._waiting.append)(turn)
+            self._again += again
         turn.wait()
+        if again:
+            with self._lock:
+                self._again -= 1
         if self._stopped:
             raise StoppedError
 
@@ -148,14 +158,8 @@ class CallPace:
         """
         while True:
             if self.throttle.is_probing:
-                with floor.rested(), self._changed:
-                    while self.throttle.is_probing:
-                        if self._clock.is_stopped:
-                            raise StoppedError
-                        self._changed.wait()
+                self._wait_for_probe()
             with self._changed:
-                if self.throttle.is_probing:
-                    continue
                 now = self._clock.now()
                 turn = self.throttle.reserve(now)
                 begin = max(turn.begin, self._next_request, self._next_token, self._not_before)
@@ -166,6 +170,13 @@ class CallPace:
             with self._changed:
                 if self._not_before <= begin and self.throttle.admit(turn):
                     return begin
+
+    def _wait_for_probe(self) -> None:
+        with floor.rested(), self._changed:
+            while self.throttle.is_probing:
+                if self._clock.is_stopped:
+                    raise StoppedError
+                self._changed.wait()
 
     def record(self, begun: float, *, refused: bool, wait: float | None = None) -> None:
         """Record the outcome of a call: whether it was refused with 429, and how long the endpoint asks to wait."""

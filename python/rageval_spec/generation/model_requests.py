@@ -23,7 +23,6 @@ from rageval_spec.endpoints.chat_questions import (
     estimate_questions,
     recall,
     room_for,
-    room_for,
     run_all,
     threads_for,
 )
