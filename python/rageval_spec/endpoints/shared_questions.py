@@ -101,12 +101,13 @@ def hold_claim(
 
 _MARK = b"\n#"
 _DIGITS = 8
+_write = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def pack_reply(reply: ChatReply) -> bytes:
     parts = ("text", "input_tokens", "output_tokens", "finish", "choices")
     kept = {part: value for part in parts if (value := getattr(reply, part)) is not None}
-    packed = json.dumps(kept, ensure_ascii=False, separators=(",", ":")).encode()
+    packed = _write(kept).encode()
     return packed + _checksum(packed)
 
 
