@@ -7,6 +7,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+# Ray reads this when it is first imported. Under `uv run pytest`, it would build the environment again for each worker.
+os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
+
 QUICK = {
     "health_check_initial_delay_ms": 0,
     "health_check_period_ms": 300,

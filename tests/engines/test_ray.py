@@ -24,13 +24,13 @@ import yaml
 from rageval_spec.engines import ray as engine_module
 from rageval_spec.engines.ray import RayEngine, RayNode
 from rageval_spec.errors import RagevalError, UsageError
-from rageval_spec.plugin import Context
+from rageval_spec.plugin import Context, Shared
 from rageval_spec.runner import Options, RunOutcome, run
 from tests.endpoints.api_server import ApiServer, Asked
 from tests.engines.ray_cluster import TwoNodes, list_workers
 from tests.models.chat_endpoint import ChatServer
 from tests.models.endpoint import Answer
-from tests.pipeline.test_interrupted_judging import Judging
+from tests.pipeline.test_interrupted_judging import Judging, write_rows
 
 pytest.importorskip("ray", reason="Ray is not installed: pip install 'rageval-spec[ray]'")
 
@@ -116,17 +116,7 @@ def write(tmp_path: Path) -> Write:
     def write(name: str, **sections: Any) -> Path:
         folder = tmp_path / name
         folder.mkdir()
-        rows = [
-            {
-                "id": f"r{row}",
-                "question": f"What is number {row}?",
-                "answer": f"It is {row}. It is odd.",
-                "contexts": [f"Number {row} is {row}.", f"{row} is a number."],
-                "reference": f"It is {row}.",
-            }
-            for row in range(ROWS)
-        ]
-        (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        write_rows(folder, ROWS)
         spec = {
             "version": 1,
             "name": "rows",
@@ -272,32 +262,43 @@ def test_a_killed_worker_and_a_removed_node_lose_nothing(nodes: TwoNodes, write:
     nodes.add_node()
 
 
-def start(spec: Path, nodes: TwoNodes, *more: str) -> subprocess.Popen[bytes]:
-    engine = json.dumps(on(nodes))
-    command = [sys.executable, "-m", "rageval_spec", "run", str(spec), "-q", "-o", str(spec.parent / "ray"),
-               "--store", str(spec.parent / "store"), "--set", f"engine={engine}", *more]  # fmt: skip
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+@pytest.fixture
+def start(nodes: TwoNodes) -> Iterator[Callable[[Path], subprocess.Popen[bytes]]]:
+    """Starts the command on a spec. Commands that a failed test leaves behind are killed."""
+    started = []
+
+    def start(spec: Path) -> subprocess.Popen[bytes]:
+        engine = json.dumps(on(nodes))
+        command = [sys.executable, "-m", "rageval_spec", "run", str(spec), "-q", "-o", str(spec.parent / "ray"),
+                   "--store", str(spec.parent / "store"), "--set", f"engine={engine}"]  # fmt: skip
+        started.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE))
+        return started[-1]
+
+    yield start
+    for command in started:
+        command.kill()
+        command.communicate()
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130)])
 def test_a_killed_or_interrupted_command_continues_where_it_was(
-    nodes: TwoNodes, write: Write, app: App, number: int, code: int
+    start: Callable[[Path], subprocess.Popen[bytes]], write: Write, app: App, number: int, code: int
 ) -> None:
     spec = write("ended", **asks(app, concurrency=4))
     expected = evaluate(spec, "local", "local")[1]
     app.given.clear()
     app.times.clear()
     app.shut_after(ROWS // 2)
-    command = start(spec, nodes)
-    wait_until(lambda: app.waiting >= 4)
+    command = start(spec)
+    wait_until(lambda: app.waiting >= 4 or command.poll() is not None)
     before = Counter(app.given)
     command.send_signal(number)
     _, told = command.communicate(timeout=30)
-    assert command.returncode == code
+    assert command.returncode == code, told
     assert (b"interrupted" in told) == (code == 130)
     wait_until(lambda: not list_workers())
     app.release()
-    command = start(spec, nodes)
+    command = start(spec)
     _, told = command.communicate(timeout=60)
     assert command.returncode == 0, told
     assert same_but_taken_over(read(spec.parent / "ray"), expected)
@@ -359,13 +360,24 @@ def test_workers_without_the_commands_disk_get_the_files(nodes: TwoNodes, write:
     shutil.rmtree(fetched.parent)
 
 
+def test_under_uv_run_workers_keep_their_environment(nodes: TwoNodes, write: Write) -> None:
+    if shutil.which("uv") is None:
+        pytest.skip("uv is not installed")
+    spec = write("uv")
+    command = ["uv", "run", "--no-project", "--", sys.executable, "-m", "rageval_spec", "run", str(spec), "-q",
+               "--set", f"engine={json.dumps(on(nodes))}"]  # fmt: skip
+    environment = {name: value for name, value in os.environ.items() if name != "RAY_ENABLE_UV_RUN_RUNTIME_ENV"}
+    done = subprocess.run(command, env=environment, cwd=spec.parent, capture_output=True, check=False, timeout=90)
+    assert done.returncode == 0, done.stderr
+    assert b"py_executable" not in done.stderr
+
+
 @pytest.mark.parametrize(
     ("engine", "message"),
     [
         ({"address": "127.0.0.1:9"}, "nothing answers at 127.0.0.1:9: Connection refused; is the cluster running?"),
         ({"address": "ray://127.0.0.1:9"}, "nothing answers at ray://127.0.0.1:9"),
         ({"address": "no.such.host.invalid:6379"}, "nothing answers at no.such.host.invalid:6379"),
-        ({"address": "1.2.3.4:port"}, "nothing answers at 1.2.3.4:port"),
     ],
 )
 def test_an_address_where_nothing_listens(engine: dict[str, str], message: str) -> None:
@@ -417,3 +429,29 @@ def test_a_part_that_kills_its_workers_is_given_up(
     (spec.parent / "checks.py").write_text("import os\n\n\ndef brief(answer):\n    os._exit(7)\n")
     with pytest.raises(RagevalError, match=r"Ray lost the worker of part [12] of 2 2 times"):
         evaluate(spec, "ray", on(nodes))
+
+
+def sleep() -> None:
+    time.sleep(3)
+
+
+def test_a_wait_for_a_free_cpu_is_told_once(nodes: TwoNodes, monkeypatch: pytest.MonkeyPatch) -> None:
+    import ray
+
+    monkeypatch.setattr(engine_module, "TELL_AFTER", 0.5)
+    told: list[str] = []
+    engine = RayEngine(RayNode(address=nodes.address), Context("ray"))
+    busy = [ray.remote(num_cpus=1)(sleep).remote() for _ in range(2)]
+    ray.wait(busy, timeout=1.5)  # both have begun by then
+    engine.open(Shared(tell=told.append))
+    try:
+        waiting = "waiting for a free CPU of the Ray cluster; other programs use all of them"
+        assert told == [waiting]
+        busy = [ray.remote(num_cpus=1)(sleep).remote() for _ in range(2)]
+        ray.wait(busy, timeout=1.5)
+        assert [*engine.map(str, [1, 2])] == ["1", "2"]
+        assert told == [waiting] * 2
+        assert [*engine.map(str, [1, 2])] == ["1", "2"]
+        assert len(told) == 2
+    finally:
+        engine.close()

@@ -65,9 +65,8 @@ def server() -> Iterator[ChatServer]:
     running.close()
 
 
-def write_spec(folder: Path, url: str) -> Path:
-    """A spec with questions, answers and two judged metrics that share claims and contexts."""
-    folder.mkdir()
+def write_rows(folder: Path, count: int) -> None:
+    """`rows.jsonl`: questions with answers, contexts and references."""
     rows = [
         {
             "id": f"r{row}",
@@ -76,9 +75,15 @@ def write_spec(folder: Path, url: str) -> Path:
             "contexts": [f"Number {row} is {row}.", f"{row} is a number."],
             "reference": f"It is {row}.",
         }
-        for row in range(ROWS)
+        for row in range(count)
     ]
     (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def write_spec(folder: Path, url: str) -> Path:
+    """A spec with questions, answers and two judged metrics that share claims and contexts."""
+    folder.mkdir()
+    write_rows(folder, ROWS)
     spec = {
         "version": 1,
         "datasets": {"rows": {"use": "jsonl", "path": "rows.jsonl"}},

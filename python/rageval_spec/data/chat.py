@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
+from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.errors import RagevalError
+from rageval_spec.libraries import compile_later
 
 _PIECE = 2047
 """Bytes that are hashed without releasing the GIL."""
@@ -219,15 +219,15 @@ def _show(count: int, total: int) -> str:
 Kinship = Literal["same", "family"]
 """`same`: one model, in whatever release, size of numbers or place. `family`: models of one maker's line."""
 
-_PROVIDER = re.compile(
+_PROVIDER = compile_later(
     r"^(?:(?:[a-z]{2,4}\.)?(?:anthropic|meta|amazon|mistral|cohere|ai21|deepseek|openai|qwen|google)\.|.*/)"
 )
 """What hosts put before a name: `us.anthropic.`, `openai/`, `accounts/fireworks/models/`."""
-_RELEASE = re.compile(
+_RELEASE = compile_later(
     r"@[\w.-]+$|-v\d+:\d+$|[-_:.]\d{4}-\d{2}-\d{2}|[-_@]20\d{6}|[-_](?:0\d{2}|\d{2}-\d{2}|[01]\d[0-3]\d|2[3-9](?:0[1-9]|1[0-2]))$"
 )
 """Dates and numbers of releases: `-2024-08-06`, `@20240229`, `-v1:0`, `-002`, `-05-06`, `-0613`, `-2411`."""
-_TOKEN = re.compile(r"[a-z]+|\d+")
+_TOKEN = compile_later(r"[a-z]+|\d+")
 _NOISE = frozenset(
     (
         *("meta", "hf", "instruct", "it", "chat", "latest", "preview", "exp", "experimental", "online", "free"),
@@ -235,7 +235,7 @@ _NOISE = frozenset(
     )
 )
 """Tokens that do not tell models apart: training for chats, formats, the size of numbers."""
-_SIZES = re.compile(r"(?:[-_:](?:i?q\d(?:_[a-z0-9]+)*|(?:fp|bf|int|f|nf)\d+|\d+bit|awq|gptq|gguf|mlx))+$")
+_SIZES = compile_later(r"(?:[-_:](?:i?q\d(?:_[a-z0-9]+)*|(?:fp|bf|int|f|nf)\d+|\d+bit|awq|gptq|gguf|mlx))+$")
 _FAMILIES: Mapping[str, str] = {
     **{name: name for name in ("claude", "command", "deepseek", "falcon", "gemini", "gemma", "glm", "gpt", "granite")},
     **{name: name for name in ("grok", "jamba", "kimi", "llama", "mistral", "nova", "olmo", "phi", "qwen", "yi")},

@@ -11,15 +11,14 @@ them in the text of a message as if the template had written them, so they are d
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rageval_spec.data.chat import CallError, ChatReply, ChatRequest, Message, UnfinishedError
 from rageval_spec.data.findings import Estimate, Failed, Tokens
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.endpoints.replies import (
     GRAMMAR,
     UnreadableReplyError,
@@ -29,6 +28,7 @@ from rageval_spec.endpoints.replies import (
     read_reply,
 )
 from rageval_spec.endpoints.shared_questions import Turns
+from rageval_spec.libraries import compile_later
 from rageval_spec.threads import floor, map_in_threads
 from rageval_spec.wording import count_noun
 
@@ -383,7 +383,7 @@ DRAWN = "◁"
 """The opening of Kimi's control tokens."""
 FULL_WIDTH = "<(?=[｜▁])"
 """The opening of DeepSeek's control tokens."""
-_TOKEN = re.compile(
+_TOKEN = compile_later(
     rf"{BRACKETED}|{DRAWN}|{FULL_WIDTH}|<(?=\||</?SYS>>|/?(?:s|bos|eos|pad|unk|sop|eop)>|(?:start|end)_of_\w+>)"
 )
 

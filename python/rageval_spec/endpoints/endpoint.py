@@ -40,6 +40,7 @@ from rageval_spec.endpoints.tries import (
     describe_error,
 )
 from rageval_spec.errors import UsageError
+from rageval_spec.libraries import compile_later
 from rageval_spec.plugin.secrets import Redactor, Secret
 from rageval_spec.threads import floor
 from rageval_spec.wording import count_noun
@@ -416,7 +417,7 @@ R = TypeVar("R")
 SHOWN = 200
 """Characters of a reply that an error message shows."""
 _LOOKED_AT = 64 * SHOWN
-_KEY = re.compile(r"key|token|secret|signature|^sig$|password|^pass$|^code$|auth", re.IGNORECASE)
+_KEY = compile_later(r"key|token|secret|signature|^sig$|password|^pass$|^code$|auth", re.IGNORECASE)
 
 
 class Endpoint:

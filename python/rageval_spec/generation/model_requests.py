@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from threading import Lock
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from rageval_spec.data.chat import ChatReply, ChatRequest, LimitError, Message
 from rageval_spec.data.findings import Criterion, Estimate, Failed, Finding
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.endpoints.chat_questions import (
     ChatQuestion,
     ask,

@@ -13,18 +13,18 @@ from __future__ import annotations
 
 import json
 import random
-import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rageval_spec.dataclass import dataclass, fields
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError, RagevalError, UsageError, expand_home
+from rageval_spec.libraries import compile_later
 from rageval_spec.plugin.budget import Cost, CostStatus
 from rageval_spec.store.disk import enable_write_ahead
 
@@ -268,7 +268,7 @@ _LOCK = 0x7261676576616C
 """The key of the lock under which one process at a time migrates: "rageval" in ASCII."""
 _BUSY_CODES = ("53300", "57P03")
 _BUSY_WORDS = ("too many clients", "remaining connection slots", "the database system is starting up")
-_PASSWORD = re.compile(r"(?<=://)([^/@\s]*:)[^@\s]*(?=@)")
+_PASSWORD = compile_later(r"(?<=://)([^/@\s]*:)[^@\s]*(?=@)")
 
 
 class PostgresConnection(Connection):

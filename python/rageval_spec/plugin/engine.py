@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.plugin.plugin import N, Node, Plugin, say_nothing
 from rageval_spec.progress import Progress, ignore_progress

@@ -27,7 +27,16 @@ from weakref import finalize
 
 from rageval_spec.errors import RagevalError, StoreWarning
 from rageval_spec.libraries import pl
-from rageval_spec.store.disk import FileDigests, InputFile, digest_path, flush_folder, prepare, sweep, write_flushed
+from rageval_spec.store.disk import (
+    TEMPORARY_FOLDER,
+    FileDigests,
+    InputFile,
+    digest_path,
+    flush_folder,
+    prepare,
+    sweep,
+    write_flushed,
+)
 
 if TYPE_CHECKING:
     from rageval_spec.store.replies import FileAnswers
@@ -242,7 +251,7 @@ class FolderStore:
 
     def save(self, key: str, table: pl.DataFrame, record: Record | None = None) -> None:
         try:
-            folder = prepare(self.folder, "temporary")
+            folder = prepare(self.folder, TEMPORARY_FOLDER)
             sweep(folder.iterdir())
             temporary = folder / f"{key}.{uuid.uuid4().hex}"
             temporary.mkdir()
@@ -302,7 +311,7 @@ def _read_partitions(folder: Path) -> pl.DataFrame:
 
 def remove_table(store: Path, key: str, folder: str = TABLES_FOLDER) -> None:
     """Remove a table of a store, or vectors; renamed first, so that no process reads half of it. Raises `OSError`."""
-    aside = prepare(store, "temporary") / f"{key}.{uuid.uuid4().hex}"
+    aside = prepare(store, TEMPORARY_FOLDER) / f"{key}.{uuid.uuid4().hex}"
     (store / folder / key).rename(aside)
     shutil.rmtree(aside, ignore_errors=True)
 

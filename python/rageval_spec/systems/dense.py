@@ -6,7 +6,6 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, model_validator
@@ -14,8 +13,9 @@ from pydantic import Field, model_validator
 from rageval_spec import kernels
 from rageval_spec.data.outcomes import AnyNote, Note, Remark, add_counts, remark, writes_notes
 from rageval_spec.data.tables import Collection, CorpusSize, document_texts
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.errors import DataError, ModelWarning
-from rageval_spec.libraries import np, pl
+from rageval_spec.libraries import compile_later, np, pl
 from rageval_spec.plugin import (
     Context,
     EmbeddingModel,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 Similarity = Literal["cosine", "dot"]
 _UNREAD = 0.4
 """If the vocabulary lacks words for this share of the letters, the model does not know the script."""
-_NAMED_ROW = re.compile(r"row (\d+) of (queries|corpus) (.*)", re.DOTALL)
+_NAMED_ROW = compile_later(r"row (\d+) of (queries|corpus) (.*)", re.DOTALL)
 _CANDIDATES = 4
 """How many times `depth` documents the binary scores select, unless the spec says how many."""
 

@@ -83,6 +83,19 @@ def test_run_refuses_what_cannot_fit(
     assert invoke("run", path).exit_code in (0, 1)
 
 
+def test_without_a_store_the_temporary_disk_is_what_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_spec(tmp_path, systems={"bm25": {"use": "bm25"}})
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "scratch"))
+    monkeypatch.setattr(resource_needs, "find_free_disk", lambda folder: 0 if folder.name == "scratch" else 10**9)
+    assert f"of temporary files in {tmp_path / 'scratch'}, 0 bytes free" in invoke("plan", path, "--no-store").stdout
+    done = invoke("run", path, "--no-store")
+    told = (
+        f"of temporary disk, and 0 bytes are free in {tmp_path / 'scratch'}; name a folder on another disk with TMPDIR"
+    )
+    assert done.exit_code == 2 and told in done.stderr
+    assert invoke("run", path).exit_code in (0, 1)
+
+
 MEASURING = """
 import resource, subprocess, sys
 code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode

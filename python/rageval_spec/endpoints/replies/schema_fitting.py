@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any
 
 from rageval_spec.endpoints.replies import json_text, verdict_grammar
+from rageval_spec.libraries import compile_later
 
 _NUMBERS = int, float
 _TYPE_NAMES = {"object": "an object", "array": "a list", "integer": "a whole number", "string": "a text"}
@@ -56,12 +57,12 @@ def is_choice(schema: Mapping[str, Any]) -> bool:
     return "enum" in schema or not {"string", "object", "array"}.intersection(list_types(schema))
 
 
-_HIGHEST = re.compile(
+_HIGHEST = compile_later(
     r"(?:grade|score|rating)?(?:(?:max(?:imum)?|highest)(?:possible)?(?:score|grade|rating|points?|value)?"
     r"|(?:out)?of|scale(?:max(?:imum)?)?|range|upperbound|denominator)"
 )
 """What a reply calls the highest number, or the scale that ends with it, by `verdict_grammar.fold_word`."""
-_DIGITS = re.compile(r"\d+(?:\.\d+)?")
+_DIGITS = compile_later(r"\d+(?:\.\d+)?")
 
 
 def list_types(schema: Mapping[str, Any]) -> Sequence[str]:

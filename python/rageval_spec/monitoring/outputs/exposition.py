@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from importlib.metadata import version
 
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.drawing.openmetrics import MetricFamily
 from rageval_spec.monitoring.alerts import AlertBook, load_message
 from rageval_spec.monitoring.looks.experiments import Experiment

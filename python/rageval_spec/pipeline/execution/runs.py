@@ -10,7 +10,6 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from itertools import chain, islice
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data import tables
 from rageval_spec.data.outcomes import Note
+from rageval_spec.dataclass import asdict, dataclass, field, replace
 from rageval_spec.errors import DataError, RagevalError, StoreWarning
 from rageval_spec.pipeline.execution.step_parts import combine, deal_evenly, restore, split
 from rageval_spec.pipeline.execution.stopping_decision import Stopper

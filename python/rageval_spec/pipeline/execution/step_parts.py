@@ -44,7 +44,7 @@ def split(materials: Materials, task: StepTask, count_parts: Callable[[int], int
     queries = find_queries(materials, task)
     if queries is None:
         return [task]
-    ids = queries.queries if queries.queries is not None else queries.qrels
+    ids = queries.questions
     count = count_parts(0 if ids is None else ids["query_id"].n_unique())
     parts = [queries]
     if count > 1:
@@ -115,7 +115,7 @@ def combine(
 
 def list_units(queries: tables.Collection) -> list[list[str]]:
     """The ids of the questions, in order: each by itself, except for those of a group, whose answers are compared."""
-    ids = list_ids(queries.queries if queries.queries is not None else queries.qrels)
+    ids = list_ids(queries.questions)
     references = queries.references
     if references is None or "group" not in references.columns or references["group"].null_count() == len(references):
         return [[query_id] for query_id in ids]
@@ -150,7 +150,7 @@ def _take(
 ) -> StepTask:
     """A part of a task, with what it reads of the tables of the steps before."""
     part = QuestionPart(place, count, queries, metrics)
-    wanted = queries.queries if queries.queries is not None else queries.qrels
+    wanted = queries.questions
     if count == 1 or wanted is None:
         return replace(task, part=part)
     inputs = {name: tables.only_queries(table, wanted) for name, table in task.inputs.items()}
@@ -159,7 +159,7 @@ def _take(
 
 def _order(table: pl.DataFrame, queries: tables.Collection | None) -> pl.DataFrame:
     """The rows in the order of the dataset's queries; those of a query stay in their order."""
-    wanted = None if queries is None else queries.queries if queries.queries is not None else queries.qrels
+    wanted = None if queries is None else queries.questions
     if wanted is None:
         raise DataError("a step without queries has no parts")
     order = wanted.select("query_id").unique(maintain_order=True)

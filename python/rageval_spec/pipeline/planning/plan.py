@@ -14,13 +14,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from rageval_spec import registry
 from rageval_spec.data.outcomes import AnyNote, Note, TakenOver, write_notes
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.diagnostics import make_json_visible
 from rageval_spec.errors import RagevalError
 from rageval_spec.pipeline.planning.spec_plugins import Fingerprint, SpecPlugins
@@ -120,20 +120,26 @@ class EvaluationPlan:
         has: Callable[[str], bool],
         expected: Mapping[str, Any] | None = None,
         needs: Mapping[str, Any] | None = None,
+        shard: tuple[int, int, int, int] | None = None,
     ) -> str:
         """The plan as JSON, with everything that the keys are made from, so that two plans can be compared by a diff.
 
-        `expected` is the estimate of the calls to models and systems, `needs` that of memory and disk.
+        `expected` is the estimate of the calls to models and systems, `needs` that of memory and disk; `shard` has a
+        shard's number, the number of shards, and how many questions it has of how many.
         """
         content = {
             "version": FORMAT_VERSION,
             "name": self.name,
+            **({"shard": dict(zip(_SHARD, shard, strict=True))} if shard else {}),
             "spec_digest": self.spec_digest,
             "steps": [_describe(step, has) for step in self.steps],
             "to_ask": expected or {},
             **({"needs": needs} if needs else {}),
         }
         return make_json_visible(json.dumps(content, indent=2, ensure_ascii=False)) + "\n"
+
+
+_SHARD = ("number", "of_shards", "questions", "of_questions")
 
 
 def make_plan(spec: Spec, parts: SpecPlugins, fingerprint: Fingerprint, limit: int | None = None) -> EvaluationPlan:
@@ -298,7 +304,7 @@ class QuestionPart:
 
     def __getstate__(self) -> dict[str, Any]:
         """The part without texts."""
-        table = self.queries.qrels if self.queries.queries is None else self.queries.queries
+        table = self.queries.questions
         ids = () if table is None else tuple(table["query_id"].unique(maintain_order=True))
         return {**self.__dict__, "queries": None, "ids": ids}
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import UsageError
 from rageval_spec.pipeline.planning.plan import EvaluationPlan, PlanStep, state_of
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
@@ -45,7 +46,10 @@ class StepNeeds(NamedTuple):
 
 @dataclass(frozen=True)
 class ResourceNeeds:
-    """The needs of an evaluation. `memory` and `free` are what there is; None if that is not known."""
+    """The needs of an evaluation. `memory` and `free` are what there is; None if that is not known.
+
+    Without a `store`, what it would keep is in temporary files while the evaluation runs, and `free` is of their disk.
+    """
 
     steps: tuple[StepNeeds, ...]
     tables: Amount
@@ -82,8 +86,9 @@ class ResourceNeeds:
             f"  {step.title}  about {format_size(step.memory.likely)} of memory, {format_size(step.disk.likely)} stored"
             for step in self.steps
         ]
-        if self.store is not None:
-            lines.append(f"disk: about {format_size(self.kept.likely)} in the store, {_tell(self.free, 'free')}")
+        where = f"of temporary files in {tempfile.gettempdir()}" if self.store is None else "in the store"
+        if self.store is not None or self.steps:
+            lines.append(f"disk: about {format_size(self.kept.likely)} {where}, {_tell(self.free, 'free')}")
         if self.output is not None:
             told = _tell(self.output_free, "free")
             lines.append(f"disk: about {format_size(self.results.likely)} of results, {told}")
@@ -108,9 +113,11 @@ class ResourceNeeds:
             raise UsageError(_complain(largest, self.peak.least, "memory", self.memory, "available", "less memory"))
         largest = max(self.steps, key=lambda step: step.disk.least, default=None)
         if self.free is not None and self.kept.least > self.free:
-            where = f"free in {self.store}"
-            other = "name a folder on another disk with --store, or use --no-store"
-            raise UsageError(_complain(largest, self.kept.least, "disk in the store", self.free, where, other))
+            what = "temporary disk" if self.store is None else "disk in the store"
+            where = f"free in {tempfile.gettempdir() if self.store is None else self.store}"
+            other = "TMPDIR" if self.store is None else "--store"
+            other = f"name a folder on another disk with {other}"
+            raise UsageError(_complain(largest, self.kept.least, what, self.free, where, other))
         if self.output_free is not None and self.results.least > self.output_free:
             where = f"free in {self.output}"
             other = "name a folder on another disk with -o"
@@ -141,17 +148,23 @@ def estimate_needs(
     results = Amount(int(_RESULTS[0] * texts), int(_RESULTS[1] * texts) + 20_000)
     return ResourceNeeds(
         tuple(step for step in steps if step is not None), tables, results, find_available_memory(),
-        store, None if store is None else find_free_disk(store),
+        store, find_free_disk(_locate(store)),
         output, None if output is None else find_free_disk(output),
     )  # fmt: skip
 
 
 def may_be_tight(plan: EvaluationPlan, store: Path | None, output: Path | None) -> bool:
     """Whether the files are large enough for this machine that needs must be estimated before a run."""
-    room = [find_available_memory(), *(find_free_disk(one) for one in (store, output) if one is not None)]
+    folders = [_locate(store), *([] if output is None else [output])]
+    room = [find_available_memory(), *map(find_free_disk, folders)]
     files = {file.path for step in plan.steps for file in step.inputs}
     least = min((one for one in room if one is not None), default=0)
     return PROCESS.likely + _UNLIKELY * sum(map(_size_of, files)) > least
+
+
+def _locate(store: Path | None) -> Path:
+    """The folder for indexes and vectors: that of temporary files if there is no store."""
+    return Path(tempfile.gettempdir()) if store is None else store
 
 
 def _measure(step: PlanStep, parts: SpecPlugins) -> StepNeeds | None:

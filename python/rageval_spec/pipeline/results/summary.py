@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import chain
 from typing import Any, TypeAlias
@@ -23,6 +22,7 @@ from rageval_spec.data.outcomes import (
     split_cells,
 )
 from rageval_spec.data.tables import SampleTable
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.history.saved_evaluations import compare_settings
 from rageval_spec.libraries import pl
 from rageval_spec.pipeline.execution.execution import Execution

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from re import compile as compile_pattern
 from typing import Any, NamedTuple, TypeAlias
 
+from rageval_spec.dataclass import dataclass
 from rageval_spec.diagnostics import NOWHERE, Diagnostic, Position, Severity, make_visible
 from rageval_spec.plugin.secrets import hide_credentials
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from rageval_spec.data.judge_calibration import ScoreMap
 from rageval_spec.data.outcomes import Interval
+from rageval_spec.dataclass import dataclass
 from rageval_spec.libraries import Floats, Ints, np
 from rageval_spec.statistics.intervals import number_clusters
 
