@@ -41,6 +41,8 @@ else:
                 setattr(made, name, method)
         return made
 
+    _MADE_ANEW = type("_MadeAnew", (), {"__repr__": lambda _: "<factory>"})()  # the default in signatures
+
     class _Initializer:
         """Stands for the `__init__` of a class until somebody looks it up."""
 
@@ -52,29 +54,22 @@ else:
             return found.__get__(instance, owner)
 
     def _compile_init(made):
-        absent = dataclasses.MISSING
-        known = {"__set": object.__setattr__, "__absent": absent}
-        positional, named, lines = [], [], ["pass"]
+        known, positional, named, lines = {"__set": object.__setattr__, "__anew": _MADE_ANEW}, [], [], ["pass"]
+        put = "__set(self, {0!r}, {1})" if made.__dataclass_params__.frozen else "self.{0} = {1}"
         for one in fields(made):
-            name, value = one.name, one.name
-            parameter = name
-            if one.default_factory is not absent:
-                known[f"__make_{name}"] = one.default_factory
-                parameter = f"{name}=__absent"
-                value = f"__make_{name}() if {name} is __absent else {name}" if one.init else f"__make_{name}()"
-            elif one.default is not absent:
-                known[f"__default_{name}"] = one.default
-                parameter = f"{name}=__default_{name}"
-                value = name if one.init else f"__default_{name}"
-            elif not one.init:
-                continue
+            name, default, value = one.name, None, one.name
+            if one.default_factory is not dataclasses.MISSING:
+                known[f"__make_{name}"], default = one.default_factory, "__anew"
+                value = f"__make_{name}() if {name} is __anew else {name}" if one.init else f"__make_{name}()"
+            elif one.default is not dataclasses.MISSING:
+                known[default := f"__default_{name}"] = one.default
+                value = name if one.init else default
             if one.init:
-                (named if one.kw_only else positional).append(parameter)
-            lines.append(
-                f"__set(self, {name!r}, {value})" if made.__dataclass_params__.frozen else f"self.{name} = {value}"
-            )
+                (named if one.kw_only else positional).append(f"{name}={default}" if default else name)
+            if one.init or default:
+                lines.append(put.format(name, value))
         lines += ["self.__post_init__()"] if hasattr(made, "__post_init__") else []
-        parameters = ", ".join(["self", *positional, *(["*", *named] if named else [])])
+        parameters = ", ".join(("self", *positional, *(("*", *named) if named else ())))
         exec(f"def __init__({parameters}):\n " + "\n ".join(lines), known)
         found = known["__init__"]
         found.__qualname__, found.__module__ = f"{made.__qualname__}.__init__", made.__module__
@@ -88,9 +83,8 @@ else:
         return attrgetter(*names) if len(names) > 1 else lambda one: tuple(getattr(one, name) for name in names)
 
     def _equals(self, other):
-        return (
-            _compared(type(self))(self) == _compared(type(self))(other) if type(other) is type(self) else NotImplemented
-        )
+        of = _compared(type(self))
+        return of(self) == of(other) if type(other) is type(self) else NotImplemented
 
     def _hash(self):
         return hash(_compared(type(self))(self))

@@ -20,7 +20,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPMessage, HTTPResponse, HTTPSConnection, IncompleteRead
 from threading import Lock
@@ -42,6 +42,7 @@ from rageval_spec.endpoints.tries import (
 from rageval_spec.errors import UsageError
 from rageval_spec.libraries import compile_later
 from rageval_spec.plugin.secrets import Redactor, Secret
+from rageval_spec.threads import floor
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -183,7 +184,8 @@ class Connections:
 
     def _connect(self, deadline: float) -> HTTPConnection:
         connection = self._make_connection()
-        connection.connect()
+        with floor.left():
+            connection.connect()
         connection.sock = _TimedSocket(connection.sock, deadline)
         return connection
 
@@ -249,9 +251,12 @@ class _TimedSocket:
     def receive(self) -> bytes:
         """What has arrived, at least one byte; empty at the end."""
         if not self.pending:
+            if self._is_plain:
+                floor.wait_to_read(self.untimed.fileno(), self.deadline)
             self.limit()
             try:
-                return self.untimed.recv(_PIECE)
+                with nullcontext() if self._is_plain else floor.left():
+                    return self.untimed.recv(_PIECE)
             except BlockingIOError as error:
                 raise TimeoutError("timed out") from error
         received, self.pending = self.pending, b""
@@ -332,11 +337,11 @@ MOST_BYTES = 64 * 2**20
 LARGE = 2**20
 """A body of more bytes waits until no other large body is in memory."""
 _PIECE = 2**16
-_HEADERS = re.compile(rb"(?:[!-9;-~]+:[^\r\n]*(?:\r\n|\Z))+")
-_ENCODED = re.compile(
+_HEADERS = compile_later(rb"(?:[!-9;-~]+:[^\r\n]*(?:\r\n|\Z))+")
+_ENCODED = compile_later(
     rb"^(?:(?:content|transfer)-encoding|connection:(?![ \t]*keep-alive[ \t]*\r?$))", re.IGNORECASE | re.MULTILINE
 )
-_LENGTH = re.compile(rb"^content-length:[ \t]*([^\r]{0,15}?)[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
+_LENGTH = compile_later(rb"^content-length:[ \t]*([^\r]{0,15}?)[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
 """Fewer digits than any length that a computer can hold, so that other lengths are left to `http.client`."""
 _PAUSE = 0.05
 _ZLIB_OR_GZIP = 47

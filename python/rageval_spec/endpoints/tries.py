@@ -26,6 +26,7 @@ from rageval_spec.endpoints.pacing import Breaker, CallPace, Clock, Slots, draw_
 from rageval_spec.libraries import compile_later
 from rageval_spec.plugin.plugin import Node
 from rageval_spec.plugin.secrets import Secret, identify_headers
+from rageval_spec.threads import floor
 
 PATIENCE = 75.0
 """The default, in seconds: most rate limits are per minute, though few endpoints say so."""
@@ -188,7 +189,8 @@ class Tries:
                         return found
             if wait_for_room is not None:
                 # Without a slot: the calls that are waited for can need it for a retry.
-                wait_for_room()
+                with floor.rested():
+                    wait_for_room()
             elif failure is not None and not failure.is_lesson:
                 self._wait(call, failure)
 

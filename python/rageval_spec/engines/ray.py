@@ -38,6 +38,7 @@ from rageval_spec.engines.shared.message_line import Message, MessageLine, Reply
 from rageval_spec.engines.shared.owner import Owner
 from rageval_spec.engines.shared.stand_ins import make_shared
 from rageval_spec.errors import RagevalError, RagevalWarning, UsageError
+from rageval_spec.libraries import compile_later
 from rageval_spec.plugin import Answer, Context, Engine, EngineNode, Partition, Shared
 
 PATIENCE = 0.2
@@ -58,7 +59,7 @@ _DASHBOARD = 8265
 _HEAD = {"node:__internal_head__": 0.001}
 
 
-_ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)?([^\s:/?#@]+|\[[0-9A-Fa-f:.]+\])(?::(\d{1,9}))?(/?)")
+_ADDRESS = compile_later(r"([A-Za-z][A-Za-z0-9+.-]*://)?([^\s:/?#@]+|\[[0-9A-Fa-f:.]+\])(?::(\d{1,9}))?(/?)")
 
 
 def _advise(found: re.Match[str] | None, address: str) -> str:

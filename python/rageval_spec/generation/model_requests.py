@@ -22,6 +22,7 @@ from rageval_spec.endpoints.chat_questions import (
     ask,
     estimate_questions,
     recall,
+    room_for,
     run_all,
     threads_for,
 )
@@ -295,7 +296,7 @@ class RealAsker(Asker):
         tokens: int,  # noqa: ARG002 - as foreseen
     ) -> Sequence[T | Failed | None]:
         tasks = [partial(self._ask_one, model, question) for question in questions]
-        return run_all(tasks, threads_for(model, self._models.context))
+        return run_all(tasks, threads_for(model, self._models.context), room_for(model, self._models.context))
 
     def _ask_one(self, model: ChatModel[Any], question: ChatQuestion[T]) -> T | Failed:
         found = ask(model, question, self._models.context)

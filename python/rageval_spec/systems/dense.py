@@ -103,10 +103,10 @@ class Dense(System[DenseNode]):
         )
 
     def estimate_needs(self, corpus: CorpusSize) -> tuple[Amount, Amount, str]:
-        """Ids in memory, and a vector of 384 values on disk; small models have 64, and equal texts share one."""
+        """Ids and a batch in memory, and a vector of 384 values on disk, as minilm's; equal texts share one."""
         width = {"float16": 2, "int8": 1, "binary": 1.125}.get(getattr(self.node, "vectors", "float32"), 4)
-        memory = Amount(20 * corpus.documents, 60 * corpus.documents + 400 * 10**6)
-        disk = Amount(int(corpus.documents * 32 * width), int(corpus.documents * (384 * width + 32)))
+        memory = Amount(20 * corpus.documents, 60 * corpus.documents + 250 * 10**6)
+        disk = Amount(int(corpus.documents * 32 * width), int(corpus.documents * (384 * width + 32)) + 100_000)
         return memory, disk, "write 'vectors: int8'" if width > 2 else ""
 
     @property

@@ -86,9 +86,9 @@ class ChatJudge(Judge[CN]):
 
     def ask_each(self, items: Sequence[T], find: Callable[[T], R]) -> list[R]:
         """Call `find`, which may ask the model, for each item in parallel; the results are in the items' order."""
-        return chat_questions.run_all(
-            [partial(find, item) for item in items], chat_questions.threads_for(self.model, self.context)
-        )
+        threads = chat_questions.threads_for(self.model, self.context)
+        room = chat_questions.room_for(self.model, self.context)
+        return chat_questions.run_all([partial(find, item) for item in items], threads, room)
 
     def ask(self, question: ChatQuestion[T]) -> T | Failed:
         """The parsed reply to one question, or its failure."""

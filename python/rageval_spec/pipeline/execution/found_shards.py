@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,10 +13,11 @@ from typing import NamedTuple
 from rageval_spec.data.chat import LimitError
 from rageval_spec.data.json_documents import FORMAT_VERSION
 from rageval_spec.errors import DataError, UsageError
+from rageval_spec.kernels import version
+from rageval_spec.libraries import compile_later
 from rageval_spec.pipeline.execution.runs import Work
 from rageval_spec.pipeline.execution.shard_files import MANIFEST, PlannedStep, ShardManifest, read_manifest, read_shard
 from rageval_spec.pipeline.execution.shards import map_shards
-from rageval_spec.pipeline.planning.plan import package_version
 from rageval_spec.pipeline.planning.question_shards import MOST_SHARDS
 from rageval_spec.plugin.budget import WHOLE, Shard
 from rageval_spec.plugin.report import RESULTS_FILES, RESULTS_FOLDER
@@ -26,7 +26,7 @@ from rageval_spec.wording import list_names, list_some
 
 _DEEPEST = 4
 _MOST_NAMED = 10
-_NAME = re.compile(r"shard-([0-9]{1,5})-of-([0-9]{1,5})")
+_NAME = compile_later(r"shard-([0-9]{1,5})-of-([0-9]{1,5})")
 _SHARED = ("open", "model", "judge", "retrieve", "answer", "evaluate")
 """The kinds of steps that shards have in common; the others are made when they are put together."""
 
@@ -171,7 +171,7 @@ def describe_shard(work: Work, shard: Shard) -> ShardManifest:
         is_complete=False,
         name=work.spec.name,
         spec=str(_shorten(Path(work.spec.path).absolute())),
-        version=package_version(),
+        version=version(),
         seed=work.spec.statistics.seed,
         plan=[PlannedStep(step.title, step.key, _digest(step.content)) for step in steps],
     )

@@ -23,6 +23,7 @@ from rageval_spec.data.outcomes import AnyNote, Note, TakenOver, write_notes
 from rageval_spec.dataclass import dataclass, field
 from rageval_spec.diagnostics import make_json_visible
 from rageval_spec.errors import RagevalError
+from rageval_spec.kernels import version
 from rageval_spec.pipeline.planning.spec_plugins import Fingerprint, SpecPlugins
 from rageval_spec.plugin import Plugin
 from rageval_spec.plugin.block_names import ReferredSection, names_in, number_names, order_by_reference
@@ -207,7 +208,7 @@ class _Planner:
             if system in parts.systems:
                 evaluations[system] = self._evaluate(opening, retrievals[system])
                 yield evaluations[system]
-        content = {"statistics": spec.statistics.model_dump(mode="json"), "package": package_version()}
+        content = {"statistics": spec.statistics.model_dump(mode="json"), "package": version()}
         if spec.slices:
             content["slices"] = [entry.model_dump(mode="json", by_alias=True) for entry in spec.slices]
         labelled = [(name, one.node) for name, one in parts.metrics.items() if one.node.labels]
@@ -238,7 +239,7 @@ class _Planner:
         content = {
             "ranking": self.spec.ranking.model_dump(mode="json"),
             "metrics": [{"name": name, **_content("metrics", metric)} for name, metric in metrics.items()],
-            "package": package_version(),
+            "package": version(),
         }
         title = f"evaluate {retrieval.system} x {retrieval.dataset}: {count_noun(len(metrics), 'metric')}"
         after = (opening, retrieval, *models.values(), *judges.values())
@@ -257,12 +258,6 @@ class _Planner:
         **cell: Any,
     ) -> PlanStep:
         return PlanStep(kind, title, content, self.fingerprint, tuple(inputs), tuple(after), **cell)
-
-
-def package_version() -> str:
-    from importlib.metadata import version
-
-    return version("rageval-spec")
 
 
 def _content(section: registry.Section, plugin: Plugin[Any]) -> dict[str, Any]:

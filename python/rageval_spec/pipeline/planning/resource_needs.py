@@ -2,6 +2,11 @@
 
 Each amount has two ends: what it takes at least, and what it is likely to take. Only the lower end refuses anything, so
 that nothing is refused that fits.
+
+What is likely was set by `benches/planned_needs.py`, which runs evaluations of two sizes of each kind from a small
+process and compares the estimate with the most resident memory that `resource.getrusage` tells, and with the files that
+they leave: rows of about 1 kB, with three metrics, with judges, with a page, and `dense` with minilm. It should be 1 to
+1.5 times what was measured. Much shorter rows, other words and longer documents are further off.
 """
 
 from __future__ import annotations
@@ -17,19 +22,27 @@ from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import UsageError
 from rageval_spec.pipeline.planning.plan import EvaluationPlan, PlanStep, state_of
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
+from rageval_spec.plugin.block_names import names_in
+from rageval_spec.plugin.report import Report
 from rageval_spec.plugin.system import Amount
 from rageval_spec.store.disk import INDEXES_FOLDER
 from rageval_spec.store.vectors import VECTORS_FOLDER
 from rageval_spec.wording import format_size
 
-PROCESS = Amount(0, 220 * 10**6)
+PROCESS = Amount(0, 140 * 10**6)
 """What Python, polars and numpy take in memory before any data. It is loaded by then, so it refuses nothing."""
 _MODEL = 0.3, 2.0
 """A loaded model takes so many times its files, with the buffers of a batch."""
-_TABLES = 0.2, 4.0
+_TABLES = 0.2, 0.9
 """The tables of questions, answers and judgements take so many times their files, while they are read and judged."""
-_RESULTS = 0.02, 0.6
+_MEASURED, _JUDGED, _SHOWN = 0.15, 2.2, 1.0
+"""What each metric adds to that, what judges add, and what a report of all rows adds, such as `html`."""
+_BUFFERS, _MOST_BUFFERED = 6, 90 * 10**6
+"""What reading and measuring in blocks holds besides: so many times the files, up to so many bytes."""
+_RESULTS = 0.02, 0.5
 """The results folder takes so many times these files: its texts are compressed, and each is there once."""
+_FOUND, _WRITTEN = 0.25, 0.5
+"""What the findings of judges add to that, and a report of all rows."""
 _UNLIKELY = 50
 """If all files together are smaller than this part of the memory and the disk, nothing is measured before a run."""
 
@@ -144,8 +157,13 @@ def estimate_needs(
     steps = [_measure(step, parts) for step in plan.of("retrieve") if state_of(step, has) == "to compute"]
     texts = sum(map(_size_of, _list_tables(plan)))
     models = sum(_size_of(file.path) for step in plan.of("model") for file in step.inputs)
-    tables = Amount(int(_TABLES[0] * texts + _MODEL[0] * models), int(_TABLES[1] * texts + _MODEL[1] * models))
-    results = Amount(int(_RESULTS[0] * texts), int(_RESULTS[1] * texts) + 20_000)
+    is_judged = any(names_in(one.node, "judges") for one in parts.metrics.values())
+    is_shown = any(type(one).render_files is not Report.render_files for one in parts.reports)
+    rate = _TABLES[1] + _MEASURED * len(parts.metrics) + _JUDGED * is_judged + _SHOWN * is_shown
+    likely = rate * texts + min(_BUFFERS * texts, _MOST_BUFFERED) + _MODEL[1] * models
+    tables = Amount(int(_TABLES[0] * texts + _MODEL[0] * models), int(likely))
+    written = _RESULTS[1] + _FOUND * is_judged + _WRITTEN * is_shown
+    results = Amount(int(_RESULTS[0] * texts), int(written * texts) + 20_000)
     return ResourceNeeds(
         tuple(step for step in steps if step is not None), tables, results, find_available_memory(),
         store, find_free_disk(_locate(store)),
