@@ -93,6 +93,7 @@ def test_a_claim_excludes_other_machines_only(store: Store, other: Store) -> Non
 HOLDER = """
 import os, sys
 from pathlib import Path
+from rageval_spec.store.store import PostgresStore
 answers = PostgresStore(Path(sys.argv[1]), sys.argv[2]).answers
 answers.claim("a" * 64, b"why?")
 answers.keep("a" * 64, {b"kept": b"yes"})
