@@ -28,7 +28,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from itertools import islice, repeat
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -219,6 +219,41 @@ def answers_table(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
 def references_of(rows: Iterable[Sequence[Any]]) -> pl.DataFrame:
     """A references table of rows with the values of `REFERENCES` in order."""
     return pl.DataFrame(list(rows), schema=empty_samples().select(REFERENCES).schema, orient="row")
+
+
+_ROWS_IN_CHUNK = 2**14
+
+
+def share_repeats(table: pl.DataFrame) -> pl.DataFrame:
+    """The same table in chunks of rows, in which a column that repeats one text, or nothing, takes no memory.
+
+    All chunks of such a column are one. Each other text takes 16 bytes, however short it is, and so does a null.
+    """
+    if table.height < _ROWS_AT_ONCE:
+        return table
+    columns = {name: _find_repeated(table[name]) for name in table.columns}
+    chunks = []
+    for start in range(0, table.height, _ROWS_IN_CHUNK):
+        rows = min(_ROWS_IN_CHUNK, table.height - start)
+        parts = (
+            one.slice(start, rows).rechunk() if isinstance(one, pl.Series) else _repeat(*one, rows).alias(name)
+            for name, one in columns.items()
+        )
+        chunks.append(pl.DataFrame([*parts]))
+    return pl.concat(chunks, rechunk=False)
+
+
+def _find_repeated(column: pl.Series) -> pl.Series | tuple[str | None, pl.DataType]:
+    """The only text of a column, or None if all are null, with its type; the column itself if it has other values."""
+    if column.null_count() == len(column):
+        return None, column.dtype
+    is_text = column.dtype == pl.String and not column.has_nulls()
+    return (column[0], column.dtype) if is_text and (column == column[0]).all() else column
+
+
+@lru_cache(maxsize=64)
+def _repeat(value: str | None, dtype: pl.DataType, rows: int) -> pl.Series:
+    return pl.Series([value], dtype=dtype).new_from_index(0, rows)
 
 
 T = TypeVar("T", bound=AnyTable)
