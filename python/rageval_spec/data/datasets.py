@@ -220,14 +220,14 @@ class Fingerprints:
 
     def tabulate(self) -> pl.DataFrame:
         """The fingerprints as a table: `dataset, query_id` and the columns of `Fingerprint`; `read` reads it."""
-        frames = [
-            pl.DataFrame([(key, *one) for key, one in of.items()], schema=list(_FINGERPRINT_COLUMNS), orient="row")
-            if not isinstance(of, FingerprintTable)
-            else of.table
-            for of in self.datasets.values()
-        ]
-        named = zip(self.datasets, frames, strict=True)
-        return pl.concat(frame.select(pl.lit(name).alias("dataset"), pl.all()) for name, frame in named)
+        schema = dict.fromkeys(_FINGERPRINT_COLUMNS, pl.String)
+        frames = [pl.DataFrame(schema={"dataset": pl.String, **schema})]
+        for name, of in self.datasets.items():
+            table = of.table if isinstance(of, FingerprintTable) else None
+            if table is None:
+                table = pl.DataFrame([(key, *one) for key, one in of.items()], schema=schema, orient="row")
+            frames.append(table.select(pl.lit(name).alias("dataset"), pl.all()))
+        return pl.concat(frames)
 
     @classmethod
     def read(cls, table: pl.DataFrame) -> Fingerprints:

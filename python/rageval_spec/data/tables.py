@@ -204,6 +204,7 @@ def _separate(rows: pl.DataFrame) -> pl.DataFrame:
 
     buffer = BytesIO()
     rows.write_ipc(buffer)
+    buffer.seek(0)
     return pl.read_ipc(buffer)
 
 
