@@ -8,7 +8,7 @@
 | `samples.parquet` | each question with its answer, and with the numbers of its contexts' documents |
 | `findings.parquet` | what judges decided about each claim |
 | `documents.parquet` | the text of each document that is a context, once |
-| `fingerprints.parquet` | digests of the data of each question, where they are too many for the metadata of the values |
+| `fingerprints.parquet` | digests of each question and its data, if they are too many for the metadata of the values |
 
 `docs/results.md` describes every column. Tables of samples are written and read block by block, so that they need not
 be in memory. A file of an earlier version has fewer columns; those that it lacks are null.
