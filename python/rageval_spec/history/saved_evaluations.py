@@ -273,7 +273,7 @@ def _load_values(path: Path, query_ids: Sequence[str] | None = None, *, told: bo
         raise DataError(
             f"{path}: there is no such file; a comparison needs the per-query values: add 'parquet' to 'reports'"
         )
-    refuse_bomb(path)
+    refuse_bomb(path, beside=path.with_name(results_folder.FINGERPRINTS))
     with _explained(path, "a Parquet file"):
         rows = pl.scan_parquet(path)
         names = [name for name in rows.collect_schema().names() if told or name != "details"]
