@@ -27,12 +27,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-<<<<<<< HEAD
-from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
-=======
-from functools import cache, cached_property
->>>>>>> main
 from itertools import islice, repeat
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
