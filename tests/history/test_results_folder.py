@@ -18,10 +18,12 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from rageval_spec.data import tables
+from rageval_spec.data.datasets import Fingerprint, Fingerprints
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.outcomes import collect_base_values
 from rageval_spec.data.tables import SampleTable
 from rageval_spec.errors import DataError, RagevalError
+from rageval_spec.history import results_folder
 from rageval_spec.history.results_folder import (
     EVIDENCE,
     FILES,
@@ -216,7 +218,8 @@ def test_a_table_of_other_results_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in TABLES if name != "baselines.parquet"])
-def test_each_table_of_a_folder_is_marked(tmp_path: Path, name: str) -> None:
+def test_each_table_of_a_folder_is_marked(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(results_folder, "_FEW_FINGERPRINTS", -1)
     write_results(bridges(), tmp_path)
     with pytest.raises(DataError, match=name):
         check_marks(b"{}", [tmp_path / name])
@@ -280,3 +283,20 @@ def test_a_list_and_a_card_never_hold_the_whole_table(tmp_path: Path, monkeypatc
     evaluation = load_record(tmp_path).evaluation
     assert len(select_cards(evaluation, Filter(limit=2))) == 2
     assert find_changes(evaluation, replace(evaluation), Filter()).shared == 3
+
+
+def test_fingerprints_of_many_questions_are_in_a_file_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = {"d": {"q1": Fingerprint("a1", "b1"), "q2": Fingerprint("a2", None, "c2")}}
+    evaluation = replace(bridges(), load_fingerprints=lambda: Fingerprints(known))
+    write_results(evaluation, tmp_path)
+    inside = load_record(tmp_path).evaluation.fingerprints
+    assert not (tmp_path / "fingerprints.parquet").exists()
+    monkeypatch.setattr(results_folder, "_FEW_FINGERPRINTS", 0)
+    write_results(evaluation, tmp_path)
+    beside = load_record(tmp_path).evaluation.fingerprints
+    assert {name: dict(of.items()) for name, of in beside.datasets.items()} == inside.datasets == known
+    monkeypatch.undo()
+    write_results(evaluation, tmp_path)
+    assert not (tmp_path / "fingerprints.parquet").exists()

@@ -215,13 +215,15 @@ def _name(card: Card, shown: Shown) -> list[str]:
 
 def _describe(shown: Shown) -> str:
     """`quickstart: the worst 10 of 160 questions, 4 systems`."""
-    evaluation, matching, total = shown.results.evaluation, shown.matching, shown.total
+    evaluation, matching = shown.results.evaluation, shown.matching
     noun = "card" if len(evaluation.systems) > 1 else "question"
     if shown.query_id is not None:
         noun = "card" if len(evaluation.datasets) > 1 else "system"
         what = f"question {shown.query_id}, {count_noun(len(shown.cards), noun)}"
         what = what if shown.cards else f"question {shown.query_id} does not match the filter"
-    elif not matching:
+        return f"{evaluation.name}: {what}"
+    total = shown.total
+    if not matching:
         what = f"no {noun} of {total} matches"
     elif matching == total:
         each = ", one for each question and system" if noun == "card" else ""

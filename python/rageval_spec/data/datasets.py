@@ -200,6 +200,9 @@ class Fingerprint(NamedTuple):
     judgements: str | None = None
 
 
+_FINGERPRINT_COLUMNS = ("query_id", *Fingerprint._fields)
+
+
 @dataclass(frozen=True)
 class Fingerprints:
     """The fingerprint of each query, by dataset and query id. Datasets without recorded fingerprints are absent."""
@@ -209,6 +212,29 @@ class Fingerprints:
     def dump(self) -> str:
         """The fingerprints as JSON text, which `parse` reads."""
         return f"{{{','.join(f'{json.dumps(name)}:{_dump_each(of)}' for name, of in self.datasets.items())}}}"
+
+    @property
+    def count(self) -> int:
+        """The number of queries of all datasets."""
+        return sum(map(len, self.datasets.values()))
+
+    def tabulate(self) -> pl.DataFrame:
+        """The fingerprints as a table: `dataset, query_id` and the columns of `Fingerprint`; `read` reads it."""
+        schema = dict.fromkeys(_FINGERPRINT_COLUMNS, pl.String)
+        frames = [pl.DataFrame(schema={"dataset": pl.String, **schema})]
+        for name, of in self.datasets.items():
+            table = of.table if isinstance(of, FingerprintTable) else None
+            if table is None:
+                table = pl.DataFrame([(key, *one) for key, one in of.items()], schema=schema, orient="row")
+            frames.append(table.select(pl.lit(name).alias("dataset"), pl.all()))
+        return pl.concat(frames)
+
+    @classmethod
+    def read(cls, table: pl.DataFrame) -> Fingerprints:
+        """The fingerprints of a table that `tabulate` made. Raises a Polars error if a column is absent."""
+        known = table.select(pl.col("dataset", *_FINGERPRINT_COLUMNS).cast(pl.String))
+        parts = known.sort("query_id").partition_by("dataset", as_dict=True, include_key=False)
+        return cls({str(name): FingerprintTable(part) for (name,), part in parts.items()})
 
     @classmethod
     def parse(cls, text: str | None) -> Fingerprints:
@@ -233,26 +259,26 @@ class FingerprintTable(Mapping[str, Fingerprint]):
 
     def __init__(self, table: pl.DataFrame) -> None:
         """Take columns `query_id`, sorted, and those of `Fingerprint`."""
-        self._table = table
+        self.table = table
 
     def __getitem__(self, query_id: str) -> Fingerprint:
         """The fingerprint of a query."""
-        place = self._table["query_id"].search_sorted(query_id)
-        if place == self._table.height or self._table["query_id"][place] != query_id:
+        place = self.table["query_id"].search_sorted(query_id)
+        if place == self.table.height or self.table["query_id"][place] != query_id:
             raise KeyError(query_id)
-        return Fingerprint(*self._table.row(place)[1:])
+        return Fingerprint(*self.table.row(place)[1:])
 
     def __iter__(self) -> Iterator[str]:
         """The ids of the queries, in order."""
-        return iter(self._table["query_id"])
+        return iter(self.table["query_id"])
 
     def items(self) -> Iterator[tuple[str, Fingerprint]]:  # type: ignore[override]
         """Each query with its fingerprint, in order."""
-        return ((query_id, Fingerprint(*parts)) for query_id, *parts in self._table.iter_rows())
+        return ((query_id, Fingerprint(*parts)) for query_id, *parts in self.table.iter_rows())
 
     def __len__(self) -> int:
         """The number of queries."""
-        return self._table.height
+        return self.table.height
 
 
 @dataclass(frozen=True)
@@ -286,14 +312,17 @@ def take_fingerprints(evaluated: EvaluatedQueries) -> Mapping[str, Fingerprint]:
         of_query = table.sort("query_id", "doc_id").group_by("query_id").agg(row.alias("rows"))
         parts["judgements"] = _digest_rows(of_query["query_id"], of_query["rows"], _digest)
     found = evaluated.query_ids.unique().sort().to_frame("query_id")
+    is_unique, order = found.height == len(evaluated.query_ids), evaluated.query_ids.arg_sort()
     for name in Fingerprint._fields:
-        digests = parts.get(name)
+        digests = parts.pop(name, None)
         if digests is None:
             found = found.with_columns(pl.lit(None, pl.String).alias(name))
+        elif is_unique and digests["query_id"].equals(evaluated.query_ids):  # a join needs several times the memory
+            found = found.with_columns(digests["digest"].gather(order).alias(name))
         else:
             digests = digests.unique("query_id", keep="last").rename({"digest": name})
             found = found.join(digests, on="query_id", how="left", maintain_order="left")
-    return FingerprintTable(found)
+    return FingerprintTable(tables.share_repeats(found))
 
 
 T = TypeVar("T")

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from itertools import islice, repeat
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -187,13 +187,25 @@ class SampleTable:
 
     def select(self, columns: Sequence[str]) -> pl.DataFrame:
         """Some columns, as far as the table has them. The others are never all in memory."""
-        blocks = (block.select(name for name in columns if name in block.columns) for block in self.blocks())
+        blocks = (
+            share_repeats(block.select(name for name in columns if name in block.columns)) for block in self.blocks()
+        )
         return pl.concat([*blocks] or [empty_samples().select(columns)])
 
     def find(self, wanted: pl.DataFrame) -> pl.DataFrame:
         """The rows that share the columns of `wanted`, such as `dataset, system, query_id`."""
         found = (block.join(wanted, on=wanted.columns, how="semi", maintain_order="left") for block in self.blocks())
-        return pl.concat([rows for rows in found if rows.height] or [empty_samples()])
+        return pl.concat([_separate(rows) for rows in found if rows.height] or [empty_samples()])
+
+
+def _separate(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows without the texts of the block that they were taken from, which Polars keeps with them."""
+    from io import BytesIO
+
+    buffer = BytesIO()
+    rows.write_ipc(buffer)
+    buffer.seek(0)
+    return pl.read_ipc(buffer)
 
 
 def dump_parquet(table: pl.DataFrame, metadata: Mapping[str, str] | None = None) -> bytes:
@@ -221,6 +233,41 @@ def references_of(rows: Iterable[Sequence[Any]]) -> pl.DataFrame:
     return pl.DataFrame(list(rows), schema=empty_samples().select(REFERENCES).schema, orient="row")
 
 
+_ROWS_IN_CHUNK = 2**14
+
+
+def share_repeats(table: pl.DataFrame) -> pl.DataFrame:
+    """The same table in chunks of rows, in which a column that repeats one text, or nothing, takes no memory.
+
+    All chunks of such a column are one. Each other text takes 16 bytes, however short it is, and so does a null.
+    """
+    if table.height < _ROWS_AT_ONCE:
+        return table
+    columns = {name: _find_repeated(table[name]) for name in table.columns}
+    chunks = []
+    for start in range(0, table.height, _ROWS_IN_CHUNK):
+        rows = min(_ROWS_IN_CHUNK, table.height - start)
+        parts = (
+            one.slice(start, rows).rechunk() if isinstance(one, pl.Series) else _repeat(*one, rows).alias(name)
+            for name, one in columns.items()
+        )
+        chunks.append(pl.DataFrame([*parts]))
+    return pl.concat(chunks, rechunk=False)
+
+
+def _find_repeated(column: pl.Series) -> pl.Series | tuple[str | None, pl.DataType]:
+    """The only text of a column, or None if all are null, with its type; the column itself if it has other values."""
+    if column.null_count() == len(column):
+        return None, column.dtype
+    is_text = column.dtype == pl.String and not column.has_nulls()
+    return (column[0], column.dtype) if is_text and (column == column[0]).all() else column
+
+
+@lru_cache(maxsize=64)
+def _repeat(value: str | None, dtype: pl.DataType, rows: int) -> pl.Series:
+    return pl.Series([value], dtype=dtype).new_from_index(0, rows)
+
+
 T = TypeVar("T", bound=AnyTable)
 
 
@@ -240,11 +287,17 @@ def join_blocks(queries: pl.DataFrame, *others: AnyTable | None) -> Iterator[pl.
     copy of all texts. A column that several tables have is taken from the first.
     """
     places = queries.select("query_id").with_row_index("place_0")
+    is_unique = not places["query_id"].is_duplicated().any()
     columns: dict[str, AnyTable] = {"place_0": queries}
     known = set(queries.columns)
     for number, other in enumerate((table for table in others if table is not None), 1):
         numbered = other.select("query_id").with_row_index(f"place_{number}")
-        places = places.join(numbered, on="query_id", how="left", maintain_order="left")
+        if numbered.height > places.height:
+            numbered = numbered.join(places, on="query_id", how="semi", maintain_order="left")
+        if is_unique and numbered["query_id"].equals(places["query_id"]):
+            places = places.with_columns(numbered[f"place_{number}"])  # a join needs far more memory
+        else:
+            places = places.join(numbered, on="query_id", how="left", maintain_order="left")
         columns[f"place_{number}"] = other.drop(name for name in other.columns if name in known)
         known.update(other.columns)
     for block in places.iter_slices(_ROWS_AT_ONCE):
@@ -516,8 +569,11 @@ class DocumentNumbers:
     def __init__(self) -> None:
         """Start with no documents."""
         self._recent: dict[bytes, int] = {}
-        self._settled: tuple[NDArray[np.uint64], NDArray[np.int64]] | None = None
-        """The digests of all others, as pairs of numbers sorted by the first one, and the documents' numbers."""
+        self._settled: list[tuple[NDArray[np.uint64], NDArray[np.int64]]] | None = None
+        """The digests of all others, as pairs of numbers sorted by the first one, and the documents' numbers.
+
+        They are in parts, because sorting needs several times the memory of what is sorted.
+        """
         self._count = 0
 
     def take(self, samples: pl.DataFrame) -> tuple[pl.Series, pl.DataFrame]:
@@ -552,27 +608,34 @@ class DocumentNumbers:
         """The numbers of those of the digests that are among the sorted ones."""
         if self._settled is None:  # most evaluations are small, and need no numpy
             return repeat(None, len(digests))
-        known, numbers = self._settled
         pairs = np.frombuffer(b"".join(digests), dtype=np.uint64).reshape(-1, 2)
-        places = np.searchsorted(known[:, 0], pairs[:, 0])
-        places[places == len(known)] = 0
-        is_known = (known[places] == pairs).all(axis=1).tolist()
-        found = numbers[places].tolist()
-        return [number if is_there else None for number, is_there in zip(found, is_known, strict=True)]
+        found: list[int | None] = [None] * len(digests)
+        for part, (known, numbers) in enumerate(self._settled):
+            inside = np.flatnonzero(pairs[:, 0] % _PARTS == part) if len(known) else np.empty(0, np.int64)
+            wanted = pairs[inside]
+            places = np.searchsorted(known[:, 0], wanted[:, 0])
+            places[places == len(known)] = 0
+            is_known = (known[places] == wanted).all(axis=1)
+            for place, number in zip(inside[is_known].tolist(), numbers[places[is_known]].tolist(), strict=True):
+                found[place] = number
+        return found
 
     def _settle(self) -> None:
         """Move the recent digests to the sorted ones, which take a tenth of the memory."""
         added = np.frombuffer(b"".join(self._recent), dtype=np.uint64).reshape(-1, 2)
         numbers = np.fromiter(self._recent.values(), np.int64)
-        if self._settled is not None:
-            added = np.concatenate([self._settled[0], added])
-            numbers = np.concatenate([self._settled[1], numbers])
-        order = np.argsort(added[:, 0], kind="stable")
-        self._settled = added[order], numbers[order]
-        self._recent.clear()
+        self._recent = {}
+        settled = self._settled or [(added[:0], numbers[:0])] * _PARTS
+        for part, (known, before) in enumerate(settled):
+            inside = added[:, 0] % _PARTS == part
+            merged = np.concatenate([known, added[inside]])
+            order = np.argsort(merged[:, 0], kind="stable")
+            settled[part] = merged[order], np.concatenate([before, numbers[inside]])[order]
+        self._settled = settled
 
 
 _MOST_RECENT = 100_000
+_PARTS = 16
 
 
 def explode_contexts(rows: pl.DataFrame) -> pl.DataFrame:

@@ -371,6 +371,8 @@ def build_cards(
     A key is dataset, system and query id; the baseline is as for `build_card`.
     """
     wanted = pl.DataFrame(list(keys), schema=dict.fromkeys(KEY, pl.String), orient="row").unique(maintain_order=True)
+    if wanted.is_empty():
+        return ()
     base = find_base_values(evaluation, baseline)
     parts = _Parts(
         _group(evaluation.find_samples(wanted), wanted),

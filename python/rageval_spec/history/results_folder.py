@@ -8,6 +8,7 @@
 | `samples.parquet` | each question with its answer, and with the numbers of its contexts' documents |
 | `findings.parquet` | what judges decided about each claim |
 | `documents.parquet` | the text of each document that is a context, once |
+| `fingerprints.parquet` | digests of each question and its data, if they are too many for the metadata of the values |
 
 `docs/results.md` describes every column. Tables of samples are written and read block by block, so that they need not
 be in memory. A file of an earlier version has fewer columns; those that it lacks are null.
@@ -25,7 +26,7 @@ import json
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,16 +48,18 @@ if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
 
 
-RESULTS, VALUES, SAMPLES, FINDINGS, DOCUMENTS, BASELINES = RESULTS_FILES
+RESULTS, VALUES, SAMPLES, FINDINGS, DOCUMENTS, BASELINES, FINGERPRINTS = RESULTS_FILES
 EVIDENCE = (SAMPLES, FINDINGS, DOCUMENTS)
 FILES = (RESULTS, VALUES, *EVIDENCE)
 """The files that a results folder always has, unless the samples are left out."""
-ALL_FILES = (*FILES, BASELINES)
+ALL_FILES = (*FILES, BASELINES, FINGERPRINTS)
 TABLES = ALL_FILES[1:]
-_OPTIONAL = (BASELINES, *EVIDENCE)
+_OPTIONAL = (BASELINES, FINGERPRINTS, *EVIDENCE)
 _ROWS_IN_GROUP = 16384
 VALUES_IN_GROUP = 2**17
 """Rows are sorted by dataset, system and metric, so that a reader of some of them skips the other groups."""
+_FEW_FINGERPRINTS = 20_000
+"""Up to this number of questions, fingerprints are in the metadata of the values, which every reader reads whole."""
 _FEW_VALUES = 20_000
 """Up to this number of values, the samples are built once and held. A larger table is built anew for each file, block
 by block, so that it is never whole in memory."""
@@ -104,12 +107,16 @@ def _list_writers(evaluation: Evaluation, *, with_samples: bool) -> dict[str, Ca
         writers[SAMPLES] = lambda path: _stream(lambda: _number_samples(evaluation), _empty_numbered(), path, mark)
     if not evaluation.base_values.is_empty():
         writers[BASELINES] = lambda path: evaluation.base_values.write_parquet(path, metadata=mark)
-    metadata = {FINGERPRINTS_KEY: evaluation.fingerprints.dump(), **mark}
+    metadata, fingerprints = {**mark}, evaluation.fingerprints
+    if fingerprints.count <= _FEW_FINGERPRINTS:
+        metadata = {FINGERPRINTS_KEY: fingerprints.dump(), **mark}
+    else:
+        writers[FINGERPRINTS] = lambda path: fingerprints.tabulate().write_parquet(path, metadata=mark)
     if evaluation.designs:
         metadata[DESIGNS_KEY] = dump_designs(evaluation.question_designs)
-    writers[VALUES] = lambda path: evaluation.values.write_parquet(
-        path, metadata=metadata, row_group_size=VALUES_IN_GROUP
-    )
+    values = evaluation.values
+    blocks = partial(values.iter_slices, VALUES_IN_GROUP)
+    writers[VALUES] = lambda path: _stream(blocks, values.clear(), path, metadata, VALUES_IN_GROUP)
     writers[RESULTS] = lambda path: write_flushed(path, results)
     return writers
 
@@ -140,7 +147,11 @@ def _write_one(write: Callable[[Path], None], path: Path, target: Path) -> None:
 
 
 def _stream(
-    blocks: Callable[[], Iterator[pl.DataFrame]], empty: pl.DataFrame, path: Path, metadata: dict[str, str]
+    blocks: Callable[[], Iterator[pl.DataFrame]],
+    empty: pl.DataFrame,
+    path: Path,
+    metadata: dict[str, str],
+    group: int = _ROWS_IN_GROUP,
 ) -> None:
     """Write blocks as one Parquet file. Equal rows give equal bytes, however many threads there are.
 
@@ -151,15 +162,17 @@ def _stream(
     for block in waiting:
         first.append(block)
         rows += block.height
-        if rows > _ROWS_IN_GROUP:
+        if rows > group:
             break
-    if rows > _ROWS_IN_GROUP:
-        _sink(chain(first, waiting), empty, path, metadata)
+    if rows > group:
+        _sink(chain(first, waiting), empty, path, metadata, group)
     else:
         pl.concat(first).write_parquet(path, metadata=metadata)
 
 
-def _sink(blocks: Iterator[pl.DataFrame], empty: pl.DataFrame, path: Path, metadata: dict[str, str]) -> None:
+def _sink(
+    blocks: Iterator[pl.DataFrame], empty: pl.DataFrame, path: Path, metadata: dict[str, str], group: int
+) -> None:
     from polars.io.plugins import register_io_source
 
     def read(
@@ -169,7 +182,7 @@ def _sink(blocks: Iterator[pl.DataFrame], empty: pl.DataFrame, path: Path, metad
         yield from blocks
 
     rows = register_io_source(read, schema=empty.schema)
-    rows.sink_parquet(path, row_group_size=_ROWS_IN_GROUP, maintain_order=True, metadata=dict(metadata))
+    rows.sink_parquet(path, row_group_size=group, maintain_order=True, metadata=dict(metadata))
 
 
 def _number_samples(evaluation: Evaluation) -> Iterator[pl.DataFrame]:

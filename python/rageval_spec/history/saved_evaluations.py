@@ -146,7 +146,7 @@ def load_record(folder: Path, load_values: Callable[[Path], pl.DataFrame] | None
         results,
         values=_load_values(values) if load_values is None else load_values(values),
         sample_table=results_folder.StoredSamples(folder),
-        load_fingerprints=partial(_load_fingerprints, values),
+        load_fingerprints=partial(_load_fingerprints, folder),
         load_base_values=partial(_load_base_values, folder / results_folder.BASELINES),
         load_question_designs=partial(_load_designs, values, results.designs),
     )
@@ -182,9 +182,14 @@ def read_kept(path: Path) -> Mapping[str, str | None]:
     return texts
 
 
-def _load_fingerprints(path: Path) -> Fingerprints:
-    """The fingerprints in the metadata of the values file; files of earlier versions have none."""
-    return Fingerprints.parse(_read_metadata(path).get(FINGERPRINTS_KEY))
+def _load_fingerprints(folder: Path) -> Fingerprints:
+    """The fingerprints of a file of their own, or in the metadata of the values; old files can have none."""
+    path = folder / results_folder.FINGERPRINTS
+    if not path.is_file():
+        return Fingerprints.parse(_read_metadata(folder / results_folder.VALUES).get(FINGERPRINTS_KEY))
+    refuse_bomb(path)
+    with _explained(path, "a table of fingerprints"):
+        return Fingerprints.read(pl.read_parquet(path))
 
 
 def _load_designs(path: Path, summaries: Mapping[str, DesignSummary]) -> dict[str, Design]:
@@ -268,7 +273,7 @@ def _load_values(path: Path, query_ids: Sequence[str] | None = None, *, told: bo
         raise DataError(
             f"{path}: there is no such file; a comparison needs the per-query values: add 'parquet' to 'reports'"
         )
-    refuse_bomb(path)
+    refuse_bomb(path, beside=path.with_name(results_folder.FINGERPRINTS))
     with _explained(path, "a Parquet file"):
         rows = pl.scan_parquet(path)
         names = [name for name in rows.collect_schema().names() if told or name != "details"]

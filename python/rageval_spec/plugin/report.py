@@ -18,6 +18,7 @@ RESULTS_FOLDER = "rageval-results"
 """The folder that an evaluation's results are written to by default."""
 RESULTS_FILES = (
     "results.json", "values.parquet", "samples.parquet", "findings.parquet", "documents.parquet", "baselines.parquet",
+    "fingerprints.parquet",
 )  # fmt: skip
 """The files of a results folder, whose names no other report may have."""
 

@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rageval_spec.data.tables import references_of
+from rageval_spec.data.tables import references_of, share_repeats
 from rageval_spec.errors import DataError
 from rageval_spec.libraries import pl
 from rageval_spec.reading.column_meanings import find_question_names, find_rivals
@@ -85,7 +85,7 @@ class _References:
     def append(self, row: tuple[Any, ...]) -> None:
         self._waiting.append(row)
         if len(self._waiting) == _ROWS_AT_ONCE:
-            self._frames.append(references_of(self._waiting))
+            self._frames.append(share_repeats(references_of(self._waiting)))
             self._waiting = []
 
     def join(self) -> pl.DataFrame:

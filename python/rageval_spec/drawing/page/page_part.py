@@ -18,6 +18,7 @@ LARGEST = 50_000
 """Up to this number of answers, a page shows all of them."""
 MOST_SHOWN = 10_000
 """About how many answers a page shows of an evaluation that has more."""
+_ROWS_AT_ONCE = 2**14
 _WORST = 0.25
 """The share of the shown questions that are the worst ones."""
 _QUESTION = ("dataset", "query_id")
@@ -53,7 +54,8 @@ def choose_part(evaluation: Evaluation, largest: int = LARGEST, most: int = MOST
     others = questions.slice(worst.height).sort("place")
     chosen = pl.concat([worst, _sample(others, wanted - worst.height)]).select(_QUESTION)
     samples = evaluation.sample_table.find(chosen)
-    values = evaluation.values.join(chosen, on=_QUESTION, how="semi", maintain_order="left")
+    blocks = evaluation.values.iter_slices(_ROWS_AT_ONCE)  # a join of all values needs several times their memory
+    values = pl.concat(block.join(chosen, on=_QUESTION, how="semi", maintain_order="left") for block in blocks)
     part = replace(evaluation, values=values, sample_table=SampleTable(lambda: (samples,)))
     return ShownPart(part, chosen.height, questions.height, worst.height)
 
@@ -81,12 +83,13 @@ def _rank(evaluation: Evaluation) -> pl.DataFrame:
         is_error.any().alias("has_error"), badness.max().alias("worst"), badness.mean().alias("mean")
     )
     told = evaluation.select_samples("dataset", "query_id", "status", "cause", "slices", "error")
-    kind = pl.struct(is_failed(told).alias("failed"), "cause", "slices")
-    of_samples = told.lazy().with_row_index("place").with_columns(kind=kind).group_by(_QUESTION, maintain_order=True)
-    known = of_samples.agg(pl.col("place").first(), "kind")
+    texts = (pl.col("cause").fill_null(""), pl.col("slices").list.join("\n").fill_null(""))
+    kind = pl.concat_str(is_failed(told), *texts, separator="\n\n").cast(pl.Categorical).to_physical()
+    rows = told.select(*_QUESTION, failed=is_failed(told), kind=kind).lazy().with_row_index("place")
+    of_samples = rows.group_by(_QUESTION, maintain_order=True)
+    known = of_samples.agg(pl.col("place").first(), pl.col("failed").any(), "kind")
     table = known.join(of_values, on=_QUESTION, how="full", coalesce=True).collect(engine="streaming")
-    failed = pl.col("kind").list.eval(pl.element().struct.field("failed")).list.any().fill_null(False)
-    order = [failed | pl.col("has_error").fill_null(False), pl.col("worst"), pl.col("mean")]
+    order = [pl.col("failed").fill_null(False) | pl.col("has_error").fill_null(False), pl.col("worst"), pl.col("mean")]
     ascending = [pl.col("place"), pl.col("dataset"), pl.col("query_id")]
     return table.sort(
         [*order, *ascending], descending=[True] * len(order) + [False] * len(ascending), nulls_last=True

@@ -11,10 +11,11 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from rageval_spec.data.chat import AskedModel, ReplyCounts
-from rageval_spec.data.datasets import MOST_DOCUMENTS, DatasetOrigin, Fingerprints
+from rageval_spec.data.datasets import MOST_DOCUMENTS, DatasetOrigin, Fingerprints, FingerprintTable
 from rageval_spec.data.evaluation import JudgingCost, UsedCalibration
 from rageval_spec.data.outcomes import Note, NoteLevel
 from rageval_spec.data.tables import Collection
@@ -89,10 +90,10 @@ def digest_data(fingerprints: Fingerprints, plan: EvaluationPlan | None = None) 
     digests: dict[str, dict[str, str]] = {dataset: {} for dataset in fingerprints.datasets}
     for dataset, queries in fingerprints.datasets.items():
         for field, part in _PARTS.items():
-            known = sorted(
-                (query_id, of) for query_id, one in queries.items() if (of := getattr(one, field)) is not None
-            )
-            digests[dataset] |= {part: _digest_list(known)} if known else {}
+            each = queries.items() if isinstance(queries, FingerprintTable) else sorted(queries.items())
+            known = ((query_id, of) for query_id, one in each if (of := getattr(one, field)) is not None)
+            if (first := next(known, None)) is not None:
+                digests[dataset][part] = _digest_list(chain([first], known))
     for step in () if plan is None else plan.steps:
         files = zip(step.inputs, step.digests, strict=True) if step.kind == "open" else ()
         if corpus := [digest for file, digest in files if "corpus" in (*file.key, file.path.stem)]:
@@ -101,7 +102,13 @@ def digest_data(fingerprints: Fingerprints, plan: EvaluationPlan | None = None) 
 
 
 def _digest_list(content: Iterable[Any]) -> str:
-    return hashlib.sha256(json.dumps(list(content), ensure_ascii=True).encode()).hexdigest()
+    """The sha256 of a JSON list, which is never whole in memory."""
+    digest, separator = hashlib.sha256(b"["), b""
+    for one in content:
+        digest.update(separator + json.dumps(one, ensure_ascii=True).encode())
+        separator = b", "
+    digest.update(b"]")
+    return digest.hexdigest()
 
 
 def digest_implementations(metrics: Mapping[str, Metric[Any]]) -> dict[str, str]:

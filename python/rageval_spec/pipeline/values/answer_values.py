@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rageval_spec.data.chat import UnfinishedError
 from rageval_spec.data.evaluation import Aggregate
 from rageval_spec.data.outcomes import AnyNote, Note, join_notes, write_notes
+from rageval_spec.data.tables import share_repeats
 from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.errors import DataError, no_exit
 from rageval_spec.libraries import compile_later, pl
@@ -109,7 +110,9 @@ def measure_all(metrics: Mapping[str, AnswerMetric[Any]], samples: Sequence[Samp
         return measure_part(name, metrics[name], samples, unprepared.get(name))
 
     found = map_in_threads(measure_one, metrics, min(len(metrics), MOST_METRICS_AT_ONCE), "metric") if metrics else ()
-    return dict(zip(metrics, found, strict=True))
+    parts = dict(zip(metrics, found, strict=True))
+    ids = [part.table["query_id"] for part in parts.values()][:1]  # the same for all, and so held once
+    return {name: replace(part, table=part.table.with_columns(ids)) for name, part in parts.items()}
 
 
 def measure_part(
@@ -127,7 +130,7 @@ def measure_part(
         "is_asked": [place in asked for place in range(len(samples))],
         "is_unfinished": [one.is_unfinished for one in measurements],
     }
-    table = pl.DataFrame(columns, schema=measured_types())
+    table = share_repeats(pl.DataFrame(columns, schema=measured_types()))
     answered = [sample for sample in samples if sample.error is None]
     lacking = tuple(part for part in _list_advised(metric) if all(_lacks(sample, part) for sample in answered))
     return MeasuredPart(table, notes, lacking, error)
@@ -153,7 +156,7 @@ def join(name: str, metric: AnswerMetric[Any], parts: Sequence[MeasuredPart], or
     raised on a part is the error of every question, as if it had got all at once; what stops an evaluation is not.
     """
     table = pl.concat([part.table for part in parts])
-    if len(parts) > 1:
+    if len(parts) > 1 and not table["query_id"].equals(order["query_id"]):
         table = order.select("query_id").join(table, on="query_id", how="inner", maintain_order="left")
     error = _find_error(parts)
     if error is not None and not isinstance(error, UnfinishedError):
@@ -168,7 +171,8 @@ def join(name: str, metric: AnswerMetric[Any], parts: Sequence[MeasuredPart], or
     stopped = [part.table.filter("is_asked")["query_id"] for part in parts if isinstance(part.error, UnfinishedError)]
     unfinished = frozenset(chain(asked.filter("is_unfinished")["query_id"], *stopped))
     is_broken = 2 * failed.height > asked.height > 0
-    return Computed(name, table.drop("is_asked", "is_unfinished").sort("query_id"), notes, error, is_broken, unfinished)
+    values = share_repeats(table.drop("is_asked", "is_unfinished").sort("query_id"))
+    return Computed(name, values, notes, error, is_broken, unfinished)
 
 
 def _fail(table: pl.DataFrame, reason: str) -> pl.DataFrame:

@@ -170,15 +170,19 @@ def error_values(queries: pl.DataFrame, reason: str) -> pl.DataFrame:
 
 
 def label(values: pl.DataFrame, dataset: str, system: str, metric: str) -> pl.DataFrame:
-    """The rows of one metric, completed to all of `COLUMNS`."""
+    """The rows of one metric, completed to all of `COLUMNS`, in chunks that take little memory."""
     names = {"dataset": pl.lit(dataset), "system": pl.lit(system), "metric": pl.lit(metric)}
     absent = {name: pl.lit(None, dtype=_type(name)) for name in COLUMNS if name not in (*values.columns, *names)}
-    return values.with_columns(**names, **absent).select(COLUMNS)
+    return tables.share_repeats(values.with_columns(**names, **absent).select(COLUMNS))
 
 
 def concatenate(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """One table of all rows, in the order given. It has all columns even if there are no rows."""
-    return pl.concat([pl.DataFrame(schema={column: _type(column) for column in COLUMNS}), *frames])
+    joined = [pl.DataFrame(schema={column: _type(column) for column in COLUMNS})]
+    for frame in frames:
+        ids = joined[-1]["query_id"]
+        joined.append(frame.with_columns(ids) if frame["query_id"].equals(ids) else frame)  # equal ids are held once
+    return pl.concat(joined)
 
 
 def _type(column: str) -> type[pl.Float64 | pl.String]:

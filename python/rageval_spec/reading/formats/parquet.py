@@ -84,11 +84,13 @@ def count_rows(path: Path) -> int:
         raise _damaged(path, error) from error
 
 
-def refuse_bomb(path: Path) -> None:
+def refuse_bomb(path: Path, *, beside: Path | None = None) -> None:
     """Refuse a file that would take much more memory than it is large, before its columns are read.
 
     A column of equal values takes a few bytes in the file, and 16 for each value in memory. What the footer says is
     not checked against the pages; a file without a readable footer is left to the reader, which says what is wrong.
+
+    The size of a file `beside` it, which was a part of it in earlier versions, counts as its own if it is there.
 
     Raises DataError: it expands too far.
     """
@@ -96,7 +98,8 @@ def refuse_bomb(path: Path) -> None:
         chunks = list(_list_chunks(_read_footer(path)))
     except (ValueError, IndexError, KeyError, TypeError, AttributeError, RecursionError, OSError):
         return
-    _refuse_expanded(path, sum(values * _VALUE + size for values, size in chunks))
+    more = beside.stat().st_size if beside is not None and beside.is_file() else 0
+    _refuse_expanded(path, sum(values * _VALUE + size for values, size in chunks), more)
 
 
 def _measure_texts(frame: pl.DataFrame) -> int:
@@ -110,8 +113,8 @@ def _measure_texts(frame: pl.DataFrame) -> int:
     return sum(size or 0 for row in sizes.iter_rows() for size in row)
 
 
-def _refuse_expanded(path: Path, size: int) -> None:
-    most = max(ALWAYS_READ, MOST_EXPANSION * path.stat().st_size)
+def _refuse_expanded(path: Path, size: int, more: int = 0) -> None:
+    most = max(ALWAYS_READ, MOST_EXPANSION * (path.stat().st_size + more))
     if size > most:
         raise DataError(
             f"{path}: the file expands to more than {most // 2**20} MiB; save it with less in it, or as CSV"
