@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import os
 import runpy
 import signal
@@ -30,6 +31,17 @@ if os.environ.get("RAGEVAL_PERTURB"):
 
 SHARED_DATA = "RAGEVAL_SHARED_DATA"
 TREC_EVAL_REFERENCE = "RAGEVAL_TREC_EVAL_REFERENCE"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """The garbage collector would look through hundreds of thousands of tests and modules again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 import rageval_spec
+from tests.command_line import invoke
 from tests.commands.comment.server import TOKEN, CodeHostServer, serve
 from tests.tiny import write_spec
 
@@ -85,6 +86,12 @@ class Job:
             if code:
                 break
         return code
+
+    def save_baseline(self) -> None:
+        """What a run of the action on the main branch leaves; `test_from_the_baseline_to_the_comment` runs it."""
+        spec = self.folder / "evals" / "spec.yaml"
+        ended = invoke("run", spec, "-o", self.folder / "before", "--save-as=main", "--set=gates=[]")
+        assert ended.exit_code == 0, ended.stderr
 
     def _applies(self, step: Mapping[str, Any], inputs: Mapping[str, str]) -> bool:
         found = re.fullmatch(r"\$\{\{ (\S+) != '(.*)' \}\}", step.get("if", ""))
@@ -165,7 +172,7 @@ def test_from_the_baseline_to_the_comment(job: Job) -> None:
 
 
 def test_the_baseline_is_found_beside_a_spec_in_another_folder(job: Job) -> None:
-    assert job.run(spec="evals/spec.yaml", arguments="--save-as=main\n--set=gates=[]") == 0
+    job.save_baseline()
     (job.folder / "evals" / "data" / "good.run").write_text(WORSE)
     assert job.run(spec="evals/spec.yaml", baseline="main") == 1
     assert "Base: `main`." in job.server.comments[0]["body"]
@@ -205,7 +212,7 @@ def test_a_wrong_spec_is_an_error_with_exit_code_2(job: Job) -> None:
 
 
 def test_shards_are_put_together_and_only_the_whole_is_commented_on(job: Job) -> None:
-    assert job.run(spec="spec.yaml", working_directory="evals", arguments="--save-as=main\n--set=gates=[]") == 0
+    job.save_baseline()
     for number in (1, 2):
         shard = f"{number}/2"
         assert job.run(spec="spec.yaml", working_directory="evals", shard=shard, output="../shards") == 0, job.log

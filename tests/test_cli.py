@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from importlib import import_module
+from pathlib import Path
 
 import click
 import pytest
@@ -15,6 +16,8 @@ import rageval_spec.commands
 from rageval_spec.cli import cli
 from rageval_spec.commands.console import Later
 from tests.command_line import invoke
+
+ROOT = Path(__file__).parents[1]
 
 
 def walk(group: click.Group, *above: str) -> Iterator[tuple[str, ...]]:
@@ -101,6 +104,30 @@ finally:
 def test_the_list_of_commands_imports_none() -> None:
     listed = subprocess.run([sys.executable, "-c", HELP], capture_output=True, text=True, check=True)
     assert set(json.loads(listed.stderr)) == {"rageval_spec.commands.console"}
+
+
+VALIDATING = """
+import json, sys
+from rageval_spec.cli import main
+sys.argv = ["rageval-spec", "validate", "specs/quickstart.yaml"]
+try:
+    main()
+finally:
+    print(json.dumps(sorted(sys.modules)), file=sys.stderr)
+"""
+DEAR = {
+    "concurrent.futures", "email", "http.client", "httpx", "importlib.metadata", "jinja2", "numpy", "onnxruntime",
+    "polars", "pyarrow", "rich", "sqlite3", "ssl", "subprocess", "urllib.request", "xml.etree",
+    *(f"rageval_spec.{name}" for name in ("audit", "calibration", "drawing", "generation", "history", "monitoring")),
+    *(f"rageval_spec.{name}" for name in ("pipeline.execution", "pipeline.results", "pipeline.values", "runner")),
+}  # fmt: skip
+
+
+def test_validating_imports_nothing_that_takes_long() -> None:
+    """benches/start.py measures what that is worth; docs/decisions/start.md tells why each is late."""
+    ended = subprocess.run([sys.executable, "-c", VALIDATING], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ended.stdout.startswith("specs/quickstart.yaml: valid")
+    assert DEAR & set(json.loads(ended.stderr.splitlines()[-1])) == set()
 
 
 def test_version() -> None:

@@ -16,6 +16,7 @@ from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.errors import BROKEN, GATE_FAILED, NOTHING_SCORED, PASSED, DataError, UsageError
 from rageval_spec.plugin import Report, ReportNode
 from rageval_spec.runner import Options, RunOutcome, plan, run
+from rageval_spec.store.disk import hold
 from tests.tiny import Counting, Failing, Install, install, write_spec
 
 __all__ = ["install"]
@@ -404,9 +405,9 @@ def test_a_kill_leaves_nothing_half_written(tmp_path: Path) -> None:
     subprocess.run([*command, str(expected), "--no-store"], check=True)
     life = time.monotonic() - started
     out = tmp_path / "out"
-    for moment in range(8):
+    for moment in (0.4, 0.55, 0.7, 0.85, 1.0):
         with subprocess.Popen([*command, str(out)], stderr=subprocess.DEVNULL) as process:
-            time.sleep(life * (0.3 + 0.1 * moment))
+            time.sleep(life * moment)
             process.send_signal(signal.SIGKILL)
         for name, content in contents(out).items():
             if name in ("results.json", "values.parquet"):
@@ -427,3 +428,15 @@ def test_several_evaluations_can_use_one_store_at_the_same_time(tmp_path: Path) 
         assert (process.returncode, errors) == (0, b"")
     assert len({tuple(contents(out).items()) for out in outs}) == 1
     assert list((tmp_path / ".rageval" / "store" / "temporary").iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files are not locked there")
+def test_what_a_killed_process_left_in_the_store_goes_when_the_next_run_starts(tmp_path: Path) -> None:
+    evaluate(tmp_path)
+    temporary = tmp_path / ".rageval" / "store" / "temporary"
+    for name in ("left", "held"):
+        (temporary / name).mkdir(parents=True)
+    (temporary / "left" / "lock").touch()
+    with hold(temporary / "held"):
+        evaluate(tmp_path)
+        assert [path.name for path in temporary.iterdir()] == ["held"]

@@ -58,6 +58,12 @@ def chats(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChatServer]:
     server.close()
 
 
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What an embedding model has computed is computed once for all tests of this file."""
+    return tmp_path_factory.mktemp("store")
+
+
 def test_there_are_specs() -> None:
     assert {"quickstart.yaml", "regression_gate.yaml", "trec_run.yaml", "embeddings.yaml"} <= {
         path.name for path in SPECS
@@ -65,8 +71,8 @@ def test_there_are_specs() -> None:
 
 
 @pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)
-def test_a_spec_passes(path: Path, tmp_path: Path) -> None:
-    outcome = run(path, Options(output=tmp_path / "out", no_store=True))
+def test_a_spec_passes(path: Path, tmp_path: Path, store: Path) -> None:
+    outcome = run(path, Options(output=tmp_path / "out", store=store))
     assert (outcome.exit_code, outcome.evaluation.verdict) == (0, "pass")
     assert outcome.warnings == ()
     questions = 8 if path.stem in ("golden_set", "traces") else 40
@@ -75,13 +81,22 @@ def test_a_spec_passes(path: Path, tmp_path: Path) -> None:
         assert (cell.scored, cell.total) == (questions - without_claims, questions), cell.metric
 
 
+@pytest.fixture(scope="module")
+def validator() -> jsonschema.Draft7Validator:
+    current = schema(builtin_only=True)
+    jsonschema.Draft7Validator.check_schema(current)
+    return jsonschema.Draft7Validator(current)
+
+
 @pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)
-def test_a_spec_satisfies_the_schema_that_its_first_line_names(path: Path) -> None:
+def test_a_spec_satisfies_the_schema_that_its_first_line_names(
+    path: Path, validator: jsonschema.Draft7Validator
+) -> None:
     text = path.read_text(encoding="utf-8")
     assert text.splitlines()[0] == MODELINE
     tree, _ = read_yaml(SourceText(path.name, text))  # PyYAML would read the key `on` as true
     assert tree is not None
-    jsonschema.validate(to_data(tree), schema(builtin_only=True))
+    validator.validate(to_data(tree))
 
 
 @pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)
@@ -94,9 +109,11 @@ UNTIMED = [path for path in SPECS if path.stem != "retriever"]
 
 
 @pytest.mark.parametrize("path", UNTIMED, ids=lambda path: path.stem)
-def test_a_spec_gives_the_same_bytes_in_parts(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_spec_gives_the_same_bytes_in_parts(
+    path: Path, tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def list_files(name: str) -> dict[str, bytes]:
-        run(path, Options(output=tmp_path / name, store=tmp_path / "store"))
+        run(path, Options(output=tmp_path / name, store=store))
         files = (file for file in (tmp_path / name).rglob("*") if file.is_file())
         return {str(file.relative_to(tmp_path / name)): file.read_bytes() for file in files}
 
@@ -106,8 +123,8 @@ def test_a_spec_gives_the_same_bytes_in_parts(path: Path, tmp_path: Path, monkey
     assert list_files("parts") == whole
 
 
-def test_quickstart_gives_the_documented_numbers(tmp_path: Path) -> None:
-    run(FOLDER / "quickstart.yaml", Options(output=tmp_path, no_store=True))
+def test_quickstart_gives_the_documented_numbers(tmp_path: Path, store: Path) -> None:
+    run(FOLDER / "quickstart.yaml", Options(output=tmp_path, store=store))
     results = json.loads((tmp_path / "results.json").read_bytes())
     means = {(cell["system"], cell["metric"]): round(cell["mean"], 4) for cell in results["aggregates"]}
     assert {system: means[system, "ndcg@10"] for system in results["systems"]} == {
@@ -121,9 +138,9 @@ def test_quickstart_gives_the_documented_numbers(tmp_path: Path) -> None:
     assert ("bm25", "faithfulness") not in means
 
 
-def test_labels_correct_a_judge_that_is_too_strict(tmp_path: Path) -> None:
+def test_labels_correct_a_judge_that_is_too_strict(tmp_path: Path, store: Path) -> None:
     """The author of the answers finds all 40 of them 0.875 complete on average; 24 of these labels are in the file."""
-    outcome = run(FOLDER / "labels.yaml", Options(output=tmp_path, no_store=True))
+    outcome = run(FOLDER / "labels.yaml", Options(output=tmp_path, store=store))
     corrected, judge = outcome.evaluation.aggregates
     assert corrected.correction is not None and corrected.mean is not None and corrected.interval is not None
     assert (round(corrected.mean, 3), round(judge.mean or 0, 3)) == (0.883, 0.718)
@@ -149,8 +166,8 @@ def test_equal_input_gives_equal_bytes_in_any_folder_with_any_threads_and_store(
     assert [name for name in cold if not cold[name] == warm[name] == elsewhere[name]] == []
 
 
-def test_embeddings_find_what_words_miss_and_hybrid_finds_more(tmp_path: Path) -> None:
-    outcome = run(FOLDER / "embeddings.yaml", Options(output=tmp_path, no_store=True))
+def test_embeddings_find_what_words_miss_and_hybrid_finds_more(tmp_path: Path, store: Path) -> None:
+    outcome = run(FOLDER / "embeddings.yaml", Options(output=tmp_path, store=store))
     means = {cell.system: cell.mean or 0.0 for cell in outcome.evaluation.aggregates if cell.metric == "ndcg@10"}
     assert round(means["dense"], 3) == 0.785
     assert abs(means["dense_int8"] - means["dense"]) < 0.01
@@ -205,12 +222,12 @@ def test_each_verifier_gets_what_the_ones_before_leave(tmp_path: Path, chats: Ch
 
 
 def test_the_verifiers_run_offline_with_the_command_that_the_spec_shows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("NLI_MODEL", "JUDGE_URL", "JUDGE_MODEL"):
         monkeypatch.delenv(name)
     [steps] = re.findall(
         r'--set "(judges\.cascade\.steps=.*?)"', (FOLDER / "verifiers.yaml").read_text(encoding="utf-8")
     )
-    outcome = run(load(FOLDER / "verifiers.yaml", overrides=[steps]), Options(output=tmp_path, no_store=True))
+    outcome = run(load(FOLDER / "verifiers.yaml", overrides=[steps]), Options(output=tmp_path, store=store))
     assert outcome.exit_code == 0

@@ -45,10 +45,10 @@ from onnx_from_checkpoints.model_graph import (
     has_foreign_code,
     list_architectures,
 )
-from onnx_from_checkpoints.onnx_files import find_external_data, is_quantized, save_whole, written_beside
 from onnx_from_checkpoints.settings import load_json
 
 if TYPE_CHECKING:
+    from onnx_from_checkpoints.onnx_files import find_external_data, is_quantized, save_whole, written_beside
     from onnx_from_checkpoints.quantization import quantize, read_unsigned
     from onnx_from_checkpoints.tokenizers.tokenizer_loading import TOKENIZER, read_tokenizer, tame_forks
     from onnx_from_checkpoints.weights import Tensors, read_weights
@@ -56,11 +56,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _LATE: Mapping[str, tuple[str, ...]] = {
+    "onnx_files": ("find_external_data", "is_quantized", "save_whole", "written_beside"),
     "quantization": ("quantize", "read_unsigned"),
     "tokenizers.tokenizer_loading": ("TOKENIZER", "read_tokenizer", "tame_forks"),
     "weights": ("Tensors", "read_weights"),
 }
-"""The names of modules that import numpy or onnx."""
+"""The names of modules that import numpy or onnx, or that are needed only to run or write a graph."""
 __all__ = [
     "CONFIGURATION_FILES", "MODULES", "NEEDS_REPLIES", "OTHER_READER", "TOKENIZER", "CheckpointError", "Configuration",
     "DamagedFile", "DenseLayer", "FilledPair", "PairFormat", "Span", "Task", "Tensors", "UnsupportedModel",

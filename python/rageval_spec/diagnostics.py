@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from unicodedata import combining, east_asian_width
 
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.errors import SPEC_WRONG, RagevalError
+from rageval_spec.libraries import compile_later
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -99,7 +99,7 @@ class SpecError(RagevalError):
         super().__init__("\n".join(map(str, self.diagnostics)))
 
 
-_HIDDEN = re.compile("[\0-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_HIDDEN = compile_later("[\0-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters, line and paragraph separators, bidirectional controls, and lone surrogates."""
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rageval_spec import registry, signals
 from rageval_spec.data.chat import AskedModel
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.outcomes import Note
+from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.diagnostics import Diagnostic, make_visible
 from rageval_spec.drawing.question_order import got_no_answer
 from rageval_spec.drawing.verdict import describe_verdict
@@ -23,13 +23,9 @@ from rageval_spec.history.evaluation_lookup import check_label
 from rageval_spec.history.evaluation_records import ASIDE, Recorder, find_ci_run
 from rageval_spec.history.results_folder import is_small, write_results
 from rageval_spec.history.saved_evaluations import FOLDER, save_evaluation
-from rageval_spec.pipeline.cost_estimate import ExpectedCalls, expect
 from rageval_spec.pipeline.execution.execution import execute
-from rageval_spec.pipeline.execution.found_shards import describe_shard, find_shards, name_folder, take_shards
 from rageval_spec.pipeline.execution.question_clusters import check_question_columns
 from rageval_spec.pipeline.execution.runs import Timing, Work
-from rageval_spec.pipeline.execution.shard_files import ShardManifest, write_manifest, write_shard
-from rageval_spec.pipeline.execution.shards import ShardResults, compute_shard, narrow_to_shard
 from rageval_spec.pipeline.execution.stopping_decision import Stopper
 from rageval_spec.pipeline.gating.gate_outcomes import find_baselines
 from rageval_spec.pipeline.people_labels import LabelMatches, dump_matches, match_labels, render_matches
@@ -53,10 +49,15 @@ from rageval_spec.spec import load
 from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.spec.spec_file import find_spec_origin
 from rageval_spec.store.checkout import CodeState, find_code_state, start_finding_checkout
-from rageval_spec.store.disk import write_or_explain
+from rageval_spec.store.disk import TEMPORARY_FOLDER, sweep, write_or_explain
 from rageval_spec.store.store import Store, hold_tables, open_store
 from rageval_spec.threads import map_in_threads
 from rageval_spec.wording import count_noun
+
+if TYPE_CHECKING:
+    from rageval_spec.pipeline.cost_estimate import ExpectedCalls
+    from rageval_spec.pipeline.execution.shard_files import ShardManifest
+    from rageval_spec.pipeline.execution.shards import ShardResults
 
 STORE = Path(".rageval") / "store"
 _REPORTS_AT_ONCE = 2
@@ -177,8 +178,12 @@ def run(source: Path | Spec, options: Options | None = None) -> RunOutcome:
     options = options or Options()
     if options.save_as is not None:
         check_label(options.save_as)
-    shards = find_shards(options.shards) if options.shards else []
-    if shards:
+    shards = []
+    if options.shards:
+        from rageval_spec.pipeline.execution.found_shards import find_shards, take_shards
+
+        named = str(source if isinstance(source, Path) else source.path)
+        shards = find_shards(options.shards, named, options.output)
         options = _select_as(options, shards[0].manifest)
     with ProgressDisplay(quiet=options.quiet) as display:
         display.announce("read the spec")
@@ -221,6 +226,10 @@ def run_shard(source: Path | Spec, shard: Shard, options: Options | None = None)
     Gates are not checked, no report is made, and neither history nor baselines are touched. Raises as `run` does, and
     `SpecError` if the spec's limits cannot be shared.
     """
+    from rageval_spec.pipeline.execution.found_shards import describe_shard, name_folder
+    from rageval_spec.pipeline.execution.shard_files import write_manifest, write_shard
+    from rageval_spec.pipeline.execution.shards import compute_shard
+
     options = options or Options()
     began, started = datetime.now(UTC), time.monotonic()
     folder = (options.output or Path(RESULTS_FOLDER)) / name_folder(shard)
@@ -308,8 +317,10 @@ def _prepare(
     spec_plugins.prepare_models(parts, display)
     spec_plugins.prepare_datasets(parts, display, budget, keeps_replies=not options.no_store)
     planned = make_plan(spec, parts, store.fingerprint, options.limit)
-    if may_be_tight(planned, folder := _store_folder(spec, options), options.output):
-        estimate_needs(planned, parts, store.has, folder, options.output).refuse()
+    if may_be_tight(planned, store.folder, options.output):
+        estimate_needs(planned, parts, store.has, store.folder, options.output).refuse()
+    if store.folder is not None:
+        sweep((store.folder / TEMPORARY_FOLDER).glob("*"))
     stopper = None if spec.stopping is None else Stopper(spec, parts, earlier)
     engine = _engine(spec, options)
     shared = Shared(store.answers, budget, display.counting, display.tell)
@@ -389,6 +400,7 @@ class PlannedRun:
         known: for each judge whose model is known by its name, what it takes from what is known.
         warnings: the warnings about the spec.
         needs: the memory and disk that it needs, and what there is.
+        shard, share: the shard, and how many of how many questions it has; None for the whole evaluation.
     """
 
     plan: EvaluationPlan
@@ -398,17 +410,31 @@ class PlannedRun:
     known: tuple[str, ...] = ()
     warnings: tuple[Diagnostic, ...] = ()
     needs: ResourceNeeds | None = None
+    shard: Shard = WHOLE
+    share: tuple[int, int] | None = None
 
     def render(self) -> str:
+        head = ""
+        if self.share is not None:
+            from rageval_spec.pipeline.execution.shards import count_questions
+
+            head = f"shard {self.shard} of {self.plan.name}: {count_questions(self.shard, *self.share)}\n"
         known = "".join(f"{make_visible(line)}\n" for line in self.known)
         needs = "" if self.needs is None else self.needs.render()
         return (
-            self.plan.render(self.store.has) + self.expectation.render() + needs + known + render_matches(self.labels)
+            head
+            + self.plan.render(self.store.has)
+            + self.expectation.render()
+            + needs
+            + known
+            + render_matches(self.labels)
         )
 
     def to_json(self) -> str:
         needs = None if self.needs is None else self.needs.to_json()
-        return self.plan.to_json(self.store.has, self.expectation.to_json() | dump_matches(self.labels), needs)
+        asked = self.expectation.to_json() | dump_matches(self.labels)
+        share = None if self.share is None else (*self.shard, *self.share)
+        return self.plan.to_json(self.store.has, asked, needs, share)
 
 
 def plan(source: Path | Spec, options: Options | None = None, shard: Shard = WHOLE) -> PlannedRun:
@@ -424,16 +450,21 @@ def plan(source: Path | Spec, options: Options | None = None, shard: Shard = WHO
     )
     warnings = (*spec.warnings, *check_wiring(spec, parts))
     parts = narrow_datasets(parts, options.queries)
-    planned, asked = make_plan(spec, parts, store.fingerprint, options.limit), parts
+    planned, asked, share = make_plan(spec, parts, store.fingerprint, options.limit), parts, None
     if shard != WHOLE:
-        asked = narrow_to_shard(Work(spec, parts, planned, store, _engine(spec, options), options.limit), shard)
+        from rageval_spec.pipeline.execution.shards import narrow_to_shard
+
+        asked, share = narrow_to_shard(Work(spec, parts, planned, store, _engine(spec, options), options.limit), shard)
     expected = _expect(spec, asked, options.limit)
     known = [f"judges.{name}: {one}" for name, judge in parts.judges.items() for one in judge.describe_files()]
     needs = estimate_needs(planned, parts, store.has, _store_folder(spec, options), options.output)
-    return PlannedRun(planned, store, expected, match_labels(parts, options.limit), tuple(known), warnings, needs)
+    return PlannedRun(planned, store, expected, match_labels(parts, options.limit), tuple(known), warnings, needs,
+                      shard, share)  # fmt: skip
 
 
 def _expect(spec: Spec, parts: spec_plugins.SpecPlugins, limit: int | None) -> ExpectedCalls:
+    from rageval_spec.pipeline.cost_estimate import expect
+
     expected = replace(expect(parts, limit), limits=spec.limits.call_limits)
     if spec.stopping is None:
         return expected

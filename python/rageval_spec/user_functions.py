@@ -14,7 +14,6 @@ import inspect
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from pathlib import Path
 from queue import SimpleQueue
@@ -23,6 +22,7 @@ from threading import Lock, Thread
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from rageval_spec.dataclass import dataclass
 from rageval_spec.diagnostics import make_visible, suggest
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.store.disk import InputFile

@@ -277,3 +277,8 @@ def describe_asked(one: TakenOver) -> str:
 def describe_versions(versions: Sequence[str]) -> str:
     """`the answers are of 2 versions of the code: a1b2c3d4e5 and d4e5f6a7b8`."""
     return f"the answers are of {len(versions)} versions of the code: {list_names(versions)}"
+
+
+def hide_password(text: str) -> str:
+    """The text with `***` in place of the passwords in URLs."""
+    return re.sub(r"(?<=://)([^/@\s]*:)[^@\s]*(?=@)", r"\1***", text)

@@ -108,88 +108,129 @@ def test_options_of_run_that_make_sense(shards: Path) -> None:
 
 
 def test_what_a_beginner_writes_instead(shards: Path) -> None:
+    wrote = "name the folder that `rageval-spec run --shard` wrote, such as rageval-results"
+    Path("empty").mkdir()
     refused = {
-        ("spec.yaml",): "name the folders of the shards: rageval-spec merge spec.yaml results/*",
-        (): "name the folders of the shards: rageval-spec merge spec.yaml results/*",
-        ("spec.yaml", "nowhere"): "nowhere: there is no such folder",
-        ("spec.yaml", "parts/shard-1-of-2/shard.json"): "parts/shard-1-of-2/shard.json is a file; name the folders of "
-        "the shards, or the folder that they are in",
-        ("spec.yaml", "data"): "data has no shard, nor a folder with one: it has 'corpus.jsonl', 'good.run', 'qrels', "
-        "'queries.jsonl', 'tied.run'; a shard is a folder with a shard.json",
+        ("spec.yaml",): "no folder of a shard is named; write: rageval-spec merge spec.yaml rageval-results",
+        (): "no folder of a shard is named; write: rageval-spec merge spec.yaml rageval-results",
+        ("spec.yaml", "nowhere"): f"nowhere: there is no such folder; {wrote}",
+        ("spec.yaml", "parts/shard-1-of-2/shard.json"): "parts/shard-1-of-2/shard.json is a file; name its folder: "
+        "parts/shard-1-of-2",
+        ("spec.yaml", "data"): "data has no shard, only 'corpus.jsonl', 'good.run', 'qrels', 'queries.jsonl', "
+        f"'tied.run'; {wrote}",
+        ("spec.yaml", "empty"): f"empty is empty; {wrote}",
+        ("spec.yaml", "parts", "-o", "parts/shard-1-of-2"): "-o parts/shard-1-of-2 is the folder of a shard; write the "
+        "results to another: -o rageval-results",
     }
     for places, told in refused.items():
         assert refuse(*places, code=SPEC_WRONG) == told
     shutil.copy("spec.yaml", "other.yaml")
-    told = "spec.yaml and other.yaml are two specs; shards of one spec are put together: "
-    assert refuse("spec.yaml", "other.yaml", "parts", code=SPEC_WRONG).startswith(told)
+    told = "spec.yaml and other.yaml are two specs, and shards are of one; name it: rageval-spec merge spec.yaml parts"
+    assert refuse("spec.yaml", "other.yaml", "parts", code=SPEC_WRONG) == told
     invoke("run", "spec.yaml", "-q", "-o", "whole")
     assert refuse("spec.yaml", "whole", code=SPEC_WRONG) == (
-        "whole has the results of a whole evaluation, which is no shard; make shards with: rageval-spec run spec.yaml "
-        "--shard 1/4, and 2/4, 3/4 and 4/4"
+        "whole has the results of a whole evaluation, which need no merge; show them: rageval-spec show whole"
     )
     Path("spec.yaml").rename("moved.yaml")
-    told = "the spec of the shards, spec.yaml, is not here; name it: rageval-spec merge spec.yaml results/*"
-    assert refuse("parts", code=SPEC_WRONG) == told
+    asked, told = "the shards do not say where the spec is on this machine", "is not a file here; name it"
+    merge = "rageval-spec merge spec.yaml parts"
+    assert refuse("parts", code=SPEC_WRONG) == f"{asked}: spec.yaml {told}: {merge}"
+    for number in (1, 2):
+        change(shards / f"shard-{number}-of-2", spec="/home/other/spec.yaml")
+    assert refuse("parts", code=SPEC_WRONG) == f"{asked}: /home/other/spec.yaml {told}: {merge}"
+    shutil.rmtree(shards / "shard-2-of-2")
+    told = "parts lacks shard 2/2; make it: rageval-spec run spec.yaml --shard 2/2 -o parts"
+    assert refuse("parts") == told
+
+
+def test_a_spec_by_its_absolute_path_is_found_on_another_machine(tmp_path: Path) -> None:
+    write_spec(tmp_path, **BM25)
+    for number in (1, 2):
+        invoke("run", str(tmp_path / "spec.yaml"), "--shard", f"{number}/2", "-o", "parts", "-q")
+    assert read_manifest(Path("parts/shard-1-of-2")).spec == "spec.yaml"
+    assert invoke("merge", "parts", "-q").exit_code == PASSED
+
+
+def test_more_shards_than_questions(tmp_path: Path) -> None:
+    write_spec(tmp_path, **BM25)
+    told = [invoke("run", "spec.yaml", "--shard", f"{number}/6", "-o", "parts").stderr for number in range(1, 7)]
+    empty = [one for one in told if "of tiny: 0 of 4 questions, because they are dealt to 6 shards" in one]
+    assert len(empty) == 2
+    assert invoke("merge", "spec.yaml", "parts", "-q").exit_code == PASSED
+    whole = invoke("run", "spec.yaml", "-q", "-o", "whole")
+    assert whole.exit_code == PASSED
+    merged = Path("rageval-results/values.parquet").read_bytes()
+    assert merged == Path("whole/values.parquet").read_bytes()
 
 
 def test_a_spec_that_came_with_the_shards_is_not_read(shards: Path) -> None:
     for number in (1, 2):
         change(shards / f"shard-{number}-of-2", spec="parts/evil.yaml")
     shutil.copy("spec.yaml", "parts/evil.yaml")
-    assert refuse("parts", code=SPEC_WRONG).startswith("the spec of the shards, parts/evil.yaml, is not here")
+    assert "parts/evil.yaml is outside of this folder, or came with the shards; name it: " in (
+        refuse("parts", code=SPEC_WRONG)
+    )
 
 
 def test_missing_doubled_and_unfinished_shards(shards: Path) -> None:
     second = shards / "shard-2-of-2"
     shutil.copytree(second, "again/shard-2-of-2")
-    assert refuse("spec.yaml", "parts", "again") == (
-        "parts/shard-2-of-2 (shard 2/2) and again/shard-2-of-2 are the same shard; leave out the one that is out of "
-        "date"
-    )
+    both = "parts/shard-2-of-2 and again/shard-2-of-2 are both shard 2/2"
+    assert refuse("spec.yaml", "parts", "again") == f"{both}; move again/shard-2-of-2 elsewhere"
+    change(second, began="2026-01-01T00:00:00+00:00")
+    assert refuse("spec.yaml", "parts", "again") == f"{both}; move parts/shard-2-of-2, the older, elsewhere"
     change(second, is_complete=False)
+    run = "rageval-spec run spec.yaml --shard"
     assert refuse("spec.yaml", "parts") == (
-        "parts/shard-2-of-2 (shard 2/2) was not finished; run rageval-spec run spec.yaml --shard 2/2"
+        f"parts/shard-2-of-2 (shard 2/2) is not finished; run it to its end: {run} 2/2 -o parts"
     )
     shutil.rmtree(second)
+    assert refuse("spec.yaml", "parts") == f"parts lacks shard 2/2; make it: {run} 2/2 -o parts"
+    invoke("run", "spec.yaml", "-q", "-o", "parts", "--shard", "3/7", "--limit", "3", "--only", "rr")
     assert refuse("spec.yaml", "parts") == (
-        "1 of 2 shards is missing; run rageval-spec run spec.yaml --shard 2/2, or name the folder that has it"
+        "parts/shard-3-of-7 (shard 3/7) is one of 7 shards, and parts/shard-1-of-2 (shard 1/2) one of 2; name only "
+        "shards of one division: rageval-spec merge spec.yaml parts/shard-*-of-2"
     )
-    invoke("run", "spec.yaml", "-q", "-o", "parts", "--shard", "3/7")
-    told = "are of two different numbers of shards; name those of one"
-    assert refuse("spec.yaml", "parts").endswith(told)
     assert refuse("spec.yaml", "parts/shard-3-of-7") == (
-        "6 of 7 shards are missing; run rageval-spec run spec.yaml --shard 1/7, 2/7, 4/7, 5/7, 6/7 and 7/7, or name "
-        "the folder that has it"
+        f"parts lacks the shards 1/7, 2/7, 4/7, 5/7, 6/7 and 7/7; make each, as {run} 1/7 --limit 3 --only rr -o parts"
     )
 
 
 def test_shards_of_another_evaluation(shards: Path, tmp_path: Path) -> None:
-    first = "parts/shard-1-of-2 (shard 1/2) is of another evaluation: "
-    second = first.replace("1-of-2 (shard 1", "2-of-2 (shard 2")
-    asked = "name the spec, and write every --set, as for the shards"
+    first, second = "parts/shard-1-of-2 (shard 1/2)", "parts/shard-2-of-2 (shard 2/2)"
+    other, merge = f"{first} is of another evaluation:", "rageval-spec merge spec.yaml parts/shard-*-of-2"
+    again = "make it again: rageval-spec run spec.yaml --shard 2/2 -o parts"
     told = refuse("spec.yaml", "parts", "--set", "systems.bm25.k1=0.5")
-    assert told == f"{first}the step 'retrieve bm25 x fruit' has other settings; {asked}"
+    settings = f"{other} the step 'retrieve bm25 x fruit' has other settings"
+    assert told == f"{settings}; write the same --set options as for the shards: {merge} --set PATH=VALUE"
     told = refuse("spec.yaml", "parts", "--set", "statistics.seed=7")
-    assert told == f"{first}its statistics.seed is 20240601, and that of the spec is 7; run the shard again"
+    seed = f"{other} its statistics.seed is 20240601, and that of the spec is 7"
+    assert told == f"{seed}; write: {merge} --set statistics.seed=20240601"
     write_spec(tmp_path, "other.yaml", systems={"good": {"use": "file", "path": "data/good.run"}})
     told = refuse("other.yaml", "parts")
-    assert told == f"{first}only the spec has the step 'retrieve good x fruit'; {asked}"
-    invoke("run", "spec.yaml", "-q", "-o", "parts", "--shard", "2/2", "--limit", "3")
-    told = refuse("spec.yaml", "parts")
-    assert told == f"{second}it was made with another --limit or --only than shard 1; run the shard again"
+    lone = f"{other} only the spec has the step 'retrieve good x fruit'"
+    assert told == f"{lone}; name the spec of the shards: {merge}"
+    invoke("run", "spec.yaml", "-q", "-o", "parts", "--shard", "2/2", "--set", "statistics.seed=7")
+    seed = f"{second} is of another evaluation: its statistics.seed is 7, and that of the spec is 20240601"
+    assert refuse("spec.yaml", "parts") == f"{seed}; {again}"
+    invoke("run", "spec.yaml", "-q", "-o", "parts", "--shard", "2/2", "--limit", "3", "--only", "rr")
+    told = f"{second} was made with --limit 3 --only rr, and {first} with no --limit or --only; {again}"
+    assert refuse("spec.yaml", "parts") == told
     invoke("run", "spec.yaml", "-q", "-o", "parts", "--shard", "2/2")
     with (tmp_path / "data" / "qrels" / "test.tsv").open("a") as qrels:
         qrels.write("q8\td6\t1\n")
+    files = f"{other} the step 'open fruit' reads other files; make all shards again from the files that are here"
+    assert refuse("spec.yaml", "parts") == f"{files}, as rageval-spec run spec.yaml --shard 1/2 -o parts"
+    change(shards / "shard-2-of-2", version="0.0.1")
     told = refuse("spec.yaml", "parts")
-    assert told == f"{first}the step 'open fruit' reads other files; run the shard again with the files that are here"
-    change(shards / "shard-1-of-2", version="0.0.1")
-    assert refuse("spec.yaml", "parts").startswith(f"{first}version 0.0.1 of rageval-spec made it, and this is ")
+    assert told.startswith(f"{second} is of version 0.0.1 of rageval-spec, and this is ") and told.endswith(again)
 
 
 def test_shards_of_two_commits(shards: Path) -> None:
     change(shards / "shard-1-of-2", commit="a" * 40)
     change(shards / "shard-2-of-2", commit="b" * 40)
-    assert f"it was made at the commit {'b' * 40}, and shard 1 at {'a' * 40}" in refuse("spec.yaml", "parts")
+    told = f"was made at the commit {'b' * 40}, and parts/shard-1-of-2 (shard 1/2) at {'a' * 40}; make it again: "
+    assert told in refuse("spec.yaml", "parts")
 
 
 def test_damaged_files_are_named(shards: Path) -> None:
@@ -197,15 +238,16 @@ def test_damaged_files_are_named(shards: Path) -> None:
     table, manifest = folder / "0.parquet", folder / MANIFEST
     whole = table.read_bytes()
     table.write_bytes(whole[:-1])
-    told = "parts/shard-1-of-2/0.parquet has changed since it was written; download or run the shard again"
+    again = "make the shard again: rageval-spec run spec.yaml --shard 1/2 -o parts"
+    told = f"parts/shard-1-of-2/0.parquet is damaged: it has changed since it was written; {again}"
     assert refuse("spec.yaml", "parts") == told
     table.unlink()
-    told = "parts/shard-1-of-2/0.parquet: No such file or directory; the shard is not complete"
+    told = f"parts/shard-1-of-2/0.parquet: No such file or directory; {again}"
     assert refuse("spec.yaml", "parts") == told
     for content, told in (
         (b"", "is not the description of a shard: Expecting value"),
         (b"{}", "is not the description of a shard of format_version 1: it has no format_version"),
-        (b'{"format_version": 2}', "its format_version is 2; run the shard again with this version"),
+        (b'{"format_version": 2}', "its format_version is 2"),
         (b'{"format_version": 1}', "is not the description of a shard: shard: Field required"),
         (manifest.read_bytes()[:-9], "is not the description of a shard"),
         (
@@ -217,6 +259,9 @@ def test_damaged_files_are_named(shards: Path) -> None:
         manifest.write_bytes(content)
         refused = refuse("spec.yaml", "parts")
         assert refused.startswith("parts/shard-1-of-2/shard.json") and told in refused
+        assert refused.endswith(again)
+    shards.joinpath("shard-1-of-2").rename(shards / "first")
+    assert refuse("spec.yaml", "parts").endswith("run the shard again")
 
 
 def forge(folder: Path, table: pl.DataFrame) -> None:
@@ -246,10 +291,11 @@ def test_forged_tables_are_refused(shards: Path) -> None:
         "parts/shard-1-of-2/0.parquet is not a table of a shard: its columns"
     )
     forge(folder, run.with_columns(query_id=pl.lit("q0")))
+    again = "make the shard again: rageval-spec run spec.yaml --shard 1/2 -o parts"
     told = "parts/shard-1-of-2 is damaged: the result of the step 'retrieve bm25 x fruit' is of other questions"
-    assert refuse("spec.yaml", "parts") == f"{told}; run the shard again"
+    assert refuse("spec.yaml", "parts") == f"{told}; {again}"
     change(folder, steps=[])
-    told = "parts/shard-1-of-2 is damaged: it has no result of the step 'retrieve bm25 x fruit'; run the shard again"
+    told = f"parts/shard-1-of-2 is damaged: it has no result of the step 'retrieve bm25 x fruit'; {again}"
     assert refuse("spec.yaml", "parts") == told
 
 
@@ -282,7 +328,9 @@ def test_plan_is_that_of_the_shard(tmp_path: Path) -> None:
     )
     whole = json.loads(invoke("plan", "spec.yaml", "--format", "json").stdout)
     part = json.loads(invoke("plan", "spec.yaml", "--format", "json", "--shard", "1/4").stdout)
-    assert part["steps"] == whole["steps"]
+    assert part["steps"] == whole["steps"] and "shard" not in whole
+    assert part["shard"] == {"number": 1, "of_shards": 4, "questions": 3, "of_questions": 10}
+    assert invoke("plan", "spec.yaml", "--shard", "1/4").stdout.startswith("shard 1/4 of tiny: 3 of 10 questions\n")
     assert whole["to_ask"]["questions"] == {"app": 10}
     assert part["to_ask"]["questions"] == {"app": 3}
     limited = json.loads(invoke("plan", "spec.yaml", "--format", "json", "--shard", "4/4", "--limit", "3").stdout)
@@ -306,7 +354,7 @@ def test_a_shard_that_was_killed_is_known_and_continued(tmp_path: Path) -> None:
         process.send_signal(signal.SIGKILL)
     assert not read_manifest(Path("parts/shard-1-of-2")).is_complete
     invoke("run", "spec.yaml", "--shard", "2/2", "-o", "parts", "-q")
-    assert refuse("spec.yaml", "parts").startswith("parts/shard-1-of-2 (shard 1/2) was not finished; run ")
+    assert refuse("spec.yaml", "parts").startswith("parts/shard-1-of-2 (shard 1/2) is not finished; run ")
     assert invoke("run", "spec.yaml", "--shard", "1/2", "-o", "parts", "-q").exit_code == PASSED
     asked = log.read_text().splitlines()
     assert len(set(asked)) == 20

@@ -69,8 +69,8 @@ def test_the_schema_reports_a_missing_key(key: str) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "calibration.json is not a calibration: .*; is it complete"),
-        (make(FULL).dump()[:-40], "calibration.json is not a calibration: .*; is it complete"),
+        (b"", "calibration.json is not a calibration: .*; it is incomplete"),
+        (make(FULL).dump()[:-40], "calibration.json is not a calibration: .*; it is incomplete"),
         (b'{"format_version": 1, "x": NaN}', "NaN is not a number"),
         (b"[" * 100_000, "calibration.json is not a calibration"),
         (b"\xff\xfe", "calibration.json is not a calibration"),

@@ -98,7 +98,7 @@ def test_anchors_survive_writing_and_reading() -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (SET.dump()[:-30], "anchors.json is not a set of anchors: .*; is it complete"),
+        (SET.dump()[:-30], "anchors.json is not a set of anchors: .*; it is incomplete"),
         (b"[]", "anchors.json is not a set of anchors of format_version 1: .*; make one with: rageval-spec calibrate"),
         (b'{"format_version": 1, "judges": []}', "is not a set of anchors"),
         (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -23,9 +24,11 @@ from rageval_spec.endpoints.chat_questions import (
     recall,
     run_all,
 )
+from rageval_spec.endpoints.pacing import Slots
 from rageval_spec.endpoints.replies import UnreadableReplyError
 from rageval_spec.plugin import Context
 from rageval_spec.plugin.budget import Budget, Used
+from rageval_spec.threads import floor, map_in_threads
 from tests.judging.fakes import Answer, FakeChatModel, text_of
 
 SCHEMA = {
@@ -336,6 +339,36 @@ def test_an_exception_in_a_task_is_raised_and_stops_the_rest() -> None:
     with pytest.raises(ZeroDivisionError):
         run_all([lambda number=number: task(number) for number in range(1000)], 1)  # type: ignore[misc]
     assert done == [0, 1, 2]
+
+
+def test_tasks_that_share_room_are_never_more_than_it_has_slots_and_keep_their_order() -> None:
+    room, lock, under_way, most = Slots(3), threading.Lock(), list[int](), list[int]()
+
+    def task(number: int) -> int:
+        with lock:
+            under_way.append(number)
+            most.append(len(under_way))
+        with floor.left():
+            time.sleep(0.002)
+        with lock:
+            under_way.remove(number)
+        return number
+
+    def run(_: int) -> list[int]:
+        return run_all([partial(task, number) for number in range(20)], 6, room)
+
+    assert [*map_in_threads(run, range(2), 2)] == [[*range(20)]] * 2
+    assert max(most) == 3
+
+
+def test_an_exception_in_a_task_with_room_stops_the_rest() -> None:
+    def task(number: int) -> int:
+        return 1 // number
+
+    room = Slots(1)
+    with pytest.raises(ZeroDivisionError):
+        run_all([partial(task, number) for number in range(100)], 4, room)
+    assert run_all([partial(task, number) for number in (1, 2)], 4, room) == [1, 0]
 
 
 def test_an_estimate_counts_equal_requests_once_and_leaves_out_stored_replies() -> None:

@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 import os
+import signal
+import socket
+import subprocess
+import sys
 import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import pytest
+
+# Ray reads this when it is first imported. Under `uv run pytest`, it would build the environment again for each worker.
+os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
 
 QUICK = {
     "health_check_initial_delay_ms": 0,
@@ -52,11 +64,42 @@ class TwoNodes:
         self._cluster.remove_node(self.second, allow_graceful=False)
         self.second = None
 
+    @contextmanager
+    def serve_clients(self) -> Iterator[str]:
+        """The address of a Ray Client server, as `ray start --head` starts one, in a process group of its own."""
+        pytest.importorskip("grpc", reason="Ray Client needs grpcio: pip install 'ray[client]'")
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        command = [sys.executable, "-m", "ray.util.client.server", "--address", self.address, "--host", "127.0.0.1",
+                   "--port", str(port), "--mode", "proxy"]  # fmt: skip
+        # The server starts a program for each client while its threads use gRPC.
+        own = {**os.environ, "GRPC_ENABLE_FORK_SUPPORT": "0"}
+        with subprocess.Popen(
+            command, env=own, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        ) as server:
+            try:
+                until = time.monotonic() + 30
+                while server.poll() is None and not _is_open(port):
+                    if time.monotonic() > until:
+                        pytest.skip(f"Ray Client's server does not open port {port} in 30 seconds")
+                    time.sleep(0.1)
+                if server.poll() is not None:
+                    pytest.skip(f"Ray Client's server cannot open port {port}: it ended with {server.returncode}")
+                yield f"ray://127.0.0.1:{port}"
+            finally:
+                os.killpg(server.pid, signal.SIGKILL)
+
     def close(self) -> None:
         import ray
 
         ray.shutdown()
         self._cluster.shutdown()
+
+
+def _is_open(port: int) -> bool:
+    with socket.socket() as one:
+        return one.connect_ex(("127.0.0.1", port)) == 0
 
 
 def list_workers() -> list[int]:

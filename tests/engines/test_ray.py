@@ -24,13 +24,14 @@ import yaml
 from rageval_spec.engines import ray as engine_module
 from rageval_spec.engines.ray import RayEngine, RayNode
 from rageval_spec.errors import RagevalError, UsageError
-from rageval_spec.plugin import Context
+from rageval_spec.plugin import Context, Shared
 from rageval_spec.runner import Options, RunOutcome, run
 from tests.endpoints.api_server import ApiServer, Asked
 from tests.engines.ray_cluster import TwoNodes, list_workers
 from tests.models.chat_endpoint import ChatServer
-from tests.models.endpoint import Answer
-from tests.pipeline.test_interrupted_judging import Judging
+from tests.models.endpoint import Answer, Server, embeddings
+from tests.pipeline.test_interrupted_judging import Judging, write_rows
+from tests.tiny import write_collection, write_spec
 
 pytest.importorskip("ray", reason="Ray is not installed: pip install 'rageval-spec[ray]'")
 
@@ -116,17 +117,7 @@ def write(tmp_path: Path) -> Write:
     def write(name: str, **sections: Any) -> Path:
         folder = tmp_path / name
         folder.mkdir()
-        rows = [
-            {
-                "id": f"r{row}",
-                "question": f"What is number {row}?",
-                "answer": f"It is {row}. It is odd.",
-                "contexts": [f"Number {row} is {row}.", f"{row} is a number."],
-                "reference": f"It is {row}.",
-            }
-            for row in range(ROWS)
-        ]
-        (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        write_rows(folder, ROWS)
         spec = {
             "version": 1,
             "name": "rows",
@@ -272,36 +263,116 @@ def test_a_killed_worker_and_a_removed_node_lose_nothing(nodes: TwoNodes, write:
     nodes.add_node()
 
 
-def start(spec: Path, nodes: TwoNodes, *more: str) -> subprocess.Popen[bytes]:
-    engine = json.dumps(on(nodes))
-    command = [sys.executable, "-m", "rageval_spec", "run", str(spec), "-q", "-o", str(spec.parent / "ray"),
-               "--store", str(spec.parent / "store"), "--set", f"engine={engine}", *more]  # fmt: skip
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+Start = Callable[..., subprocess.Popen[bytes]]
+
+
+@pytest.fixture
+def start(nodes: TwoNodes) -> Iterator[Start]:
+    """Starts the command on a spec. Commands that a failed test leaves behind are killed."""
+    started = []
+
+    def start(spec: Path, address: str = nodes.address) -> subprocess.Popen[bytes]:
+        engine = json.dumps({"use": "ray", "address": address})
+        command = [sys.executable, "-m", "rageval_spec", "run", str(spec), "-q", "-o", str(spec.parent / "ray"),
+                   "--store", str(spec.parent / "store"), "--set", f"engine={engine}"]  # fmt: skip
+        started.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE))
+        return started[-1]
+
+    yield start
+    for command in started:
+        command.kill()
+        command.communicate()
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130)])
 def test_a_killed_or_interrupted_command_continues_where_it_was(
-    nodes: TwoNodes, write: Write, app: App, number: int, code: int
+    start: Start, write: Write, app: App, number: int, code: int
 ) -> None:
     spec = write("ended", **asks(app, concurrency=4))
     expected = evaluate(spec, "local", "local")[1]
     app.given.clear()
     app.times.clear()
     app.shut_after(ROWS // 2)
-    command = start(spec, nodes)
-    wait_until(lambda: app.waiting >= 4)
+    command = start(spec)
+    wait_until(lambda: app.waiting >= 4 or command.poll() is not None)
     before = Counter(app.given)
     command.send_signal(number)
     _, told = command.communicate(timeout=30)
-    assert command.returncode == code
+    assert command.returncode == code, told
     assert (b"interrupted" in told) == (code == 130)
     wait_until(lambda: not list_workers())
     app.release()
-    command = start(spec, nodes)
+    command = start(spec)
     _, told = command.communicate(timeout=60)
     assert command.returncode == 0, told
     assert same_but_taken_over(read(spec.parent / "ray"), expected)
     check_payments(app, before, 4)
+
+
+def test_ray_client_gives_the_bytes_of_the_local_engine(nodes: TwoNodes, write: Write, app: App, start: Start) -> None:
+    spec = write("client", **asks(app))
+    expected = evaluate(spec, "local", "local")[1]
+    with nodes.serve_clients() as address:
+        command = start(spec, address)
+        _, told = command.communicate(timeout=60)
+    assert command.returncode == 0, told
+    assert same(read(spec.parent / "ray"), expected)
+    assert {*app.given.values()} == {2}  # once with each engine
+
+
+class Embedder:
+    """An endpoint that embeds texts. While it is not `open`, it answers no request before two workers wait for one."""
+
+    def __init__(self) -> None:
+        self.embedded: Counter[str] = Counter()
+        self.nodes: set[int] = set()
+        self.met = threading.Event()
+        self._waiting = 0
+        self._lock = threading.Lock()
+        self._server = Server(self.reply)
+        self.url = self._server.url
+        self.close = self._server.close
+
+    def reply(self, number: int, texts: list[str]) -> Answer:
+        with self._lock:
+            self.embedded.update(texts)
+            self._waiting += texts[0].startswith("Passage")
+            if self._waiting == 2 and not self.met.is_set():
+                self.nodes = {find_parent(worker) for worker in list_workers()}
+                self.met.set()
+        if texts[0].startswith("Passage"):
+            self.met.wait(30)
+        return Answer(embeddings(texts))
+
+
+def find_parent(process: int) -> int:
+    """The process that started one: the node, if it is a worker."""
+    return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def test_all_nodes_embed_and_search_a_corpus(nodes: TwoNodes, tmp_path: Path) -> None:
+    server = Embedder()
+    folder = write_collection(tmp_path)
+    rows = [{"_id": f"p{row}", "title": "", "text": f"Passage {'a' * (row % 7)} {row % 30}"} for row in range(60)]
+    (folder / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    dense = {"use": "dense", "model": "vectors", "similarity": "dot", "depth": 20}
+    spec = write_spec(
+        tmp_path,
+        models={"vectors": {"use": "http", "base_url": server.url, "model": "tiny", "retries": 0, "batch": 100}},
+        systems={form: {**dense, "vectors": form} for form in ("float32", "binary")},
+        history="none",
+        reports=["json", "parquet"],
+    )
+    server.met.set()
+    expected = evaluate(spec, "local", "local")[1]
+    server.embedded.clear()
+    server.met.clear()
+    found = evaluate(spec, "ray", on(nodes))[1]
+    server.close()
+    assert same(found, expected)
+    assert len(server.nodes) == 2
+    assert {*server.embedded.values()} == {1}  # texts that occur twice, and two systems, cost nothing more
+    assert len(server.embedded) == 4 + len({row["text"] for row in rows})
 
 
 def same_but_taken_over(found: dict[str, bytes], expected: dict[str, bytes]) -> bool:
@@ -359,13 +430,24 @@ def test_workers_without_the_commands_disk_get_the_files(nodes: TwoNodes, write:
     shutil.rmtree(fetched.parent)
 
 
+def test_under_uv_run_workers_keep_their_environment(nodes: TwoNodes, write: Write) -> None:
+    if shutil.which("uv") is None:
+        pytest.skip("uv is not installed")
+    spec = write("uv")
+    command = ["uv", "run", "--no-project", "--", sys.executable, "-m", "rageval_spec", "run", str(spec), "-q",
+               "--set", f"engine={json.dumps(on(nodes))}"]  # fmt: skip
+    environment = {name: value for name, value in os.environ.items() if name != "RAY_ENABLE_UV_RUN_RUNTIME_ENV"}
+    done = subprocess.run(command, env=environment, cwd=spec.parent, capture_output=True, check=False, timeout=90)
+    assert done.returncode == 0, done.stderr
+    assert b"py_executable" not in done.stderr
+
+
 @pytest.mark.parametrize(
     ("engine", "message"),
     [
         ({"address": "127.0.0.1:9"}, "nothing answers at 127.0.0.1:9: Connection refused; is the cluster running?"),
         ({"address": "ray://127.0.0.1:9"}, "nothing answers at ray://127.0.0.1:9"),
         ({"address": "no.such.host.invalid:6379"}, "nothing answers at no.such.host.invalid:6379"),
-        ({"address": "1.2.3.4:port"}, "nothing answers at 1.2.3.4:port"),
     ],
 )
 def test_an_address_where_nothing_listens(engine: dict[str, str], message: str) -> None:
@@ -417,3 +499,29 @@ def test_a_part_that_kills_its_workers_is_given_up(
     (spec.parent / "checks.py").write_text("import os\n\n\ndef brief(answer):\n    os._exit(7)\n")
     with pytest.raises(RagevalError, match=r"Ray lost the worker of part [12] of 2 2 times"):
         evaluate(spec, "ray", on(nodes))
+
+
+def sleep() -> None:
+    time.sleep(3)
+
+
+def test_a_wait_for_a_free_cpu_is_told_once(nodes: TwoNodes, monkeypatch: pytest.MonkeyPatch) -> None:
+    import ray
+
+    monkeypatch.setattr(engine_module, "TELL_AFTER", 0.5)
+    told: list[str] = []
+    engine = RayEngine(RayNode(address=nodes.address), Context("ray"))
+    busy = [ray.remote(num_cpus=1)(sleep).remote() for _ in range(2)]
+    ray.wait(busy, timeout=1.5)  # both have begun by then
+    engine.open(Shared(tell=told.append))
+    try:
+        waiting = "waiting for a free CPU of the Ray cluster; other programs use all of them"
+        assert told == [waiting]
+        busy = [ray.remote(num_cpus=1)(sleep).remote() for _ in range(2)]
+        ray.wait(busy, timeout=1.5)
+        assert [*engine.map(str, [1, 2])] == ["1", "2"]
+        assert told == [waiting] * 2
+        assert [*engine.map(str, [1, 2])] == ["1", "2"]
+        assert len(told) == 2
+    finally:
+        engine.close()

@@ -30,7 +30,6 @@ from rageval_spec.history.database import (
     RecordFilter,
     StoredRecord,
     exists,
-    hide_password,
     locate,
     open_history,
 )
@@ -39,6 +38,7 @@ from rageval_spec.history.evaluation_records import load_stored
 from rageval_spec.plugin.secrets import Secret
 from rageval_spec.runner import Options, run
 from rageval_spec.spec.blocks.spec_node import HistoryNode
+from rageval_spec.wording import hide_password
 from tests.history.records import NOON, make_id, make_marked_evaluation, make_record, opened
 from tests.history.servers import run_server, start_server, stop_server
 from tests.sample_evaluation import make_hostile_evaluation

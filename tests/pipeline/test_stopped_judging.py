@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import yaml
 from rageval_spec.errors import GATE_FAILED
 from tests.models.chat_endpoint import ChatServer, refusal
 from tests.models.endpoint import Answer
-from tests.pipeline.test_interrupted_judging import Judging, command, kill_after, read, write_spec
+from tests.pipeline.test_interrupted_judging import Judging, evaluate, kill_after, read, write_spec
 
 ROWS = 200
 
@@ -51,7 +50,7 @@ def write_stopping(folder: Path, url: str, **sections: Any) -> Path:
 
 def test_rounds_ask_nothing_twice_not_even_what_failed(tmp_path: Path, server: ChatServer) -> None:
     spec = write_stopping(tmp_path / "rounds", server.url)
-    assert subprocess.run(command(spec), check=False).returncode == GATE_FAILED
+    assert evaluate(spec).exit_code == GATE_FAILED
     assert isinstance(server.chat, Refusing)
     assert max(server.chat.seen.values()) == 1
     content = json.loads(read(spec)[0])
@@ -63,23 +62,23 @@ def test_rounds_ask_nothing_twice_not_even_what_failed(tmp_path: Path, server: C
 @pytest.mark.skipif(os.name == "nt", reason="has no SIGKILL to send")
 def test_killed_rounds_give_the_bytes_of_uninterrupted_ones(tmp_path: Path, server: ChatServer) -> None:
     unbroken = write_stopping(tmp_path / "unbroken", server.url)
-    subprocess.run(command(unbroken), check=False)
+    evaluate(unbroken)
     all_calls = len(server.calls)
     for calls in (10, all_calls // 2, all_calls - 5):
         assert isinstance(server.chat, Refusing)
         server.chat.seen.clear()
         spec = write_stopping(tmp_path / f"killed-{calls}", server.url)
         kill_after(calls, spec, server)
-        assert subprocess.run(command(spec), check=False).returncode == GATE_FAILED
+        assert evaluate(spec).exit_code == GATE_FAILED
         assert read(spec) == read(unbroken)
         assert len(server.chat.seen) == all_calls
 
 
 def test_a_store_is_not_needed(tmp_path: Path, server: ChatServer) -> None:
     spec = write_stopping(tmp_path / "stored", server.url)
-    subprocess.run(command(spec), check=False)
+    evaluate(spec)
     calls = len(server.calls)
     without = write_stopping(tmp_path / "without", server.url)
-    subprocess.run(command(without, "--no-store"), check=False)
+    evaluate(without, "--no-store")
     assert len(server.calls) == 2 * calls
     assert read(without) == read(spec)

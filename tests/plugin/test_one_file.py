@@ -136,7 +136,10 @@ reports: [postcard]
 
 @pytest.fixture(scope="module")
 def installation(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The package with one more file in each of five sections, which are real folders; all other files are links."""
+    """The package with one more file in each of five sections, which are real folders; all other files are links.
+
+    What is compiled already is not compiled again for each of the processes that use it.
+    """
     folder = tmp_path_factory.mktemp("installation")
     source, package = Path(str(rageval_spec.__file__)).parent, folder / "rageval_spec"
     package.mkdir()
@@ -145,7 +148,9 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if entry.name in registry.SECTIONS:
             target.mkdir()
             for file in entry.iterdir():
-                if file.name != "__pycache__":
+                if file.name == "__pycache__":
+                    shutil.copytree(file, target / file.name)
+                else:
                     (target / file.name).symlink_to(file)
         elif entry.name != "__pycache__":
             target.symlink_to(entry)
@@ -159,7 +164,7 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def execute(installation: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     path = os.pathsep.join(map(str, (installation, ROOT)))
     command = [sys.executable, "-P", *arguments]
-    environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PYTHONPATH": path}
     return subprocess.run(command, cwd=installation, env=environment, capture_output=True, text=True, timeout=300)
 
 

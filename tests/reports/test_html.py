@@ -31,7 +31,7 @@ from tests.sample_evaluation import make_evaluation, make_hostile_evaluation
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 
-MANY = 20_000
+MANY = 5_000
 
 
 def expect(locator: Locator) -> Any:
@@ -394,18 +394,18 @@ def test_a_link_to_a_question_that_is_not_there_says_so(browser: Browser, folder
         assert opened.seen == []
 
 
-def test_twenty_thousand_questions_need_few_elements(browser: Browser, folder: Path) -> None:
+def test_thousands_of_questions_need_few_elements(browser: Browser, folder: Path) -> None:
     with open_page(browser, folder / "long.html", "#view=questions") as opened:
         page = opened.page
-        assert page.locator(".total").inner_text() == "20,000 questions"
+        assert page.locator(".total").inner_text() == "5,000 questions"
         assert page.locator(".line").count() < 60
         page.locator(".list").evaluate("one => { one.scrollTop = one.scrollHeight; }")
         page.wait_for_selector(f".line[aria-posinset='{MANY}']")
-        page.get_by_label("Search questions and answers").fill("Question 19876")
+        page.get_by_label("Search questions and answers").fill("Question 4876")
         expect(page.locator(".line")).to_have_count(1)
         page.locator(".line").click()
         page.wait_for_selector("#card-title")
-        assert title(opened) == "Question 19876 about plan 3?"
+        assert title(opened) == "Question 4876 about plan 14?"
         assert opened.seen == []
 
 

@@ -32,6 +32,8 @@ def load(line: str) -> Spec:
         ("engine: {use: local, workers: 3}", LocalNode(workers=3)),
         ("engine: ray", RayNode()),
         ("engine: {use: ray, address: auto, cpus: 8}", RayNode(address="auto", cpus=8)),
+        ("engine: {use: ray, address: 'ray://head:10001'}", RayNode(address="ray://head:10001")),
+        ("engine: {use: ray, address: '[::1]:6379'}", RayNode(address="[::1]:6379")),
         ("engine: {use: ray, runtime_env: {pip: [x]}}", RayNode(runtime_env={"pip": ["x"]})),
     ],
 )
@@ -48,6 +50,22 @@ def test_a_word_or_a_block(line: str, node: EngineNode | None) -> None:
         ("engine: {address: auto}", "the key 'use' is missing; the words of 'engine:' are local, ray"),
         ("engine: 3", "expected a word or a block with 'use:', found the number 3"),
         ("engine: [ray]", "expected a word or a block with 'use:', found a list"),
+        ("engine: {use: ray, address: 'http://head:8265'}", "is no address of a Ray cluster; write ray://head:10001"),
+        (
+            "engine: {use: ray, address: 'RAY://head:10001'}",
+            "'RAY://head:10001' is no address of a Ray cluster; write ray://head:10001",
+        ),
+        ("engine: {use: ray, address: 'ray://head'}", "write ray://head:10001"),
+        ("engine: {use: ray, address: 'ray://head:10001/'}", "write ray://head:10001"),
+        ("engine: {use: ray, address: 10.0.0.1}", "'10.0.0.1' is no address of a Ray cluster; write 10.0.0.1:6379"),
+        ("engine: {use: ray, address: '10.0.0.1:70000'}", "write 10.0.0.1:6379"),
+        ("engine: {use: ray, address: ' head:6379 '}", "write head:6379"),
+        ("engine: {use: ray, address: Auto}", "'Auto' is no address of a Ray cluster; write auto"),
+        ("engine: {use: ray, address: 'my head:6379'}", "write local, auto, ray://host:10001 or host:6379"),
+        (
+            "engine: {use: ray, address: 'ray://me:secret@head:10001'}",
+            "write local, auto, ray://host:10001 or host:6379",
+        ),
         ("engine: dask", "unknown engine 'dask'; the words of 'engine:' are local, ray"),
     ],
 )
@@ -55,6 +73,7 @@ def test_mistakes(line: str, message: str) -> None:
     with pytest.raises(SpecError) as raised:
         load(line)
     assert message in str(raised.value)
+    assert raised.value.diagnostics[0].position.line == TEXT.count("\n") + 1
 
 
 def test_no_number_depends_on_the_engine() -> None:

@@ -611,14 +611,11 @@ def test_no_test_is_below_its_limit(differences: list[float]) -> None:
 @given(st.lists(st.tuples(st.integers(1, 12), st.floats(0, 1)), min_size=1, max_size=8))
 def test_the_least_adjusted_p_value_is_holms_with_that_p_value(family: list[tuple[int, float]]) -> None:
     """The slow reference: replace one p-value, correct again."""
+    one_pair = compare_one([1.0, 0.0], [0.0, 0.0])
+    limits = [compute_limit(pairs, 2000) for pairs, _ in family]
     comparisons = [
-        replace(
-            compare_one([1.0, 0.0], [0.0, 0.0]),
-            system=f"s{at}",
-            p_value=max(p, compute_limit(pairs, 2000).p_value),
-            limit=compute_limit(pairs, 2000),
-        )
-        for at, (pairs, p) in enumerate(family)
+        replace(one_pair, system=f"s{at}", p_value=max(p, limit.p_value), limit=limit)
+        for at, (limit, (_, p)) in enumerate(zip(limits, family, strict=True))
     ]
     raw = [one.p_value for one in comparisons]
     for at, one in enumerate(adjust(comparisons)):

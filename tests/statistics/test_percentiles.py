@@ -67,8 +67,9 @@ def test_extreme_percentiles_need_many_numbers(percent: int, needed: int) -> Non
 def test_ranks_follow_the_binomial_distribution(count: int, percent: int, confidence: float) -> None:
     below = stats.binom(count, percent / 100)
     tail = (1 - confidence) / 2 + 1e-12
-    low = max((rank for rank in range(1, count + 1) if below.cdf(rank - 1) <= tail), default=0)
-    high = min((rank for rank in range(1, count + 1) if below.sf(rank - 1) <= tail), default=0)
+    ranks = np.arange(1, count + 1)
+    low = max(ranks[below.cdf(ranks - 1) <= tail].tolist(), default=0)
+    high = min(ranks[below.sf(ranks - 1) <= tail].tolist(), default=0)
     assert compute_ranks(count, percent, confidence) == ((low, high) if low and high else None)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -24,21 +25,68 @@ def test_means_worked_by_hand() -> None:
     assert found.interval.low < found.difference < found.interval.high
 
 
-@settings(max_examples=15, deadline=None)
-@given(st.lists(st.sampled_from([0.0, 0.4, 0.7, 1.0]), min_size=6, max_size=8))
-def test_the_p_value_is_near_that_of_all_divisions(values: list[float]) -> None:
-    def measure(chosen: tuple[int, ...]) -> float:
-        first = np.array([values[at] for at in chosen])
-        second = np.array([value for at, value in enumerate(values) if at not in chosen])
-        apart = abs(first.mean() - second.mean())
-        error = np.sqrt(first.var(ddof=1) / len(first) + second.var(ddof=1) / len(second))
-        return 0.0 if apart < 1e-12 else float("inf") if error < 1e-12 else float(apart / error)
+CONSTANT = ([0.4] * 3, [0.0] * 3)
+ROUNDED = ([0.3, 0.1 + 0.2, 0.3], [0.1, 0.3 - 0.2, 1 - 0.9])
+CENTS = st.integers(0, 5).map(lambda cents: cents / 10)
 
-    seen = measure((0, 1, 2))
-    every = [measure(chosen) for chosen in combinations(range(len(values)), 3)]
-    expected = np.mean([one >= seen - 1e-9 for one in every])
-    found = compare_means(values[:3], values[3:], settings=Resampling(permutations=1999))
-    assert found is not None and found.p_value == pytest.approx(expected, abs=0.05)
+
+def count_extreme(before: list[float], now: list[float]) -> float:
+    """The p-value by all divisions, in exact arithmetic with the decimals that the values stand for."""
+    values = [Fraction(round(value * 10), 10) for value in (*before, *now)]
+
+    def measure(chosen: tuple[int, ...]) -> tuple[bool, Fraction]:
+        sides = [[one for at, one in enumerate(values) if (at in chosen) is is_in] for is_in in (True, False)]
+        means = [sum(side, Fraction(0)) / len(side) for side in sides]
+        spreads = [
+            sum(((one - mean) ** 2 for one in side), Fraction(0)) for side, mean in zip(sides, means, strict=True)
+        ]
+        errors = [spread / (len(side) - 1) / len(side) for spread, side in zip(spreads, sides, strict=True)]
+        error = errors[0] + errors[1]
+        apart = (means[0] - means[1]) ** 2
+        return (True, Fraction(0)) if apart and not error else (False, apart / error if apart else Fraction(0))
+
+    seen = measure(tuple(range(len(before))))
+    every = [measure(chosen) for chosen in combinations(range(len(values)), len(before))]
+    return sum(one >= seen for one in every) / len(every)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(CENTS, min_size=2, max_size=4), st.lists(CENTS, min_size=2, max_size=4))
+@example(*CONSTANT)
+@example([0.4] * 2, [0.4] * 4)
+@example([0.4] * 2, [0.0] * 2)
+@example([0.4] * 3, [0.0, 0.1, 0.0])
+@example(*ROUNDED)
+def test_few_values_are_dealt_in_all_ways(before: list[float], now: list[float]) -> None:
+    found = compare_means(before, now)
+    assert found is not None and found.p_value == count_extreme(before, now)
+    scaled = compare_means([1e9 + 1e3 * one for one in before], [1e9 + 1e3 * one for one in now])
+    assert scaled is not None and scaled.p_value == found.p_value
+    weighted = compare_means(before, now, [2.5] * len(before), [2.5] * len(now))
+    assert weighted is not None and weighted.p_value == found.p_value
+
+
+def test_windows_without_spread_worked_by_hand() -> None:
+    for before, now in (CONSTANT, ROUNDED):
+        found = compare_means(before, now)
+        assert found is not None and found.p_value == 2 / 20, "3 + 3 values have 20 divisions"
+        drawn = compare_means(before, now, settings=Resampling(permutations=19))
+        assert drawn is not None and drawn.p_value is not None and drawn.p_value >= 1 / 20
+    found = compare_percentiles(*CONSTANT, 50)
+    assert found is not None and found.p_value == 1.0, "each division has the medians 0.4 and 0"
+    many = compare_means([0.4] * 12_000, [0.0] * 12_000, settings=QUICK)
+    summed = compare_summaries(summarize_values([0.4] * 30), summarize_values([0.0] * 30))
+    same = compare_summaries(summarize_values([0.3] * 30), summarize_values([0.1 + 0.2] * 40))
+    assert many is not None and summed is not None and same is not None
+    assert (many.p_value, summed.p_value, same.p_value) == (0.0, 0.0, 1.0)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(CENTS, min_size=9, max_size=10))
+@example([0.4] * 4 + [0.0] * 5)
+def test_divisions_at_random_have_nearly_the_p_value_of_all(values: list[float]) -> None:
+    found = compare_means(values[:4], values[4:], settings=Resampling(permutations=100))
+    assert found is not None and found.p_value == pytest.approx(count_extreme(values[:4], values[4:]), abs=0.2)
 
 
 def test_large_windows_have_welchs_p_value() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import sqlite3
+import subprocess
+import sys
 import time
 from pathlib import Path
 from threading import Timer
@@ -46,6 +48,37 @@ def test_write_atomically_replaces_and_leaves_nothing_behind(tmp_path: Path, mon
         write_atomically(path, b"third")
     assert path.read_bytes() == b"second"
     assert files_in(tmp_path) == [path]
+
+
+HOLDING = """
+import sys, time
+from pathlib import Path
+from rageval_spec.store.disk import hold
+
+with hold(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files are not locked there")
+def test_a_folder_is_swept_once_no_process_holds_it_and_never_before(tmp_path: Path) -> None:
+    held, young = tmp_path / "held", tmp_path / "young"
+    for folder in (held, young):
+        folder.mkdir()
+    with subprocess.Popen([sys.executable, "-c", HOLDING, str(held)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "held\n"
+        os.utime(held, (time.time() - 10 * disk.ABANDONED_AFTER,) * 2)
+        disk.sweep(tmp_path.iterdir())
+        assert {*tmp_path.iterdir()} == {held, young}
+        process.kill()
+    disk.sweep(tmp_path.iterdir())
+    assert [*tmp_path.iterdir()] == [young]
+    with disk.hold(young):
+        disk.sweep(tmp_path.iterdir())  # also not by the process that holds it
+        assert young.is_dir()
+    disk.sweep(tmp_path.iterdir())
+    assert [*tmp_path.iterdir()] == []
 
 
 @pytest.fixture(params=["folder", "memory"])

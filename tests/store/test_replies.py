@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from threading import Thread, Timer
 
@@ -19,6 +20,7 @@ from rageval_spec.data.chat import AskedModel, ReplyCounts
 from rageval_spec.errors import RagevalError, StoreWarning
 from rageval_spec.plugin import Answers
 from rageval_spec.store.inventory import list_entries
+from rageval_spec.store.postgres import PostgresStore
 from rageval_spec.store.replies import (
     CHAT_MODELS_FILE,
     CLAIMS_FILE,
@@ -38,10 +40,14 @@ def open_file(folder: Path) -> FileAnswers:
     return FileAnswers(folder, lambda: folder.mkdir(parents=True, exist_ok=True))
 
 
-@pytest.fixture(params=["memory", "file"])
+@pytest.fixture(params=["memory", "file", "postgres"])
 def answers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Answers]:
     if request.param == "memory":
         yield MemoryAnswers()
+        return
+    if request.param == "postgres":
+        with closing(PostgresStore(tmp_path, request.getfixturevalue("database"))) as store:
+            yield store.answers
         return
     kept = open_file(tmp_path / "answers")
     yield kept

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Barrier, Thread
 
@@ -17,6 +17,7 @@ from polars.testing import assert_frame_equal
 
 from rageval_spec.errors import RagevalError, StoreWarning
 from rageval_spec.store import store as store_module
+from rageval_spec.store.postgres import PostgresStore
 from rageval_spec.store.store import FolderStore, MemoryStore, Store, open_store
 
 TABLE = pl.DataFrame(
@@ -25,9 +26,14 @@ TABLE = pl.DataFrame(
 KEY = "ab" * 32
 
 
-@pytest.fixture(params=["folder", "memory"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
-    return open_store(tmp_path / "store" if request.param == "folder" else None)
+@pytest.fixture(params=["folder", "memory", "postgres"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    if request.param == "postgres":
+        opened: Store = PostgresStore(tmp_path / "store", request.getfixturevalue("database"))
+    else:
+        opened = open_store(tmp_path / "store" if request.param == "folder" else None)
+    yield opened
+    opened.close()
 
 
 def test_a_saved_table_is_loaded(store: Store) -> None:

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import errno
 import importlib.util
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -205,7 +207,7 @@ def expect_runs(corpus: pl.DataFrame, queries: pl.DataFrame, **keys: Any) -> dic
 def test_bits_of_real_sets_are_those_of_bm25s(shared_data: Path, word: str) -> None:
     name = {"trec": "cranfield", "beir": "scifact"}[word]
     collection = build_dataset("beir", shared_data / "retrieval", path=name).open()
-    queries, corpus = collection.require("queries", "test").head(40), collection.require("corpus", "test")
+    queries, corpus = collection.require("queries", "test").head(40), collection.require("corpus", "test").head(1500)
     part = Collection(name, load_queries=lambda: queries, load_corpus=lambda: corpus)
     for method, stop_words in (("lucene", "english"), ("bm25+", "none"), ("bm25l", "english")):
         run = run_of(build_system("bm25", method=method, stop_words=stop_words), part)
@@ -300,3 +302,34 @@ def test_an_error_of_the_corpus_leaves_nothing_behind(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"corpus\.jsonl:7"):
         build_storing(tmp_path).retrieve(broken, {})
     assert [path for path in tmp_path.rglob("*") if path.is_file() and path.name != ".gitignore"] == []
+
+
+@pytest.mark.usefixtures("_batches")
+@pytest.mark.skipif(sys.platform == "win32", reason="files are not locked there")
+def test_a_store_that_cannot_be_written_to_is_read_or_replaced_by_a_temporary_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, temporary = tmp_path / "store", tmp_path / "temporary"
+    temporary.mkdir()
+    left = temporary / "rageval-bm25-left"
+    left.mkdir()
+    (left / "lock").touch()
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    kept = replace(make_collection(LARGE, {"q": "w1 fox"}), identify=lambda: "mine")
+    first = build_system("bm25").retrieve(kept, {})
+    assert isinstance(first, Retrieval) and [*temporary.iterdir()] == []
+    with monkeypatch.context() as patch:
+        patch.setattr("rageval_spec.systems.bm25.prepare", refuse_to_write)
+        with pytest.warns(
+            StoreWarning, match="store: cannot write to .*: Read-only file system; BM25 indexes are"
+        ) as of:
+            for _ in range(2):
+                assert build_storing(store).retrieve(kept, {}).run.equals(first.run)
+        assert len(of) == 1 and not store.exists() and [*temporary.iterdir()] == []
+    assert build_storing(store).retrieve(kept, {}).run.equals(first.run)
+    monkeypatch.setattr("rageval_spec.systems.bm25.prepare", refuse_to_write)
+    assert build_storing(store).retrieve(kept, {}).run.equals(first.run)
+
+
+def refuse_to_write(store: Path, name: str) -> Path:
+    raise OSError(errno.EROFS, "Read-only file system", str(store / name))

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval_spec import kernels, registry
+from rageval_spec.data.outcomes import join_notes, write_notes
 from rageval_spec.data.tables import Collection
 from rageval_spec.errors import DataError, ModelWarning, UsageError
 from rageval_spec.plugin import (
@@ -260,22 +261,6 @@ def minilm() -> EmbeddingModel[Any]:
     return model
 
 
-def test_minilm_agrees_with_sentence_transformers_and_gains_from_bm25(shared_data: Path) -> None:
-    """sentence-transformers 6.2 with the same weights gives an nDCG@10 of 0.94351 on these 240 documents."""
-    collection = build_dataset("beir", shared_data / "retrieval", path="xquad_en").open()
-    qrels = collection.qrels
-    assert qrels is not None
-    dense = retrieve(minilm(), collection).run
-    lexical = run_of(build_system("bm25"), collection)
-    fused = run_of(build_system("hybrid", systems=("a", "b")), collection, {"a": dense, "b": lexical})
-    means = [
-        kernels.evaluate_ranking(qrels, run, ["ndcg@10"], kernels.RankingOptions(missing="zero")).values.mean()
-        for run in (dense, lexical, fused)
-    ]
-    assert means[0] == pytest.approx(0.94351, abs=0.001)
-    assert means[2] > max(means[:2])
-
-
 FORMS = ("float32", "float16", "int8", "binary")
 
 
@@ -373,6 +358,40 @@ def test_batches_order_and_other_corpora_do_not_change_a_ranking(form: str) -> N
     assert len(answers.open_vectors(Fake(vectors).key, form)) == 60  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("form", FORMS)
+@settings(max_examples=25, deadline=None)
+@given(
+    texts=st.lists(st.sampled_from(["", *(f"t{number}" for number in range(30))]), min_size=1, max_size=60),
+    count=st.integers(2, 7),
+    depth=st.integers(1, 20),
+    size=st.integers(1, 40),
+)
+def test_parts_of_the_documents_are_joined_to_what_all_give(
+    form: str, texts: list[str], count: int, depth: int, size: int
+) -> None:
+    """Many scores are equal, texts occur more than once, and some documents and a query have none."""
+    rng = np.random.default_rng(7)
+    vectors = {f"t{number}": rng.integers(-2, 3, 9).tolist() for number in range(30)} | {
+        "q": [1] * 9,
+        "r": [2, -1] + [0] * 7,
+    }
+    whole = make_collection({f"d{row}": text for row, text in enumerate(texts)}, {"q1": "q", "q2": "r", "q3": " "})
+    model = Fake(vectors, "dot", cut=["t3", "t7", "q"])
+    system = build(model, vectors=form, depth=depth)
+    expected = system.retrieve(Batched(whole, size), {})  # type: ignore[arg-type]
+    assert isinstance(expected, Retrieval)
+    parts: list[Retrieval] = []
+    embedded: list[str] = []
+    for place in range(count):
+        model.asked.clear()
+        parts.append(system.search_part(Batched(whole, size), place, count))  # type: ignore[arg-type]
+        embedded += {text for role, some in model.asked if role == "document" for text in some}
+    joined = system.join_parts([part.run for part in parts])
+    assert joined.sort("query_id", maintain_order=True).equals(expected.run)
+    assert write_notes(join_notes([part.notes for part in parts])) == expected.written_notes
+    assert sorted(embedded) == sorted({*texts} - {""})  # each text in one part
+
+
 class Batched:
     """A collection whose corpus comes in batches of so many documents, and cannot be read as a whole."""
 
@@ -433,15 +452,46 @@ def test_runs_stored_before_there_were_forms_are_still_found() -> None:
     assert build(None, vectors="int8").content()["node"]["vectors"] == "int8"
 
 
-def test_small_forms_rank_almost_as_float32_does(shared_data: Path) -> None:
-    collection = build_dataset("beir", shared_data / "retrieval", path="xquad_en").open()
-    qrels, model = collection.qrels, minilm()
+@pytest.fixture(scope="module")
+def embedded(shared_data: Path) -> tuple[Collection, EmbeddingModel[Any]]:
+    """A real collection, and a model that has stored the vectors of its documents; each form is made from them."""
+    collection, model = build_dataset("beir", shared_data / "retrieval", path="xquad_en").open(), minilm()
+    corpus = collection.corpus
+    assert corpus is not None
+    texts = [" ".join(filter(None, row)) for row in corpus.select("title", "text").rows()]
+    model.embed(texts, "document")
+    return collection, model
+
+
+def test_minilm_agrees_with_sentence_transformers_and_gains_from_bm25(
+    embedded: tuple[Collection, EmbeddingModel[Any]],
+) -> None:
+    """sentence-transformers 6.2 with the same weights gives an nDCG@10 of 0.94351 on these 240 documents."""
+    collection, model = embedded
+    qrels = collection.qrels
+    assert qrels is not None
+    dense = retrieve(model, collection).run
+    lexical = run_of(build_system("bm25"), collection)
+    fused = run_of(build_system("hybrid", systems=("a", "b")), collection, {"a": dense, "b": lexical})
+    means = [
+        kernels.evaluate_ranking(qrels, run, ["ndcg@10"], kernels.RankingOptions(missing="zero")).values.mean()
+        for run in (dense, lexical, fused)
+    ]
+    assert means[0] == pytest.approx(0.94351, abs=0.001)
+    assert means[2] > max(means[:2])
+
+
+def test_small_forms_rank_almost_as_float32_does(embedded: tuple[Collection, EmbeddingModel[Any]]) -> None:
+    collection, model = embedded
+    qrels = collection.qrels
     assert qrels is not None
     means = {}
     for form in FORMS:
-        run = retrieve(model, collection, vectors=form, depth=50).run
-        found = kernels.evaluate_ranking(qrels, run, ["ndcg@10"], kernels.RankingOptions(missing="zero"))
-        means[form] = found.values.mean()
+        found = retrieve(model, collection, vectors=form, depth=50)
+        assert found.reused >= 240, "the documents are not embedded again for each form"
+        run = found.run
+        scores = kernels.evaluate_ranking(qrels, run, ["ndcg@10"], kernels.RankingOptions(missing="zero"))
+        means[form] = scores.values.mean()
     assert means["float16"] == pytest.approx(means["float32"], abs=0.0005)
     assert means["int8"] == pytest.approx(means["float32"], abs=0.003)
     assert means["binary"] == pytest.approx(means["int8"], abs=0.003)

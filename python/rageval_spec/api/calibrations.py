@@ -9,7 +9,6 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,9 +27,11 @@ from rageval_spec.calibration.judge_reports import (
 from rageval_spec.calibration.labelled_items import explain_sampling
 from rageval_spec.calibration.measures import WIDTH, CalibrationMeasure
 from rageval_spec.calibration.verdict_sentences import conclude_judge, say_needs
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing.html_shell import draw_table, show_text
 from rageval_spec.errors import DataError, UsageError
+from rageval_spec.libraries import compile_later
 from rageval_spec.reading.label_files import make_labels, read_columns, read_label_file, refuse_duplicates
 from rageval_spec.statistics.raters.label_counts import bound_worth
 from rageval_spec.wording import format_interval, format_number, format_signed
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
 _SPECS = (".yaml", ".yml")
 _SETTING = "columns={{'{part}': '{name}'}}"
-_OPTION = re.compile(r"--(metric|judge|scale|threshold|guarantee) (?:'([^']*)'|(.*?))(?=: |$)|--column [^:]*: ")
+_OPTION = compile_later(r"--(metric|judge|scale|threshold|guarantee) (?:'([^']*)'|(.*?))(?=: |$)|--column [^:]*: ")
 
 
 def calibrate(

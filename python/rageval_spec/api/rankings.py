@@ -9,13 +9,13 @@ Heavy imports happen only when they are needed: means of files or dicts need nei
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from rageval_spec import kernels, registry
 from rageval_spec.api.ranking_inputs import Judgements, Run, measure_name, measure_text, read_form
+from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import NothingScoredError, UsageError
 from rageval_spec.kernels.ranking_measures import Duplicates, Missing, RankingOptions, check_choice, check_whole
 from rageval_spec.libraries import np, pl

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any
 
 from rageval_spec.audit import audit_findings
 from rageval_spec.data.json_documents import FORMAT_VERSION, build_document_schema
+from rageval_spec.dataclass import asdict, dataclass
 from rageval_spec.diagnostics import dump_visible
 from rageval_spec.drawing.view import (
     Block,

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.audit.audit_findings import DatasetContent
 from rageval_spec.audit.question_set import AuditedQuestions
+from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import UsageError
+from rageval_spec.libraries import compile_later
 from rageval_spec.reading.formats.text_files import COMPRESSED, find_file, format_of, text_lines
 from rageval_spec.wording import count_noun, list_names
 
@@ -22,7 +23,7 @@ _LINES = ("jsonl", "ndjson", "csv", "tsv", "txt")
 """Formats whose rows begin on lines of their own, so that whole lines can be copied."""
 _ANY = ("jsonl", "golden")
 """Datasets that read JSON Lines."""
-_PLACE = re.compile(r"(?P<path>.*):(?P<line>\d+)", re.DOTALL)
+_PLACE = compile_later(r"(?P<path>.*):(?P<line>\d+)", re.DOTALL)
 
 
 @dataclass(frozen=True)

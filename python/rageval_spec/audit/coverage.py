@@ -32,7 +32,7 @@ from rageval_spec.audit.question_set import (
 from rageval_spec.errors import DataError
 from rageval_spec.judging.quantities import Sources, find_quantities
 from rageval_spec.judging.refusals import find_bare_refusal
-from rageval_spec.libraries import pl
+from rageval_spec.libraries import compile_later, pl
 from rageval_spec.reading.column_names import spell_alike
 from rageval_spec.reading.rows import read_rows
 
@@ -70,7 +70,7 @@ def check_references(questions: AuditedQuestions) -> Found:
             yield make_finding("no_reference", f"no reference{either}", one.row)
 
 
-_PLACEHOLDER = re.compile(
+_PLACEHOLDER = compile_later(
     r"\W*(?:TODO|TBD|TBC|FIXME|XXX+|tbd|todo|xxx+|[nN]/[aA]|NA|null|nan|lorem ipsum)\b"
     r"(?!\s+(?:app|list|is|was|are)\b).*"
     r"|\s*(?:<[^<>]*>|\{\{?[^{}]*\}?\}|\[[^\[\]]*\])\s*|\W*",
@@ -78,10 +78,10 @@ _PLACEHOLDER = re.compile(
 )
 """A mark that the answer is still to be written, brackets around all of it, or no letter and no digit."""
 _MARKS = "?\uff1f\u061f"
-_QUESTION = re.compile(rf"[^{_MARKS}]+[{_MARKS}]+")
+_QUESTION = compile_later(rf"[^{_MARKS}]+[{_MARKS}]+")
 _ASKING = "what|when|where|who|whom|whose|why|how|which"
-_SECOND = re.compile(rf"\b(?:{_ASKING})\b.*\b(?:and|or)\s+(?:{_ASKING})\b", re.IGNORECASE | re.DOTALL)
-_NOT_ASCII = re.compile(r"[^\x00-\x7f]{2,}")
+_SECOND = compile_later(rf"\b(?:{_ASKING})\b.*\b(?:and|or)\s+(?:{_ASKING})\b", re.IGNORECASE | re.DOTALL)
+_NOT_ASCII = compile_later(r"[^\x00-\x7f]{2,}")
 _LEAST_FOUND = 0.5
 """The share of a reference's words that its documents have at least."""
 _USUALLY_FOUND = 0.8

@@ -33,7 +33,7 @@ from rageval_spec.audit.question_set import (
 )
 from rageval_spec.judging.quantities import find_missing, find_quantities, have_same, spell_fractions
 from rageval_spec.judging.segments import SHINGLE, list_shingles
-from rageval_spec.libraries import np
+from rageval_spec.libraries import compile_later, np
 from rageval_spec.wording import count_noun, format_percent
 
 if TYPE_CHECKING:
@@ -184,11 +184,11 @@ def _describe_documents(questions: AuditedQuestions, train: AuditedQuestions) ->
     return f"{count_noun(known, 'question')} ({share}) {has} a relevant document that is also relevant there."
 
 
-_CHOICE = re.compile(
+_CHOICE = compile_later(
     r"\b(or|oder|ou|ode|o|u|lub|czy|eller|или|або|veya|mı|mi|nebo|sau|hoặc)\b|还是|それとも|أم|या", re.IGNORECASE
 )
-_DUTCH_CHOICE = re.compile(r"\bof\b", re.IGNORECASE)
-_DUTCH = re.compile(r"\b(wie|wat|welke?|waar|wanneer|hoe|waarom|het|een|zijn|heeft|niet)\b", re.IGNORECASE)
+_DUTCH_CHOICE = compile_later(r"\bof\b", re.IGNORECASE)
+_DUTCH = compile_later(r"\b(wie|wat|welke?|waar|wanneer|hoe|waarom|het|een|zijn|heeft|niet)\b", re.IGNORECASE)
 """Words of Dutch questions, because "of" is "or" in Dutch and another word in English."""
 _AND = r"\s(?:and|und|et|y|e|en|i|och|ve|и|та|a|și|và|&)\s"
 _SHORTEST = 4

@@ -9,17 +9,16 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.audit.audit_findings import AuditedRow
-from rageval_spec.libraries import np, pl
+from rageval_spec.dataclass import dataclass, field
+from rageval_spec.libraries import compile_later, np, pl
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -227,14 +226,14 @@ def combine(
     return MetricValues(metric, tuple(columns), ids, values.reshape(len(ids), len(columns)), best, fails_at)
 
 
-_WORD = re.compile(
+_WORD = compile_later(
     r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"  # scripts without spaces: each sign
     r"|\d+(?:[.,:]\d+)*%?"
     r"|(?:[^\W\d_\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff][\u0300-\u036f\u0900-\u0dff]*)+"
     r"(?:['\u2019](?=\w)(?:[^\W\d_])+)?"
 )
-_CONTRACTED = re.compile(r"\b(what|who|where|when|how|it|that|there)['\u2019]s\b")
-_GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?%?")
+_CONTRACTED = compile_later(r"\b(what|who|where|when|how|it|that|there)['\u2019]s\b")
+_GROUPED = compile_later(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?%?")
 _ARTICLES = (
     "a an the please pls kindly der die das den dem des ein eine einen einem einer eines bitte le la les un une des "
     "el los las una unos unas il lo gli o os um uma uns umas de het een"

@@ -16,7 +16,6 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from rageval_spec import kernels
@@ -24,6 +23,7 @@ from rageval_spec.calibration.judge_quality import list_chat_models
 from rageval_spec.calibration.labelled_items import Item, Joined, read_item_samples
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.outcomes import Interval
+from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.history.metric_definitions import find_kinships, read_recorded_spec
 from rageval_spec.judging.language import NAMES, find_language
 from rageval_spec.libraries import Floats, np

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import compress
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -27,6 +26,7 @@ from rageval_spec.calibration.thresholds import (
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.labels import average_labels
 from rageval_spec.data.outcomes import Interval
+from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.history.metric_definitions import RecordedSpec
 from rageval_spec.libraries import Bools, Floats, np
 from rageval_spec.plugin import ChatModel

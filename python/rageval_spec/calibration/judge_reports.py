@@ -6,10 +6,8 @@ be those that a spec names.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rageval_spec import registry
@@ -29,16 +27,18 @@ from rageval_spec.calibration.labelled_items import Joined, join_labels
 from rageval_spec.calibration.thresholds import Promise, ThresholdCriterion, promise
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.labels import Label, LabelScale, find_ends
+from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
 from rageval_spec.history.metric_definitions import RecordedSpec, read_ranges, read_recorded_spec
+from rageval_spec.libraries import compile_later
 from rageval_spec.plugin import Context, Labels, Node
 from rageval_spec.plugin.block_names import names_in
 from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.wording import count_noun, list_choices
 
-_GUARANTEE = re.compile(r"(?:wrong(?: answers)?(?: sent)? *(?:<=|≤) *)?([0-9]+(?:\.[0-9]+)?) *%")
-_PRECISION = re.compile(r"precision *(?:>=|≥) *([0-9]*\.?[0-9]+)( *%)?")
+_GUARANTEE = compile_later(r"(?:wrong(?: answers)?(?: sent)? *(?:<=|≤) *)?([0-9]+(?:\.[0-9]+)?) *%")
+_PRECISION = compile_later(r"precision *(?:>=|≥) *([0-9]*\.?[0-9]+)( *%)?")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from rageval_spec.calibration.labelled_items import Joined
 from rageval_spec.data.outcomes import Interval
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.errors import DataError
 from rageval_spec.libraries import np
 from rageval_spec.statistics.intervals import RESAMPLES, bootstrap_interval

@@ -6,7 +6,6 @@ The map goes from the judge's values to what people would say. It is chosen only
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from rageval_spec.calibration.labelled_items import Joined
@@ -14,6 +13,7 @@ from rageval_spec.calibration.measures import CalibrationMeasure, Measuring
 from rageval_spec.calibration.thresholds import deal_folds
 from rageval_spec.data.judge_calibration import ScoreMap
 from rageval_spec.data.outcomes import Interval
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.libraries import Floats, np
 from rageval_spec.statistics.intervals import bootstrap_interval
 from rageval_spec.statistics.raters import reliability_curves

@@ -11,12 +11,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Literal
 
 from rageval_spec.calibration.labelled_items import Joined
 from rageval_spec.calibration.measures import BETWEEN, CalibrationMeasure, Measuring
 from rageval_spec.data.judge_calibration import CalibrationLabels, Figure, StepBounds
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.errors import UsageError
 from rageval_spec.libraries import Bools, Floats, Ints, np
 from rageval_spec.statistics.intervals import compute_exact_interval, number_clusters

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import click
@@ -11,9 +12,9 @@ from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import OutputCommand
 from rageval_spec.commands.results_argument import is_spec
 from rageval_spec.commands.run import annotations_option, evaluate, output_options, quiet_option
+from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import UsageError
-
-_EXAMPLE = "rageval-spec merge spec.yaml results/*"
+from rageval_spec.plugin.report import RESULTS_FOLDER
 
 
 @click.command(cls=OutputCommand)
@@ -26,10 +27,11 @@ _EXAMPLE = "rageval-spec merge spec.yaml results/*"
 def merge(places: tuple[Path, ...], annotations: Any, **options: Any) -> int:
     """Put the shards of an evaluation together, and check its gates.
 
-    FOLDERS are those that `run --shard` wrote, or folders that they are in, in any order. The results are those of
-    `run` without --shard, and so are the reports, the history and the exit codes. The files that the spec names must
-    be here. Without SPEC, the shards say which it is. Write every --set as for the shards; --limit and --only are
-    those of the shards.
+    FOLDERS are the folders that `run --shard` wrote, or folders that contain them, in any order. The files that SPEC
+    names must be on this machine. Without SPEC, merge reads the spec that the shards name.
+
+    merge gives the results, reports, history records and exit codes that `run` gives without --shard. Use the same
+    --set options as for the shards. Do not repeat --limit and --only: merge takes them from the shards.
 
     \b
     rageval-spec merge spec.yaml results/*
@@ -39,9 +41,12 @@ def merge(places: tuple[Path, ...], annotations: Any, **options: Any) -> int:
 
     specs, folders = [one for one in places if is_spec(str(one))], [one for one in places if not is_spec(str(one))]
     if len(specs) > 1:
-        raise UsageError(f"{specs[0]} and {specs[1]} are two specs; shards of one spec are put together: {_EXAMPLE}")
+        told = f"{specs[0]} and {specs[1]} are two specs, and shards are of one"
+        raise UsageError(f"{told}; name it: {_write_command(specs[0], folders)}")
     if not folders:
-        raise UsageError(f"name the folders of the shards: {_EXAMPLE}")
+        raise UsageError(
+            f"no folder of a shard is named; write: {_write_command(specs[0] if specs else Path('spec.yaml'), [])}"
+        )
     spec = specs[0] if specs else _find_spec(folders)
     return evaluate(spec, Options(**options, shards=folders), annotations)
 
@@ -58,5 +63,13 @@ def _find_spec(folders: list[Path]) -> Path:
     path = Path(named)
     is_inside = any(path.resolve().is_relative_to(folder.resolve()) for folder in folders)
     if path.is_absolute() or ".." in path.parts or is_inside or not is_spec(named):
-        raise UsageError(f"the spec of the shards, {named}, is not here; name it: {_EXAMPLE}")
+        told = "is not a file here" if not path.exists() else "is outside of this folder, or came with the shards"
+        raise UsageError(
+            f"the shards do not say where the spec is on this machine: {make_visible(named)} {told}; name it: "
+            f"{_write_command(Path(path.name), folders)}"
+        )
     return path
+
+
+def _write_command(spec: Path, folders: list[Path]) -> str:
+    return f"rageval-spec merge {quote(str(spec))} {' '.join(quote(str(one)) for one in folders) or RESULTS_FOLDER}"

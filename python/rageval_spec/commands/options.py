@@ -48,7 +48,8 @@ selection_options = together(
 
 shard_option = click.option(
     "--shard", metavar="K/N",
-    help="Evaluate only the part K of N of the questions, for `merge`: 3/8. The spec's limits are shared by all parts.",
+    help="Evaluate only part K of N of the questions, such as 3/8; `rageval-spec merge` puts the parts together. Each "
+    "part may spend an equal share of the spec's limits on calls and cost.",
 )  # fmt: skip
 
 store_options = together(

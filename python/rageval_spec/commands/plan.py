@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ import click
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import OutputCommand
+from rageval_spec.dataclass import asdict, dataclass
 from rageval_spec.errors import PASSED, UsageError
 from rageval_spec.progress import ProgressDisplay
 from rageval_spec.wording import count_noun, format_number, format_percent
@@ -132,7 +132,7 @@ class _Spread(NamedTuple):
     effect: float | None = None
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class PowerRow:
     """What the questions can show of one cell.
 
@@ -313,7 +313,7 @@ def _dump(rows: Sequence[PowerRow]) -> str:
     from rageval_spec.statistics.aggregation import POWER
 
     listed = [
-        {key: value for key, value in dataclasses.asdict(row).items() if value is not None or key != "design_effect"}
+        {key: value for key, value in asdict(row).items() if value is not None or key != "design_effect"}
         for row in rows
     ]
     return json.dumps({"version": 1, "power": POWER, "rows": listed}, indent=2, ensure_ascii=False) + "\n"

@@ -140,8 +140,8 @@ annotations_option = click.option(
 def run(spec: Path, annotations: Any, shard: str | None, **options: Any) -> int:
     """Run an evaluation and check its gates.
 
-    With --shard, evaluate one part of the questions, and write it to a folder for `rageval-spec merge`, which makes
-    the numbers and checks the gates.
+    With --shard, evaluate one part of the questions and write it to a folder. `rageval-spec merge` then reads the
+    folders of all parts, computes the results, and checks the gates.
 
     \b
     rageval-spec run spec.yaml
@@ -178,6 +178,7 @@ def _annotated(make: Callable[[], Made], write: Callable[[Made], str], annotatio
 
 def _run_shard(spec: Path, shard: str, options: Options) -> ShardOutcome:
     from rageval_spec import runner
+    from rageval_spec.pipeline.execution.shards import count_questions
     from rageval_spec.pipeline.planning.question_shards import read_shard
 
     part = read_shard(shard)
@@ -186,8 +187,7 @@ def _run_shard(spec: Path, shard: str, options: Options) -> ShardOutcome:
     console.complain(outcome.warnings)
     found = outcome.found
     if not options.quiet:
-        of = f"{found.questions:,} of {count_noun(found.total, 'question')}"
-        console.tell(f"shard {part} of {outcome.name}: {of}")
+        console.tell(f"shard {part} of {outcome.name}: {count_questions(part, found.questions, found.total)}")
         for told in found.describe():
             console.tell(f"  {told}")
         if outcome.spent.calls:

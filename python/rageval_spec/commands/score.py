@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ import click
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import OutputCommand
+from rageval_spec.dataclass import dataclass
 from rageval_spec.diagnostics import dump_visible
 from rageval_spec.errors import PASSED, NothingScoredError
 from rageval_spec.kernels import RankingOptions, parse_measure

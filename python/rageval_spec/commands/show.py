@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
@@ -15,6 +14,7 @@ from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import OutputCommand
 from rageval_spec.data.tables import SampleTable
+from rageval_spec.dataclass import asdict, dataclass, replace
 from rageval_spec.diagnostics import dump_visible, suggest
 from rageval_spec.errors import PASSED, UsageError
 from rageval_spec.libraries import pl

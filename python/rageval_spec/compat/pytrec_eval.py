@@ -10,14 +10,13 @@ are a `ValueError` too. Ids can be any `str`, scores any number, and a relevance
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from typing import Literal, TypeVar
 
 from rageval_spec import kernels
 from rageval_spec.api.ranking_inputs import nest
-from rageval_spec.libraries import np
+from rageval_spec.libraries import compile_later, np
 
 __version__ = "0.5.11"
 
@@ -65,7 +64,7 @@ supported_nicknames: dict[str, set[str]] = {
 
 _Number = TypeVar("_Number", int, float)
 
-_PARAMETERS = re.compile(r"[._]([0-9]+(?:\.[0-9]+)?(?:,[0-9]+(?:\.[0-9]+)?)*)$")
+_PARAMETERS = compile_later(r"[._]([0-9]+(?:\.[0-9]+)?(?:,[0-9]+(?:\.[0-9]+)?)*)$")
 
 
 class RelevanceEvaluator:

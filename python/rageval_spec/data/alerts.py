@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias
 
 from rageval_spec.data.outcomes import Interval
+from rageval_spec.dataclass import asdict, dataclass, field
 
 AlertState: TypeAlias = Literal["pending", "firing", "resolved"]
 AlertSeverity: TypeAlias = Literal["warning", "critical", "low", "medium", "high"]

@@ -9,9 +9,9 @@ gate uses it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from rageval_spec.data import arithmetic
+from rageval_spec.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
+from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.errors import RagevalError
+from rageval_spec.libraries import compile_later
 
 _PIECE = 2047
 """Bytes that are hashed without releasing the GIL."""
@@ -58,9 +58,9 @@ class ChatRequest:
         """The digest and the length of the schema. Not a `cached_property`, whose lock is one for all requests."""
         known: tuple[bytes, int] | None = self.__dict__.get("_kept")
         if known is None:
-            schema = json.dumps(self.schema, sort_keys=True)
-            rest = (json.dumps(one) for one in (self.max_tokens, self.logprobs, self.repeat))
-            content = f"[{', '.join((json.dumps(self.messages), schema, *rest))}]".encode()
+            schema = _write_schema(self.schema)
+            rest = json.dumps((self.max_tokens, self.logprobs, self.repeat))[1:]
+            content = f"[{json.dumps(self.messages)}, {schema}, {rest}".encode("ascii")
             digest = hashlib.sha256()
             for start in range(0, len(content), _PIECE):  # more at once releases the GIL, and waits for it again
                 digest.update(content[start : start + _PIECE])
@@ -71,6 +71,20 @@ class ChatRequest:
     def characters(self) -> int:
         """The total length of the messages."""
         return sum(len(message.content) for message in self.messages)
+
+
+_schemas: dict[int, tuple[Mapping[str, Any] | None, str]] = {}
+_MOST_SCHEMAS = 1024
+
+
+def _write_schema(schema: Mapping[str, Any] | None) -> str:
+    """A schema as JSON. Those of many requests are one object, which is written once and must not change then."""
+    known = _schemas.get(id(schema))
+    if known is None:
+        if len(_schemas) >= _MOST_SCHEMAS:
+            _schemas.clear()
+        known = _schemas[id(schema)] = schema, json.dumps(schema, sort_keys=True)  # held: no other gets its id
+    return known[1]
 
 
 class TokenChoice(NamedTuple):
@@ -205,15 +219,15 @@ def _show(count: int, total: int) -> str:
 Kinship = Literal["same", "family"]
 """`same`: one model, in whatever release, size of numbers or place. `family`: models of one maker's line."""
 
-_PROVIDER = re.compile(
+_PROVIDER = compile_later(
     r"^(?:(?:[a-z]{2,4}\.)?(?:anthropic|meta|amazon|mistral|cohere|ai21|deepseek|openai|qwen|google)\.|.*/)"
 )
 """What hosts put before a name: `us.anthropic.`, `openai/`, `accounts/fireworks/models/`."""
-_RELEASE = re.compile(
+_RELEASE = compile_later(
     r"@[\w.-]+$|-v\d+:\d+$|[-_:.]\d{4}-\d{2}-\d{2}|[-_@]20\d{6}|[-_](?:0\d{2}|\d{2}-\d{2}|[01]\d[0-3]\d|2[3-9](?:0[1-9]|1[0-2]))$"
 )
 """Dates and numbers of releases: `-2024-08-06`, `@20240229`, `-v1:0`, `-002`, `-05-06`, `-0613`, `-2411`."""
-_TOKEN = re.compile(r"[a-z]+|\d+")
+_TOKEN = compile_later(r"[a-z]+|\d+")
 _NOISE = frozenset(
     (
         *("meta", "hf", "instruct", "it", "chat", "latest", "preview", "exp", "experimental", "online", "free"),
@@ -221,7 +235,7 @@ _NOISE = frozenset(
     )
 )
 """Tokens that do not tell models apart: training for chats, formats, the size of numbers."""
-_SIZES = re.compile(r"(?:[-_:](?:i?q\d(?:_[a-z0-9]+)*|(?:fp|bf|int|f|nf)\d+|\d+bit|awq|gptq|gguf|mlx))+$")
+_SIZES = compile_later(r"(?:[-_:](?:i?q\d(?:_[a-z0-9]+)*|(?:fp|bf|int|f|nf)\d+|\d+bit|awq|gptq|gguf|mlx))+$")
 _FAMILIES: Mapping[str, str] = {
     **{name: name for name in ("claude", "command", "deepseek", "falcon", "gemini", "gemma", "glm", "gpt", "granite")},
     **{name: name for name in ("grok", "jamba", "kimi", "llama", "mistral", "nova", "olmo", "phi", "qwen", "yi")},

@@ -14,12 +14,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
 from rageval_spec.data import tables
 from rageval_spec.data.tables import Collection
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.libraries import pl
 
 

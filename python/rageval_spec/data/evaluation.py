@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -28,6 +27,7 @@ from rageval_spec.data.outcomes import (
     empty_base_values,
 )
 from rageval_spec.data.tables import VALUES, DocumentNumbers, SampleTable, empty_documents
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.libraries import pl
 
 Overall = Literal["pass", "warn", "fail", "error"]

@@ -23,11 +23,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from rageval_spec.data.outcomes import AnyNote, Note, write_notes
 from rageval_spec.data.samples import Sample
+from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.libraries import pl
 
 K = TypeVar("K")

@@ -32,7 +32,7 @@ def parse_document(shape: Any, content: bytes, path: str, what: str, remedy: str
     try:
         data = json.loads(content, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{path} is not {what}: {error}; is it complete?") from error
+        raise DataError(f"{path} is not {what}: {error}; it is incomplete, or was edited; {remedy}") from error
     version = data.get("format_version") if isinstance(data, dict) else None
     if version != FORMAT_VERSION:
         told = "it has no format_version" if version is None else f"its format_version is {version!r}"

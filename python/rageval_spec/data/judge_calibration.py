@@ -6,7 +6,6 @@ the same bytes.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 from bisect import bisect_right
@@ -14,12 +13,13 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from rageval_spec.data.json_documents import build_document_schema, dump_document, parse_document
+from rageval_spec.dataclass import asdict, dataclass
 
 MOST_BYTES = 16 * 2**20
 _ABSENT: tuple[object, ...] = (None, (), {})
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ScoreMap:
     """Turns a judge's score into the probability that people say yes; calibrated judges apply it.
 
@@ -61,7 +61,7 @@ class ScoreMap:
         return self.results[after - 1] + part * (self.results[after] - self.results[after - 1])
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class CalibratedThreshold:
     """From where on a score means yes, and the criterion that chose it: `youden`, `f1`, or `precision >= 0.9`."""
 
@@ -69,7 +69,7 @@ class CalibratedThreshold:
     criterion: str
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Guaranteed:
     """A promise: of the answers with a score from `threshold` on, at most the share `limit` is wrong.
 
@@ -91,7 +91,7 @@ class Guaranteed:
     control: Literal["ltt", "crc"] = "ltt"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class StepBounds:
     """Where a step of a cascade, or a stage of a waterfall, decides by itself.
 
@@ -109,7 +109,7 @@ class StepBounds:
     accept: float | None = None
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Figure:
     """A number with its 95% interval; None where it is not defined."""
 
@@ -119,7 +119,7 @@ class Figure:
     high: float | None = None
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class CalibrationLabels:
     """The labels of a calibration.
 
@@ -139,7 +139,7 @@ class CalibrationLabels:
     annotators: int
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class JudgeCalibration:
     """What labels showed about one judge on one question that a metric puts to it.
 
@@ -172,7 +172,7 @@ class JudgeCalibration:
     held_out: tuple[Figure, ...] = ()
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class CalibrationFile:
     """The content of a `calibration.json`.
 
@@ -201,7 +201,7 @@ class CalibrationFile:
 
     def dump(self) -> bytes:
         """The file as JSON text, in UTF-8, without keys that hold nothing."""
-        return dump_document(_drop_absent(dataclasses.asdict(self)))
+        return dump_document(_drop_absent(asdict(self)))
 
 
 def _drop_absent(content: Any) -> Any:

@@ -5,15 +5,14 @@ Anchors are a frozen set of labelled answers with a judge's scores, which show w
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from rageval_spec.data import arithmetic
 from rageval_spec.data.json_documents import dump_document, parse_document
+from rageval_spec.dataclass import asdict, dataclass, replace
 from rageval_spec.errors import DataError
 
 CLASSES: Mapping[str, float] = {"supported": 1.0, "contradicted": 0.0, "not_enough_info": 0.0}
@@ -160,7 +159,7 @@ def _read(label: Label, scale: LabelScale, setting: str) -> float:
     return value
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Anchor:
     """A labelled answer: the mean of its labels, and the judge's score when the set was frozen, from 0 to 1."""
 
@@ -178,7 +177,7 @@ class Anchor:
     columns: dict[str, Any] | None = None
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class AnchorSet:
     """The content of a file of anchors.
 
@@ -213,4 +212,4 @@ class AnchorSet:
 
     def dump(self) -> bytes:
         """The file as JSON text, in UTF-8."""
-        return dump_document(dataclasses.asdict(self))
+        return dump_document(asdict(self))

@@ -8,14 +8,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
+from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.errors import DataError
-from rageval_spec.libraries import pl
+from rageval_spec.libraries import compile_later, pl
 
 CELL = ("dataset", "system", "metric")
 """The columns of the values table that name a cell."""
@@ -240,7 +239,7 @@ def count_texts(facts: Iterable[str]) -> int:
 DropSeverity: TypeAlias = Literal["low", "medium", "high"]
 SEVERITIES: tuple[DropSeverity, ...] = ("low", "medium", "high")
 """How bad a drop is, from the least to the worst."""
-_SHARE = re.compile(r"(\d{1,9}(?:\.\d+)?) ?%")
+_SHARE = compile_later(r"(\d{1,9}(?:\.\d+)?) ?%")
 
 
 class Drop(NamedTuple):

@@ -12,13 +12,13 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 from typing import Any, NamedTuple, get_type_hints
 
 from rageval_spec.data.evaluation import Evaluation, Overall, Provenance, Results
 from rageval_spec.data.json_documents import FORMAT_VERSION, build_document_schema, dump_document, parse_document
+from rageval_spec.dataclass import dataclass, field
 
 _REQUIRED = (
     "format_version", "name", "spec_digest", "verdict", "datasets", "systems", "metrics", "aggregates", "comparisons",

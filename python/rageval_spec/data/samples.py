@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from rageval_spec.dataclass import dataclass, field
 
 Part = Literal[
     "answer", "contexts", "context_ids", "reference", "reference_contexts", "relevant", "answerable", "group",

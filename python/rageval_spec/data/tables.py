@@ -27,12 +27,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import islice, repeat
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import DataError
 from rageval_spec.libraries import np, pl
 from rageval_spec.store.stored_tables import AnyTable, StoredTable
@@ -384,6 +384,11 @@ class Collection:
     def queries(self) -> pl.DataFrame | None:
         """Query texts, or None."""
         return self.load_queries() if self.load_queries else None
+
+    @property
+    def questions(self) -> pl.DataFrame | None:
+        """The table that says which questions there are: the queries, or else the judgements."""
+        return self.qrels if self.queries is None else self.queries
 
     @cached_property
     def corpus(self) -> pl.DataFrame | None:

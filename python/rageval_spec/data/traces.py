@@ -23,8 +23,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
+
+from rageval_spec.dataclass import dataclass, field, fields, replace
 
 NO_ANSWER = "the trace has no answer"
 """How the error of a trace begins that did not fail, and in which there is no text for the user."""

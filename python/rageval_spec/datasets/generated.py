@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from importlib.metadata import version
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, WithJsonSchema, field_validator
@@ -42,6 +41,7 @@ from rageval_spec.generation.question_sets import (
     suppose,
 )
 from rageval_spec.judging.calibrated_judge import find_surroundings
+from rageval_spec.kernels import version
 from rageval_spec.plugin import ChatModel, Dataset, DatasetNode, EmbeddingModel, InputFile, Judge, JudgeName, ModelName
 from rageval_spec.plugin.judge_identity import identify_judge
 from rageval_spec.reading.column_names import CorpusColumns
@@ -358,7 +358,7 @@ class Generated(Dataset[GeneratedNode]):
         prompts = {name: load(name).version for name in ("draft", "unanswerable", "check")}
         models = self._models
         return {
-            "by": f"rageval-spec {version('rageval-spec')}",
+            "by": f"rageval-spec {version()}",
             "model": models.writer.describe().get("model", self.node.model),
             "checker": models.checker.describe().get("model", self.node.checker or self.node.model),
             "judge": self._judge.node.use,

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
 from typing import Any, TypeAlias
 
 from rageval_spec.data.evaluation import Evaluation
@@ -19,6 +18,7 @@ from rageval_spec.data.findings import is_supported, list_findings
 from rageval_spec.data.outcomes import LABEL, Cause, explain_cause
 from rageval_spec.data.tables import SAMPLE_COLUMNS, STEPS, TRUNCATED
 from rageval_spec.data.traces import Step
+from rageval_spec.dataclass import dataclass, field, fields
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing.question_order import (
     KEY,

@@ -11,7 +11,6 @@ import gzip
 import hashlib
 import html
 import json
-import re
 from collections.abc import Iterable
 from io import BytesIO
 from pathlib import Path
@@ -19,10 +18,11 @@ from string import Template
 from typing import Any
 
 from rageval_spec.diagnostics import make_visible
+from rageval_spec.libraries import compile_later
 
 CELL = 'style="text-align:left;padding:.2em .8em .2em 0;vertical-align:top"'
 """The style of a cell in a notebook, which has no style sheet of ours."""
-_COMMENTS = re.compile(r"(?ms)^[ ]*(?://[^\n]*|/\*\*.*?\*/)\n")
+_COMMENTS = compile_later(r"(?ms)^[ ]*(?://[^\n]*|/\*\*.*?\*/)\n")
 """Comments on lines of their own."""
 _ASSETS = Path(__file__).parent / "assets"
 _STYLES = ("page.css", "overview.css", "texts.css", "questions.css")

@@ -18,12 +18,12 @@ own first system that has the metric.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 from unicodedata import normalize
 
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.outcomes import CELL
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
 from rageval_spec.libraries import pl

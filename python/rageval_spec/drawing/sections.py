@@ -16,16 +16,15 @@ Each section is a small table of texts with a title, so that every report shows 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from rageval_spec import kernels, wording
 from rageval_spec.data.bands import BandScale
 from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, SliceGap
 from rageval_spec.data.outcomes import AskedQuestions, Cause, CauseCount, Interval, RankCounts
+from rageval_spec.dataclass import dataclass
 from rageval_spec.statistics.intervals import compute_p_of_excess
 from rageval_spec.statistics.percentiles import ORDER_STATISTICS, read_percentile
-from rageval_spec.statistics.raters.label_counts import bound_worth
 from rageval_spec.statistics.sequential_analysis import BETTING
 
 SIGNIFICANCE = 0.05
@@ -556,7 +555,11 @@ def _show_stages(evaluation: Evaluation) -> Iterator[Section]:
 
 def describe_worth(labels: int, worth: float | None, rows: int, questions: int) -> str:
     """`350 [310, 420]`: how many labels would be needed without the judge; "" if the labels do not tell."""
-    ends = None if worth is None else bound_worth(labels, worth, rows, questions)
+    if worth is None:
+        return ""
+    from rageval_spec.statistics.raters.label_counts import bound_worth
+
+    ends = bound_worth(labels, worth, rows, questions)
     return "" if ends is None else f"{worth:,.0f} [{ends[0]:,.0f}, {ends[1]:,.0f}]"
 
 

@@ -6,7 +6,6 @@ Colours appear on a terminal unless NO_COLOR is set. In a pipe, lines have a fix
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -14,13 +13,13 @@ from io import StringIO
 from typing import TypeAlias
 
 from rageval_spec.diagnostics import make_visible
-from rageval_spec.libraries import Console, RenderableType, Table, Text, box, cell_len, chop_cells
+from rageval_spec.libraries import Console, RenderableType, Table, Text, box, cell_len, chop_cells, compile_later
 
 Block: TypeAlias = "tuple[str, str] | RenderableType"
 """A line of text, one with its style, or what rich draws. Lines are made visible when they are shown."""
 _WIDTH_IN_A_PIPE = 100
 _NARROWEST = 40
-_NAME_PARTS = re.compile(r"[^\s_(,/.@:-]+[\s_(,/.@:-]*|[\s_(,/.@:-]+")
+_NAME_PARTS = compile_later(r"[^\s_(,/.@:-]+[\s_(,/.@:-]*|[\s_(,/.@:-]+")
 
 
 def render_text(draw: Callable[[Console], Iterable[Block]], width: int | None = None) -> bytes:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
 from rageval_spec.data.results import LevelChange, Series, Trend, TrendPoint
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing.html_shell import fill_page, join_styles, read_asset
 from rageval_spec.wording import count_noun, format_number, format_percent

@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from rageval_spec.data.evaluation import Evaluation, Overall
 from rageval_spec.data.outcomes import GateOutcome, Note, NoteLevel, Verdict
+from rageval_spec.dataclass import dataclass
 from rageval_spec.wording import DIGITS, count_noun, describe_taken_over, find_format, tell_apart
 
 _TITLES: dict[Overall, str] = {

@@ -13,10 +13,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing.escaping import escape, format_table, longest_tick_run, quote, quote_cell
 from rageval_spec.drawing.html_shell import fill_page, join_styles, read_asset, show_text

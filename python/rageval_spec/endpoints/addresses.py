@@ -5,7 +5,6 @@ People write URLs with or without a version and a path. Proxies are those that t
 
 from __future__ import annotations
 
-import re
 from base64 import b64encode
 from collections.abc import Sequence
 from typing import Annotated
@@ -15,8 +14,9 @@ from urllib.request import getproxies, proxy_bypass
 from pydantic import AfterValidator
 
 from rageval_spec.errors import UsageError
+from rageval_spec.libraries import compile_later
 
-_VERSION = re.compile(r"v\d+\w*")
+_VERSION = compile_later(r"v\d+\w*")
 
 
 def check_base_url(text: str, example: str = "http://localhost:8080") -> str:

@@ -33,6 +33,7 @@ from rageval_spec.endpoints.tries import (
     read_reset,
 )
 from rageval_spec.errors import RagevalError
+from rageval_spec.libraries import compile_later
 
 CHARACTERS_A_TOKEN = 4
 USUAL_REPLY = 500
@@ -43,7 +44,7 @@ _REFUSING = frozenset({400, 403, 422, 501})
 """Statuses with which endpoints refuse a parameter."""
 _ABOUT_THE_REQUEST = frozenset({400, 413, 422})
 """Statuses that concern only this request and not the next one."""
-_SPENT = re.compile(
+_SPENT = compile_later(
     r"insufficient_quota|billing_hard_limit|credit balance is too low|exceeded your current quota", re.IGNORECASE
 )
 

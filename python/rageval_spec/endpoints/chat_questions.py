@@ -11,14 +11,14 @@ them in the text of a message as if the template had written them, so they are d
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import nullcontext
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rageval_spec.data.chat import CallError, ChatReply, ChatRequest, Message, UnfinishedError
 from rageval_spec.data.findings import Estimate, Failed, Tokens
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.endpoints.replies import (
     GRAMMAR,
     UnreadableReplyError,
@@ -28,10 +28,12 @@ from rageval_spec.endpoints.replies import (
     read_reply,
 )
 from rageval_spec.endpoints.shared_questions import Turns
-from rageval_spec.threads import map_in_threads
+from rageval_spec.libraries import compile_later
+from rageval_spec.threads import floor, map_in_threads
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
+    from rageval_spec.endpoints.pacing import Slots
     from rageval_spec.plugin import ChatModel, Context
 
 
@@ -139,32 +141,46 @@ def _follow(question: ChatQuestion[T], known: Any) -> T | Failed:
 
 def ask_all(model: ChatModel[Any], questions: Sequence[ChatQuestion[T]], context: Context) -> list[T | Failed]:
     """Call `ask` for each question; results are in the questions' order."""
-    return run_all([partial(ask, model, question, context) for question in questions], threads_for(model, context))
+    tasks = [partial(ask, model, question, context) for question in questions]
+    return run_all(tasks, threads_for(model, context), room_for(model, context))
 
 
-def run_all(tasks: Sequence[Callable[[], T]], concurrency: int) -> list[T]:
-    """The results of the tasks, in their order. If a task raises, no other begins and the exception is raised."""
+def run_all(tasks: Sequence[Callable[[], T]], concurrency: int, room: Slots | None = None) -> list[T]:
+    """The results of the tasks, in their order. If a task raises, no other begins and the exception is raised.
+
+    With a `room`, so many tasks are under way as it has slots, whoever else uses it, and they take turns to work.
+    """
     if len(tasks) < 2:
         return [task() for task in tasks]
+    waiting, found = iter(enumerate(tasks)), dict[int, T]()
     raised: list[BaseException] = []
 
-    def run(task: Callable[[], T]) -> T:
-        if raised:
-            raise _StoppedError
-        try:
-            return task()
-        except BaseException as error:
-            raised.append(error)
-            raise
+    def work(_: int) -> None:
+        with nullcontext() if room is None else floor.joined(room):
+            while not raised and (numbered := next(waiting, None)) is not None:
+                number, task = numbered
+                try:
+                    found[number] = task()
+                except BaseException as error:
+                    raised.append(error)
+                floor.give_way()
 
+    threads = min(concurrency, len(tasks))
     try:
-        return [*map_in_threads(run, tasks, min(concurrency, len(tasks)), "judge")]
-    except _StoppedError:
-        raise raised[0] from None
+        for _ in map_in_threads(work, range(threads), threads, "judge"):
+            pass
+    except BaseException as error:
+        raised.append(error)
+    if raised:
+        raise raised[0]
+    return [found[number] for number in range(len(tasks))]
 
 
-class _StoppedError(Exception):
-    """Another task failed before this one began."""
+def room_for(model: ChatModel[Any], context: Context) -> Slots | None:
+    """Room for as many tasks as a model's calls under way, whoever asks it; None for models that do not take turns."""
+    if context.pace is not None or not getattr(model, "takes_turns", False):
+        return None
+    return context.budget.memory.remember(model, Turns).find_room(threads_for(model, context) // 2)
 
 
 def threads_for(model: ChatModel[Any], context: Context) -> int:
@@ -367,7 +383,7 @@ DRAWN = "◁"
 """The opening of Kimi's control tokens."""
 FULL_WIDTH = "<(?=[｜▁])"
 """The opening of DeepSeek's control tokens."""
-_TOKEN = re.compile(
+_TOKEN = compile_later(
     rf"{BRACKETED}|{DRAWN}|{FULL_WIDTH}|<(?=\||</?SYS>>|/?(?:s|bos|eos|pad|unk|sop|eop)>|(?:start|end)_of_\w+>)"
 )
 

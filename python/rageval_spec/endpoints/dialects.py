@@ -13,15 +13,16 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from rageval_spec.data.chat import ChatReply, ChatRequest, Message, TokenChoice
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.endpoints.addresses import complete_url
 from rageval_spec.endpoints.tries import Reply, WrongReplyError
+from rageval_spec.libraries import compile_later
 from rageval_spec.plugin.secrets import Secret
 from rageval_spec.recorded.values import clean_text
 
@@ -41,12 +42,12 @@ _TOKENS_OF_ANTHROPIC = 4096
 _VERSION_OF_ANTHROPIC = "2023-06-01"
 _FINISHES = {"end_turn": "stop", "stop_sequence": "stop", "tool_use": "stop", "max_tokens": "length"}
 """OpenAI's words for why a reply ended, by Anthropic's."""
-_TOO_LONG = re.compile(
+_TOO_LONG = compile_later(
     r"context[ _](length|window|size)|maximum context|prompt is too long|too many (input )?tokens|too long|too large"
     r"|reduce the length",
     re.IGNORECASE,
 )
-_UNSUPPORTED = re.compile(
+_UNSUPPORTED = compile_later(
     r"unsupported|not (currently )?support|n't support|unknown|unrecogni[sz]ed|unexpected|deprecated"
     r"|extra (field|input)|not (permitted|allowed|available|compatible)|incompatible|only the default"
     r"|only [\d.]+ is allowed|may only be|must be (1|unset)|cannot be (used|set)|forbidden|instead",
@@ -390,7 +391,7 @@ def _read_place(place: Any) -> tuple[TokenChoice, ...]:
 
 
 FILE = Path(__file__).with_name("prices.json")
-_SNAPSHOT = re.compile(r"-(\d{4}-\d\d-\d\d|\d{8})$")
+_SNAPSHOT = compile_later(r"-(\d{4}-\d\d-\d\d|\d{8})$")
 """The day at the end of a model's name, `gpt-4o-mini-2024-07-18`, which does not change its price."""
 
 

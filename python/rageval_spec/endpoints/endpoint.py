@@ -11,14 +11,16 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import socket
 import ssl
+import struct
 import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPMessage, HTTPResponse, HTTPSConnection, IncompleteRead
 from threading import Lock
@@ -38,7 +40,9 @@ from rageval_spec.endpoints.tries import (
     describe_error,
 )
 from rageval_spec.errors import UsageError
+from rageval_spec.libraries import compile_later
 from rageval_spec.plugin.secrets import Redactor, Secret
+from rageval_spec.threads import floor
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -67,7 +71,7 @@ class Connections:
         self._busy: set[socket.socket] = set()
         self._closed = False
         self._lock = threading.Lock()
-        self._head: tuple[Any, bytes] = (None, b"")
+        self._head: tuple[Any, bytes, bytes] = (None, b"", b"")
 
     @property
     def is_closed(self) -> bool:
@@ -124,7 +128,7 @@ class Connections:
                 if self._closed:
                     raise self._end()
                 self._busy.add(timed.untimed)
-            timed.send(self._find_head(request), request.body or b"")
+            timed.send(self._write(request))
             response, content = _receive(timed, request.method, body)
         except BaseException:
             connection.close()
@@ -139,17 +143,20 @@ class Connections:
             connection.close()
         return Reply(response.status, response.reason, response.headers, content)
 
-    def _find_head(self, request: HttpRequest) -> bytes:
-        """The lines before the body, as `http.client` writes them; those of equal requests are written once."""
-        key = (*request._replace(body=None)[:-1], *request.headers.items())
-        if self._head[0] != key:
+    def _write(self, request: HttpRequest) -> bytes:
+        """The request as `http.client` writes it; the lines before the bodies of equal requests are written once."""
+        method, body, query, path, headers = request
+        key = (method, body is None, query, path, headers)
+        known, head, rest = self._head
+        if known != key:
             connection, wire = self._make_connection(), _Wire()
             connection.sock = wire
-            body = None if request.body is None else b""
-            connection.request(request.method, self._target(request), body, {**self._headers, **request.headers})
-            self._head = (key, bytes(wire.written))
-        head, length = self._head[1], len(request.body or b"")
-        return head.replace(b"\r\nContent-Length: 0\r\n", b"\r\nContent-Length: %d\r\n" % length, 1)
+            sent = None if body is None else b""
+            connection.request(method, self._target(request), sent, {**self._headers, **headers})
+            head, length, rest = bytes(wire.written).partition(b"\r\nContent-Length: 0\r\n")
+            head, rest = (head + length[:-3], length[-2:] + rest) if length else (head, b"")
+            self._head = (key, head, rest)
+        return b"%b%d%b%b" % (head, len(body or b""), rest, body or b"") if rest else head + (body or b"")
 
     @property
     def _is_relayed(self) -> bool:
@@ -177,7 +184,8 @@ class Connections:
 
     def _connect(self, deadline: float) -> HTTPConnection:
         connection = self._make_connection()
-        connection.connect()
+        with floor.left():
+            connection.connect()
         connection.sock = _TimedSocket(connection.sock, deadline)
         return connection
 
@@ -196,7 +204,9 @@ class _TimedSocket:
     """A socket whose operations raise `TimeoutError` after a deadline (of `time.monotonic`) for all of them together.
 
     A socket's own timeout starts again with each byte that arrives, and setting it is a call of the system. So it is
-    set only where it is off by more than a five-hundredth. `pending` was received and not read yet.
+    set only where it is off by more than a five-hundredth. Where the system itself can end a wait, it is left to do so:
+    Python asks it first whether a socket with a timeout is ready, and lets go of the interpreter for that each time.
+    `pending` was received and not read yet.
     """
 
     def __init__(self, untimed: socket.socket, deadline: float) -> None:
@@ -204,31 +214,51 @@ class _TimedSocket:
         self.deadline = deadline
         self.pending = b""
         self._timeout = -1.0
+        self._is_plain = os.name == "posix" and type(untimed) is socket.socket
+        if self._is_plain:
+            untimed.settimeout(None)
 
     def limit(self) -> None:
         left = self.deadline - time.monotonic()
         if left <= 0:
             raise TimeoutError("timed out")
         if abs(left - self._timeout) > left / 500:
-            self.untimed.settimeout(left)
+            self._set(left)
             self._timeout = left
+
+    def _set(self, seconds: float) -> None:
+        if not self._is_plain:
+            self.untimed.settimeout(seconds)
+            return
+        wait = struct.pack("@ll", int(seconds), int(seconds % 1 * 1e6) or 1)
+        for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+            self.untimed.setsockopt(socket.SOL_SOCKET, option, wait)
 
     def extend(self, seconds: float) -> None:
         """Postpone the deadline by seconds in which nothing was read through no fault of the endpoint."""
         self.deadline += seconds
 
-    def send(self, head: bytes, body: bytes) -> None:
-        """Send both at once: as two packets they would wake the server twice."""
-        view = memoryview(head + body)
+    def send(self, content: bytes) -> None:
+        """Send head and body at once: as two packets they would wake the server twice."""
+        view = memoryview(content)
         while view:
             self.limit()
-            view = view[self.untimed.send(view) :]
+            try:
+                view = view[self.untimed.send(view) :]
+            except BlockingIOError as error:
+                raise TimeoutError("timed out") from error
 
     def receive(self) -> bytes:
         """What has arrived, at least one byte; empty at the end."""
         if not self.pending:
+            if self._is_plain:
+                floor.wait_to_read(self.untimed.fileno(), self.deadline)
             self.limit()
-            return self.untimed.recv(_PIECE)
+            try:
+                with nullcontext() if self._is_plain else floor.left():
+                    return self.untimed.recv(_PIECE)
+            except BlockingIOError as error:
+                raise TimeoutError("timed out") from error
         received, self.pending = self.pending, b""
         return received
 
@@ -266,12 +296,11 @@ def _receive(timed: _TimedSocket, method: str, body: Body) -> tuple[_Head, bytes
     received = timed.receive()
     first, _, rest = received.partition(b"\r\n")
     lines, mark, content = rest.partition(b"\r\n\r\n")
-    if mark and first[:13] in (b"HTTP/1.1 200 ", b"HTTP/1.1 200") and (found := _read_headers(lines)):
-        headers, length = found
+    if mark and first[:13] in (b"HTTP/1.1 200 ", b"HTTP/1.1 200") and (length := _read_length(lines)) is not None:
         while len(content) < length <= min(_PIECE, body.most) and (more := timed.receive()):
             received, content = received + more, content + more
         if len(content) == length <= body.most and method != "HEAD":
-            return _Head(200, first[13:].decode("iso-8859-1").strip(), headers, will_close=False), content
+            return _Head(200, first[13:].decode("iso-8859-1").strip(), _Headers(lines), will_close=False), content
     timed.pending = received
     response = HTTPResponse(timed, method=method)  # type: ignore[arg-type]
     response.begin()
@@ -279,18 +308,28 @@ def _receive(timed: _TimedSocket, method: str, body: Body) -> tuple[_Head, bytes
     return _Head(response.status, response.reason, response.headers, response.will_close), content
 
 
-def _read_headers(lines: bytes) -> tuple[HTTPMessage, int] | None:
-    """The headers and the body's length; None if there is none, or if they say more than that about the body."""
-    headers, said = HTTPMessage(), dict[str, str]()
-    for line in lines.decode("iso-8859-1").split("\r\n"):
-        name, mark, value = line.partition(":")
-        if not mark or name.strip() != name:
-            return None
-        headers.set_raw(name, value.strip(" \t"))
-        said.setdefault(name.lower(), value.strip(" \t"))
-    is_plain = said.keys().isdisjoint(_ENCODED) and said.get("connection", "keep-alive").lower() == "keep-alive"
-    length = said.get("content-length", "")
-    return (headers, int(length)) if is_plain and length.isdecimal() and len(length) < _DIGITS else None
+class _Headers(HTTPMessage):
+    """The headers in some lines, which are read when somebody asks for one."""
+
+    def __init__(self, lines: bytes) -> None:
+        self._lines = lines
+
+    def __getattr__(self, name: str) -> Any:
+        if "_headers" in self.__dict__ or name.startswith("__") or name == "_lines":
+            raise AttributeError(name)
+        super().__init__()
+        for line in self._lines.decode("iso-8859-1").split("\r\n"):
+            key, _, value = line.partition(":")
+            self.set_raw(key, value.strip(" \t"))
+        return getattr(self, name)
+
+
+def _read_length(lines: bytes) -> int | None:
+    """The length of the body; None if the headers do not say it once, or say more than that about the body."""
+    if not _HEADERS.fullmatch(lines) or _ENCODED.search(lines):
+        return None
+    lengths = _LENGTH.findall(lines)
+    return int(lengths[0]) if len(lengths) == 1 and lengths[0].isdigit() else None
 
 
 MOST_BYTES = 64 * 2**20
@@ -298,8 +337,12 @@ MOST_BYTES = 64 * 2**20
 LARGE = 2**20
 """A body of more bytes waits until no other large body is in memory."""
 _PIECE = 2**16
-_ENCODED = frozenset({"content-encoding", "transfer-encoding"})
-_DIGITS = 16
+_HEADERS = compile_later(rb"(?:[!-9;-~]+:[^\r\n]*(?:\r\n|\Z))+")
+_ENCODED = compile_later(
+    rb"^(?:(?:content|transfer)-encoding|connection:(?![ \t]*keep-alive[ \t]*\r?$))", re.IGNORECASE | re.MULTILINE
+)
+_LENGTH = compile_later(rb"^content-length:[ \t]*([^\r]{0,15}?)[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
+"""Fewer digits than any length that a computer can hold, so that other lengths are left to `http.client`."""
 _PAUSE = 0.05
 _ZLIB_OR_GZIP = 47
 _ENCODINGS = frozenset({"", "identity"})
@@ -374,7 +417,7 @@ R = TypeVar("R")
 SHOWN = 200
 """Characters of a reply that an error message shows."""
 _LOOKED_AT = 64 * SHOWN
-_KEY = re.compile(r"key|token|secret|signature|^sig$|password|^pass$|^code$|auth", re.IGNORECASE)
+_KEY = compile_later(r"key|token|secret|signature|^sig$|password|^pass$|^code$|auth", re.IGNORECASE)
 
 
 class Endpoint:

@@ -13,6 +13,7 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from rageval_spec.errors import RagevalError, UsageError
+from rageval_spec.libraries import compile_later
 
 if TYPE_CHECKING:
     import asyncio
@@ -33,7 +34,7 @@ _LINGER = 1.0
 """Seconds in which the rest of a request that is too large is read, and thrown away."""
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _HOST = r"\[(?P<six>[0-9a-fA-F:.]+)\]|(?P<name>[^\s:/\[\]]*)"
-_ADDRESS = re.compile(rf"(?:{_HOST})(?::(?P<port>\d{{1,5}}))?", re.ASCII)
+_ADDRESS = compile_later(rf"(?:{_HOST})(?::(?P<port>\d{{1,5}}))?", re.ASCII)
 
 
 class Refusal(Exception):  # noqa: N818 - an answer, not a fault of the program

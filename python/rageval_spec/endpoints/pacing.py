@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from rageval_spec.data.chat import InterruptedCallError
+from rageval_spec.threads import Waiter, floor
 
 SHORTEST, LONGEST = 0.2, 8.0
 """The most seconds before the second try, and before any later one; in between they double, with random jitter."""
@@ -41,7 +42,9 @@ class Clock:
 
     def sleep(self, seconds: float) -> None:
         """Wait for some seconds; raises `StoppedError` if `stop` was called, before or during the wait."""
-        if self._stopped.wait(max(0.0, seconds)):
+        with floor.rested():
+            is_stopped = self._stopped.wait(max(0.0, seconds))
+        if is_stopped:
             raise StoppedError
 
     def stop(self) -> None:
@@ -68,21 +71,19 @@ class Slots:
     def __init__(self, most: int) -> None:
         self._room = most
         self._taken = 0
-        # Each waiting call acquires a lock of its own, which is released when its turn comes.
-        self._waiting: deque[threading.Lock] = deque()
+        self._waiting: deque[Waiter] = deque()
+        self._again = 0
         self._stopped = False
         self._lock = threading.Lock()
 
     @contextmanager
     def take(self, tokens: int = 0) -> Iterator[None]:  # noqa: ARG002 - for slots that wait for the pace, too
         """Wait for a free slot and hold it during the block; raises `StoppedError` if `stop` was called."""
-        self._wait()
+        self.enter()
         try:
             yield
         finally:
-            with self._lock:
-                self._taken -= 1
-                self._let_in()
+            self.leave()
 
     def resize(self, room: int) -> None:
         if room != self._room:
@@ -96,19 +97,33 @@ class Slots:
             while self._waiting:
                 self._waiting.popleft().release()
 
-    def _wait(self) -> None:
+    @property
+    def is_wanted(self) -> bool:
+        """Whether a thread waits for a slot that had one before."""
+        return self._again > 0
+
+    def enter(self, *, again: bool = False) -> None:
+        """Wait for a free slot and hold it until `leave`; who had one before goes first."""
         with self._lock:
             if self._stopped:
                 raise StoppedError
             if not self._waiting and self._taken < self._room:
                 self._taken += 1
                 return
-            turn = threading.Lock()
-            turn.acquire()
-            self._waiting.append(turn)
-        turn.acquire()
+            turn = Waiter(floor)
+            (self._waiting.appendleft if again else self._waiting.append)(turn)
+            self._again += again
+        turn.wait()
+        if again:
+            with self._lock:
+                self._again -= 1
         if self._stopped:
             raise StoppedError
+
+    def leave(self) -> None:
+        with self._lock:
+            self._taken -= 1
+            self._let_in()
 
     def _let_in(self) -> None:
         """Give free slots to waiting calls; a thread that has just ended a call must not overtake them."""
@@ -142,11 +157,9 @@ class CallPace:
         The caller must pass the outcome of the call to `record`, whatever it is.
         """
         while True:
+            if self.throttle.is_probing:
+                self._wait_for_probe()
             with self._changed:
-                while self.throttle.is_probing:
-                    if self._clock.is_stopped:
-                        raise StoppedError
-                    self._changed.wait()
                 now = self._clock.now()
                 turn = self.throttle.reserve(now)
                 begin = max(turn.begin, self._next_request, self._next_token, self._not_before)
@@ -157,6 +170,13 @@ class CallPace:
             with self._changed:
                 if self._not_before <= begin and self.throttle.admit(turn):
                     return begin
+
+    def _wait_for_probe(self) -> None:
+        with floor.rested(), self._changed:
+            while self.throttle.is_probing:
+                if self._clock.is_stopped:
+                    raise StoppedError
+                self._changed.wait()
 
     def record(self, begun: float, *, refused: bool, wait: float | None = None) -> None:
         """Record the outcome of a call: whether it was refused with 429, and how long the endpoint asks to wait."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.endpoints import tries
 from rageval_spec.endpoints.endpoint import Endpoint, shorten
 from rageval_spec.endpoints.pacing import Clock, StoppedError

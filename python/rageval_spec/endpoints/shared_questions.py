@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from rageval_spec.data.chat import ChatReply
+from rageval_spec.endpoints.pacing import Slots
+from rageval_spec.threads import floor
 
 if TYPE_CHECKING:
     from rageval_spec.store.store import Answers
@@ -37,6 +39,13 @@ class Turns:
         self._lock = Lock()
         self._under_way: dict[bytes, Lock] = {}
         self._known: dict[bytes, Any] = {}
+        self._room: Slots | None = None
+
+    def find_room(self, most: int) -> Slots:
+        """Room for so many of those who ask the model; the first one decides how many."""
+        with self._lock:
+            self._room = self._room or Slots(most)
+            return self._room
 
     @contextmanager
     def take_turn(self, digest: bytes) -> Iterator[Any]:
@@ -52,7 +61,7 @@ class Turns:
                     return
                 if asking is mine:
                     break
-                with asking:
+                with floor.rested(), asking:
                     pass  # the question was asked
             try:
                 yield None
@@ -92,12 +101,13 @@ def hold_claim(
 
 _MARK = b"\n#"
 _DIGITS = 8
+_write = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def pack_reply(reply: ChatReply) -> bytes:
     parts = ("text", "input_tokens", "output_tokens", "finish", "choices")
     kept = {part: value for part in parts if (value := getattr(reply, part)) is not None}
-    packed = json.dumps(kept, ensure_ascii=False, separators=(",", ":")).encode()
+    packed = _write(kept).encode()
     return packed + _checksum(packed)
 
 

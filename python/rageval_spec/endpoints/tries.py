@@ -7,12 +7,10 @@ all of them.
 
 from __future__ import annotations
 
-import re
 import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from email.message import Message
 from email.utils import parsedate_to_datetime
@@ -21,11 +19,14 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
+from rageval_spec.dataclass import KW_ONLY, dataclass, field
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.endpoints.addresses import hide_credentials
 from rageval_spec.endpoints.pacing import Breaker, CallPace, Clock, Slots, draw_wait
+from rageval_spec.libraries import compile_later
 from rageval_spec.plugin.plugin import Node
 from rageval_spec.plugin.secrets import Secret, identify_headers
+from rageval_spec.threads import floor
 
 PATIENCE = 75.0
 """The default, in seconds: most rate limits are per minute, though few endpoints say so."""
@@ -188,7 +189,8 @@ class Tries:
                         return found
             if wait_for_room is not None:
                 # Without a slot: the calls that are waited for can need it for a retry.
-                wait_for_room()
+                with floor.rested():
+                    wait_for_room()
             elif failure is not None and not failure.is_lesson:
                 self._wait(call, failure)
 
@@ -348,7 +350,7 @@ def read_retry_after(headers: Message) -> float | None:
         return None
 
 
-_DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?")
+_DURATION = compile_later(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?")
 
 
 def read_reset(headers: Message) -> float | None:

@@ -17,8 +17,10 @@ import logging
 import os
 import pickle
 import platform
+import re
 import socket
 import sys
+import time
 import warnings
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,12 +32,13 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 from uuid import uuid4
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from rageval_spec.engines.shared.message_line import Message, MessageLine, Reply
 from rageval_spec.engines.shared.owner import Owner
 from rageval_spec.engines.shared.stand_ins import make_shared
 from rageval_spec.errors import RagevalError, RagevalWarning, UsageError
+from rageval_spec.libraries import compile_later
 from rageval_spec.plugin import Answer, Context, Engine, EngineNode, Partition, Shared
 
 PATIENCE = 0.2
@@ -48,9 +51,26 @@ PARTS_A_CPU = 4
 """Parts of a step for each CPU, so that all CPUs end at about the same time."""
 FEWEST_QUESTIONS, MOST_QUESTIONS = 20, 20_000
 """How many questions a part has at least, and at most: what is computed again if its worker is lost."""
+TELL_AFTER = 5.0
+"""Seconds that nothing may begin before the user is told why."""
 _POLL = 10.0
 """Seconds after which an actor's method returns without news."""
+_DASHBOARD = 8265
 _HEAD = {"node:__internal_head__": 0.001}
+
+
+_ADDRESS = compile_later(r"([A-Za-z][A-Za-z0-9+.-]*://)?([^\s:/?#@]+|\[[0-9A-Fa-f:.]+\])(?::(\d{1,9}))?(/?)")
+
+
+def _advise(found: re.Match[str] | None, address: str) -> str:
+    """What to write instead; the port of Ray's dashboard, 8265, is that of no cluster."""
+    if (word := address.strip().lower()) in ("local", "auto"):
+        return f"write {word}"
+    if found is None:
+        return "write local, auto, ray://host:10001 or host:6379"
+    is_client = found[1] is not None
+    port = found[3] if found[3] is not None and 0 < int(found[3]) < 2**16 and int(found[3]) != _DASHBOARD else None
+    return f"write {'ray://' * is_client}{found[2]}:{port or (10001 if is_client else 6379)}"
 
 
 class RayNode(EngineNode):
@@ -73,6 +93,22 @@ class RayNode(EngineNode):
         "the spec names need not be listed.",
     )
 
+    @field_validator("address")
+    @classmethod
+    def _check_address(cls, address: str) -> str:
+        if address in ("local", "auto"):
+            return address
+        found = _ADDRESS.fullmatch(address.strip())
+        if (
+            found is None
+            or found[1] not in (None, "ray://")
+            or found[4]
+            or address != address.strip()
+            or not 0 < int(found[3] or 0) < 2**16
+        ):
+            raise ValueError(f"{address!r} is no address of a Ray cluster; {_advise(found, address)}")
+        return address
+
 
 class RayEngine(Engine[RayNode]):
     """Applies a function to partitions in tasks of Ray, each on one CPU."""
@@ -90,7 +126,7 @@ class RayEngine(Engine[RayNode]):
     def open(self, shared: Shared) -> None:
         _import_ray()
         self._connect()
-        self._check_workers()
+        self._check_workers(_Wait(shared.tell))
         self._post = _Post(shared)
         budget = shared.budget
         is_limited = budget.max_calls is not None or budget.max_cost is not None or budget.max_errors is not None
@@ -107,7 +143,9 @@ class RayEngine(Engine[RayNode]):
             self._has_started = False
             atexit.unregister(ray.shutdown) if at_once else ray.shutdown()
 
-    def count_parts(self, kind: str, questions: int) -> int:  # noqa: ARG002 - they differ too little
+    def count_parts(self, kind: str, questions: int) -> int:
+        if kind == "search":  # each part reads the whole corpus, and what all find is joined
+            return self._count_cpus()
         even = min(PARTS_A_CPU * self._count_cpus(), questions // FEWEST_QUESTIONS)
         return max(1, even, questions // MOST_QUESTIONS)
 
@@ -180,7 +218,7 @@ class RayEngine(Engine[RayNode]):
             return self._complain(f"this machine belongs to no running Ray cluster; {hint}")
         return self._complain(f"Ray at {self.node.address} cannot be used: {text}")
 
-    def _check_workers(self) -> None:
+    def _check_workers(self, wait: _Wait) -> None:
         """Compute a first task, which shows whether the workers have this package."""
         import ray
 
@@ -196,7 +234,7 @@ class RayEngine(Engine[RayNode]):
 
         first = ray.remote(num_cpus=1)(look).remote()
         while not ray.wait([first], timeout=PATIENCE)[0]:
-            pass  # it can take long to start a worker, and an interrupt is noticed between two waits
+            wait.go_on()  # it can take long to start a worker, and an interrupt is noticed between two waits
         found, ours = ray.get(first), _find_version()
         if found == ours:
             return
@@ -211,6 +249,9 @@ class RayEngine(Engine[RayNode]):
 def _import_ray() -> None:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    # Under `uv run`, Ray would send the current folder to each worker and start it by `uv run` there, which builds the
+    # environment again and takes minutes.
+    os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
     try:
         import ray  # noqa: F401 - whether it can be imported
     except ImportError as error:
@@ -223,6 +264,28 @@ def _find_version() -> str:
     from importlib.metadata import version
 
     return version("rageval-spec")
+
+
+class _Wait:
+    """Tells the user, once, why nothing has begun for `TELL_AFTER` seconds."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+        self._until = time.monotonic() + TELL_AFTER
+        self._is_told = False
+
+    def go_on(self) -> None:
+        """Say what is awaited, when it is time."""
+        import ray
+
+        if self._is_told or time.monotonic() < self._until:
+            return
+        self._is_told = True
+        is_busy = ray.available_resources().get("CPU", 0.0) < 1
+        self._tell(f"waiting for {'a free CPU' if is_busy else 'a worker'} of the Ray cluster{_BUSY * is_busy}")
+
+
+_BUSY = "; other programs use all of them"
 
 
 class _Tasks:
@@ -247,6 +310,7 @@ class _Tasks:
         import ray
 
         waiting, done = deque(range(len(self._partitions))), dict[int, Any]()
+        wait = _Wait(self._post.tell)
         for place in range(len(self._partitions)):
             while place not in done:
                 for _ in range(min(len(waiting), count_at_once() - len(self._running))):
@@ -254,6 +318,8 @@ class _Tasks:
                 if (failure := self._post.failure) is not None:
                     raise RagevalError(f"engine: the messages of Ray's workers are lost: {failure}") from failure
                 ready, _ = ray.wait([*self._running], num_returns=1, timeout=PATIENCE)
+                if not done and not any(self._post.owner.has_begun(number) for _, number in self._running.values()):
+                    wait.go_on()
                 for ref in ready:
                     found, number = self._running.pop(ref)
                     try:
@@ -319,6 +385,7 @@ class _Post:
         self.mailbox = make.remote()
         self.name = uuid4().hex
         self.owner = Owner(shared, self._answer, _put)
+        self.tell = shared.tell
         self._replies: dict[str, list[Reply]] = defaultdict(list)
         self._changed = Condition()
         self._is_closed = False

@@ -11,7 +11,6 @@ import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations, groupby, zip_longest
 from math import log
 from random import Random
@@ -19,11 +18,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from rageval_spec import kernels, registry
 from rageval_spec.data.tables import Collection
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.errors import UsageError
 from rageval_spec.generation.document_formats import TextBlock
 from rageval_spec.generation.documents import SourceDocument
 from rageval_spec.judging.language import NAMES, find_language
-from rageval_spec.libraries import np, pl
+from rageval_spec.libraries import compile_later, np, pl
 from rageval_spec.plugin import Context, Retrieval, System
 from rageval_spec.progress import ignore_progress
 
@@ -37,8 +37,8 @@ _SMALL = 4
 """A section of less than this part of the size is joined with a neighbour."""
 _LONGEST_WORD = 40
 """A word of more characters counts as several, and is cut where it must be: a key, an address, base64."""
-_WORD = re.compile(rf"[^\W_]{{1,{_LONGEST_WORD}}}(?:['’][^\W_]{{1,{_LONGEST_WORD}}})*")
-_WIDE = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\u0e00-\u0eff\U00020000-\U0003ffff]")
+_WORD = compile_later(rf"[^\W_]{{1,{_LONGEST_WORD}}}(?:['’][^\W_]{{1,{_LONGEST_WORD}}})*")
+_WIDE = compile_later("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\u0e00-\u0eff\U00020000-\U0003ffff]")
 """Scripts without spaces between words, in which a word has about two characters."""
 
 
@@ -210,7 +210,7 @@ _SAME = 0.6
 _TOO_NEAR = 0.97
 """The cosine from which on two chunks say the same."""
 _COMPARED_AT_ONCE = 10_000
-_COMPARED_WORD = re.compile(r"\w+")
+_COMPARED_WORD = compile_later(r"\w+")
 
 
 def find_pairs(chunks: Sequence[Chunk], vectors: NDArray[np.float32] | None, count: int) -> list[tuple[int, int]]:

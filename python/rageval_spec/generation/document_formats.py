@@ -17,6 +17,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from rageval_spec.errors import DataError
+from rageval_spec.libraries import compile_later
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def trim_block(
         yield TextBlock(kind, first, first + len(content), level, words)
 
 
-_FRONT_MATTER = re.compile(r"---[^\S\n]*\n(.*?\n)?(?:---|\.\.\.)[^\S\n]*(?:\n|\Z)", re.DOTALL)
+_FRONT_MATTER = compile_later(r"---[^\S\n]*\n(.*?\n)?(?:---|\.\.\.)[^\S\n]*(?:\n|\Z)", re.DOTALL)
 _MARKDOWN_VERSIONS = ("version", "revision", "last_updated", "last_modified", "lastmod", "updated", "date")
 _MARKDOWN_KINDS: dict[str, BlockKind] = {
     "heading_open": "heading", "paragraph_open": "paragraph", "bullet_list_open": "list", "ordered_list_open": "list",
@@ -162,7 +163,7 @@ _INLINE = _CELLS | {
 _FLOWING = _INLINE | _UNSEEN
 """Tags that can stand inside a line."""
 _HTML_KINDS: dict[str, BlockKind] = {"pre": "code", "table": "table", "ul": "list", "ol": "list", "dl": "list"}
-_HEADING = re.compile(r"h([1-6])\Z")
+_HEADING = compile_later(r"h([1-6])\Z")
 _CLOSES = {"li": {"li"}, "p": {"p"}, "dt": {"dt", "dd"}, "dd": {"dt", "dd"}, "tr": {"tr"}, "td": _CELLS, "th": _CELLS}
 """Open tags that a tag ends, where HTML lets people leave the end tag out."""
 _BARRIERS = frozenset({"ul", "ol", "dl", "table", "body", "main", "article", "section", "div"})
@@ -334,7 +335,7 @@ def _clean_html_text(raw: str, *, keeps_lines: bool, keeps_space: bool) -> str:
     return ("\n" if keeps_lines else " ").join(line for line in lines if line.strip(" |"))
 
 
-_HYPHENATED = re.compile(r"(?<=[^\W\d_])-\n(?=[a-zà-öø-ÿа-я])")
+_HYPHENATED = compile_later(r"(?<=[^\W\d_])-\n(?=[a-zà-öø-ÿа-я])")
 _FEWEST_PAGES = 3
 """Among fewer pages, a line that stands on more than half of them may be chance."""
 

@@ -23,6 +23,7 @@ from rageval_spec.generation.document_formats import (
     read_web_page,
 )
 from rageval_spec.kernels.inputs import name_special
+from rageval_spec.libraries import compile_later
 from rageval_spec.reading.column_names import CORPUS, CorpusColumns
 from rageval_spec.reading.formats.json_files import json_objects, text_of
 from rageval_spec.reading.formats.text_files import find_file, format_of
@@ -38,7 +39,7 @@ _READ_AS_FILES = MARKDOWN | HTML | TEXT | {"pdf"}
 CORPORA = frozenset({"jsonl", "ndjson", "json"})
 READABLE = "Markdown, text, HTML and PDF"
 _VERSION_KEYS = ("version", "revision", "modified", "last_modified", "updated_at", "updated", "date")
-_CHARSET = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w-]+)", re.IGNORECASE)
+_CHARSET = compile_later(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w-]+)", re.IGNORECASE)
 _MOST_NAMED = 5
 
 

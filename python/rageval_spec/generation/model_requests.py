@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from threading import Lock
@@ -17,11 +16,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from rageval_spec.data.chat import ChatReply, ChatRequest, LimitError, Message
 from rageval_spec.data.findings import Criterion, Estimate, Failed, Finding
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.endpoints.chat_questions import (
     ChatQuestion,
     ask,
     estimate_questions,
     recall,
+    room_for,
     run_all,
     threads_for,
 )
@@ -295,7 +296,7 @@ class RealAsker(Asker):
         tokens: int,  # noqa: ARG002 - as foreseen
     ) -> Sequence[T | Failed | None]:
         tasks = [partial(self._ask_one, model, question) for question in questions]
-        return run_all(tasks, threads_for(model, self._models.context))
+        return run_all(tasks, threads_for(model, self._models.context), room_for(model, self._models.context))
 
     def _ask_one(self, model: ChatModel[Any], question: ChatQuestion[T]) -> T | Failed:
         found = ask(model, question, self._models.context)

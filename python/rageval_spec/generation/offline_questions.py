@@ -31,10 +31,11 @@ from rageval_spec.generation.question_sets import (
     write_sources,
 )
 from rageval_spec.judging.language import FREQUENT_WORDS, find_language
+from rageval_spec.libraries import compile_later
 from rageval_spec.wording import count_noun
 
-_WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
-_WIDE = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\u0e00-\u0eff\U00020000-\U0003ffff]")
+_WORD = compile_later(r"[^\W_]+(?:['’.-][^\W_]+)*")
+_WIDE = compile_later("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\u0e00-\u0eff\U00020000-\U0003ffff]")
 _COMMON = 0.15
 """A word in a greater share of the texts does not tell them apart."""
 _FEWEST_TEXTS = 20
@@ -167,12 +168,12 @@ searching by words finds hard, and with it the difference to searching by meanin
 _ALIKE = 0.7
 """The share of telling words in common from which on two questions ask the same."""
 _MOST_ROUNDS = 4
-_LINK = re.compile(r"(!?\[)([^\]]*)(\]\([^)\s]*\))")
-_MARKUP = re.compile(
+_LINK = compile_later(r"(!?\[)([^\]]*)(\]\([^)\s]*\))")
+_MARKUP = compile_later(
     r"`+|\*{1,3}|(?<!\w)_{1,3}(?=\w)|(?<=\w)_{1,3}(?!\w)|<[^<>]*>|^\s*(?:[-*+>]|\d+[.)])\s+", re.MULTILINE
 )
-_JOINED = re.compile(r"[_/\\=@#$&{}<>\[\]]")
-_NAME_BEFORE, _NAME_AFTER = re.compile(r"\w*_\Z"), re.compile(r"_\w*")
+_JOINED = compile_later(r"[_/\\=@#$&{}<>\[\]]")
+_NAME_BEFORE, _NAME_AFTER = compile_later(r"\w*_\Z"), compile_later(r"_\w*")
 _PAIRS = (("(", ")"), ("[", "]"), ("{", "}"), ("“", "”"), ("«", "»"), ('"', '"'))
 _EDGES = " \t,;:.!?-–—|/\\\"'“”„«»()[]{}"
 

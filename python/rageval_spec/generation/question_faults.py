@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rageval_spec.generation.model_requests import FOLDER
 from rageval_spec.judging.language import FREQUENT_WORDS
 from rageval_spec.judging.segments import list_shingles
-from rageval_spec.libraries import np
+from rageval_spec.libraries import compile_later, np
 from rageval_spec.wording import format_percent
 
 if TYPE_CHECKING:
@@ -106,8 +106,8 @@ def _has_own(words: Sequence[str], others: Sequence[str]) -> bool:
 
 
 PHRASES = "unanchored.toml"
-_WORD = re.compile(r"[^\W_]+")
-_WIDE = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\u0e00-\u0eff\U00020000-\U0003ffff]+")
+_WORD = compile_later(r"[^\W_]+")
+_WIDE = compile_later("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\u0e00-\u0eff\U00020000-\U0003ffff]+")
 """Scripts without spaces between words; a pair of neighbouring characters counts as a word."""
 _FEWEST_IN_A_ROW = 4
 _SHARE_IN_A_ROW = 0.6
@@ -169,7 +169,7 @@ _SAME = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"',
                        "–": "-", "—": "-", "‑": "-", "−": "-", "\u00ad": " ", "\u00a0": " "})  # fmt: skip
 """Characters that models write in place of one another. Each is replaced by one character, so offsets stay."""
 _OUTER = " \t\r\n\"'.…"
-_GAP = re.compile(r"\s*(?:\.\.\.|…|\[\.\.\.\]|\[…\])\s*")
+_GAP = compile_later(r"\s*(?:\.\.\.|…|\[\.\.\.\]|\[…\])\s*")
 
 
 class TextSpan(NamedTuple):

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from math import isclose, prod
 from random import Random
 from typing import Literal, NamedTuple
 
+from rageval_spec.dataclass import dataclass
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
 from rageval_spec.generation.chunks import Chunk, count_words, take_turns

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from math import ceil
 from typing import Literal, TypeVar, get_args
 
 from rageval_spec.data.findings import Failed, Finding, is_supported
 from rageval_spec.data.samples import Sample
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.generation import model_requests
 from rageval_spec.generation.chunks import Chunk, Rankings, Search, find_ranks, measure_difficulty, name_question
 from rageval_spec.generation.question_faults import AcceptedQuestions, TextSpan, find_leak, find_quote, find_unanchored

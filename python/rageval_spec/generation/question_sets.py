@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from rageval_spec.data.tables import Collection, references_of
+from rageval_spec.dataclass import asdict, dataclass, field
 from rageval_spec.errors import UsageError
 from rageval_spec.generation.chunks import Chunk, cut_documents, find_pairs, make_search
 from rageval_spec.generation.documents import DocumentSet, SourceDocument, read_documents

@@ -8,12 +8,12 @@ marked as not comparable.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from rageval_spec.data.datasets import DesignSummary, Fingerprint
 from rageval_spec.data.outcomes import BaselineChange, ChangedPart, Note, Overlap
+from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.history.metric_definitions import list_changes, read_definitions
 from rageval_spec.libraries import pl
 from rageval_spec.wording import count_noun

@@ -13,20 +13,20 @@ from __future__ import annotations
 
 import json
 import random
-import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rageval_spec.dataclass import dataclass, fields
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError, RagevalError, UsageError, expand_home
 from rageval_spec.plugin.budget import Cost, CostStatus
 from rageval_spec.store.disk import enable_write_ahead
+from rageval_spec.wording import hide_password
 
 if TYPE_CHECKING:
     from rageval_spec.spec.blocks.spec_node import HistoryNode
@@ -268,7 +268,6 @@ _LOCK = 0x7261676576616C
 """The key of the lock under which one process at a time migrates: "rageval" in ASCII."""
 _BUSY_CODES = ("53300", "57P03")
 _BUSY_WORDS = ("too many clients", "remaining connection slots", "the database system is starting up")
-_PASSWORD = re.compile(r"(?<=://)([^/@\s]*:)[^@\s]*(?=@)")
 
 
 class PostgresConnection(Connection):
@@ -316,11 +315,6 @@ class PostgresConnection(Connection):
     def _clean(self, value: Any) -> Any:
         """Text without null characters, which PostgreSQL cannot hold, and without lone surrogates."""
         return super()._clean(value.replace("\0", "\ufffd")) if isinstance(value, str) else value
-
-
-def hide_password(text: str) -> str:
-    """The text with `***` in place of the passwords in URLs."""
-    return _PASSWORD.sub(r"\1***", text)
 
 
 def _is_busy(error: Any) -> bool:

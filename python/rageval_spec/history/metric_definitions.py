@@ -13,7 +13,6 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
@@ -22,6 +21,7 @@ from pydantic_core import to_jsonable_python
 from rageval_spec import registry
 from rageval_spec.data.chat import Kinship, compare_models
 from rageval_spec.data.outcomes import BaselineChange, ChangedPart
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.errors import RagevalError
 from rageval_spec.plugin import Context, Judge, Metric, Model, Node, Plugin, RankingMetric
 from rageval_spec.plugin.block_names import list_references

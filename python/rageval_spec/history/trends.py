@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 from unicodedata import normalize
 
 from rageval_spec.data import arithmetic
 from rageval_spec.data.results import Break, LevelChange, Series, Trend, TrendPoint
+from rageval_spec.dataclass import dataclass
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
 from rageval_spec.history.database import History, Number, RecordFilter, RecordSummary

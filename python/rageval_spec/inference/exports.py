@@ -14,12 +14,12 @@ import shutil
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
 from onnx_from_checkpoints import TOKENIZER, find_external_data, read_tokenizer
+from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.inference.model_files import ModelFiles, check_embedded, named, say_fetch, translated
 from rageval_spec.store.disk import InputFile, sweep, write_flushed

@@ -22,6 +22,7 @@ from pydantic import Field
 
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.inference import model_files
+from rageval_spec.libraries import compile_later
 from rageval_spec.plugin import EmbeddingModel, ModelNode, PairModel, Role
 
 
@@ -76,7 +77,7 @@ class LocalModel(EmbeddingModel[N], PairModel[N]):
         """The prefix before a text according to the model's files."""
 
 
-_CROSS_ENCODER = re.compile(r"cross-?encoder|rerank|nli\b", re.IGNORECASE)
+_CROSS_ENCODER = compile_later(r"cross-?encoder|rerank|nli\b", re.IGNORECASE)
 """Matches the names of models that read pairs of texts."""
 _SHARDS = "*.safetensors"
 _TRUE = frozenset({"1", "ON", "YES", "TRUE"})

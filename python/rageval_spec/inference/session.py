@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -27,6 +26,7 @@ import numpy as np
 from onnx_from_checkpoints import find_external_data, is_quantized
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.inference.model_files import say_fetch, translated
+from rageval_spec.libraries import compile_later
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -82,7 +82,7 @@ _FOLDER_OF_WEIGHTS = "session.model_external_initializers_file_folder_path"
 """Where the external weights of a graph are that is given as bytes."""
 _FATAL = 4
 """ONNX Runtime's log level at which it does not also print the errors that it raises."""
-_OUT_OF_BOUNDS = re.compile(r"idx=(\d+) must be within the inclusive range \[-\d+,(\d+)\]")
+_OUT_OF_BOUNDS = compile_later(r"idx=(\d+) must be within the inclusive range \[-\d+,(\d+)\]")
 """ONNX Runtime's message for an index outside of an embedding table."""
 _FIRST_POSITION = 16
 """Larger than the index of the first position in any model."""

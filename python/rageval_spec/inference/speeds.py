@@ -12,11 +12,11 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
+from rageval_spec.dataclass import dataclass
 from rageval_spec.inference.exports import find_cache
 from rageval_spec.plugin import Context, Speed, count_roughly
 from rageval_spec.store.disk import InputFile, write_flushed

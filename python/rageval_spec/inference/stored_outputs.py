@@ -78,24 +78,27 @@ def embed_texts(
         return Embeddings(*_Vectors(model, task, texts, compute).collect())
 
 
-def embed_into(model: EmbeddingModel[Any], texts: Sequence[str], role: Role, file: VectorFile) -> Embeddings:
+def embed_into(
+    model: EmbeddingModel[Any], texts: Sequence[str], role: Role, file: VectorFile, *, keeps_answers: bool = False
+) -> Embeddings:
     """Like the model's `embed`, but the vectors are stored in a file as they are computed, and none is returned.
 
     The result names their rows. Texts whose vectors are in the file, or among the answers, are not computed again.
+    With `keeps_answers`, vectors are stored among the answers, too, which outlive a file of this process.
 
     Raises:
         UnusableVectorError: a vector cannot be stored; it says which text's.
         RagevalError: as for `embed`, and if the file cannot be written.
     """
     with model.lock:
-        model.file = file
+        model.file = None if keeps_answers else file
         try:
             found = model.embed(texts, role)
         finally:
             model.file = None
         if found.rows is not None:
             return found
-        # A plugin that keeps no answers has computed all vectors.
+        # They were stored as answers; or a plugin that stores nothing has computed all of them.
         digests = [_digest(f"embed {role}", text) for text in texts]
         with file.claimed():
             missing = np.flatnonzero(file.find(digests) == MISSING)

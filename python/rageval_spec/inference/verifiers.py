@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import date
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from onnx_from_checkpoints import NEEDS_REPLIES, parse_template, writes_text
+from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.errors import DataError, UsageError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -40,6 +40,7 @@ from rageval_spec.plugin import ChatModel, ModelName
 CLAIM_TOKENS = 25
 """The tokens that an estimate assumes for a claim that a model writes."""
 _USE: Mapping[str, tuple[float, Verdict]] = {"yes": (1.0, "supported"), "no": (0.0, "not_enough_info")}
+_MOST_SCHEMAS = 256
 GRADES = GradeScale(1, 5)
 """The scale of criteria without a scale of their own."""
 
@@ -159,14 +160,9 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
         return chat_questions.ask(self.splitter, self._ask_claims(question, sentences), self.context)
 
     def _ask_claims(self, question: str, sentences: Sequence[segments.Segment]) -> ChatQuestion[list[segments.Segment]]:
-        schema = prompts.make_schema(
-            claims=prompts.make_list_schema(
-                prompts.make_schema(sentence={"type": ["integer", "null"]}, claim=prompts.TEXT)
-            )
-        )
         request = self.request(
             "split",
-            schema,
+            _CLAIMS,
             question=prompts.fence("question", question) if question.strip() else "",
             sentences=prompts.fence_all("sentence", [sentence.text for sentence in sentences]),
         )
@@ -176,16 +172,9 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
         self, claims: Sequence[segments.Segment], criterion: Criterion, sample: Sample
     ) -> ChatQuestion[tuple[Claim, ...]]:
         sources = criterion.sources_of(sample)
-        verdict = prompts.make_schema(
-            claim={"type": "integer", "minimum": 1, "maximum": len(claims)},
-            source={"type": "integer", "minimum": 0, "maximum": len(sources)},
-            evidence=prompts.REMARK,
-            reason=prompts.REMARK,
-            verdict={"type": "string", "enum": ["supported", "contradicted", "not_enough_info"]},
-        )
         request = self.request(
             "verify",
-            prompts.make_schema(verdicts=prompts.make_list_schema(verdict, len(claims))),
+            _make_verdicts_schema(len(claims), len(sources)),
             question=prompts.fence_part(sample, "question"),
             sources=prompts.fence_all("source", sources),
             claims=prompts.fence_all("claim", [claim.text for claim in claims]),
@@ -200,14 +189,9 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
 
     def _ask_usefulness(self, criterion: Criterion, sample: Sample) -> ChatQuestion[tuple[Claim, ...]]:
         pieces = segments.list_pieces(criterion, sample)
-        verdict = prompts.make_schema(
-            context={"type": "integer", "minimum": 1, "maximum": len(pieces)},
-            reason=prompts.REMARK,
-            verdict={"type": "string", "enum": ["yes", "no"]},
-        )
         request = self.request(
             "usefulness",
-            prompts.make_schema(verdicts=prompts.make_list_schema(verdict, len(pieces))),
+            _make_usefulness_schema(len(pieces)),
             instruction=criterion.instruction,
             question=prompts.fence_part(sample, "question"),
             target="" if criterion.against == "question" else prompts.fence_part(sample, criterion.against),
@@ -286,6 +270,33 @@ class ClaimsJudge(ChatJudge[ClaimsNode]):
         key = hashlib.sha256(splitting.digest + known).hexdigest()
         tokens = Tokens(chat_questions.count_tokens(asked.characters), prompts.OUTPUT_TOKENS * len(sentences))
         return Estimate({self.node.model: {key: tokens}})
+
+
+_CLAIMS = prompts.make_schema(
+    claims=prompts.make_list_schema(prompts.make_schema(sentence={"type": ["integer", "null"]}, claim=prompts.TEXT))
+)
+
+
+@lru_cache(_MOST_SCHEMAS)
+def _make_verdicts_schema(claims: int, sources: int) -> dict[str, Any]:
+    verdict = prompts.make_schema(
+        claim={"type": "integer", "minimum": 1, "maximum": claims},
+        source={"type": "integer", "minimum": 0, "maximum": sources},
+        evidence=prompts.REMARK,
+        reason=prompts.REMARK,
+        verdict={"type": "string", "enum": ["supported", "contradicted", "not_enough_info"]},
+    )
+    return prompts.make_schema(verdicts=prompts.make_list_schema(verdict, claims))
+
+
+@lru_cache(_MOST_SCHEMAS)
+def _make_usefulness_schema(contexts: int) -> dict[str, Any]:
+    verdict = prompts.make_schema(
+        context={"type": "integer", "minimum": 1, "maximum": contexts},
+        reason=prompts.REMARK,
+        verdict={"type": "string", "enum": ["yes", "no"]},
+    )
+    return prompts.make_schema(verdicts=prompts.make_list_schema(verdict, contexts))
 
 
 def _conclude(claims: tuple[Claim, ...] | Failed) -> Finding | Failed:

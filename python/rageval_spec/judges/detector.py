@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import islice
@@ -38,7 +37,7 @@ from rageval_spec.judging.span_detection import (
     join_pieces,
     list_spans,
 )
-from rageval_spec.libraries import np
+from rageval_spec.libraries import compile_later, np
 from rageval_spec.plugin import Judge, JudgeNode, ModelName, TokenModel, TokenTags
 from rageval_spec.plugin.plugin import FileReading, KnownModel
 from rageval_spec.wording import count_noun
@@ -54,7 +53,7 @@ UNNAMED = ("LABEL_0", "LABEL_1")
 """Labels that nobody named. In LettuceDetect's models the second one is the hallucinated one."""
 _OUTSIDE = frozenset({"O", "0"})
 """What the tokens outside of any span are often called."""
-_INSIDE = re.compile(r"^[BIES][-_]")
+_INSIDE = compile_later(r"^[BIES][-_]")
 """The prefix of labels that also tell where in a span a token stands."""
 
 

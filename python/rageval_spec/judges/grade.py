@@ -23,6 +23,7 @@ from rageval_spec.judging import prompts
 from rageval_spec.judging.composition import RepeatedModel
 from rageval_spec.judging.grade_scores import GradeScale, PieceOpinion, write_guide
 from rageval_spec.judging.prompts import OWN_FILES, PromptFile, PromptFiles
+from rageval_spec.libraries import compile_later
 from rageval_spec.plugin import ChatModel, Context
 
 _SCALES: Mapping[str, GradeScale] = {"1-5": GradeScale(1, 5), "1-10": GradeScale(1, 10)}
@@ -32,7 +33,7 @@ _STEP_TOKENS = 150
 _DEMAND = "Go through these steps before you grade:"
 _UNKNOWN = ("(a step that is not written yet)",)
 """Stands for the steps in an estimate, so that no stored reply to the question without steps is mistaken for one."""
-_LIST_NUMBER = re.compile(r"^(?:step )?\d{1,2}[.):] *", re.IGNORECASE)
+_LIST_NUMBER = compile_later(r"^(?:step )?\d{1,2}[.):] *", re.IGNORECASE)
 Step: TypeAlias = Annotated[str, Field(min_length=1)]
 """A step of the user's own."""
 

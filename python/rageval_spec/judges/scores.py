@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from threading import Lock
@@ -24,6 +23,7 @@ from rageval_spec.data.findings import (
     read_part,
 )
 from rageval_spec.data.samples import Sample
+from rageval_spec.dataclass import dataclass
 from rageval_spec.endpoints.chat_questions import ChatQuestion, join_estimates
 from rageval_spec.endpoints.replies import describe_format
 from rageval_spec.judges.shared.chat_judge import ChatJudge, ChatJudgeNode
@@ -32,6 +32,7 @@ from rageval_spec.judging.grade_scores import GradeScale, rescale, write_guide
 from rageval_spec.judging.prompts import OWN_FILES, PromptFile, PromptFiles
 from rageval_spec.judging.segments import list_pieces, score_claims
 from rageval_spec.plugin import Context
+from rageval_spec.threads import floor
 
 SCALE = GradeScale(0, 10)
 """The scale of criteria without a scale of their own."""
@@ -95,10 +96,15 @@ class _Sheet:
 
     def fill(self, ask: Callable[[_Sheet], Mapping[str, Any] | Failed]) -> Mapping[str, Any] | Failed:
         """The result of the call. The first thread makes it and the others wait; if it raises, the next thread asks."""
-        with self._lock:
+        if not self._lock.acquire(blocking=False):
+            with floor.rested():
+                self._lock.acquire()
+        try:
             if self.said is None:
                 self.said = ask(self)
             return self.said
+        finally:
+            self._lock.release()
 
 
 class ScoresJudge(ChatJudge[ScoresNode]):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -16,6 +15,7 @@ from rageval_spec import kernels
 from rageval_spec.data.findings import Ability, Assessment, Criterion, Estimate, Failed, Finding
 from rageval_spec.data.outcomes import AnyNote, Note, remark, writes_notes
 from rageval_spec.data.samples import Sample
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.judges.shared.composed_judge import KINDS, ComposedJudge
 from rageval_spec.judging.composition import REJECTED, TO_A_PERSON

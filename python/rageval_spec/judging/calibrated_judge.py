@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
@@ -14,6 +13,7 @@ from rageval_spec.data.findings import Assessment, Claim, Criterion, Failed, Fin
 from rageval_spec.data.judge_calibration import MOST_BYTES, CalibrationFile, JudgeCalibration
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.samples import Sample
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.judging.grade_scores import scale_score, unscale_score

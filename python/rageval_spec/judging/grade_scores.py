@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from rageval_spec.data.chat import ChatReply
 from rageval_spec.data.findings import Criterion, Failed, Finding, Verdict
+from rageval_spec.dataclass import dataclass
 
 _NEGLIGIBLE = 0.001
 """Tokens that can belong to several options may have at most this share of the probability of the option said."""

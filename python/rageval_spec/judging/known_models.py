@@ -5,10 +5,10 @@ entry together with its sources and its date.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from itertools import product
 
+from rageval_spec.dataclass import dataclass
 from rageval_spec.diagnostics import suggest
 from rageval_spec.inference.verifiers import DEFAULT_WINDOW, VERIFIERS, Verifier, Window, find_verifier
 from rageval_spec.judging.language import NAMES

@@ -14,19 +14,20 @@ from rageval_spec import kernels
 from rageval_spec.judging.language import find_language
 from rageval_spec.judging.quantities import DATE, DIGIT, Quantity, Sources, find_quantities, spell_fractions
 from rageval_spec.kernels import WordShare
+from rageval_spec.libraries import compile_later
 
-_CITATION = re.compile(r"\[\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*\]")
+_CITATION = compile_later(r"\[\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*\]")
 """`[1]`, `[2, 3]`: how an answer numbers its sources."""
-_NUMBERED_SOURCE = re.compile(
+_NUMBERED_SOURCE = compile_later(
     r"\b(?:context|document|doc|source|passage|chunk|snippet|excerpt)s? (?:#|no\. ?|nos\. ?)?\d{1,3}\b"
     r"(?:(?:,| and|, and| &) \d{1,3}\b(?![.,]\d))*(?![.,]\d|%)|\b(?:context|document|source|passage)s?(?= +\[\d)",
     re.IGNORECASE,
 )
 """`Context 2`, `documents 1 and 3`, and the first word of `Document [1]`."""
-_LIST_NUMBER = re.compile(r"^[\s*_#>-]*(?:(?:step|schritt) \d{1,3}\b|\d{1,3}[.)]\s+)", re.IGNORECASE)
+_LIST_NUMBER = compile_later(r"^[\s*_#>-]*(?:(?:step|schritt) \d{1,3}\b|\d{1,3}[.)]\s+)", re.IGNORECASE)
 _OPENING_MARKS = "\"'“”‘’„«‹*_#>-–—•:([¿¡ \t\n"
 """Characters that can come before the first word of a sentence."""
-_NUMBER = re.compile(r"[$€£¥]?\d[\d.,]*%?(?: [a-z]+)?")
+_NUMBER = compile_later(r"[$€£¥]?\d[\d.,]*%?(?: [a-z]+)?")
 """A number as `kernels.names` writes it: `1200.5`, `$3.5 million`, `15%`."""
 _MOST_NAMED = 6
 _BELOW = 0.01
@@ -200,10 +201,10 @@ def _drop_other_names(names: list[str], text: str, sources: Sequence[str]) -> li
     return [name for name in names if DIGIT.search(name) or not is_other(name)]
 
 
-_WORD = re.compile(r"[^\W\d_]+")
-_TITLE = re.compile(r"(?:Mr|Mrs|Ms|Dr|Prof|Sir|Herr|Frau|Mme|M|Sr|Sra)\.? ")
+_WORD = compile_later(r"[^\W\d_]+")
+_TITLE = compile_later(r"(?:Mr|Mrs|Ms|Dr|Prof|Sir|Herr|Frau|Mme|M|Sr|Sra)\.? ")
 _CURRENCIES = {"EUR": ("€", "euro"), "USD": ("$", "dollar"), "GBP": ("£", "pound"), "JPY": ("¥", "yen")}
-_LETTERS_OF_LANGUAGES_WITH_CASES = re.compile("[\u0370-\u052f]")
+_LETTERS_OF_LANGUAGES_WITH_CASES = compile_later("[\u0370-\u052f]")
 """Greek and Cyrillic."""
 _LANGUAGES_WITH_CASES = frozenset({"cs", "fi", "hr", "hu", "pl", "sk", "sl", "tr"})
 _ENDING = 3
@@ -274,7 +275,7 @@ def _has_stem(word: str, sources: Sequence[str], *, has_cases: bool) -> bool:
     return any(found.search(source) for source in sources)
 
 
-_NUMERIC_DATE = re.compile(
+_NUMERIC_DATE = compile_later(
     r"(?<![\d./-])(?:(\d{4})([./-])(\d\d?)\2(\d\d?)|(\d\d?)([./-])(\d\d?)\6(\d{4}))(?![\d/-]|\.\d)"
 )
 """`1999-05-12`, or `12.5.1999`."""

@@ -14,7 +14,6 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,20 +22,22 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from rageval_spec.data.findings import Criterion, Finding, TextPart, read_part
 from rageval_spec.data.samples import Sample
+from rageval_spec.dataclass import dataclass
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.endpoints.chat_questions import BRACKETED, DRAWN, FULL_WIDTH
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.judging.segments import is_blank
 from rageval_spec.judging.templates import compile_own_template, compile_template, find_line, parse_template, render
+from rageval_spec.libraries import compile_later
 from rageval_spec.plugin import Context
 from rageval_spec.store.disk import InputFile
 
 FOLDER = Path(__file__).parent / "prompts"
 LONGEST_PROMPT = 1_000_000
 """Bytes of a template."""
-_VERSION = re.compile(r"\{#\s*version:\s*(\S+)\s*#\}")
+_VERSION = compile_later(r"\{#\s*version:\s*(\S+)\s*#\}")
 # Openings of tags and control tokens; invisible characters; characters that reverse the text; lone surrogates.
-_UNSAFE = re.compile(
+_UNSAFE = compile_later(
     rf"<(?=[/!?|a-zA-Z])|{FULL_WIDTH}|{BRACKETED}|{DRAWN}"
     "|[\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff\U000e0000-\U000e007f]"
 )
@@ -224,7 +225,7 @@ def load_prompt(name: str, path: Path, shown: str, *, is_own: bool = False) -> P
 @cache
 def _renderer(prompt: Prompt) -> Callable[[Mapping[str, Any]], str]:
     if prompt.is_own:
-        return compile_own_template(prompt.text).render
+        return compile_own_template(prompt.text)
     return partial(render, compile_template(prompt.text, prompt.shown))
 
 

@@ -11,6 +11,8 @@ from decimal import Decimal
 from functools import cache, lru_cache
 from typing import NamedTuple
 
+from rageval_spec.libraries import compile_later
+
 Units = frozenset[tuple[str, Decimal]]
 """What a number may count: kinds such as `time`, each with its factor. `pounds` are a weight or a currency."""
 _NO_UNIT: Units = frozenset()
@@ -159,7 +161,7 @@ _GERMAN_TENS = {
     "zwanzig": 20, "dreißig": 30, "dreissig": 30, "vierzig": 40, "fünfzig": 50, "sechzig": 60, "siebzig": 70,
     "achtzig": 80, "neunzig": 90,
 }  # fmt: skip
-_GERMAN_ORDINAL = re.compile(r"(?:t|st)e[nrsm]?")
+_GERMAN_ORDINAL = compile_later(r"(?:t|st)e[nrsm]?")
 _GERMAN_ROOTS = {"er": 1, "drit": 3, "sieb": 7}
 """Ordinals that have another root than the number: `erste`, `dritte`, `siebte`."""
 _ONES = frozenset(["a", "an", "one", "ein", "eine", "einen", "einem", "einer", "eines"])
@@ -167,7 +169,7 @@ _FRACTIONS = {
     "half": 2, "halves": 2, "third": 3, "thirds": 3, "quarter": 4, "quarters": 4, "fourth": 4, "fourths": 4, "fifth": 5,
     "fifths": 5, "tenth": 10, "tenths": 10, "drittel": 3, "viertel": 4, "fünftel": 5, "zehntel": 10,
 }  # fmt: skip
-_ORDINAL = re.compile(r"(?:st|nd|rd|th|te[nrsm]?)$")
+_ORDINAL = compile_later(r"(?:st|nd|rd|th|te[nrsm]?)$")
 _HALVES = frozenset(["half", "halb", "halbe", "halben", "halber", "halbes", "hälfte"])
 _DETERMINERS = frozenset(
     ("the", "its", "his", "her", "their", "our", "der", "die", "das", "dem", "den", "im", "am", "zum")
@@ -222,47 +224,47 @@ _MONTH = (
     "(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?"
     "|Nov(?:ember)?|Dec(?:ember)?)"
 )
-DATE = re.compile(
+DATE = compile_later(
     rf"\b\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {_MONTH}(?:,? \d{{4}})?\b"
     rf"|\b{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?\b(?![.,]?\d|%)|\b{_MONTH} \d{{4}}\b|\b\d{{4}}-\d\d?-\d\d?\b"
 )
 """A date with a month in English, or `1999-05-12`."""
-_DIGITS = re.compile(
+_DIGITS = compile_later(
     rf"(?<![\w.,])(?P<sign>[-\u2212\u2013+])?(?:(?P<before>{_CURRENCY_SIGN}){_SPACE}?)?(?P<inner>[-\u2212])?(?P<version>v\.?)?"
     rf"(?P<digits>\d{{1,3}}(?:{_SPACE}\d{{3}})+(?:[.,]\d+)?(?!\d)|\d+(?:[.,'’]\d+)*|[.]\d+)(?P<ordinal>(?:st|nd|rd|th|s)\b)?",
     re.IGNORECASE,
 )
-_CLOCK = re.compile(
+_CLOCK = compile_later(
     rf"(?<![\d:.,])(\d\d?)(?:[:.](\d\d))?(?::\d\d)?{_SPACE}?([ap])\.?m\b\.?"
     rf"|(?<![\d:.,])(\d\d?)(?:[:.](\d\d))?{_SPACE}?(?:Uhr|o[’']clock)\b|(?<![\d:.,])(\d\d?):(\d\d)(?!\d|:\d)",
     re.IGNORECASE,
 )
-_SIMPLE_FRACTION = re.compile(r"(?<![\d./-])([1-9])/([2-9]|10)(?![\d./-])")
+_SIMPLE_FRACTION = compile_later(r"(?<![\d./-])([1-9])/([2-9]|10)(?![\d./-])")
 _GLYPHS = {"¼": ".25", "½": ".5", "¾": ".75"}
-_MIXED_NUMBER = re.compile(rf"(\d)?{_SPACE}?([{''.join(_GLYPHS)}])")
-DIGIT = re.compile(r"\d")
-_WORD = re.compile(r"[^\W\d_]+")
-_UNIT = re.compile(rf"(?:{_SPACE}|-)?(km/h|per cent|°[CF]|[%$€£¥₹₩₽]|[^\W\d_]+)", re.IGNORECASE)
-_UNIT_NAME = re.compile(r"[%$€£¥₹₩₽]|[^\W\d_]+")
-_SECOND_WORD = re.compile(rf"{_SPACE}([^\W\d_]+)")
-_BEFORE = re.compile(r"([^\W\d_]+)(?:\.|\s)\s?$")
-_NEGATIVE = re.compile(r"(?:minus|negative)\s$", re.IGNORECASE)
-_BELOW_ZERO = re.compile(
+_MIXED_NUMBER = compile_later(rf"(\d)?{_SPACE}?([{''.join(_GLYPHS)}])")
+DIGIT = compile_later(r"\d")
+_WORD = compile_later(r"[^\W\d_]+")
+_UNIT = compile_later(rf"(?:{_SPACE}|-)?(km/h|per cent|°[CF]|[%$€£¥₹₩₽]|[^\W\d_]+)", re.IGNORECASE)
+_UNIT_NAME = compile_later(r"[%$€£¥₹₩₽]|[^\W\d_]+")
+_SECOND_WORD = compile_later(rf"{_SPACE}([^\W\d_]+)")
+_BEFORE = compile_later(r"([^\W\d_]+)(?:\.|\s)\s?$")
+_NEGATIVE = compile_later(r"(?:minus|negative)\s$", re.IGNORECASE)
+_BELOW_ZERO = compile_later(
     r"(?: degrees?|°| Grad)?(?: ?C\b| ?F\b| Celsius| Fahrenheit)? (?:below zero|unter null)", re.IGNORECASE
 )
-_FALLS = re.compile(
+_FALLS = compile_later(
     r"\b(?:f[ae]ll|decreas|declin|drop|lower|loss|los[et]|reduc|down\b|shr[aiu]nk|deficit|sank|sink|gesunken|rückgang"
     r"|verlust|verlor|gefallen|fiel)\w*(?!\w*,? (?:to|auf|zu)\b)[^.;!?]*$",
     re.IGNORECASE,
 )
-_LOSS = re.compile(
+_LOSS = compile_later(
     r"[ -](?:decreas|declin|drop|lower|loss|reduc|rückgang|verlust|weniger\b|less\b|fewer\b)", re.IGNORECASE
 )
-_LINK = re.compile(r"\s*(?:-|–|to|bis|and|or|und|oder|,|&)\s*", re.IGNORECASE)
-_YEAR = re.compile(r"(?:1\d|20)\d\d")
-_ROMAN = re.compile(r"\b(?=[XVI])(X{0,3})(IX|IV|V?I{0,3})\b(?!['’.-]\w)")
+_LINK = compile_later(r"\s*(?:-|–|to|bis|and|or|und|oder|,|&)\s*", re.IGNORECASE)
+_YEAR = compile_later(r"(?:1\d|20)\d\d")
+_ROMAN = compile_later(r"\b(?=[XVI])(X{0,3})(IX|IV|V?I{0,3})\b(?!['’.-]\w)")
 _VERSIONS = frozenset(["version", "v", "release"])
-_SENTENCE_END = re.compile(r"(?:^|[.!?:;\n]\s*[\"'“(]?)$")
+_SENTENCE_END = compile_later(r"(?:^|[.!?:;\n]\s*[\"'“(]?)$")
 
 
 def spell_fractions(text: str) -> str:

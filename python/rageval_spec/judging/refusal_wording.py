@@ -8,8 +8,9 @@ Patterns are matched with folded text as well.
 This module is imported when the first answer is read, because its patterns take milliseconds to compile.
 """
 
-import re
 from collections.abc import Mapping
+
+from rageval_spec.libraries import compile_later
 
 REFUSAL_PHRASES: Mapping[str, tuple[str, ...]] = {
     "en": (
@@ -225,7 +226,7 @@ SOFTENERS = (
 """Words in a refusal that do not change its meaning: "Das weiß ich leider nicht"."""
 
 
-TURN = re.compile(
+TURN = compile_later(
     r"[;:—–]|,?\s\b(?:but|however|though|although|aber|jedoch|doch|allerdings|mais|cependant|toutefois|pourtant|pero"
     r"|sin embargo|no obstante|aunque|ma|però|tuttavia|mas|porém|contudo|no entanto|maar|echter|ale|jednak|lecz|men)\b"
     r"|\band(?= i\b)|,?\s\b(?:но|однако|хотя|ama|fakat)\b"
@@ -234,7 +235,7 @@ TURN = re.compile(
 )
 """Words at which a sentence can turn from a refusal to an answer, or back."""
 
-MANNERS = re.compile(
+MANNERS = compile_later(
     r"(?:(?:i(?:'m| am) |we(?:'re| are) )?(?:very |so |really |truly )?(?:sorry|afraid)(?: (?:for|about) [^,]*)?"
     r"|unfortunately|i apologi[sz]e[^,]*|my apologies[^,]*|please .*|let me know .*|feel free .*|thank you.*|thanks.*"
     r"|(?:es )?tut mir (?:sehr )?leid|leider|entschuldigung|verzeihung|bitte .*|(?:je suis )?(?:vraiment )?désolée?"
@@ -249,16 +250,16 @@ MANNERS = re.compile(
 )
 """Other clauses of refusals, which claim nothing."""
 
-QUOTED = re.compile(r"(?:^|[\s(])[\"“„«»‚‹「『《'] ?$")
+QUOTED = compile_later(r"(?:^|[\s(])[\"“„«»‚‹「『《'] ?$")
 """An opening quotation mark before a phrase."""
-QUOTED_BEHIND = re.compile(r"[^\"”“»«」』》.!?。]{0,80}[.!?。]? ?(?:[\"”“»«」』》]|'(?= )) ?(?=[^\W]|[—–])")
+QUOTED_BEHIND = compile_later(r"[^\"”“»«」』》.!?。]{0,80}[.!?。]? ?(?:[\"”“»«」』》]|'(?= )) ?(?=[^\W]|[—–])")
 """The closing mark, and the sentence that goes on: "'I don't know' is a song"."""
-CONDITION_IN_ENGLISH = re.compile(r"(?:^|[.;:!?,] )(?:if|when|whenever|unless|in case|should|once)(?!\w)[^.;:!?,]*$")
+CONDITION_IN_ENGLISH = compile_later(r"(?:^|[.;:!?,] )(?:if|when|whenever|unless|in case|should|once)(?!\w)[^.;:!?,]*$")
 """What makes a sentence a condition: "If I can't find the invoice, I ask"."""
-CAUSE_IN_ENGLISH = re.compile(r"(?<!\w)(?:due to|because of|owing to|on grounds of|for) $")
+CAUSE_IN_ENGLISH = compile_later(r"(?<!\w)(?:due to|because of|owing to|on grounds of|for) $")
 """What makes a lack of information the cause of something: "rejected due to insufficient information"."""
 
-REPORTED_IN_ENGLISH = re.compile(
+REPORTED_IN_ENGLISH = compile_later(
     r"(?:(?<!\bi )(?<!\bi'd )(?<!\bto )(?<!\bmust )(?<!\bonly )(?<!\bwould )\b"
     r"(?:say|says|said|saying|replies|replied|answers|answered|responds|responded|writes|wrote|thinks?|thought"
     r"|tells? \w+|told \w+)"
@@ -279,7 +280,7 @@ _SAID = (
     "|قال|قالت|قالوا|قلت|يقول|تقول|يقولون|اجاب|اجابت|اجابوا|يجيب|رد|ردت|كتب|كتبت|صرح"
     "|कहा|कहते हैं|कहता है|कहती है|बोला|बोली|बोले|लिखा|जवाब दिया|उत्तर दिया"
 )
-REPORTED = re.compile(
+REPORTED = compile_later(
     rf"(?<!\w)(?:{_SAID}),?(?: (?:dass|que|che|dat|że|что|ان\w*|कि))? ?[:,،]? ?[\"'“„«»‚‹]? ?"
     r"(?:das |dat |ça, |eso |to |этого )?$"
     r"|(?:说|說|表示|回答|回答说|称|稱|写道|寫道)道?[:,]? ?[\"'“「『]?$"
@@ -287,7 +288,7 @@ REPORTED = re.compile(
     r"|(?:아무도|누구도)[^.]*$|\S ?[\"“„«»‚‹「『] ?$"
 )
 """The same in other languages, and an opening quotation mark that is not at the beginning of the answer."""
-REPORTED_BEHIND = re.compile(
+REPORTED_BEHIND = compile_later(
     r"[。.]?[」』\"]?と(?:答|言|述|話|回|書|返|思)"
     r"|(?:습니다|어요|네요)?[.]?[\"”'」』] ?(?:이?라고|고|라는|는) ?"
     r"|(?:으면|다면|는다면|다고|다는|는 (?:경우|이유|것|사람)|을 (?:때|경우)|(?:하|할) ?(?:면|때|경우)|한 경우|거나)"
@@ -295,24 +296,24 @@ REPORTED_BEHIND = re.compile(
 )
 """Japanese and Korean name the speaker behind the words; Korean and Hindi put "if" behind them."""
 
-CAUSE = re.compile(
+CAUSE = compile_later(
     r"(?<!\w)(?:wegen|aufgrund|mangels|faute de|en raison d[e']|à cause d[e']|por|debido a|per|a causa di|wegens"
     r"|vanwege|door|z powodu|из-за|بسبب|لان|نظرا ل|لعدم)(?: \w+)? ?$|(?:因|因为|因為|由于|由於)$"
 )
 """What makes a lack of information the cause of something: "wegen nicht genügend Informationen abgelehnt"."""
-CONSEQUENCE = re.compile(
+CONSEQUENCE = compile_later(
     r"[^.;:!?]*(?<!\w)(?:führt|führen|bewirkt|entraîne|provoque|provoca|causa|comporta|implica|leidt tot|powoduje"
     r"|skutkuje|oznacza|prowadzi|приводит|означает|تودي الي|يودي الي|تعني)(?!\w)|[^。，,]*(?:导致|導致|会被|將被|将被)"
     r"|[^.,]*(?:거절|반려|실패)| (?:के कारण|की वजह से|होने पर)"
 )
 """The consequence of a lack of information; the answer is then about that consequence."""
-CONDITION = re.compile(
+CONDITION = compile_later(
     r"(?:^|[.;:!?,。！？，、،؛؟।] ?)(?:wenn|falls|sofern|solange|si|lorsque|quand|cuando|se|quando|als"
     r"|indien|wanneer|jeśli"
     r"|gdy|если|когда|اذا|لو|عندما|حين|حينما|अगर|यदि|जब)(?!\w)[^.;:!?।؟]*$|(?:如果|若|もし)[^。！？]*$"
 )
 """What makes a sentence a condition, "if you do not know ...", not a refusal."""
-WITHHOLDING = re.compile(
+WITHHOLDING = compile_later(
     r"(?<!\w)(?:wir geben|geben wir|teilen|verkaufen|speichern|erheben|sammeln|übermitteln|partageons|vendons"
     r"|collectons|compartimos|vendemos|guardamos|condividiamo|vendiamo|raccogliamo|partilhamos|compartilhamos|coletamos"
     r"|delen|verkopen|bewaren|udostępniamy|sprzedajemy|(?:ne|n') ?\w+ons)(?: \w+)? ?$"
@@ -327,13 +328,13 @@ CONTINUATIONS = (CONSEQUENCE, REPORTED_BEHIND)
 
 _SOURCE = r"(?:context|document|passage|text|source|article|excerpt|snippet|search result|material)s?|information"
 _SAYING = r"contain|mention|provide|include|specify|state|say|answer|address|indicate|give|discuss|have"
-SILENT_SOURCE = re.compile(
+SILENT_SOURCE = compile_later(
     rf"(?<!\w)(?:{_SOURCE})(?: (?:provided|given|above|available|retrieved|\[[\d, ]+\]))*"
     rf" (?:do|does|did)(?: not|n't) (?:\w+ly )?(?:{_SAYING})(?!\w)"
 )
 """English for "the documents do not mention". The subject is needed: plain answers say "does not mention" too."""
 
-NO_QUESTION = re.compile(
+NO_QUESTION = compile_later(
     r" (?:(?:the|your|our|any|all|more|incoming|phone|telephone) )*"
     r"(?:calls?|phones?|telephones?|doors?|doorbells?|e-?mails|letters|tickets)(?!\w)"
 )

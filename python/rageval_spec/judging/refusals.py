@@ -12,6 +12,7 @@ from functools import cache
 from typing import NamedTuple
 
 from rageval_spec import kernels
+from rageval_spec.libraries import compile_later
 
 PHRASES_TEXT = (
     "Phrases that count as refusals besides the built-in list (16 languages), such as the words that the system "
@@ -23,7 +24,7 @@ REFUSES = "the answer refuses"
 
 _PIECE = 4
 """Characters. Shorter pieces are shared by more phrases but occur in more answers."""
-_QUESTION = re.compile(r"[?？؟][\"'»”) ]*\Z")
+_QUESTION = compile_later(r"[?？؟][\"'»”) ]*\Z")
 _LONGEST_CLAUSE = 40
 """Words. A longer clause says more than its refusal."""
 

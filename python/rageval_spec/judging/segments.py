@@ -5,7 +5,6 @@ For a model's own claims, it finds the sentences that they come from, and the pl
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
@@ -14,6 +13,7 @@ from rageval_spec import kernels
 from rageval_spec.data import arithmetic
 from rageval_spec.data.findings import Claim, Criterion, Finding, TextPart, Verdict, read_part
 from rageval_spec.data.samples import Sample
+from rageval_spec.libraries import compile_later
 
 FRAGMENT = 5
 """A claim of fewer words says little by itself ("In 1999."), so judges read it after its question."""
@@ -129,7 +129,7 @@ def count_words(text: str) -> int:
     return len(text.split()) + sum(character >= _FIRST_WIDE for character in text) // 2
 
 
-_APART = re.compile(
+_APART = compile_later(
     r"\.{2,}|--|''|``|[][(){}<>;@#$%&?!*\"`«»“”‘’„\u2012-\u2015]"
     r"|[:,](?!\d)"
     r"|(?<=[^.])\.(?=[])}>\"'»”’\s]*$)"
@@ -223,8 +223,8 @@ def score_claims(claims: Sequence[Claim], threshold: float | None = None) -> flo
     return sum(claim.verdict == "supported" for claim in claims) / len(claims)
 
 
-_WORD = re.compile(r"\w+")
-_SHORTENED = re.compile(r"\.\.\.|…|\[\.\.\.\]|\[…\]")
+_WORD = compile_later(r"\w+")
+_SHORTENED = compile_later(r"\.\.\.|…|\[\.\.\.\]|\[…\]")
 
 
 def place_claim(text: str, cited: int | None, sentences: Sequence[Segment]) -> Segment:

@@ -15,15 +15,14 @@ What a detector says about the tokens of an answer becomes spans of it, and the 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rageval_spec.data.findings import Failed
+from rageval_spec.dataclass import dataclass
 from rageval_spec.judging.segments import Segment, join_segments, list_runs, split_segments
-from rageval_spec.libraries import np
+from rageval_spec.libraries import compile_later, np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -262,7 +261,7 @@ PROMPTS: Mapping[DetectorLanguage, DetectorPrompt] = {
 
 LEAST = 32
 """The fewest tokens of passages and answer that a prompt must have room for."""
-_SPACE = re.compile(r"\s")
+_SPACE = compile_later(r"\s")
 
 
 class DetectionTask(NamedTuple):

@@ -7,7 +7,6 @@ A Jinja template is a program: `'a' * 10**10`, a macro that calls itself, nested
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
+from rageval_spec.libraries import compile_later
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -36,7 +36,7 @@ DEEPEST = 50
 _PER_STEP = 100_000
 """Characters that count as one step."""
 _SYNTAX: Mapping[str, Any] = {"autoescape": False, "trim_blocks": True}
-_WIDE = re.compile(r"\d{5,}|\*")
+_WIDE = compile_later(r"\d{5,}|\*")
 _MULTIPLYING = frozenset({"indent", "wordwrap", "tojson", "pprint", "xmlattr", "urlize", "translate", "expandtabs"})
 """Filters and methods whose result can be as long as the product of their texts and numbers."""
 
@@ -125,9 +125,10 @@ def compile_template(text: str, shown: str) -> Template:
     return environment.template_class.from_code(environment, code, environment.make_globals(None))
 
 
-def compile_own_template(text: str) -> Template:
-    """Compile a template of this package, without bounds: this gives the same text in less time."""
-    return _own_environment().from_string(text)
+def compile_own_template(text: str) -> Callable[[Mapping[str, Any]], str]:
+    """What renders a template of this package, without bounds and globals: it gives the same text in less time."""
+    template = _own_environment().from_string(text)
+    return lambda variables: "".join(template.root_render_func(template.new_context(variables, shared=True)))  # type: ignore[arg-type]
 
 
 def parse_template(text: str, shown: str) -> Tree:

@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from operator import index
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 from rageval_spec import _core
+from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import UsageError
 from rageval_spec.kernels.inputs import as_vector, check_between, check_count, check_threads
 from rageval_spec.libraries import Bools, Floats, pl

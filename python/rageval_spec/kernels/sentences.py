@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from rageval_spec import _core
 from rageval_spec.kernels.inputs import check_threads
+from rageval_spec.libraries import compile_later
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_SURROGATES = re.compile("[\ud800-\udfff]")
+_SURROGATES = compile_later("[\ud800-\udfff]")
 
 
 def split_sentences(text: str) -> list[tuple[int, int]]:

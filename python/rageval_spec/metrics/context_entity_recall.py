@@ -1,13 +1,13 @@
-import re
 import unicodedata
 from collections.abc import Sequence
 
 from rageval_spec.data.findings import Estimate, Failed
 from rageval_spec.data.samples import Sample
+from rageval_spec.libraries import compile_later
 from rageval_spec.metrics.shared.judged_metrics import WITHOUT_REFERENCE, JudgedMetric, JudgeMetricNode, measure_failure
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
-_INITIAL = re.compile(r"\b([^\W\d])\.")
+_INITIAL = compile_later(r"\b([^\W\d])\.")
 """A letter of an abbreviation such as `U.S.`, and its full stop."""
 
 

@@ -7,11 +7,12 @@ from pydantic import Field
 
 from rageval_spec.data.samples import Sample
 from rageval_spec.diagnostics import FileFault
+from rageval_spec.libraries import compile_later
 from rageval_spec.metrics.shared import answer_metrics
 from rageval_spec.plugin import Measured, Measurement, MetricInfo
 
 _SYNTAX = "a pattern has Rust's syntax, without look-around and back-references, so that it takes linear time"
-_ERROR = re.compile(r"^error: (.+)$", re.MULTILINE)
+_ERROR = compile_later(r"^error: (.+)$", re.MULTILINE)
 
 
 class MatchesNode(answer_metrics.ColumnNode):

@@ -1,11 +1,11 @@
-import re
 from collections.abc import Callable, Sequence
 
+from rageval_spec.libraries import compile_later
 from rageval_spec.metrics.shared.answer_metrics import EMPTY_IS_ZERO
 from rageval_spec.metrics.shared.reference_metrics import Comparer, LexicalMetric
 from rageval_spec.plugin import MetricInfo, MetricNode
 
-_WORD = re.compile(r"[a-z0-9]+")
+_WORD = compile_later(r"[a-z0-9]+")
 
 
 class RougeL(LexicalMetric[MetricNode]):

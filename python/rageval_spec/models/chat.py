@@ -21,6 +21,7 @@ from rageval_spec.endpoints.tries import EndpointNode, Limits
 from rageval_spec.errors import RagevalError
 from rageval_spec.plugin import ChatModel, ModelNode
 from rageval_spec.plugin.budget import Reservation
+from rageval_spec.threads import floor
 
 if TYPE_CHECKING:
     from rageval_spec.data.findings import Tokens
@@ -120,6 +121,8 @@ class Chat(ChatModel[ChatNode]):
         "ollama", "vllm", "llama_cpp", "llamacpp", "lm_studio", "groq", "mistral", "gemini", "google", "vertex",
         "bedrock", "litellm", "openrouter", "together", "deepseek", "llm", "completion", "completions",
     )  # fmt: skip
+    takes_turns = True
+    """Threads that ask it leave the floor while they wait."""
 
     def __init__(self, node: ChatNode, context: Any) -> None:
         """Keep the validated node and the context; open nothing."""
@@ -229,7 +232,9 @@ class Chat(ChatModel[ChatNode]):
             return found or self._call(request, digest)
 
     def _sleep(self, seconds: float) -> None:
-        if self._stopped.wait(seconds):
+        with floor.rested():
+            is_stopped = self._stopped.wait(seconds)
+        if is_stopped:
             raise InterruptedCallError(f"models.{self.context.name}: interrupted while another process asked")
 
     def _call(self, request: ChatRequest, digest: bytes) -> ChatReply:
@@ -312,7 +317,8 @@ class Chat(ChatModel[ChatNode]):
 def _follow(call: Future[ChatReply]) -> ChatReply:
     """The reply to an equal question that another thread has asked; that thread's call counts."""
     try:
-        return replace(call.result(), reused=True)
+        with floor.rested():
+            return replace(call.result(), reused=True)
     except RagevalError as error:
         raise copy(error) from error
     except BaseException as error:

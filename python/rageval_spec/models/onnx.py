@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
-from onnx_from_checkpoints import NEEDS_REPLIES, find_code, is_quantized, parse_template, writes_text
+from onnx_from_checkpoints import NEEDS_REPLIES, find_code, parse_template, writes_text
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.inference import hub, model_files
@@ -308,6 +308,8 @@ class OnnxModel(hub.LocalModel[OnnxNode], TokenModel[OnnxNode]):
     @cached_property
     def _multiplies_integers(self) -> bool:
         """Whether the repository's graph has integer products, which processors without VNNI once computed wrongly."""
+        from onnx_from_checkpoints import is_quantized
+
         source = self._require()
         return source.graph == "repository" and is_quantized(source.path(source.weights[0]))
 

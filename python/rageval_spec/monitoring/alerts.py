@@ -14,12 +14,12 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from rageval_spec.data.alerts import RANKS, AlertMessage, AlertSeverity, AlertState, WorstAnswer
 from rageval_spec.data.outcomes import Interval
+from rageval_spec.dataclass import asdict, dataclass, field, replace
 from rageval_spec.endpoints.pacing import double_wait
 from rageval_spec.errors import RagevalError
 from rageval_spec.history.database import Connection, insert, insert_or_set

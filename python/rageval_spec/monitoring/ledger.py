@@ -18,11 +18,11 @@ import json
 import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from rageval_spec.data.traces import Trace
+from rageval_spec.dataclass import dataclass
 from rageval_spec.history.database import Connection, insert, insert_or_add, insert_or_set, migrate
 from rageval_spec.monitoring.tables import MIGRATIONS, FeedState, Pane, PaneSums
 

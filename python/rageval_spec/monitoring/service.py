@@ -12,10 +12,10 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
 from threading import Event
 from typing import Any
 
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.drawing.openmetrics import MetricFamily
 from rageval_spec.endpoints.pacing import double_wait
 from rageval_spec.errors import RagevalError

@@ -7,13 +7,13 @@ read and how fast.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from rageval_spec.data import tables
 from rageval_spec.data.findings import Estimate, Reader, Tokens
 from rageval_spec.data.samples import Sample
 from rageval_spec.data.tables import Collection
+from rageval_spec.dataclass import asdict, dataclass, field
 from rageval_spec.libraries import pl
 from rageval_spec.pipeline.planning.question_selection import queries_to_ask
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins

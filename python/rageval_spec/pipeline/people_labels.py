@@ -6,10 +6,10 @@ How many labels match answers is also counted before an evaluation runs, as far 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rageval_spec.data.outcomes import LABEL, LABEL_WEIGHT, UNNAMED, Note, has_unnamed
+from rageval_spec.dataclass import asdict, dataclass, field
 from rageval_spec.errors import DataError
 from rageval_spec.libraries import pl
 from rageval_spec.pipeline.planning.preflight import choose_labels, list_labelled
@@ -69,13 +69,13 @@ def attach_labels(parts: SpecPlugins, evaluation: Evaluation, confidence: float 
 
     Never fails: labels that cannot be used give a rule that says why, because the values may have cost money.
     """
+    labelled = list_labelled(parts.metrics)
+    if not labelled:
+        return LabelledValues(evaluation.values)
     from rageval_spec.calibration.labelled_items import join_labels
     from rageval_spec.data.labels import find_ends
     from rageval_spec.statistics.raters.label_correction import Rule
 
-    labelled = list_labelled(parts.metrics)
-    if not labelled:
-        return LabelledValues(evaluation.values)
     rules: dict[str, Rule] = {}
     frames: list[pl.DataFrame] = []
     notes: list[Note] = []

@@ -7,7 +7,6 @@ as the results of a model's questions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from threading import Condition, Lock
 from types import TracebackType
@@ -16,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 from rageval_spec.data import arithmetic
 from rageval_spec.data.chat import ChatReply, ChatRequest, LimitError, ReplyCounts, UnfinishedError
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.wording import count_noun
 
 

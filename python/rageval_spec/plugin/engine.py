@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.plugin.plugin import N, Node, Plugin, say_nothing
 from rageval_spec.progress import Progress, ignore_progress
@@ -77,7 +77,10 @@ class Engine(Plugin[N]):
         """End what was opened, also after an error. With `at_once`, as after Ctrl-C, do not wait for anything."""
 
     def count_parts(self, kind: str, questions: int) -> int:  # noqa: ARG002 - for engines that split steps
-        """Into how many parts to split a step about so many questions; `kind` is "retrieve", "answer" or "evaluate"."""
+        """Into how many parts to split a step about so many questions; `kind` is "retrieve", "answer" or "evaluate".
+
+        Of "embed" and "search", documents are the parts, and their number is a guess.
+        """
         return 1
 
     @abstractmethod

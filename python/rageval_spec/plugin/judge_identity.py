@@ -6,9 +6,9 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.plugin.block_names import names_in, number_names
 
 if TYPE_CHECKING:

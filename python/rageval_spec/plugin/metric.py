@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from rageval_spec.data.findings import Criterion, Estimate
 from rageval_spec.data.outcomes import AnyNote, CorrectionMethod, Note, write_notes
+from rageval_spec.dataclass import dataclass
 from rageval_spec.plugin.block_names import LabelsName, list_references, names_in
 from rageval_spec.plugin.plugin import Judge, N, Node, Plugin
 

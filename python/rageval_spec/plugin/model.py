@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from rageval_spec.data.outcomes import Note, Remark, add_counts, count_texts, digest_texts, remark, writes_notes
+from rageval_spec.dataclass import dataclass
 from rageval_spec.plugin.plugin import Model, N, Role
 from rageval_spec.wording import count_noun
 

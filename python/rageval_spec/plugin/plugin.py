@@ -10,7 +10,6 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from threading import RLock
@@ -20,6 +19,7 @@ from uuid import uuid4
 from pydantic import BaseModel, ConfigDict, Field
 
 from rageval_spec.data.findings import Ability, Assessment, Criterion, Estimate, Failed, Questions
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.errors import UnusablePathError, UsageError, check_path, expand_home
 from rageval_spec.plugin.budget import WHOLE, Budget, Shard
 from rageval_spec.progress import Progress, ignore_progress

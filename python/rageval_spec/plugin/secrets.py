@@ -24,6 +24,8 @@ from urllib.parse import quote, quote_plus
 
 from pydantic_core import core_schema
 
+from rageval_spec.libraries import compile_later
+
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
 
@@ -93,7 +95,7 @@ SHORTEST = 4
 _LONG_ENOUGH = 8
 """Characters of a part of a secret that are worth hiding."""
 _SCHEMES = frozenset({"basic", "bearer", "token", "apikey"})
-_PLAIN = re.compile(r"[A-Za-z0-9_.~-]*")
+_PLAIN = compile_later(r"[A-Za-z0-9_.~-]*")
 """Characters that URLs and HTML do not escape."""
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from pydantic import Field
 
 from rageval_spec.data.outcomes import AnyNote, Note, write_notes
+from rageval_spec.dataclass import dataclass
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import UsageError
 from rageval_spec.plugin.plugin import N, Node, Plugin
@@ -202,11 +202,27 @@ class System(Plugin[N]):
         """
         raise UsageError(f"systems.{self.context.name} (use: {self.node.use}) gives no answers to {collection.name}")
 
-    def embed_part(self, collection: Collection, place: int, count: int) -> None:
-        """Have a model embed part `place` of `count` of the documents that `retrieve` will read, if it reads vectors.
+    @property
+    def search_width(self) -> int:
+        """The most documents that `search_part` finds for a query; 0 if documents are not searched in parts.
 
-        Engines call this before `retrieve` on as many machines as there are parts. The model stores the vectors.
+        Whoever searches in parts also has `embed_part` and `join_parts`.
         """
+        return 0
+
+    def embed_part(self, collection: Collection, place: int, count: int) -> None:
+        """Have a model embed part `place` of `count` of the documents, which stores their vectors.
+
+        Engines call this before `retrieve`, on many machines, if the documents are not searched in as many parts.
+        """
+
+    def search_part(self, collection: Collection, place: int, count: int) -> Retrieval:  # noqa: ARG002 - for those that search in parts
+        """What part `place` of `count` of the documents contributes to `retrieve`, with columns for `join_parts`."""
+        return self.retrieve(collection, {})  # type: ignore[return-value]
+
+    def join_parts(self, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+        """The run that `retrieve` gives, from the runs of all parts. The order of its queries does not matter."""
+        return parts[0]
 
     def begin(self, collection: Collection) -> None:
         """Called before other processes ask these questions, in the process that calls `finish`."""

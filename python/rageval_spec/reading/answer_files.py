@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from rageval_spec.data.traces import Step, TraceLink
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import DataError
 from rageval_spec.libraries import pl

@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from rageval_spec.libraries import compile_later
 from rageval_spec.recorded.json_path import parse_path
 
 Kind = Literal["id", "text", "number"]
@@ -213,7 +214,7 @@ class AnswerColumns(RunColumns):
     error: str | None = _column("Why there is no answer.", ("error",))
 
 
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_HUMP = compile_later(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def normalise(name: str) -> str:
@@ -277,7 +278,7 @@ def _list_words(name: str) -> list[str]:
 
 _GOLD = frozenset({*WORDS["reference"], "golden", "ideal", "correct", "reply", "response", "output"})
 _SHORT, _LONG = ("|".join(sorted(word for word in _GOLD if (len(word) > 4) == is_long)) for is_long in (False, True))
-_GOLD_NOUN = re.compile(rf"(?:^(?:{_SHORT})|(?:{_LONG}))(?:|s|es|n|en)$")
+_GOLD_NOUN = compile_later(rf"(?:^(?:{_SHORT})|(?:{_LONG}))(?:|s|es|n|en)$")
 """Long ones may end a compound: `goldanswers`, `Musterantwort`."""
 _NOT_A_KIND = frozenset({"text", "texts", "value", "values", "string", "content", "standard", "label", "field"})
 _ABOUT = frozenset({"is", "has", "num", "n", "no", "by", "at", "id", "nr"})

@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import fsum
 from pathlib import Path
 from unicodedata import normalize
 
+from rageval_spec.dataclass import dataclass
 from rageval_spec.diagnostics import Diagnostic, Position, SpecError, suggest
 from rageval_spec.errors import DataError
+from rageval_spec.libraries import compile_later
 from rageval_spec.reading.formats.delimited import delimited_objects, header_of, separator_of
 from rageval_spec.reading.formats.text_files import text_lines
 
@@ -19,7 +20,7 @@ SHARE, COUNT, DATASET, SLICE = "share", "count", "dataset", "slice"
 _NUMBERS = (SHARE, COUNT)
 _NEAR = 0.001
 """Shares that add up to 1 (or 100%) within this, relatively, were rounded."""
-_PLACED = re.compile(r":(?:(\d+):)?(?:(\d+):)? ?(.*)", re.DOTALL)
+_PLACED = compile_later(r":(?:(\d+):)?(?:(\d+):)? ?(.*)", re.DOTALL)
 """What follows the path in a message: line and column, if they are known, and what is wrong."""
 _EXAMPLE = "write a header such as difficulty,share"
 LARGEST = 1e15

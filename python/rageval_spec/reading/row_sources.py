@@ -6,7 +6,6 @@ The values inside a row's objects become columns: at JSONPaths, and where a tool
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
 
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.errors import DataError
 from rageval_spec.libraries import pl
 from rageval_spec.reading import rows

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rageval_spec.errors import DataError
+from rageval_spec.libraries import compile_later
 from rageval_spec.reading.column_names import QUESTIONS
 from rageval_spec.reading.formats import text_files
 from rageval_spec.reading.formats.delimited import choose_separator, delimited_objects
@@ -40,7 +41,7 @@ _OF_TEXTS = frozenset({"", ".txt", ".md", ".markdown", ".html", ".json"})
 _BEGINNINGS_OF_LISTS = ('["', "['", "[{", "[]", "array([", "[array(")
 _TABLES = ("text", "sentences", "contexts")
 """The columns of a data frame in one cell, as `{'text': array(['Paris']), ...}`, whose values are the texts."""
-_CONVERSATION = re.compile(r"""\s*\[\s*\{\s*['"](?:role|type|content|metadata)['"]\s*:""")
+_CONVERSATION = compile_later(r"""\s*\[\s*\{\s*['"](?:role|type|content|metadata)['"]\s*:""")
 
 
 def row_format_of(path: Path) -> RowFormat:
@@ -245,7 +246,7 @@ class _Arrays(ast.NodeTransformer):
 
 _BETWEEN_IDS = ("\n", ";", "|", ",")
 """What separates ids in one cell of a table. The first of these that a cell has is its separator."""
-_NUMBERS = re.compile(r"\[\s*\d+(?:\.0*)?(?:\s*[,\s]\s*\d+(?:\.0*)?)*\s*,?\s*\]")
+_NUMBERS = compile_later(r"\[\s*\d+(?:\.0*)?(?:\s*[,\s]\s*\d+(?:\.0*)?)*\s*,?\s*\]")
 _OPENED = ("[", "(", "array(")
 
 

@@ -12,11 +12,12 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec.data.tables import LATER_ANSWERS
+from rageval_spec.dataclass import dataclass, fields, replace
+from rageval_spec.libraries import compile_later
 from rageval_spec.recorded import questions_and_answers, values
 from rageval_spec.recorded.json_path import list_keys, name_kind
 from rageval_spec.recorded.messages import Turn, list_calls, read_turns
@@ -336,7 +337,7 @@ _NAMES = ("name", "tool", "tool_name", "function")
 _INPUTS = ("input", "tool_input", "input_parameters", "inputParameters", "arguments", "args", "parameters", "query")
 _OUTPUTS = ("output", "result", "observation", "tool_output", "response", "content", "text")
 _DOCUMENTS = ("documents", "docs", "results", "hits", "sources", "chunks", "contexts")
-_ACTION = re.compile(r"(?P<name>\w+)\[(?P<input>.*)\]\s*", re.DOTALL)
+_ACTION = compile_later(r"(?P<name>\w+)\[(?P<input>.*)\]\s*", re.DOTALL)
 
 
 def read_steps(value: Any, what: str = "steps") -> tuple[Step, ...]:

@@ -12,10 +12,11 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from rageval_spec.data.traces import Document, Step
+from rageval_spec.dataclass import dataclass, field
+from rageval_spec.libraries import compile_later
 from rageval_spec.recorded import answers_and_steps, questions_and_answers
 from rageval_spec.recorded.json_path import JsonPath, PathError, list_keys, name_kind, parse_path
 from rageval_spec.wording import count_noun
@@ -211,7 +212,7 @@ def find_reply_answer(content: Any) -> str:
     raise answers_and_steps.UnusableReplyError(f"the reply has no answer: {why}")
 
 
-_FAILED = re.compile(
+_FAILED = compile_later(
     r"(?i)^[^.?!]{0,60}\b(?:error|exception|failed|failure|timed out|timeout|forbidden|unauthori[sz]ed|denied"
     r"|unavailable|too many requests|rate limit|not found|throttled|bad (?:request|gateway)|missing authentication)\b"
     r"[^.?!]{0,60}[.!]?$"
@@ -252,8 +253,8 @@ _WHOLES = tuple(
     for path in ("answer", "response", "output", "output_text", "generated_text", "result", "text", "content")
 )
 """The usual places of the whole answer in the last event."""
-_BEGINNING = re.compile(rb"(?:\xef\xbb\xbf)?[\r\n]*(?::|(?:data|event|id|retry)[:\r\n])")
-_OBJECT_AFTER_OBJECT = re.compile(rb"\}[ \t]*\r?\n\{")
+_BEGINNING = compile_later(rb"(?:\xef\xbb\xbf)?[\r\n]*(?::|(?:data|event|id|retry)[:\r\n])")
+_OBJECT_AFTER_OBJECT = compile_later(rb"\}[ \t]*\r?\n\{")
 _MOST_SHOWN = 8
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import RagevalError
+from rageval_spec.libraries import compile_later
 
-_STEP = re.compile(
+_STEP = compile_later(
     r"""
     \[\s*(?P<index>-?\d+)\s*\]
     | \[\s*(?P<each>\*)\s*\]

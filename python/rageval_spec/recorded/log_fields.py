@@ -18,6 +18,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from rageval_spec.data.traces import Feedback
+from rageval_spec.libraries import compile_later
 from rageval_spec.recorded import values
 from rageval_spec.recorded.answers_and_steps import is_missing
 
@@ -42,10 +43,10 @@ _UNITS: Mapping[str, float] = {
     **dict.fromkeys(("us", "µs", "micros", "microseconds"), 1e-6),
     **dict.fromkeys(("ns", "nanos", "nanoseconds"), 1e-9),
 }
-_NAME_WITH_UNIT = re.compile(rf"(.+)_({'|'.join(_UNITS)})")
-_LENGTH = re.compile(rf"(\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s*({'|'.join(_UNITS)})?", re.IGNORECASE)
-_CLOCK = re.compile(r"(\d+):([0-5]\d):([0-5]\d(?:\.\d+)?)")
-_EPOCH = re.compile(r"\d{9,19}(?:\.\d+)?")
+_NAME_WITH_UNIT = compile_later(rf"(.+)_({'|'.join(_UNITS)})")
+_LENGTH = compile_later(rf"(\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s*({'|'.join(_UNITS)})?", re.IGNORECASE)
+_CLOCK = compile_later(r"(\d+):([0-5]\d):([0-5]\d(?:\.\d+)?)")
+_EPOCH = compile_later(r"\d{9,19}(?:\.\d+)?")
 _SIZES = ((1e11, 1.0), (1e14, 1e-3), (1e17, 1e-6), (float("inf"), 1e-9))
 """Up to which number a moment is in seconds, milliseconds, microseconds and nanoseconds since 1970."""
 _FIRST_YEAR, _LAST_YEAR = 2000, 2100

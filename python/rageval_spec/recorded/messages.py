@@ -8,10 +8,10 @@ Vercel's AI SDK, the parts of OpenTelemetry's conventions, and the flattened key
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from rageval_spec.libraries import compile_later
 from rageval_spec.recorded import values
 
 _ROLES: Mapping[str, str] = {
@@ -22,7 +22,7 @@ _ROLES: Mapping[str, str] = {
 }
 """The roles by the names that programs give them, in small letters and without `Message` at the end."""
 _SPEAKERS = frozenset(_ROLES.values())
-_CLASS = re.compile(r"_?message(?:chunk)?$")
+_CLASS = compile_later(r"_?message(?:chunk)?$")
 _HOLDERS = ("kwargs", "data", "message", "delta")
 """Keys under which LangChain, completions and their streams have the message itself."""
 _CONTENTS = (
@@ -34,7 +34,9 @@ _RESULTS = (
     *("tool_result", "toolresult", "tool_call_response", "tool_return", "retry_prompt"),
     *("function_response", "functionresponse"),
 )
-_SILENT = re.compile(r"reason|think|thought|tool|function|image|audio|video|file|document|media|binary|embedding|retry")
+_SILENT = compile_later(
+    r"reason|think|thought|tool|function|image|audio|video|file|document|media|binary|embedding|retry"
+)
 """Kinds of parts that are no text for the reader."""
 MESSAGES = "messages"
 """The column of a question file that holds conversations."""

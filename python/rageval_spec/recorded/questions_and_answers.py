@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
+from rageval_spec.libraries import compile_later
 from rageval_spec.recorded import messages, values
 
 if TYPE_CHECKING:
@@ -92,8 +93,8 @@ _USAGE_KEYS = (
 )
 """Keys whose object has the tokens, or has what has them."""
 _MESSAGE_KEYS = ("messages", "chathistory", "inputs", "input")
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_SEARCHING = re.compile(r"(?<!re)search|retriev|look ?up|rerank")
+_WORD = compile_later(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_SEARCHING = compile_later(r"(?<!re)search|retriev|look ?up|rerank")
 _GETTING = frozenset(
     {"find", "fetch", "get", "load", "read", "query", "ask", "pull", "gather", "collect", "select", "browse", "visit",
      "consult", "match", "finder", "fetcher", "getter", "loader", "reader"}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal
+
+from rageval_spec.dataclass import dataclass, field, replace
+from rageval_spec.libraries import compile_later
 
 Layout = Literal["auto", "none", "braintrust", "deepeval", "langfuse", "langsmith", "mlflow", "promptfoo", "ragas"]
 Condition = Callable[[Collection[str]], bool]
@@ -24,7 +26,7 @@ _GOLD_CHECKS = (
 )
 _PARTIAL_CHECKS = frozenset({"contains", "icontains", "contains-any", "icontains-any"})
 """Checks whose value is a part of a right answer: the gold answer, if no other check has a whole one."""
-_CHECK = re.compile(r"\s*(?P<kind>[a-z][a-z-]*)(?:\([^)]*\))?\s*:\s*(?P<value>.*)", re.DOTALL)
+_CHECK = compile_later(r"\s*(?P<kind>[a-z][a-z-]*)(?:\([^)]*\))?\s*:\s*(?P<value>.*)", re.DOTALL)
 _GIVEN = "assert.value"
 _ELSEWHERE = "file://"
 

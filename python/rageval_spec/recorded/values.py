@@ -16,22 +16,26 @@ from numbers import Real
 from threading import Lock
 from typing import Any
 
+from rageval_spec.libraries import compile_later
+
 CLASS = "_class"
 """The key of a printed object's class: `Note(text='a')` is read as `{"_class": "Note", "text": "a"}`."""
 _MOST_DEPTH = 32
 _LONGEST_PRINTED = 200_000
-_CAN_BE_MORE = re.compile(r"\s*(?:[{\[\"<]|\(\s*['\"\[({A-Z]|[A-Za-z_][\w.]*[(=])")
+_CAN_BE_MORE = compile_later(r"\s*(?:[{\[\"<]|\(\s*['\"\[({A-Z]|[A-Za-z_][\w.]*[(=])")
 """How texts begin that can be JSON or printed objects. Most texts begin otherwise and are looked at no further."""
 _SHOWN = 60
 _PARSING = Lock()
-_PRINTED = re.compile(
+_PRINTED = compile_later(
     r"\s*(?:<?[A-Z][\w.]*\(\s*(?:\w+\s*[=:]|<|'|\"|[A-Z]\w*\(|\)\s*$)|[\[(]\s*<?[A-Z]\w*\(\s*\w+\s*[=:]"
     r"|[a-z_]\w*=(?:['\"\[{<]|None\b|True\b|False\b|[A-Z]\w*\())"
 )
 """How printed objects begin: `Name(field=`, a list of those, or the fields alone, as pydantic prints them."""
-_OPAQUE = re.compile(r"\s*(?:<[\w.]+ (?:object|[^\n]* at 0x[0-9A-Fa-f]+)>+|<class '[\w.]+'>|<Response \[[^\]]*\]>)\s*")
+_OPAQUE = compile_later(
+    r"\s*(?:<[\w.]+ (?:object|[^\n]* at 0x[0-9A-Fa-f]+)>+|<class '[\w.]+'>|<Response \[[^\]]*\]>)\s*"
+)
 """Objects of which Python prints only the address: generators, coroutines, streams."""
-_PIECES = re.compile(
+_PIECES = compile_later(
     r"(?P<text>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|<(?:[\w.]+: (?P<value>'[^']*'|\"[^\"]*\"|-?\d+)"
     r"|(?P<opaque>[\w.]+ [^\n<>]* at 0x[0-9A-Fa-f]+|[\w.]+))>|(?P<open>[(\[{])|(?P<close>[)\]}])"
     r"|(?<!\s)\s+(?P<field>\w+=)",

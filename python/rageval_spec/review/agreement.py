@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from rageval_spec.data.labels import Label
+from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import DataError
 from rageval_spec.statistics.raters import rater_agreement
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
+from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import UsageError
+from rageval_spec.libraries import compile_later
 
 Kind: TypeAlias = Literal["yes_no", "rating", "claims"]
 VERDICTS = ("supported", "contradicted", "not_enough_info")
 """What people can say of a claim; the words are those of judges."""
 MOST_GRADES = 11
-_RATING = re.compile(r"(-?[0-9]{1,3})(?:\.\.|-)(-?[0-9]{1,3})")
+_RATING = compile_later(r"(-?[0-9]{1,3})(?:\.\.|-)(-?[0-9]{1,3})")
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,18 +31,18 @@ import csv
 import hashlib
 import io
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass
 from datetime import datetime
 from io import BytesIO
 from itertools import groupby
 from typing import Any, Literal, TypeAlias
 from xml.sax.saxutils import quoteattr
 
+from rageval_spec.dataclass import astuple, dataclass
 from rageval_spec.diagnostics import dump_visible, make_visible
 from rageval_spec.drawing.question_tables import MOST_ROWS, check_installed, fit_cell
 from rageval_spec.errors import DataError, UsageError
+from rageval_spec.libraries import compile_later
 from rageval_spec.review.criteria import VERDICTS, ReviewCriterion, make_criterion
 from rageval_spec.review.tasks import ReviewClaim, ReviewSheet, ReviewTask
 from rageval_spec.wording import count_noun, neutralize
@@ -54,7 +54,7 @@ SHOWN = ("question", "answer", "claim")
 KEPT = "\n\t"
 JUDGE = "judge: "
 """How the headers of the columns begin that have what the judge says."""
-_HEADER = re.compile(r"(.+) \[(.+)\]")
+_HEADER = compile_later(r"(.+) \[(.+)\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,7 +405,7 @@ SHOWS_JUDGE = "saw_judge"
 """The part of a task's data that says that people see what the judge says; a part of labels has the same name."""
 CONTROLS = "controls"
 """The part of a task's data that has the criterion of each control, as the header of a form names it."""
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_NAME = compile_later(r"[A-Za-z_][A-Za-z0-9_-]*")
 _RESERVED = (
     VERDICT, STUDIO_COMMENT, "guidelines", "question", "answer", "claim_text", "contexts", "reference", "judge",
 )  # fmt: skip

@@ -9,12 +9,12 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rageval_spec.data.labels import Label, digest_answer, join_probabilities, list_draws
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.reading.formats.delimited import delimited_objects, header_of, separator_of

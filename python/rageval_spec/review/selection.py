@@ -11,11 +11,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from zlib import crc32
 
 from rageval_spec.data.labels import join_probabilities
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.drawing import question_order
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.judging.composition import TO_A_PERSON

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rageval_spec.dataclass import dataclass
 from rageval_spec.endpoints.http_server import PATIENCE, Refusal, knows_token, read_body
 from rageval_spec.errors import UsageError
+from rageval_spec.libraries import compile_later
 from rageval_spec.serving.answer_check import OUTCOMES, AnswerCheck
 from rageval_spec.spec.text.places import quote
 
@@ -120,7 +120,7 @@ LONGEST = 100_000
 EXAMPLE = '{"question": "...", "contexts": ["..."], "answer": "..."}'
 _HEADERS = {408: {"Connection": "close"}, 503: {"Retry-After": "1"}}
 """The headers of refusals, by their status."""
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = compile_later("[\ud800-\udfff]")
 """What JSON can write as an escape, but no text has."""
 
 

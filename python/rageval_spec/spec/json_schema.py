@@ -105,9 +105,10 @@ def _generate(nodes: dict[str, type[BaseModel]]) -> tuple[JsonObject, JsonObject
         use = {key: value for key, value in definition["properties"]["use"].items() if key not in _SIMPLE}
         properties = {**definition["properties"], "use": {**use, "const": name.partition(".")[2]}}
         definitions[name] = {**definition, "properties": properties}
+    texts = {name: json.dumps(schema) for name, schema in (("", top), *definitions.items())}
     for generic in set(names.values()) - {names[SpecNode]}:
-        if f'"#/definitions/{generic}"' not in json.dumps([top, definitions]):
-            del definitions[generic]
+        if not any(f'"#/definitions/{generic}"' in text for text in texts.values()):
+            del definitions[generic], texts[generic]
     return definitions, top
 
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import math
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from rageval_spec.diagnostics import NOWHERE, Diagnostic, suggest
+from rageval_spec.libraries import compile_later
 from rageval_spec.spec.blocks.spec_node import NAMED_SECTIONS, default_blocks
 from rageval_spec.spec.text import yaml_tree
 from rageval_spec.spec.text.places import KeyPath, SourceText, TextPlace, cut, quote
@@ -26,7 +26,7 @@ Overrides: TypeAlias = Sequence[str] | Mapping[str, Any]
 """`PATH=VALUE` texts, or a dict of paths and values."""
 OPTION = "--set"
 ARGUMENT = "overrides"
-_INDEX = re.compile(r"(\w+)\[(\d+)\]")
+_INDEX = compile_later(r"(\w+)\[(\d+)\]")
 _LISTS = {
     "gates": "gates=[{metric: ndcg@10, min: 0.5}]",
     "metrics": "metrics=[ndcg@10]",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rageval_spec.diagnostics import Diagnostic, SpecError, suggest
 from rageval_spec.kernels.inputs import name_special
+from rageval_spec.libraries import compile_later
 from rageval_spec.plugin.plugin import SpecOrigin
 from rageval_spec.spec.blocks import gates as gate_blocks
 from rageval_spec.spec.blocks.block_validation import CheckedSpec, check_tree, list_places
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 STDIN = "-"
 _MOST_BYTES = 4 * yaml_tree.MAX_CHARACTERS
 _MOST_DIAGNOSTICS = 100
-_NOT_IN_NAMES = re.compile(r'[\x00-\x1f/\\:*?"<>|$\x7f]+')
+_NOT_IN_NAMES = compile_later(r'[\x00-\x1f/\\:*?"<>|$\x7f]+')
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _AS_WRITTEN = ("ranking", "statistics", "diagnosis", "limits", "samples", "redact", "stopping", "resume", "monitor")
 """The keys that a spec has as its node has them."""

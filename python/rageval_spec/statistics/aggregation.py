@@ -22,7 +22,6 @@ import operator
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from statistics import NormalDist
@@ -32,6 +31,7 @@ from rageval_spec import kernels
 from rageval_spec.data import arithmetic
 from rageval_spec.data.evaluation import Aggregate, Comparison, PairLimit, TieRange
 from rageval_spec.data.outcomes import CELL, Cell, Interval, Note, list_cells, split_cells
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.libraries import pl
 from rageval_spec.statistics import percentiles, weighted_clusters
 from rageval_spec.statistics.mean_intervals import (

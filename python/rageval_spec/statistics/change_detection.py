@@ -26,10 +26,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
+from rageval_spec.dataclass import dataclass
 from rageval_spec.libraries import Bools, Floats, Ints, np
 
 if TYPE_CHECKING:

@@ -112,7 +112,7 @@ def compute_p_value(
     if found is None:
         return None
     value, defined = found
-    farther = int((abs(defined - value) >= abs(value) * (1 - _ROUNDING)).sum())
+    farther = int((abs(defined - value) >= abs(value) * (1 - _ROUNDING) - _ROUNDING).sum())
     return (farther + 1) / (len(defined) + 1)
 
 

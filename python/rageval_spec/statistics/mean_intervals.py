@@ -24,11 +24,11 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from rageval_spec import kernels
 from rageval_spec.data.outcomes import Interval
+from rageval_spec.dataclass import dataclass
 from rageval_spec.libraries import Floats
 from rageval_spec.statistics.intervals import EXACT, compute_unseen_share, widen
 

@@ -6,13 +6,12 @@ The statistics that sum up the values of a cell are here too, and what must be k
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from rageval_spec import kernels
 from rageval_spec.data import arithmetic
-from rageval_spec.libraries import Bools, Floats, np
+from rageval_spec.libraries import Bools, Floats, compile_later, np
 from rageval_spec.statistics.intervals import compute_binomial, compute_unseen_share
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ DIFFERENCE_METHOD = "bootstrap-percentile"
 """The value of `Interval.method` for differences of percentiles."""
 _BLOCK = 1_000_000
 """How many numbers are drawn at once."""
-_STATISTIC = re.compile(r"p([1-9][0-9]?)")
+_STATISTIC = compile_later(r"p([1-9][0-9]?)")
 _ROUNDING = 1e-12
 """So that an exchange that gives the same difference in another order of rounding counts as one."""
 _NEGLIGIBLE = 40

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from rageval_spec import kernels
 from rageval_spec.data.outcomes import Interval
+from rageval_spec.dataclass import dataclass
 from rageval_spec.libraries import Floats, Ints, np
 from rageval_spec.statistics.intervals import divide, number_clusters
 

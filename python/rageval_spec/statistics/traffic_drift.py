@@ -120,7 +120,7 @@ def _compute_kernel(rows: Floats) -> Floats:
     squares = (rows**2).sum(axis=1)
     apart = np.maximum(squares[:, None] + squares - 2 * rows @ rows.T, 0.0)
     median = float(np.median(apart[np.triu_indices(len(rows), 1)]))
-    kernel: Floats = np.exp(-apart / (2 * (median or 1.0)))
+    kernel: Floats = np.exp(-apart / (2 * (median if median > _ROUNDING * squares.max() else 1.0)))
     np.fill_diagonal(kernel, 0.0)
     return kernel
 

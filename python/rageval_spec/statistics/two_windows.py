@@ -2,15 +2,18 @@
 
 The interval of a difference comes from the intervals of both sides (MOVER: G. Y. Zou, A. Donner, Statistics in Medicine
 27, 2008), so that it holds for small windows and for values that are all equal, too. The p-value is that of a
-permutation test: values are dealt to the windows at random, with their weights. For means, what is compared is the
-difference in its standard errors, so that the test also holds where the windows vary differently (E. Chung, J. P.
-Romano, "Exact and asymptotically robust permutation tests", Annals of Statistics 41, 2013).
+permutation test: values are dealt to the windows, with their weights, in all ways if those are few and at random
+otherwise. For means, what is compared is the difference in its standard errors, so that the test also holds where the
+windows vary differently (E. Chung, J. P. Romano, "Exact and asymptotically robust permutation tests", Annals of
+Statistics 41, 2013). Equal means are 0 standard errors apart, even if the error is 0. Different means of two windows
+without any spread are infinitely far apart: farther than in other divisions, and as far as in another such division.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations, islice
 from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -27,12 +30,17 @@ if TYPE_CHECKING:
     from rageval_spec.statistics.intervals import ResamplingSettings
 
     Numbers: TypeAlias = Sequence[float] | Floats
-    Draw: TypeAlias = Callable[[int, np.random.Generator], Floats]
+    Measure: TypeAlias = Callable[[Bools], Floats]
 
 
 WELCH = "welch"
 """The value of `Interval.method` for differences of summaries."""
 _ROUNDING = 1e-12
+"""Numbers this close, relative to the largest value, are equal."""
+_NO_SPREAD = 1e-7
+"""A standard error that is a smaller part of the largest distance from the median is 0: rounding may be all of it."""
+_TIE = 1e-9
+"""Divisions whose statistics differ by a smaller part are equally extreme."""
 _MOST_PERMUTED = 20_000
 """With more values than this in both windows together, the p-value comes from the normal distribution."""
 _MOST_PERMUTATIONS = 1999
@@ -123,17 +131,20 @@ def compare_percentiles(
 def compare_summaries(before: WindowSummary, now: WindowSummary, confidence: float = 0.95) -> WindowDifference | None:
     """The difference of the weighted means of two windows of which only summaries are kept; None if one is empty.
 
-    The interval and the p-value are those of the normal distribution, for windows with many values.
+    The interval and the p-value are those of the normal distribution, for windows with many values. There is no
+    interval if neither window has any spread.
     """
     if before.mean is None or now.mean is None:
         return None
     difference, errors = now.mean - before.mean, (before.error, now.error)
-    if errors[0] is None or errors[1] is None or not any(errors):
+    if errors[0] is None or errors[1] is None:
         return WindowDifference(before.mean, now.mean, difference, None, None)
     error = math.hypot(errors[0], errors[1])
+    is_same = abs(difference) <= _ROUNDING * max(abs(before.mean), abs(now.mean))
+    p_value = _tail(0.0 if is_same else difference / error if error else math.inf)
     reach = NormalDist().inv_cdf((1 + confidence) / 2) * error
-    interval = Interval(difference - reach, difference + reach, confidence, WELCH)
-    return WindowDifference(before.mean, now.mean, difference, interval, _tail(difference / error))
+    interval = Interval(difference - reach, difference + reach, confidence, WELCH) if error else None
+    return WindowDifference(before.mean, now.mean, difference, interval, p_value)
 
 
 def _tail(distance: float) -> float:
@@ -166,39 +177,59 @@ class _Pooled(NamedTuple):
     def split(self) -> list[tuple[Floats, Floats]]:
         return [(self.values[own], self.weights[own]) for own in (self.is_first, ~self.is_first)]
 
-    def deal(self, rows: int, random: np.random.Generator) -> Bools:
-        """Which values are of the first window, when all are dealt at random; of shape (rows, values)."""
-        dealt: Bools = random.permuted(np.broadcast_to(self.is_first, (rows, len(self.values))).copy(), axis=1)
-        return dealt
+    @property
+    def rounding(self) -> float:
+        return _ROUNDING * float(np.abs(self.values).max())
+
+    def deal(self, permutations: int, seed: int) -> Iterator[Bools]:
+        """Which values are of the first window, in all divisions if those are at most `permutations`, else in so many
+        random ones; in blocks of shape (rows, values)."""
+        count, random = len(self.values), np.random.default_rng(seed)
+        is_solvable = math.comb(count, self.first) <= permutations
+        every = combinations(range(count), self.first)
+        for rows in split_draws(math.comb(count, self.first) if is_solvable else permutations, count):
+            if is_solvable:
+                dealt = np.zeros((rows, count), dtype=bool)
+                np.put_along_axis(dealt, np.array(list(islice(every, rows))), True, axis=1)
+                yield dealt
+            else:
+                yield random.permuted(np.broadcast_to(self.is_first, (rows, count)).copy(), axis=1)
+
+    def test(self, measure: Measure, settings: ResamplingSettings) -> float:
+        """The part of all divisions that are at least as extreme as what was seen, which counts among random ones."""
+        seen, extreme, tried = float(measure(self.is_first[None, :])[0]), 0, 0
+        for dealt in self.deal(settings.permutations, settings.seed):
+            extreme += int((measure(dealt) >= seen * (1 - _TIE)).sum())
+            tried += len(dealt)
+        is_solved = math.comb(len(self.values), self.first) <= settings.permutations
+        return extreme / tried if is_solved else (1 + extreme) / (1 + tried)
 
 
 def _test_means(pooled: _Pooled, settings: ResamplingSettings) -> float | None:
     count = len(pooled.values)
     if min(pooled.first, count - pooled.first) < 2:
         return None
-    seen = float(_measure(pooled, pooled.is_first[None, :])[0])
     if count > _MOST_PERMUTED:
-        return _tail(seen)
-    return _count_extreme(seen, count, settings, lambda rows, random: _measure(pooled, pooled.deal(rows, random)))
+        return _tail(float(_measure(pooled, pooled.is_first[None, :])[0]))
+    return pooled.test(lambda dealt: _measure(pooled, dealt), settings)
 
 
 def _measure(pooled: _Pooled, is_first: Bools) -> Floats:
     """How far the means are apart, in standard errors, for each row of a division into windows."""
+    values = pooled.values - pooled.values[len(pooled.values) // 2]
     means, variances = [], []
     for own in (is_first, ~is_first):
         weights = own * pooled.weights
-        total = weights.sum(axis=1)
-        mean = weights @ pooled.values / total
-        squares = weights**2
-        spread = squares @ pooled.values**2 - 2 * mean * (squares @ pooled.values) + mean**2 * squares.sum(axis=1)
-        counts = own.sum(axis=1)
+        total, counts = weights.sum(axis=1), own.sum(axis=1)
+        mean = weights @ values / total
+        spread = ((weights * (values - mean[:, None])) ** 2).sum(axis=1)
         means.append(mean)
-        variances.append(np.maximum(spread, 0.0) / total**2 * counts / (counts - 1))
+        variances.append(spread / total**2 * counts / (counts - 1))
     apart, error = np.abs(means[0] - means[1]), np.sqrt(variances[0] + variances[1])
-    scale = _ROUNDING * max(1.0, float(np.abs(pooled.values).max()))
-    apart[apart <= scale] = 0.0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found: Floats = np.where(apart == 0, 0.0, apart / error)
+    apart[apart <= pooled.rounding] = 0.0
+    error[error <= _NO_SPREAD * float(np.abs(values).max())] = 0.0
+    found: Floats = np.where(apart > 0, math.inf, 0.0)
+    np.divide(apart, error, out=found, where=error > 0)
     return found
 
 
@@ -210,19 +241,12 @@ def _test_percentiles(pooled: _Pooled, percent: int, settings: ResamplingSetting
     def measure(divisions: Bools) -> Floats:
         rows = [[_find(pooled, own, percent) for own in (row, ~row)] for row in divisions]
         found: Floats = np.abs(np.subtract(*np.array(rows).T))
+        found[found <= pooled.rounding] = 0.0
         return found
 
-    seen = float(measure(pooled.is_first[None, :])[0])
     fewer = Resampling(permutations=min(settings.permutations, _MOST_PERMUTATIONS), seed=settings.seed)
-    return _count_extreme(seen, count, fewer, lambda rows, random: measure(pooled.deal(rows, random)))
+    return pooled.test(measure, fewer)
 
 
 def _find(pooled: _Pooled, own: Bools, percent: int) -> float:
     return compute_percentile(pooled.values[own], percent, pooled.weights[own] / pooled.weights[own].sum())
-
-
-def _count_extreme(seen: float, count: int, settings: ResamplingSettings, draw: Draw) -> float:
-    random, extreme = np.random.default_rng(settings.seed), 0
-    for rows in split_draws(settings.permutations, count):
-        extreme += int((draw(rows, random) >= seen - _ROUNDING * max(1.0, seen)).sum())
-    return (1 + extreme) / (1 + settings.permutations)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from rageval_spec import kernels
 from rageval_spec.data.evaluation import SliceGap
 from rageval_spec.data.outcomes import CELL, Cell, split_cells
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.libraries import Bools, Floats, np, pl
 from rageval_spec.statistics.aggregation import is_compared
 from rageval_spec.statistics.mean_intervals import (

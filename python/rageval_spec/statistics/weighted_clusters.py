@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from rageval_spec import kernels
 from rageval_spec.data.datasets import CellDesign, Design
 from rageval_spec.data.outcomes import Interval
+from rageval_spec.dataclass import dataclass
 from rageval_spec.libraries import Bools, Floats, Ints, np
 from rageval_spec.statistics.intervals import compute_exact_interval, number_clusters, widen
 from rageval_spec.statistics.percentiles import compute_difference_ends, permute, read_percentile, split_draws

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.libraries import Floats, Ints, np
 
 if TYPE_CHECKING:

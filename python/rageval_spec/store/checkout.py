@@ -12,9 +12,10 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from threading import Thread
+
+from rageval_spec.dataclass import dataclass
 
 _PATIENCE = 10.0
 """Seconds to wait for git, which can be slow in a large repository; after that, nothing is known."""

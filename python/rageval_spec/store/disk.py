@@ -12,12 +12,12 @@ import os
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Iterable
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import DataError, RagevalError
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 ABANDONED_AFTER = 3600.0
 """Seconds after which an unfinished file is assumed to come from a killed process."""
+
+_LOCK = "lock"
 
 
 def write_flushed(path: Path, content: bytes) -> None:
@@ -43,16 +45,44 @@ def sync(path: Path) -> None:
 def sweep(unfinished: Iterable[Path]) -> None:
     """Remove the files and folders that killed processes left behind.
 
-    Those younger than `ABANDONED_AFTER` stay, because another process could still be writing them.
+    A folder that a process holds stays. Of other files and folders, those younger than `ABANDONED_AFTER` stay, because
+    another process could still be writing them.
     """
-    oldest = time.time() - ABANDONED_AFTER
     for entry in unfinished:
         try:
-            if entry.stat().st_mtime >= oldest:
-                continue
-            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+            if _is_abandoned(entry):
+                shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
         except OSError:
             continue  # another process swept it first
+
+
+def _is_abandoned(entry: Path) -> bool:
+    if not (entry / _LOCK).is_file():
+        return entry.stat().st_mtime < time.time() - ABANDONED_AFTER
+    import fcntl
+
+    with (entry / _LOCK).open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)  # raises an OSError while a process holds it
+    return True
+
+
+@contextmanager
+def hold(folder: Path) -> Iterator[None]:
+    """Keep a folder from being swept until the block or the process ends; after that, it is swept at once.
+
+    Where files cannot be locked, the folder is swept when it is old.
+    """
+    if os.name == "nt":
+        yield
+        return
+    import fcntl
+
+    unlocked = folder / f".{_LOCK}"
+    with unlocked.open("wb") as lock:
+        with suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            unlocked.rename(folder / _LOCK)  # nobody sees the file without its lock
+        yield
 
 
 def write_atomically(path: Path, content: bytes, temporary_folder: Path | None = None) -> None:
@@ -93,6 +123,9 @@ def flush_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+TEMPORARY_FOLDER = "temporary"
+
+
 def prepare(store: Path, name: str) -> Path:
     """Create a folder inside the store's folder, with a `.gitignore` that excludes the whole store."""
     folder = store / name
@@ -129,7 +162,7 @@ class FileDigests:
             content = {"path": str(path), "identity": identity, "sha256": digest}
             with suppress(OSError):  # without the cache, digests take longer but stay correct
                 prepare(self._store, DIGESTS_FOLDER)
-                write_atomically(record, json.dumps(content).encode(), prepare(self._store, "temporary"))
+                write_atomically(record, json.dumps(content).encode(), prepare(self._store, TEMPORARY_FOLDER))
         return digest
 
 

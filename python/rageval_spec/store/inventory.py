@@ -13,13 +13,13 @@ import sqlite3
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import RagevalError
 from rageval_spec.store import replies
-from rageval_spec.store.disk import ABANDONED_AFTER, DIGESTS_FOLDER, INDEXES_FOLDER
+from rageval_spec.store.disk import ABANDONED_AFTER, DIGESTS_FOLDER, INDEXES_FOLDER, TEMPORARY_FOLDER
 from rageval_spec.store.store import MANIFEST, TABLES_FOLDER, remove_table
 from rageval_spec.store.vectors import VECTORS_FOLDER, count_vectors
 
@@ -115,7 +115,7 @@ def _list_files(store: Path) -> Iterator[StoreEntry]:
         yield StoreEntry("index", path.name, _measure([path]), _read_time(path))
     if files := _children(store / DIGESTS_FOLDER):
         yield StoreEntry("digests", "", _measure(files), max(map(_read_time, files)), len(files))
-    for path in _children(store / "temporary"):
+    for path in _children(store / TEMPORARY_FOLDER):
         yield StoreEntry("unfinished", path.name, _measure([path]), _read_time(path))
     for path in _children(store / replies.REPLIES_FOLDER):
         if path.name.startswith(f"{replies.REPLIES_FILE}.damaged-"):
@@ -226,7 +226,7 @@ def _find_files(store: Path, entry: StoreEntry) -> Iterator[Path]:
     elif entry.kind == "index":
         yield store / INDEXES_FOLDER / entry.key
     elif entry.kind == "unfinished":
-        yield store / "temporary" / entry.key
+        yield store / TEMPORARY_FOLDER / entry.key
     elif entry.kind == "damaged" and entry.key != replies.REPLIES_FILE:  # that one is set aside when it is opened
         yield store / replies.REPLIES_FOLDER / entry.key
 

@@ -359,7 +359,7 @@ class Claims:
             import fcntl
 
             file = self._open() if self._file is None else self._file
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _place(model, question))
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place_claim(model, question))
         except OSError as error:
             return error.errno not in _TAKEN
         except ImportError:
@@ -373,7 +373,7 @@ class Claims:
         import fcntl
 
         with suppress(OSError):
-            fcntl.lockf(self._file, fcntl.LOCK_UN, 1, _place(model, question))
+            fcntl.lockf(self._file, fcntl.LOCK_UN, 1, place_claim(model, question))
 
     def close(self) -> None:
         with self._lock:
@@ -390,7 +390,8 @@ class Claims:
 
 
 @lru_cache(1024)
-def _place(model: str, question: bytes) -> int:
+def place_claim(model: str, question: bytes) -> int:
+    """The number of a claim, below 2**62. Two questions can have the same one; then one waits for the other."""
     return (int.from_bytes(hashlib.sha256(question).digest()[:8], "big") ^ _hash_model(model)) >> 2
 
 

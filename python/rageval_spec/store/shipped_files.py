@@ -10,9 +10,9 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.store.disk import InputFile, write_atomically
 

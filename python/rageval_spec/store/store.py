@@ -17,7 +17,7 @@ import os
 import shutil
 import uuid
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from io import BytesIO
 from pathlib import Path
@@ -25,9 +25,18 @@ from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import finalize
 
-from rageval_spec.errors import RagevalError, StoreWarning
+from rageval_spec.errors import RagevalError, StoreWarning, UsageError
 from rageval_spec.libraries import pl
-from rageval_spec.store.disk import FileDigests, InputFile, digest_path, flush_folder, prepare, sweep, write_flushed
+from rageval_spec.store.disk import (
+    TEMPORARY_FOLDER,
+    FileDigests,
+    InputFile,
+    digest_path,
+    flush_folder,
+    prepare,
+    sweep,
+    write_flushed,
+)
 
 if TYPE_CHECKING:
     from rageval_spec.store.replies import FileAnswers
@@ -186,6 +195,7 @@ def hold_tables(store: Store) -> MemoryStore:
     return held
 
 
+STORE_URL = "RAGEVAL_STORE_URL"
 TABLES_FOLDER = "tables"
 MANIFEST = "manifest.json"
 PARTITION_ROWS = 1_000_000
@@ -242,7 +252,7 @@ class FolderStore:
 
     def save(self, key: str, table: pl.DataFrame, record: Record | None = None) -> None:
         try:
-            folder = prepare(self.folder, "temporary")
+            folder = prepare(self.folder, TEMPORARY_FOLDER)
             sweep(folder.iterdir())
             temporary = folder / f"{key}.{uuid.uuid4().hex}"
             temporary.mkdir()
@@ -275,16 +285,22 @@ class FolderStore:
         flush_folder(table.parent)
 
 
-def _write_partitions(folder: Path, table: pl.DataFrame, record: Record) -> None:
-    entries = []
+def make_partitions(table: pl.DataFrame) -> Iterator[tuple[dict[str, Any], bytes]]:
+    """The partitions of a table: an entry of the manifest and the Parquet of each."""
     for number, start in enumerate(range(0, max(table.height, 1), PARTITION_ROWS)):
         part = table.slice(start, PARTITION_ROWS)
         buffer = BytesIO()
         part.write_parquet(buffer)
         content = buffer.getvalue()
-        name = f"part-{number:05}.parquet"
-        write_flushed(folder / name, content)
-        entries.append({"file": name, "rows": part.height, "sha256": hashlib.sha256(content).hexdigest()})
+        digest = hashlib.sha256(content).hexdigest()
+        yield {"file": f"part-{number:05}.parquet", "rows": part.height, "sha256": digest}, content
+
+
+def _write_partitions(folder: Path, table: pl.DataFrame, record: Record) -> None:
+    entries = []
+    for entry, content in make_partitions(table):
+        write_flushed(folder / entry["file"], content)
+        entries.append(entry)
     manifest = {"partitions": entries, "record": dict(record)}
     write_flushed(folder / MANIFEST, json.dumps(manifest, indent=1).encode())
     flush_folder(folder)
@@ -302,11 +318,26 @@ def _read_partitions(folder: Path) -> pl.DataFrame:
 
 def remove_table(store: Path, key: str, folder: str = TABLES_FOLDER) -> None:
     """Remove a table of a store, or vectors; renamed first, so that no process reads half of it. Raises `OSError`."""
-    aside = prepare(store, "temporary") / f"{key}.{uuid.uuid4().hex}"
+    aside = prepare(store, TEMPORARY_FOLDER) / f"{key}.{uuid.uuid4().hex}"
     (store / folder / key).rename(aside)
     shutil.rmtree(aside, ignore_errors=True)
 
 
 def open_store(folder: Path | None) -> Store:
-    """Open the store in a folder; None gives a store in memory."""
-    return MemoryStore() if folder is None else FolderStore(folder)
+    """Open the store in a folder; None gives a store in memory.
+
+    If `RAGEVAL_STORE_URL` names a database, tables and replies are there. Raises `UsageError` if it is no database.
+    """
+    if folder is None:
+        return MemoryStore()
+    if str(folder).startswith(("postgresql:", "postgres:", "s3:")):
+        told = "--store names a folder; a store in PostgreSQL is named by RAGEVAL_STORE_URL"
+        raise UsageError(f"{told}=postgresql://user@host/database")
+    url = os.environ.get(STORE_URL, "")
+    if not url:
+        return FolderStore(folder)
+    if not url.startswith(("postgresql://", "postgres://")):
+        raise UsageError(f"{STORE_URL} names no PostgreSQL database; write postgresql://user@host/database")
+    from rageval_spec.store.postgres import PostgresStore
+
+    return PostgresStore(folder, url)

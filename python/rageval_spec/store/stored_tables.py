@@ -11,12 +11,12 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from functools import cached_property
 from io import BytesIO
 from threading import Lock
 from typing import IO, TypeAlias
 
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.errors import RagevalError
 from rageval_spec.libraries import pl
 

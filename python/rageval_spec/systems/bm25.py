@@ -31,7 +31,7 @@ from rageval_spec.errors import DataError, RagevalError, StoreWarning, UsageErro
 from rageval_spec.libraries import pl
 from rageval_spec.plugin import Progress, Retrieval, System, SystemNode
 from rageval_spec.plugin.system import Amount
-from rageval_spec.store.disk import INDEXES_FOLDER, flush_folder, prepare, sweep
+from rageval_spec.store.disk import INDEXES_FOLDER, TEMPORARY_FOLDER, flush_folder, hold, prepare, sweep
 from rageval_spec.systems.shared.lexical_tokens import (
     LETTERS_READ,
     ChosenTokenizer,
@@ -58,6 +58,9 @@ _SAMPLED_OF_BATCH = 50
 _DOCUMENTS_AT_ONCE = 1 << 16
 _QUERIES_AT_ONCE = 256
 _WRITING = Lock()
+_TEMPORARY = "rageval-bm25-"
+_READ_ONLY: set[Path] = set()
+"""The stores of which a warning said that they cannot be written to."""
 _TRIES = 3
 
 
@@ -137,11 +140,11 @@ class Bm25(System[Bm25Node]):
             choice = self._choose(document_texts(corpus))
             index = self._build([corpus], choice, progress).finish(b"", progress.tick)
             return self._search(index, choice, queries, progress)
-        with self._keep_index(collection) as path:
+        with self._keep_index(collection) as (path, parent):
             for _ in range(_TRIES):
                 with _WRITING:  # systems with other parameters wait for the same index
                     if not path.is_file():
-                        self._write_index(collection, path, progress)
+                        self._write_index(collection, path, parent, progress)
                 try:
                     index = kernels.Bm25Index.open(path)
                     choice = ChosenTokenizer(**json.loads(index.note))
@@ -158,32 +161,34 @@ class Bm25(System[Bm25Node]):
         yield hashlib.sha256(json.dumps(made).encode()).hexdigest()
 
     @contextmanager
-    def _keep_index(self, collection: Collection) -> Iterator[Path]:
-        """The path of the corpus's index in the store, or in a temporary folder; it need not be there."""
-        if self.context.store is None or collection.identify is None:
-            with tempfile.TemporaryDirectory(prefix="rageval-bm25-", ignore_cleanup_errors=True) as folder:
-                yield Path(folder, "index")
-            return
-        (key,) = self.stored_keys(collection.identify)
-        path = self.context.store / INDEXES_FOLDER / key
-        with suppress(OSError):
-            os.utime(path)  # records when the index was last used
-        yield path
+    def _keep_index(self, collection: Collection) -> Iterator[tuple[Path, Path]]:
+        """The path of the corpus's index, and the folder to write it in first; it need not be there.
 
-    def _write_index(self, collection: Collection, path: Path, progress: _Progress) -> None:
-        """Write the index of a corpus that is read in batches under another name, and rename it."""
+        Without a store, or with one that lacks the index and cannot be written to, it is in a temporary folder.
+        """
         store = self.context.store
-        parent = path.parent if store is None or path.parent.name != INDEXES_FOLDER else prepare(store, "temporary")
+        if store is not None and collection.identify is not None:
+            (key,) = self.stored_keys(collection.identify)
+            path = store / INDEXES_FOLDER / key
+            with suppress(OSError):
+                os.utime(path)  # records when the index was last used
+            if path.is_file() or _is_writable(store):
+                yield path, store / TEMPORARY_FOLDER
+                return
+        sweep(Path(tempfile.gettempdir()).glob(f"{_TEMPORARY}*"))
+        with tempfile.TemporaryDirectory(prefix=_TEMPORARY, ignore_cleanup_errors=True) as folder, hold(Path(folder)):
+            yield Path(folder, "index"), Path(folder)
+
+    def _write_index(self, collection: Collection, path: Path, parent: Path, progress: _Progress) -> None:
+        """Write the index of a corpus that is read in batches to a folder in `parent`, and rename it."""
         folder = parent / f"{path.name}.{uuid.uuid4().hex}"
         try:
-            sweep(parent.iterdir())
             folder.mkdir()
-            builder, choice = self._build_from_batches(collection, folder, progress)
-            note = {"tokenizer": choice.tokenizer, "share": choice.share, "scripts": choice.scripts}
-            builder.finish(json.dumps(note).encode(), progress.tick, folder / "index")
-            if store is not None and path.parent.name == INDEXES_FOLDER:
-                prepare(store, INDEXES_FOLDER)
-            (folder / "index").replace(path)
+            with hold(folder):
+                builder, choice = self._build_from_batches(collection, folder, progress)
+                note = {"tokenizer": choice.tokenizer, "share": choice.share, "scripts": choice.scripts}
+                builder.finish(json.dumps(note).encode(), progress.tick, folder / "index")
+                (folder / "index").replace(path)
             flush_folder(path.parent)
         except OSError as error:
             raise RagevalError(f"bm25: cannot write the index to {path}: {error.strerror or error}") from error
@@ -267,6 +272,23 @@ class Bm25(System[Bm25Node]):
             where = f"systems.{self.context.name}.stemmer"
             raise UsageError(f"{where}: needs the package PyStemmer; `pip install PyStemmer`") from error
         return Stemmer.Stemmer(self.node.stemmer)
+
+
+def _is_writable(store: Path) -> bool:
+    """Make the store's folders, and remove what killed processes left there. Warns, once, if that is not possible."""
+    try:
+        prepare(store, INDEXES_FOLDER)
+        folder = prepare(store, TEMPORARY_FOLDER)
+        sweep(folder.iterdir())
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        if store not in _READ_ONLY:
+            told = f"store: cannot write to {store}: {error.strerror or error}"
+            place = f"BM25 indexes are built in a temporary folder in {tempfile.gettempdir()} and are not kept"
+            warnings.warn(f"{told}; {place}", StoreWarning, 2)
+        _READ_ONLY.add(store)
+        return False
+    return True
 
 
 def _remove(path: Path) -> None:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
+from zlib import crc32
 
 from pydantic import Field, model_validator
 
 from rageval_spec import kernels
 from rageval_spec.data.outcomes import AnyNote, Note, Remark, add_counts, remark, writes_notes
 from rageval_spec.data.tables import Collection, CorpusSize, document_texts
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.errors import DataError, ModelWarning
-from rageval_spec.libraries import np, pl
+from rageval_spec.libraries import compile_later, np, pl
 from rageval_spec.plugin import (
     Context,
     EmbeddingModel,
@@ -37,7 +38,9 @@ if TYPE_CHECKING:
 Similarity = Literal["cosine", "dot"]
 _UNREAD = 0.4
 """If the vocabulary lacks words for this share of the letters, the model does not know the script."""
-_NAMED_ROW = re.compile(r"row (\d+) of (queries|corpus) (.*)", re.DOTALL)
+_NAMED_ROW = compile_later(r"row (\d+) of (queries|corpus) (.*)", re.DOTALL)
+_SIGNS = "signs"
+"""The column of a part's run with the scores of signs."""
 _CANDIDATES = 4
 """How many times `depth` documents the binary scores select, unless the spec says how many."""
 
@@ -100,19 +103,42 @@ class Dense(System[DenseNode]):
         )
 
     def estimate_needs(self, corpus: CorpusSize) -> tuple[Amount, Amount, str]:
-        """Ids in memory, and a vector of 384 values on disk; small models have 64, and equal texts share one."""
+        """Ids and a batch in memory, and a vector of 384 values on disk, as minilm's; equal texts share one."""
         width = {"float16": 2, "int8": 1, "binary": 1.125}.get(getattr(self.node, "vectors", "float32"), 4)
-        memory = Amount(20 * corpus.documents, 60 * corpus.documents + 400 * 10**6)
-        disk = Amount(int(corpus.documents * 32 * width), int(corpus.documents * (384 * width + 32)))
+        memory = Amount(20 * corpus.documents, 60 * corpus.documents + 250 * 10**6)
+        disk = Amount(int(corpus.documents * 32 * width), int(corpus.documents * (384 * width + 32)) + 100_000)
         return memory, disk, "write 'vectors: int8'" if width > 2 else ""
+
+    @property
+    def search_width(self) -> int:
+        return self._candidates if self.node.vectors == "binary" else self.node.depth
+
+    @property
+    def _candidates(self) -> int:
+        return self.node.candidates or _CANDIDATES * self.node.depth
 
     def embed_part(self, collection: Collection, place: int, count: int) -> None:
         model = self.context.model(self.node.model, EmbeddingModel)  # type: ignore[type-abstract]
-        for number, batch in enumerate(collection.stream_corpus(f"systems.{self.context.name}: dense")):
-            texts = document_texts(batch).gather_every(count, (place - number) % count)
-            model.embed(_Texts.select("document", texts, texts).texts.to_list(), "document")
+        for batch in collection.stream_corpus(f"systems.{self.context.name}: dense"):
+            documents = _Texts.select("document", batch["doc_id"], document_texts(batch))
+            model.embed(documents.take_part(place, count).texts.to_list(), "document")
+
+    def search_part(self, collection: Collection, place: int, count: int) -> Retrieval:
+        model = self.context.model(self.node.model, EmbeddingModel)  # type: ignore[type-abstract]
+        with model.lock:  # the file grows while another part is embedded
+            return self._retrieve(collection, place, count)
+
+    def join_parts(self, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+        """The best of all parts. Signs select `candidates` documents of all parts first."""
+        table = pl.concat(parts, how="diagonal_relaxed")
+        if _SIGNS in table.columns:
+            table = _take_best(table, _SIGNS, self._candidates).drop(_SIGNS)
+        return _take_best(table, "score", self.node.depth)
 
     def retrieve(self, collection: Collection, runs: Mapping[str, pl.DataFrame]) -> Retrieval:  # noqa: ARG002
+        return self._retrieve(collection)
+
+    def _retrieve(self, collection: Collection, place: int = 0, count: int = 1) -> Retrieval:
         reader = f"systems.{self.context.name}: dense"
         model = self.context.model(self.node.model, EmbeddingModel)  # type: ignore[type-abstract]
         table = collection.require("queries", reader)
@@ -125,44 +151,56 @@ class Dense(System[DenseNode]):
         documents, asked = _Documents(), None
         on_script: tuple[Note, ...] = ()
         for batch in batches:
-            if len(queries.ids) and len(batch.ids):
-                if asked is None:
-                    on_script = tuple(self._remark_on_script(model, batch))
-                    asked = self._embed(model, queries)
-                documents.add(batch, self._embed(model, batch, file))
-            else:
-                documents.add(batch, None)
+            if asked is None and len(queries.ids) and len(batch.ids):
+                on_script = tuple(self._remark_on_script(model, batch)) if place == 0 else ()
+                asked = self._embed(model, queries)
+            part = batch.take_part(place, count)
+            has_vectors = asked is not None and len(part.ids)
+            documents.add(part, self._embed(model, part, file, is_part=count > 1) if has_vectors else None)
+        of_documents, of_queries = (_keep, _make_same) if count > 1 else (_make_same, _keep)
         notes: tuple[AnyNote, ...] = (
-            _remark_on_blank("document", documents.blank, documents.total),
-            queries.remark_on_blank(),
+            of_documents(_remark_on_blank("document", documents.blank, documents.total)),
+            of_queries(queries.remark_on_blank()),
+            *on_script,
         )
-        if asked is None:
+        if asked is None or not documents.has_vectors:
             return Retrieval(
                 pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}), notes
             )
         file.seal()
+        cut, of = documents.cut, documents.total - documents.blank
         notes += (
-            *on_script,
+            *map(of_documents, note_truncated(cut, of, self.node.model, *_NOUNS["document"])),
             *map(
-                _make_same,
-                note_truncated(documents.cut, documents.total - documents.blank, self.node.model, *_NOUNS["document"]),
+                of_queries,
+                note_truncated(int(asked.truncated.sum()), len(queries.ids), self.node.model, *_NOUNS["query"]),
             ),
-            *note_truncated(int(asked.truncated.sum()), len(queries.ids), self.node.model, *_NOUNS["query"]),
         )
         similarity = model.similarity if self.node.similarity == "auto" else self.node.similarity
         ranked = documents.rank(len(file))
         with self._named_vectors(queries.ids, ranked.ids):
-            found = _Search(asked.vectors, ranked, file, self.node, similarity, self.context).run()
-        return Retrieval(_run(queries.ids, ranked.ids, found), notes, asked.reused + documents.reused)
+            search = _Search(asked.vectors, ranked, file, self.node, similarity, self.context)
+            if self.node.vectors == "binary":
+                selected = search.scan(self._candidates, "binary")
+                found = search.rescore(selected.indices, self.node.depth if count == 1 else self._candidates)
+            else:
+                found = search.scan(self.node.depth, self.node.vectors)
+        run = _run(queries.ids, ranked.ids, found)
+        if count > 1 and self.node.vectors == "binary":
+            signs = _run(queries.ids, ranked.ids, selected).rename({"score": _SIGNS})
+            run = run.join(signs, on=["query_id", "doc_id"])
+        return Retrieval(run, notes, asked.reused + documents.reused)
 
-    def _embed(self, model: EmbeddingModel[Any], texts: _Texts, file: VectorFile | None = None) -> Embeddings:
-        """Vectors of texts, or with a file their rows in it."""
+    def _embed(
+        self, model: EmbeddingModel[Any], texts: _Texts, file: VectorFile | None = None, *, is_part: bool = False
+    ) -> Embeddings:
+        """Vectors of texts, or with a file their rows in it; the file of a part ends with its process."""
         from rageval_spec.inference.stored_outputs import embed_into
 
         if file is None:
             return model.embed(texts.texts.to_list(), texts.role)
         try:
-            return embed_into(model, texts.texts.to_list(), texts.role, file)
+            return embed_into(model, texts.texts.to_list(), texts.role, file, keeps_answers=is_part)
         except UnusableVectorError as error:
             name = f"the vector of {texts.role} {texts.ids[error.row]!r}"
             raise DataError(f"models.{self.node.model}: {name} {error.complaint}") from error
@@ -211,17 +249,30 @@ class _Texts:
         written = texts.str.strip_chars() != ""
         return cls(role, ids.filter(written), texts.filter(written), len(texts))
 
+    def take_part(self, place: int, count: int) -> _Texts:
+        """The texts of one of `count` parts, with equal texts in the same one; the first part counts blank ones."""
+        if count == 1:
+            return self
+        dealt = pl.Series([crc32(text.encode()) % count == place for text in self.texts], dtype=pl.Boolean)
+        texts = self.texts.filter(dealt)
+        blank = self.total - len(self.texts) if place == 0 else 0
+        return _Texts(self.role, self.ids.filter(dealt), texts, len(texts) + blank)
+
     def remark_on_blank(self) -> Remark:
         return _remark_on_blank(self.role, self.total - len(self.texts), self.total)
 
 
 def _remark_on_blank(role: Role, blank: int, total: int) -> Remark:
-    told = remark(_write_blank, [(blank, total)], *_NOUNS[role])
-    return _make_same(told) if role == "document" else told
+    return remark(_write_blank, [(blank, total)], *_NOUNS[role])
+
+
+def _keep(told: Remark) -> Remark:
+    """Numbers that each part of a retrieval has of its own are added up."""
+    return told
 
 
 def _make_same(told: Remark) -> Remark:
-    """Every part of a retrieval reads all documents, so their numbers are not added up as those of queries are."""
+    """Parts of the questions read all documents, and parts of the documents all queries: their numbers are the same."""
     return replace(told, is_same=True)
 
 
@@ -232,6 +283,10 @@ class _Documents:
         self.total = self.blank = self.cut = self.reused = 0
         self._ids: list[pl.Series] = []
         self._rows: list[NDArray[np.uint32]] = []
+
+    @property
+    def has_vectors(self) -> bool:
+        return bool(self._ids)
 
     def add(self, batch: _Texts, embedded: Embeddings | None) -> None:
         self.total += batch.total
@@ -288,13 +343,7 @@ class _Search:
     similarity: Similarity
     context: Context
 
-    def run(self) -> kernels.Neighbours:
-        if self.node.vectors == "binary":
-            selected = self._scan(self.node.candidates or _CANDIDATES * self.node.depth, "binary")
-            return self._rescore(selected.indices)
-        return self._scan(self.node.depth, self.node.vectors)
-
-    def _scan(self, depth: int, form: VectorForm) -> kernels.Neighbours:
+    def scan(self, depth: int, form: VectorForm) -> kernels.Neighbours:
         """The nearest documents among all, block by block, so that progress shows and Ctrl-C ends it."""
         search = self._begin(self.queries, depth, form)
         for start, values, scales, signs in self.file.blocks():
@@ -308,13 +357,13 @@ class _Search:
             self.context.progress(start + len(values), len(self.file), "vectors")
         return search.finish(self.documents.following)
 
-    def _rescore(self, selected: NDArray[np.int64]) -> kernels.Neighbours:
+    def rescore(self, selected: NDArray[np.int64], depth: int) -> kernels.Neighbours:
         """Each query's nearest documents among those that were selected for it."""
         found = []
         for number, ranks in enumerate(selected):
             values, scales = self.file.take(self.documents.rows[ranks].astype(np.int64))
             with _ranks_in_errors(ranks := ranks.astype(np.uint32)):
-                search = self._begin(self.queries[number : number + 1], self.node.depth, "int8")
+                search = self._begin(self.queries[number : number + 1], depth, "int8")
                 search.scan(values, scales, ranks)
             found.append(search.finish())
             self.context.progress(number + 1, len(selected), "queries")
@@ -338,6 +387,12 @@ def _ranks_in_errors(ranks: NDArray[np.uint32]) -> Iterator[None]:
         if (row := _NAMED_ROW.fullmatch(str(error))) is None or row[2] == "queries":
             raise
         raise ValueError(f"row {ranks[int(row[1])]} of corpus {row[3]}") from error
+
+
+def _take_best(table: pl.DataFrame, score: str, depth: int) -> pl.DataFrame:
+    """The `depth` best documents of each query; of equal scores, that of the higher id is better."""
+    best = table.sort(score, "doc_id", descending=True)
+    return best.filter(pl.int_range(pl.len()).over("query_id") < depth)
 
 
 def _run(query_ids: pl.Series, doc_ids: pl.Series, found: kernels.Neighbours) -> pl.DataFrame:

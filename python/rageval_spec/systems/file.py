@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +16,7 @@ from rageval_spec.data.tables import Collection
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.kernels.inputs import check_bounds
-from rageval_spec.libraries import pl
+from rageval_spec.libraries import compile_later, pl
 from rageval_spec.plugin import Answering, GeneratingNode, InputFile, System
 from rageval_spec.plugin.plugin import FileReading
 from rageval_spec.reading.column_meanings import find_answer_names, holds_answers, list_other_answer_columns
@@ -50,7 +49,7 @@ FORMATS: dict[str, Format] = {
     "yml": "yaml",
 }
 """The format by a file's suffix. Any other suffix means a TREC run."""
-_RUN = re.compile(r'\s*\{\s*"(?P<query>(?:[^"\\]|\\.)*)"\s*:\s*\{\s*(?:\}|"(?:[^"\\]|\\.)*"\s*:\s*-?\d)')
+_RUN = compile_later(r'\s*\{\s*"(?P<query>(?:[^"\\]|\\.)*)"\s*:\s*\{\s*(?:\}|"(?:[^"\\]|\\.)*"\s*:\s*-?\d)')
 """The beginning of `{query: {document: score}}`."""
 _BEGINNING = 4096
 _MOST_DESCRIBED = 1000

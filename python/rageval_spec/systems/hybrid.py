@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,13 +12,14 @@ from rageval_spec import kernels
 from rageval_spec.data.outcomes import Note, Remark, remark, writes_notes
 from rageval_spec.data.tables import Collection
 from rageval_spec.errors import DataError
+from rageval_spec.libraries import compile_later
 from rageval_spec.plugin import Retrieval, System, SystemName, SystemNode
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
     import polars as pl
 
-_NUMBERED_RUN = re.compile(r"^runs\[(\d+)\]")
+_NUMBERED_RUN = compile_later(r"^runs\[(\d+)\]")
 
 
 class HybridSystemNode(SystemNode):

@@ -153,7 +153,7 @@ def test_another_release_evaluates_again_and_retrieves_nothing_again(
 ) -> None:
     before = plan(tmp_path, **SECTIONS)
     assert keys(before)
-    monkeypatch.setattr(plan_module, "package_version", lambda: "99.0")
+    monkeypatch.setattr(plan_module, "version", lambda: "99.0")
     expected = {step for step in ALL if step.startswith("evaluate")} | END
     assert changed(before, plan(tmp_path, **SECTIONS)) == expected
 

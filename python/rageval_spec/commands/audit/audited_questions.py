@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from rageval_spec.commands.console import PROGRAM
 from rageval_spec.commands.plan import measure_power
 from rageval_spec.commands.results_argument import NamedResults, is_results, open_results
 from rageval_spec.data.evaluation import Evaluation
+from rageval_spec.dataclass import dataclass
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError, RagevalError, UsageError, expand_home
 from rageval_spec.generation.documents import read_documents

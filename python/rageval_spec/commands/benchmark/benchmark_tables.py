@@ -9,7 +9,6 @@ import csv
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,6 +18,7 @@ from rageval_spec.data import arithmetic
 from rageval_spec.data.evaluation import Aggregate, Evaluation
 from rageval_spec.data.outcomes import Cell, Interval, Note
 from rageval_spec.data.results import dump_results
+from rageval_spec.dataclass import asdict, dataclass, replace
 from rageval_spec.diagnostics import dump_visible
 from rageval_spec.drawing.sections import HIGHER, LOWER, SIGNIFICANCE, describe_unresolved, significance_mark
 from rageval_spec.drawing.view import Block, Column, Grid, Heading, Items, Span, write_markdown, write_text

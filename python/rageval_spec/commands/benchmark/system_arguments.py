@@ -18,6 +18,7 @@ from typing import NamedTuple, TypeAlias, get_args, get_origin
 from rageval_spec import registry
 from rageval_spec.diagnostics import Diagnostic, SpecError, suggest
 from rageval_spec.errors import expand_home
+from rageval_spec.libraries import compile_later
 from rageval_spec.plugin import Node
 from rageval_spec.plugin.block_names import Reference, ReferredSection
 from rageval_spec.spec import Spec, load_tree
@@ -32,10 +33,10 @@ NAME = "benchmark"
 _EMBEDDED = "minilm"
 _MODEL_PLUGIN = "onnx"
 _MODEL_FORMS = f"a model is {_EMBEDDED}, a hub id such as intfloat/e5-small-v2, a folder, or an .onnx file"
-_PARTS_OF_MODELS = re.compile(r"model.*|onnx|snapshots|[0-9a-f]{40}")
-_NOT_IN_NAMES = re.compile(r'[\x00-\x1f/\\:*?"<>|$\x7f]+')
+_PARTS_OF_MODELS = compile_later(r"model.*|onnx|snapshots|[0-9a-f]{40}")
+_NOT_IN_NAMES = compile_later(r'[\x00-\x1f/\\:*?"<>|$\x7f]+')
 _LONGEST_NAME = 100
-_SAFE_TEXT = re.compile(r"[A-Za-z_][\w./@+-]*")
+_SAFE_TEXT = compile_later(r"[A-Za-z_][\w./@+-]*")
 _FOLDERS_SHOWN = 5
 _Blocks: TypeAlias = dict[str, yaml_tree.YamlEntry]
 """The blocks of a section by name."""

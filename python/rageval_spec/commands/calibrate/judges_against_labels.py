@@ -7,7 +7,6 @@ judge of several steps is gathered, and the answers that all of them are asked a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -34,6 +33,7 @@ from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.judge_calibration import CalibrationLabels, Figure, Guaranteed, JudgeCalibration, StepBounds
 from rageval_spec.data.labels import Label, LabelScale
 from rageval_spec.data.samples import Sample
+from rageval_spec.dataclass import asdict, dataclass, replace
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import UsageError
 from rageval_spec.history.metric_definitions import read_recorded_spec

@@ -6,7 +6,6 @@ With `--guarantee`, it looks for bounds with which few of the answers that are s
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rageval_spec.calibration.calibration_report import check_place, count_labels, write_calibrations
@@ -18,6 +17,7 @@ from rageval_spec.commands.calibrate.judges_against_labels import Gathered, choo
 from rageval_spec.commands.results_argument import open_results_of
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.judge_calibration import CalibrationLabels, Guaranteed, JudgeCalibration, StepBounds
+from rageval_spec.dataclass import asdict, dataclass
 from rageval_spec.diagnostics import dump_visible
 from rageval_spec.drawing.view import Block, Heading, Line, Span, tabulate, write_text
 from rageval_spec.errors import UsageError

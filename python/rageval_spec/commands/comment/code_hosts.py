@@ -11,11 +11,11 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 from urllib.parse import quote
 
+from rageval_spec.dataclass import dataclass
 from rageval_spec.endpoints.addresses import check_base_url
 from rageval_spec.endpoints.endpoint import Endpoint, shorten
 from rageval_spec.endpoints.tries import MOST_PATIENCE, WORTH_ANOTHER_TRY, Reply, TryError, TryFailure, read_retry_after

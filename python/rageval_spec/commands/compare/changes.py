@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
 
 from rageval_spec.commands.results_argument import NamedResults
@@ -27,6 +26,7 @@ from rageval_spec.data.datasets import Fingerprint
 from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation
 from rageval_spec.data.labels import find_ends
 from rageval_spec.data.outcomes import CELL, LABEL, has_unnamed
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.drawing import question_order
 from rageval_spec.drawing.question_order import KEY, Filter, match_systems
 from rageval_spec.errors import UsageError

@@ -34,6 +34,7 @@ from rageval_spec.drawing.view import (
     write_page,
     write_text,
 )
+from rageval_spec.libraries import compile_later
 from rageval_spec.wording import (
     ADJUSTED,
     DIGITS,
@@ -286,7 +287,7 @@ def describe_value(one: QuestionChange, evaluation: Evaluation) -> str:
 
 
 _ONE_BY_ONE = r"\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
-_WORD = re.compile(rf"\s*(?:[{_ONE_BY_ONE}]|[^\W{_ONE_BY_ONE}]+|[^\w\s]|$)")
+_WORD = compile_later(rf"\s*(?:[{_ONE_BY_ONE}]|[^\W{_ONE_BY_ONE}]+|[^\w\s]|$)")
 """A word, or one character of a script without spaces, with the white space before it."""
 _MOST_WORDS = 4_000
 """Texts that differ in more words than this are not compared word by word."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
 from functools import reduce
 from operator import or_
 from pathlib import Path
@@ -18,6 +17,7 @@ from rageval_spec.calibration.verdict_sentences import list_told
 from rageval_spec.data.labels import Anchor, AnchorSet
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.data.samples import Sample
+from rageval_spec.dataclass import asdict, dataclass, replace
 from rageval_spec.diagnostics import dump_visible, make_visible
 from rageval_spec.drawing.view import Block, Heading, tabulate, write_text
 from rageval_spec.errors import BROKEN, GATE_FAILED, PASSED, UsageError

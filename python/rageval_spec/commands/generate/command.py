@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,12 +23,14 @@ from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import OutputCommand
 from rageval_spec.data import arithmetic
 from rageval_spec.data.findings import Estimate
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import PASSED, UsageError, expand_home
 from rageval_spec.generation.documents import read_documents
 from rageval_spec.generation.question_mix import read_percentage, read_shares
 from rageval_spec.generation.question_sets import GeneratedTestSet, SplitUnit, divide_rows
 from rageval_spec.generation.question_sets import read_shares as read_split
+from rageval_spec.libraries import compile_later
 from rageval_spec.progress import ProgressDisplay
 from rageval_spec.reading.column_names import CorpusColumns
 from rageval_spec.store.store import open_store
@@ -299,7 +300,7 @@ _SHARES = {"types": "--types", "difficulty": "--difficulty", "style": "--style"}
 _PERCENTAGES = {"multi_hop": "--multi-hop", "unanswerable": "--unanswerable"}
 _ENDPOINT = ("base_url", "dialect", "api_key_env", "price")
 """The options that describe a model without a spec."""
-_PRICE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)\s*")
+_PRICE = compile_later(r"\s*(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)\s*")
 
 
 def build_spec(corpus: Path, *, spec: Path | None = None, overrides: Sequence[str] = (), **options: Any) -> Spec:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from rageval_spec.commands import console
 from rageval_spec.commands.console import PROGRAM
+from rageval_spec.dataclass import asdict, dataclass
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing.terminal import Block, render_text, tabulate
 from rageval_spec.errors import BROKEN, PASSED, UsageError

@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec import registry
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.plugin import Context, Dataset, System
 from rageval_spec.reading.column_names import AnswerColumns, QuestionColumns, says_gold

@@ -10,7 +10,6 @@ import json
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -22,6 +21,7 @@ from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import OutputCommand
 from rageval_spec.commands.models.listing import Named, find_model, format_bytes
+from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.errors import PASSED, DataError, RagevalError
 from rageval_spec.libraries import np
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from shutil import get_terminal_size
@@ -22,6 +21,7 @@ from rageval_spec import registry
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import Front, Later
+from rageval_spec.dataclass import asdict, dataclass
 from rageval_spec.diagnostics import make_visible, suggest
 from rageval_spec.errors import PASSED, RagevalError, UsageError
 

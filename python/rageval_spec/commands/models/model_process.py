@@ -8,11 +8,11 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 from rageval_spec import registry
+from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import RagevalError
 from rageval_spec.plugin import Context, EmbeddingModel, Embeddings, Role
 from rageval_spec.progress import Progress, ProgressDisplay, ignore_progress

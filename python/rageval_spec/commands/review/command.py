@@ -6,7 +6,6 @@ Only click is imported; each command imports what it needs when it is called.
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,9 @@ from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import Front
 from rageval_spec.errors import PASSED
+from rageval_spec.libraries import compile_later
 
-_SHARE = re.compile(r"([0-9]+(?:\.[0-9]+)?) *%")
+_SHARE = compile_later(r"([0-9]+(?:\.[0-9]+)?) *%")
 _LONGEST = 9
 _SUSPICIONS = ("unsure", "low", "regressed", "person")
 

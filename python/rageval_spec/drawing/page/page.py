@@ -6,7 +6,6 @@ of a folder loads the other parts. The numbers in a gate's bound are read so tha
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, replace
@@ -28,6 +27,7 @@ from rageval_spec.drawing.sections import (
     show_weighted,
 )
 from rageval_spec.drawing.verdict import describe_headline, share_notes
+from rageval_spec.libraries import compile_later
 from rageval_spec.plugin.report import RESULTS_FOLDER
 
 LARGEST = 25_000_000
@@ -156,9 +156,9 @@ def _list_legend(evaluation: Evaluation) -> list[tuple[str, str]]:
 
 _NUMBER = r"(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)(%?)"
 _BOUNDS = {
-    "min": re.compile(rf"(?:^|, )(?:lower end |upper end |whole interval )?≥ {_NUMBER}"),
-    "max": re.compile(rf"(?:^|, )(?:lower end |upper end |whole interval )?≤ {_NUMBER}"),
-    "target": re.compile(rf"target {_NUMBER}"),
+    "min": compile_later(rf"(?:^|, )(?:lower end |upper end |whole interval )?≥ {_NUMBER}"),
+    "max": compile_later(rf"(?:^|, )(?:lower end |upper end |whole interval )?≤ {_NUMBER}"),
+    "target": compile_later(rf"target {_NUMBER}"),
 }
 
 

@@ -6,11 +6,11 @@ dataset, with each outcome, cause and slice, in their order and evenly spaced. S
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.tables import SampleTable
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.drawing.question_order import is_failed, list_scales
 from rageval_spec.libraries import pl
 

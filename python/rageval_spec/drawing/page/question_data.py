@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.outcomes import LABEL
 from rageval_spec.data.tables import SAMPLE_COLUMNS, STEPS, TRUNCATED, empty_samples, explode_contexts
 from rageval_spec.data.traces import Step
+from rageval_spec.dataclass import dataclass
 from rageval_spec.drawing.cards import find_first
 from rageval_spec.drawing.html_shell import dump_json
 from rageval_spec.drawing.question_order import find_base_values, is_earlier, list_baselines

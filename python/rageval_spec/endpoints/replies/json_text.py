@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rageval_spec.diagnostics import make_visible
+from rageval_spec.libraries import compile_later
 
 MOST_STARTS = 200
 """The most brackets of a reply at which to look for JSON."""
@@ -24,23 +25,23 @@ MOST_STEPS = 100_000
 MOST_SKIPPED = 2_000_000
 """The most characters of white space and comments skipped to repair a reply, which bounds the time too."""
 DEEPEST = 40
-NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w.])")
+NUMBER = compile_later(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w.])")
 _QUOTES = {'"': '"', "'": "'", "`": "`", "“": '”“"', "”": "”", "„": '“”"', "‘": "’'", "’": "’", "«": "»"}
-_CLOSING = {quote: re.compile(rf"[\\{re.escape(closers)}]") for quote, closers in _QUOTES.items()}
-_TRIVIA = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*.*?\*/)*", re.DOTALL)
-_LINE_TRIVIA = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*)*")
-_BARE_WORD = re.compile(r"[^\W\d][\w$-]*")
-_KEY_AHEAD = re.compile(r"[^\W\d][\w$-]*\s*:")
-_STARTS = re.compile(r"\{|(?:(?<=[\n:])|^)[ \t]*\[")
-_OPENING_FENCE = re.compile(r"\s*(?:```|~~~)[\w-]*(?:[ \t]*\n|[ \t]+|(?=[{\[]))")
+_CLOSING = {quote: compile_later(rf"[\\{re.escape(closers)}]") for quote, closers in _QUOTES.items()}
+_TRIVIA = compile_later(r"(?:\s+|//[^\n]*|#[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_LINE_TRIVIA = compile_later(r"(?:\s+|//[^\n]*|#[^\n]*)*")
+_BARE_WORD = compile_later(r"[^\W\d][\w$-]*")
+_KEY_AHEAD = compile_later(r"[^\W\d][\w$-]*\s*:")
+_STARTS = compile_later(r"\{|(?:(?<=[\n:])|^)[ \t]*\[")
+_OPENING_FENCE = compile_later(r"\s*(?:```|~~~)[\w-]*(?:[ \t]*\n|[ \t]+|(?=[{\[]))")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "a": "\a", "0": "\0", "\n": ""}
-_CODED = re.compile(r"u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|U([0-9a-fA-F]{8})")
+_CODED = compile_later(r"u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|U([0-9a-fA-F]{8})")
 _LITERALS = {"true": True, "false": False, "null": None, "none": None, "undefined": None}
 
 
 def parse_strictly(text: str) -> Any:
     """Parse JSON; strings can contain raw line breaks. A key that occurs twice is a `ValueError` too."""
-    return json.loads(text, strict=False, object_pairs_hook=_make_object)
+    return _decoder.decode(text)
 
 
 def read_json(text: str) -> Any:
@@ -92,6 +93,9 @@ def _make_object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(key for key, count in counts.items() if count > 1)
         raise _SyntaxError(f"it says {show_value(twice)} twice", 0)
     return made
+
+
+_decoder = json.JSONDecoder(strict=False, object_pairs_hook=_make_object)
 
 
 class _Parser:
@@ -289,8 +293,8 @@ def name_place(path: str) -> str:
 
 
 _NAMES = "think|thinking|thought|thoughts|reasoning"
-_THOUGHTS = re.compile(rf"(?:<(?:{_NAMES})>.*?</(?:{_NAMES})>\s*|\[THINK\].*?\[/THINK\]\s*)+", re.DOTALL)
-_END = re.compile(rf"^[ \t]*(?:</(?:{_NAMES})>|\[/THINK\])", re.MULTILINE)
+_THOUGHTS = compile_later(rf"(?:<(?:{_NAMES})>.*?</(?:{_NAMES})>\s*|\[THINK\].*?\[/THINK\]\s*)+", re.DOTALL)
+_END = compile_later(rf"^[ \t]*(?:</(?:{_NAMES})>|\[/THINK\])", re.MULTILINE)
 
 
 def drop_thoughts(text: str) -> str:
@@ -301,6 +305,8 @@ def drop_thoughts(text: str) -> str:
     a quoted text could choose where the reply begins.
     """
     text = text.replace("\ufeff", "").strip()
+    if "</" not in text and "[/" not in text:
+        return text
     if thoughts := _THOUGHTS.match(text):
         return text[thoughts.end() :].strip()
     ends = [found.end() for found in _END.finditer(text)]

@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any
 
 from rageval_spec.endpoints.replies import json_text, verdict_grammar
+from rageval_spec.libraries import compile_later
 
 _NUMBERS = int, float
 _TYPE_NAMES = {"object": "an object", "array": "a list", "integer": "a whole number", "string": "a text"}
@@ -56,12 +57,12 @@ def is_choice(schema: Mapping[str, Any]) -> bool:
     return "enum" in schema or not {"string", "object", "array"}.intersection(list_types(schema))
 
 
-_HIGHEST = re.compile(
+_HIGHEST = compile_later(
     r"(?:grade|score|rating)?(?:(?:max(?:imum)?|highest)(?:possible)?(?:score|grade|rating|points?|value)?"
     r"|(?:out)?of|scale(?:max(?:imum)?)?|range|upperbound|denominator)"
 )
 """What a reply calls the highest number, or the scale that ends with it, by `verdict_grammar.fold_word`."""
-_DIGITS = re.compile(r"\d+(?:\.\d+)?")
+_DIGITS = compile_later(r"\d+(?:\.\d+)?")
 
 
 def list_types(schema: Mapping[str, Any]) -> Sequence[str]:
@@ -84,14 +85,14 @@ def _fit_object(value: Any, schema: Mapping[str, Any], path: str) -> dict[str, A
     if not isinstance(value, dict):
         raise _wrong_type(value, "object", path)
     properties = schema.get("properties", {})
-    value = _spell(value, properties)
-    _refuse_other_scale(value, properties)
+    if value.keys() - properties.keys():
+        value = _spell(value, properties)
+        _refuse_other_scale(value, properties)
     fitted: dict[str, Any] = {}
     for key, inner in properties.items():
         where = f"{path}.{key}" if path else key
-        if key not in value and "null" not in list_types(inner):
+        if (said := value.get(key)) is None and key not in value and "null" not in list_types(inner):
             raise json_text.UnreadableReplyError(f"'{where}' is missing")
-        said = value.get(key)
         if isinstance(said, _NUMBERS) and not isinstance(said, bool) and "string" in list_types(inner):
             said = said if "enum" in inner else json.dumps(said)
         fitted[key] = _fit(said, inner, where)
@@ -112,8 +113,6 @@ def _refuse_other_scale(value: Mapping[str, Any], properties: Mapping[str, Any])
 
 def _spell(value: Mapping[str, Any], properties: Mapping[str, Any]) -> Mapping[str, Any]:
     """The object with other spellings of keys, such as "Verdict", replaced by the schema's keys."""
-    if value.keys() <= properties.keys():
-        return value
     meant = {verdict_grammar.fold_word(key): key for key in properties}
     spelled: dict[str, Any] = {}
     for key, said in value.items():

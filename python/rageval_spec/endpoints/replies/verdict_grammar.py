@@ -19,6 +19,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar
 
+from rageval_spec.libraries import compile_later
+
 T = TypeVar("T")
 Read = Callable[[str], "T | None"]
 
@@ -36,16 +38,16 @@ _CLOSING = r"[\s*_\"'`“”‘’«»)\].!。]*+"
 """Possessive, so that no hostile reply takes more than linear time."""
 _ITEM = r"(?:[-•>][^\S\n]+(?=[\W_]*[^\W\d]))?"
 """The mark of a list or of a quotation before a word; before a number it could be a minus."""
-_BETWEEN = re.compile(r"[\s)\]*_\"'`“”‘’«».:,;：–—-]+")
+_BETWEEN = compile_later(r"[\s)\]*_\"'`“”‘’«».:,;：–—-]+")
 """Between an option and its meaning."""
-_EMPHASIS = re.compile(r"(?<!\w)\*+|\*+(?!\w)")
+_EMPHASIS = compile_later(r"(?<!\w)\*+|\*+(?!\w)")
 _MOST_MARKS = 20
 """Characters that can stand around a meaning."""
-_LINE_BREAK = re.compile(r"\r?\n")
-_OTHER_FORM = re.compile(r"[{}]|```|~~~|</?(?:think|thinking|thoughts?|reasoning)>|\[/?THINK\]")
+_LINE_BREAK = compile_later(r"\r?\n")
+_OTHER_FORM = compile_later(r"[{}]|```|~~~|</?(?:think|thinking|thoughts?|reasoning)>|\[/?THINK\]")
 """JSON, code or thoughts: in a reply with these, no line is a verdict."""
-_QUOTED = re.compile(r"[\"`“”„«»>]|^\W*['‘’]")
-_NUMBER = re.compile(
+_QUOTED = compile_later(r"[\"`“”„«»>]|^\W*['‘’]")
+_NUMBER = compile_later(
     rf"{_OPENING}(?P<said>[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|{'|'.join(_NUMBER_WORDS)})"
     rf"(?:\s*(?:/|out\s+of)\s*(?P<highest>\d+(?:\.\d+)?))?{_CLOSING}",
     re.IGNORECASE,

@@ -7,11 +7,11 @@ together, so that many calls under way cost few messages.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import count
 from threading import Condition, Event, Thread
 from typing import Any, NamedTuple
 
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.endpoints.pacing import StoppedError
 
 PATIENCE = 0.2

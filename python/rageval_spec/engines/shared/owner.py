@@ -53,6 +53,10 @@ class Owner:
                 else:
                     desk.take(message)
 
+    def has_begun(self, task: int) -> bool:
+        """Whether a worker has begun to compute a task."""
+        return task in self._tasks
+
     def lose_task(self, task: int) -> None:
         """Free what the worker held that died while it computed a task."""
         with self.lock:

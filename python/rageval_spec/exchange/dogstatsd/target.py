@@ -5,7 +5,6 @@ Nobody says whether a datagram arrived: only a host that is not known or not the
 
 from __future__ import annotations
 
-import re
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -18,6 +17,7 @@ from rageval_spec.errors import RagevalError
 from rageval_spec.exchange.otel.target import list_metrics
 from rageval_spec.exchange.shared.contracts import Parcel, Target, TargetNode
 from rageval_spec.exchange.shared.spans.protobuf import Gauge
+from rageval_spec.libraries import compile_later
 
 if TYPE_CHECKING:
     from rageval_spec.data.evaluation import Evaluation
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _MOST_BYTES = 1432
 """The most bytes of a datagram that Ethernet carries whole."""
 _LONGEST_TAG = 200
-_REFUSED = re.compile(r"[,|\s#]+")
+_REFUSED = compile_later(r"[,|\s#]+")
 
 
 class DogstatsdTargetNode(TargetNode):

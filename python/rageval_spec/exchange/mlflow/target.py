@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -28,6 +27,7 @@ from rageval_spec.exchange.shared.connections import read_object
 from rageval_spec.exchange.shared.contracts import Parcel, TargetNode
 from rageval_spec.exchange.shared.delivery import split
 from rageval_spec.exchange.shared.scores import EvaluationScores, Judgements, Score, ValueTarget
+from rageval_spec.libraries import compile_later
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -360,8 +360,8 @@ def _read_file(path: Path) -> bytes:
 
 LONGEST = 200
 """Characters of a metric's name; MLflow accepts 250, and endings such as `/low` follow."""
-_REFUSED = re.compile(r"[^\w\-. :/]")
-_CUTOFF = re.compile(r"@(?=\d)")
+_REFUSED = compile_later(r"[^\w\-. :/]")
+_CUTOFF = compile_later(r"@(?=\d)")
 
 
 def clean_metric_names(metrics: Iterable[str]) -> dict[str, str]:

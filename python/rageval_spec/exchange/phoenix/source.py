@@ -28,6 +28,7 @@ from rageval_spec.exchange.shared.delivery import split
 from rageval_spec.exchange.shared.row_groups import SpanSource
 from rageval_spec.exchange.shared.spans import json_spans
 from rageval_spec.exchange.shared.spans.spans import Span, documents_of, format_moment
+from rageval_spec.libraries import compile_later
 from rageval_spec.plugin.secrets import Secret
 from rageval_spec.recorded.questions_and_answers import RecordedPaths, find_question
 from rageval_spec.recorded.values import dump_text
@@ -84,7 +85,7 @@ class PhoenixServer(ToolApi):
 PROJECT = "openinference.project.name"
 OURS = "rageval-spec"
 """How the identifiers of our own annotations begin; they are not feedback."""
-_SPREAD = re.compile(
+_SPREAD = compile_later(
     r"(?P<whole>metadata|(?:retrieval|reranker)\.\w+\.\d+\.document\.metadata)\.(?P<key>.+)", re.DOTALL
 )
 

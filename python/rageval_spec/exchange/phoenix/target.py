@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -27,6 +26,7 @@ from rageval_spec.exchange.shared.connections import read_object
 from rageval_spec.exchange.shared.contracts import Parcel, TargetNode
 from rageval_spec.exchange.shared.scores import EvaluationScores, Judgements, Names, Score, ValueTarget
 from rageval_spec.exchange.shared.spans.spans import format_moment
+from rageval_spec.libraries import compile_later
 from rageval_spec.wording import count_noun
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ class PhoenixTargetNode(PhoenixConnection, TargetNode):
 
 RELEVANCE = "relevance"
 """The name of the annotation with a document's relevance from the dataset."""
-_GONE = re.compile(rb"(?:Spans|Traces) with IDs (?P<ids>[0-9a-fA-F, ]+) do not exist")
-_OUT_OF_BOUNDS = re.compile(rb"Document position \d+ is out of bounds for span (?P<ids>[0-9a-fA-F]+)")
+_GONE = compile_later(rb"(?:Spans|Traces) with IDs (?P<ids>[0-9a-fA-F, ]+) do not exist")
+_OUT_OF_BOUNDS = compile_later(rb"Document position \d+ is out of bounds for span (?P<ids>[0-9a-fA-F]+)")
 _SYNC = [("sync", "true")]
 """Without it, Phoenix accepts everything and drops what it cannot use."""
 

@@ -12,12 +12,12 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
+from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import RagevalError
 from rageval_spec.wording import count_noun, list_names
 

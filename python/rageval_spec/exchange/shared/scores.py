@@ -14,13 +14,13 @@ import json
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from rageval_spec.data.findings import list_findings
 from rageval_spec.data.traces import TraceLink
+from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import UsageError
 from rageval_spec.exchange.shared.connections import Connection
 from rageval_spec.exchange.shared.contracts import Parcel, Target, TargetNode

@@ -5,7 +5,6 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice
 from typing import Annotated, Any, Literal, TypeVar
@@ -16,6 +15,7 @@ from rageval_spec.data.chat import ChatRequest, Message
 from rageval_spec.data.findings import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, read_part
 from rageval_spec.data.outcomes import Note, Remark, add_counts, remark, writes_notes
 from rageval_spec.data.samples import Sample
+from rageval_spec.dataclass import dataclass
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.endpoints import chat_questions
 from rageval_spec.endpoints.chat_questions import ChatQuestion
@@ -86,9 +86,9 @@ class ChatJudge(Judge[CN]):
 
     def ask_each(self, items: Sequence[T], find: Callable[[T], R]) -> list[R]:
         """Call `find`, which may ask the model, for each item in parallel; the results are in the items' order."""
-        return chat_questions.run_all(
-            [partial(find, item) for item in items], chat_questions.threads_for(self.model, self.context)
-        )
+        threads = chat_questions.threads_for(self.model, self.context)
+        room = chat_questions.room_for(self.model, self.context)
+        return chat_questions.run_all([partial(find, item) for item in items], threads, room)
 
     def ask(self, question: ChatQuestion[T]) -> T | Failed:
         """The parsed reply to one question, or its failure."""

@@ -21,6 +21,7 @@ from unicodedata import normalize
 from pydantic import Field, field_validator
 
 from rageval_spec.data.samples import Sample
+from rageval_spec.libraries import compile_later
 from rageval_spec.plugin import AnswerMetric, Measured, Measurement, MetricNode
 from rageval_spec.plugin.metric import DataPart
 
@@ -218,7 +219,7 @@ class ContainmentMetric(ExpectationMetric[T]):
         return found, absent
 
 
-_FENCE = re.compile(r"\s*```(?:json|JSON)?[ \t]*\r?\n(.*?)\n?[ \t]*```\s*", re.DOTALL)
+_FENCE = compile_later(r"\s*```(?:json|JSON)?[ \t]*\r?\n(.*?)\n?[ \t]*```\s*", re.DOTALL)
 _LONGEST_INTEGER = 4000
 
 

@@ -14,7 +14,6 @@ punctuation is removed, and scripts without white space are compared by characte
 `compare_meanings` compares texts by the cosine of their embeddings.
 """
 
-import re
 import string
 import unicodedata
 from abc import abstractmethod
@@ -27,7 +26,7 @@ from rageval_spec import kernels
 from rageval_spec.data.findings import Failed
 from rageval_spec.data.outcomes import Remark
 from rageval_spec.data.samples import Sample
-from rageval_spec.libraries import np
+from rageval_spec.libraries import compile_later, np
 from rageval_spec.metrics.shared.answer_metrics import EMPTY_REFERENCE, FAILED_SYSTEM
 from rageval_spec.plugin import (
     AnswerMetric,
@@ -91,9 +90,9 @@ class LexicalMetric(ReferenceMetric[N]):
         return Measured([measure(sample) for sample in samples])
 
 
-_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+_ARTICLES = compile_later(r"\b(?:a|an|the)\b")
 _WITHOUT_ASCII_PUNCTUATION = str.maketrans("", "", string.punctuation)
-_WITHOUT_SPACES = re.compile(
+_WITHOUT_SPACES = compile_later(
     "["
     "\u3005-\u3007"  # marks that stand for a Han character
     "\u3040-\u30ff\u31f0-\u31ff"  # kana

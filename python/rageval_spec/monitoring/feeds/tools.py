@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from rageval_spec.data.traces import Trace
+from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import DataError
 from rageval_spec.exchange.shared.contracts import TraceSource

@@ -12,12 +12,12 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import combinations, islice, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rageval_spec.data.traces import Trace
+from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.monitoring.inspection.redaction import Redaction
 from rageval_spec.monitoring.ledger import Ledger, unpack

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from html import escape
 from itertools import pairwise
@@ -21,6 +20,7 @@ from rageval_spec.data import results
 from rageval_spec.data.alerts import AlertMessage
 from rageval_spec.data.outcomes import Correction, Interval
 from rageval_spec.data.traces import Trace
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.drawing.alert_text import format_time
 from rageval_spec.drawing.html_shell import fill_page, join_styles, read_asset

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 from rageval_spec.data.tables import SAMPLE_COLUMNS
 from rageval_spec.data.traces import Trace
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.pipeline.results.sample_redaction import generalize
 
 _KEYS: Mapping[str, tuple[str, ...]] = {

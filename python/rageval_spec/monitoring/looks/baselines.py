@@ -7,10 +7,10 @@ are the same. Where one of these changed, the metric is not comparable, and the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data.evaluation import Provenance
+from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.errors import UsageError
 from rageval_spec.history.comparability import describe_changes
 from rageval_spec.history.database import locate, open_history

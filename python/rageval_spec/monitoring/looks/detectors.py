@@ -15,10 +15,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec.data.outcomes import DropSeverity
+from rageval_spec.dataclass import dataclass
 from rageval_spec.history.database import Connection, insert_or_set
 from rageval_spec.libraries import Floats, np
 from rageval_spec.monitoring.looks.windows import Span, WindowReader, WindowValues

@@ -7,9 +7,9 @@ share of the traces is compared wrongly; that is checked, too.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 
+from rageval_spec.dataclass import dataclass
 from rageval_spec.monitoring.ledger import Ledger
 from rageval_spec.monitoring.traces.trace_judging import Series
 from rageval_spec.spec.blocks.monitor import ExperimentNode, read_share

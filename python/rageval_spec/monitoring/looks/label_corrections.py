@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 from rageval_spec.calibration.labelled_items import weigh
@@ -12,6 +11,7 @@ from rageval_spec.data.datasets import Design
 from rageval_spec.data.evaluation import Aggregate
 from rageval_spec.data.labels import Label, average_labels, digest_answer, find_ends
 from rageval_spec.data.outcomes import LABEL, LABEL_WEIGHT
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.errors import RagevalError
 from rageval_spec.libraries import pl
 from rageval_spec.monitoring.ledger import Ledger

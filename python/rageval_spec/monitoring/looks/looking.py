@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from rageval_spec.data.alerts import AlertSeverity, WorstAnswer
 from rageval_spec.data.traces import TraceLink
+from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.libraries import np
 from rageval_spec.monitoring.alerts import Look, Verdict
 from rageval_spec.monitoring.ledger import LEASE, Ledger, State

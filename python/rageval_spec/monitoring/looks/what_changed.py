@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from rageval_spec.data.alerts import Moved
 from rageval_spec.data.traces import Trace
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.errors import RagevalError
 from rageval_spec.judging.language import find_language

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from statistics import NormalDist
 from typing import Any, NamedTuple, TypeAlias
 
 from rageval_spec.data.outcomes import Correction, Interval
 from rageval_spec.data.traces import Trace
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.libraries import Floats, np
 from rageval_spec.monitoring.ledger import COUNTED, Ledger, State
 from rageval_spec.monitoring.tables import PANE, choose_minutes

@@ -9,10 +9,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from threading import Event, Thread
 from typing import Any, TypeAlias
 
+from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import RagevalError
 from rageval_spec.monitoring.alerts import AlertBook
 from rageval_spec.monitoring.ledger import Ledger

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from importlib.metadata import version
 
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.drawing.openmetrics import MetricFamily
+from rageval_spec.kernels import version
 from rageval_spec.monitoring.alerts import AlertBook, load_message
 from rageval_spec.monitoring.looks.experiments import Experiment
 from rageval_spec.monitoring.looks.looking import Watch, list_alerts, name_experiment
@@ -39,7 +39,7 @@ class Exposition:
             found = self.watch.read_experiment()
             experiment = () if found is None else _list_experiment(found, own)
             self._read, self._read_at = (*_list_windows(self.watch, own, now), *experiment), now
-        built = [({**own, "version": version("rageval-spec")}, 1)]
+        built = [({**own, "version": version()}, 1)]
         return [
             MetricFamily("rageval_build_info", "The version of the program.", built),
             *_list_ledger(self.watch, own, now),

@@ -8,11 +8,11 @@ that is judged again puts its value in again, also if it has none any more, so t
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from rageval_spec.data.traces import Trace
+from rageval_spec.dataclass import dataclass
 from rageval_spec.history.database import Connection, insert
 from rageval_spec.monitoring.ledger import State, unpack
 from rageval_spec.monitoring.tables import MOST_FAILURES

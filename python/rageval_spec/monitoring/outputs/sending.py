@@ -10,7 +10,6 @@ tried, down to the value that it refuses, which is left out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.tables import SAMPLES, VALUES, SampleTable, empty_samples, type_samples
 from rageval_spec.data.traces import TraceLink
+from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.drawing.openmetrics import MetricFamily
 from rageval_spec.endpoints.pacing import double_wait
 from rageval_spec.endpoints.service import ServiceError

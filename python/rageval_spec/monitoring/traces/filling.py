@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
+from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import UsageError
 from rageval_spec.monitoring.ledger import ClaimedTrace, Ledger
 from rageval_spec.monitoring.traces.trace_judging import Series, TraceJudge, make_sample

@@ -20,11 +20,11 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from math import inf, sqrt
 from typing import Literal, NamedTuple, TypeAlias
 
 from rageval_spec.data.traces import Trace
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.history.database import Connection, insert_or_add
 from rageval_spec.monitoring.ledger import ClaimedTrace, SampledTrace, hour_of, name_group
 from rageval_spec.plugin.budget import Budget, CallLimits

@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from rageval_spec.data.samples import Sample
+from rageval_spec.dataclass import dataclass
 from rageval_spec.endpoints.pacing import double_wait
 from rageval_spec.monitoring.ledger import SPENT, ClaimedTrace, Judgement, Ledger, SampledTrace, State
 from rageval_spec.monitoring.traces.sampling import Spending, draw

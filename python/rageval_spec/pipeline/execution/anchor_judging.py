@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rageval_spec.data.labels import AnchorSet
 from rageval_spec.data.samples import Sample
+from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.judging.calibrated_judge import find_surroundings
 from rageval_spec.judging.composition import asks_chat

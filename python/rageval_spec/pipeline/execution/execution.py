@@ -8,13 +8,13 @@ reported. A dataset that cannot be read stops the evaluation, because without it
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from itertools import chain
 
 from rageval_spec.data.datasets import EvaluatedQueries
 from rageval_spec.data.outcomes import AskedQuestions, Note, TakenOver
 from rageval_spec.data.tables import ASKED, only_queries
+from rageval_spec.dataclass import dataclass, field, fields, replace
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.libraries import pl
 from rageval_spec.pipeline.execution.runs import RunTables, TimedRun, Timing, Work

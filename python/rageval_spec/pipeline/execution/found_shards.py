@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
@@ -13,18 +13,20 @@ from typing import NamedTuple
 from rageval_spec.data.chat import LimitError
 from rageval_spec.data.json_documents import FORMAT_VERSION
 from rageval_spec.errors import DataError, UsageError
+from rageval_spec.kernels import version
+from rageval_spec.libraries import compile_later
 from rageval_spec.pipeline.execution.runs import Work
 from rageval_spec.pipeline.execution.shard_files import MANIFEST, PlannedStep, ShardManifest, read_manifest, read_shard
 from rageval_spec.pipeline.execution.shards import map_shards
-from rageval_spec.pipeline.planning.plan import package_version
 from rageval_spec.pipeline.planning.question_shards import MOST_SHARDS
 from rageval_spec.plugin.budget import WHOLE, Shard
-from rageval_spec.plugin.report import RESULTS_FILES
+from rageval_spec.plugin.report import RESULTS_FILES, RESULTS_FOLDER
 from rageval_spec.store.store import hold_tables
-from rageval_spec.wording import agree, count_noun, list_names, list_some
+from rageval_spec.wording import list_names, list_some
 
 _DEEPEST = 4
 _MOST_NAMED = 10
+_NAME = compile_later(r"shard-([0-9]{1,5})-of-([0-9]{1,5})")
 _SHARED = ("open", "model", "judge", "retrieve", "answer", "evaluate")
 """The kinds of steps that shards have in common; the others are made when they are put together."""
 
@@ -44,44 +46,96 @@ def name_folder(shard: Shard) -> str:
     return f"shard-{shard.number}-of-{shard.total}"
 
 
-def find_shards(places: Sequence[Path]) -> list[FoundShard]:
+def find_shards(places: Sequence[Path], spec: str | None = None, output: Path | None = None) -> list[FoundShard]:
     """The shards in some folders, or in folders within them, by their numbers.
 
+    Messages name the `spec`, or else the one that the shards name. `output` is the folder for the results.
+
     Raises:
-        UsageError: there is no such folder, or no shard in it.
+        UsageError: there is no such folder, or no shard in it; or it is the folder for the results, too.
         DataError: a shard is damaged, incomplete or missing, there twice, or of another number of shards.
     """
     named = [place for place in places if place.is_dir() or not place.exists()] or places  # `*` names files, too
     folders = dict.fromkeys(_shorten(folder.resolve()) for place in named for folder in _list_folders(place))
-    found = [FoundShard(folder, read_manifest(folder)) for folder in folders]
-    total = found[0].manifest.total
+    found = [_open(folder, spec) for folder in folders]
+    first = found[0]
+    spec = spec or _name_spec(first.manifest)
+    total = first.manifest.total
     by_number: dict[int, FoundShard] = {}
     for one in found:
         manifest = one.manifest
-        if manifest.total != total:
-            raise DataError(f"{one} and {found[0]} are of two different numbers of shards; name those of one")
+        if output is not None and output.resolve() == one.folder.resolve():
+            raise UsageError(f"-o {output} is the folder of a shard; write the results to another: -o {RESULTS_FOLDER}")
         if not 1 <= manifest.shard <= manifest.total <= MOST_SHARDS:
-            raise DataError(f"{one} is damaged: there is no such shard; run the shard again")
-        if manifest.shard in by_number:
-            told = f"{by_number[manifest.shard]} and {one.folder} are the same shard"
-            raise DataError(f"{told}; leave out the one that is out of date")
+            raise DataError(f"{one} is damaged: there is no such shard; {advise_again(one, spec)}")
+        if manifest.total != total:
+            told = f"{one} is one of {manifest.total} shards, and {first} one of {total}"
+            kept = _write_places([other for other in found if other.manifest.total == total])
+            raise DataError(f"{told}; name only shards of one division: rageval-spec merge {quote(spec)} {kept}")
+        if (other := by_number.get(manifest.shard)) is not None:
+            older = min(one, other, key=lambda shard: shard.manifest.began)
+            raise DataError(
+                f"{other.folder} and {one.folder} are both shard {Shard(manifest.shard, total)}; "
+                f"move {older.folder}{', the older,' if other.manifest.began != manifest.began else ''} elsewhere"
+            )
         by_number[manifest.shard] = one
-    if incomplete := [one for one in found if not one.manifest.is_complete]:
-        numbers = [one.manifest.shard for one in incomplete]
-        told = f"{list_names([*map(str, incomplete[:_MOST_NAMED])])} {agree(len(numbers), 'was')} not finished"
-        raise DataError(f"{told}; run {_advise(found[0].manifest, numbers)}")
+    if incomplete := next((one for one in found if not one.manifest.is_complete), None):
+        raise DataError(f"{incomplete} is not finished; {advise_again(incomplete, spec, 'run it to its end')}")
     if missing := [number for number in range(1, total + 1) if number not in by_number]:
-        told = f"{len(missing)} of {count_noun(total, 'shard')} {agree(len(missing), 'is')} missing"
-        raise DataError(f"{told}; run {_advise(found[0].manifest, missing)}, or name the folder that has it")
+        listed = [str(Shard(number, total)) for number in missing[:_MOST_NAMED]]
+        listed += [f"{len(missing) - len(listed)} more"] if len(missing) > len(listed) else []
+        command = write_command(spec, Shard(missing[0], total), first.folder.parent, first.manifest)
+        told, make = ("shard", "it:") if len(missing) == 1 else ("the shards", "each, as")
+        raise DataError(f"{first.folder.parent} lacks {told} {list_names(listed)}; make {make} {command}")
     return [by_number[number] for number in range(1, total + 1)]
 
 
-def _advise(manifest: ShardManifest, numbers: Sequence[int]) -> str:
-    """The commands that make shards: `rageval-spec run spec.yaml --shard 3/8, 5/8 and 7/8`."""
-    shards = [str(Shard(number, manifest.total)) for number in numbers[:_MOST_NAMED]]
-    if more := len(numbers) - len(shards):
-        shards.append(f"{more} more")
-    return f"rageval-spec run {quote(manifest.spec)} --shard {list_names(shards)}"
+def _open(folder: Path, spec: str | None) -> FoundShard:
+    """A shard's folder. If what it says of itself cannot be read, the folder's name says which shard it is."""
+    found = _NAME.fullmatch(folder.name)
+    if found is None:
+        return FoundShard(folder, read_manifest(folder))
+    command = write_command(spec or "spec.yaml", Shard(*map(int, found.groups())), folder.parent)
+    return FoundShard(folder, read_manifest(folder, f"make the shard again: {command}"))
+
+
+def _name_spec(manifest: ShardManifest) -> str:
+    """The spec of a shard; of an absolute path, which is one of another machine, only the name."""
+    return Path(manifest.spec).name if Path(manifest.spec).is_absolute() else manifest.spec
+
+
+def advise_again(one: FoundShard, spec: str, what: str = "make it again", like: ShardManifest | None = None) -> str:
+    """The command that makes a shard again, with the selection of its own or of another shard."""
+    shard, folder = Shard(one.manifest.shard, one.manifest.total), one.folder
+    parent = folder.parent if folder.name == name_folder(shard) else Path(RESULTS_FOLDER)
+    replaced = "" if folder.name == name_folder(shard) else f", and put it in the place of {folder}"
+    return f"{what}: {write_command(spec, shard, parent, like or one.manifest)}{replaced}"
+
+
+def write_command(spec: str, shard: Shard, output: Path, like: ShardManifest | None = None) -> str:
+    """`rageval-spec run spec.yaml --shard 3/8 --limit 20 -o parts`."""
+    words = [quote(spec), "--shard", str(shard), *([] if like is None else _list_selection(like))]
+    return " ".join(
+        ["rageval-spec run", *words, *(["-o", quote(str(output))] if output != Path(RESULTS_FOLDER) else [])]
+    )
+
+
+def _write_places(found: Sequence[FoundShard]) -> str:
+    """The folders of shards for a command line: `parts/shard-*-of-8`."""
+    of = [(one.folder, name_folder(Shard(one.manifest.shard, one.manifest.total))) for one in found]
+    places = [
+        f"{quote(str(folder.parent))}/shard-*-of-{found[0].manifest.total}"
+        if folder.name == name
+        else quote(str(folder))
+        for folder, name in of
+    ]
+    return " ".join(dict.fromkeys(places)).replace("./", "")
+
+
+def _list_selection(manifest: ShardManifest) -> list[str]:
+    """The options of a shard that say what part of the spec was evaluated."""
+    limit = [] if manifest.limit is None else ["--limit", str(manifest.limit)]
+    return limit + [word for name in manifest.only for word in ("--only", quote(name))]
 
 
 def _shorten(folder: Path) -> Path:
@@ -90,20 +144,21 @@ def _shorten(folder: Path) -> Path:
 
 def _list_folders(place: Path) -> list[Path]:
     """The folders of shards in a place. What `download-artifact` unpacks lies a few folders deep."""
+    name = f"name the folder that `rageval-spec run --shard` wrote, such as {RESULTS_FOLDER}"
     if not place.exists():
-        raise UsageError(f"{place}: there is no such folder")
+        raise UsageError(f"{place}: there is no such folder; {name}")
     if not place.is_dir():
-        raise UsageError(f"{place} is a file; name the folders of the shards, or the folder that they are in")
+        raise UsageError(f"{place} is a file; name its folder: {place.parent}")
     patterns = ("*/" * depth + MANIFEST for depth in range(_DEEPEST + 1))
     found = [path.parent for pattern in patterns for path in sorted(place.glob(pattern))]
     if found:
         return found
     if (place / RESULTS_FILES[0]).is_file():
-        told = f"{place} has the results of a whole evaluation, which is no shard"
-        raise UsageError(f"{told}; make shards with: rageval-spec run spec.yaml --shard 1/4, and 2/4, 3/4 and 4/4")
+        told = f"{place} has the results of a whole evaluation, which need no merge"
+        raise UsageError(f"{told}; show them: rageval-spec show {quote(str(place))}")
     inside = [path.name for path in sorted(place.iterdir())]
-    seen = f"it has {list_some(inside, _MOST_NAMED)}" if inside else "it is empty"
-    raise UsageError(f"{place} has no shard, nor a folder with one: {seen}; a shard is a folder with a {MANIFEST}")
+    seen = f"has no shard, only {list_some(inside, _MOST_NAMED)}" if inside else "is empty"
+    raise UsageError(f"{place} {seen}; {name}")
 
 
 def describe_shard(work: Work, shard: Shard) -> ShardManifest:
@@ -115,8 +170,8 @@ def describe_shard(work: Work, shard: Shard) -> ShardManifest:
         total=shard.total,
         is_complete=False,
         name=work.spec.name,
-        spec=work.spec.path,
-        version=package_version(),
+        spec=str(_shorten(Path(work.spec.path).absolute())),
+        version=version(),
         seed=work.spec.statistics.seed,
         plan=[PlannedStep(step.title, step.key, _digest(step.content)) for step in steps],
     )
@@ -132,11 +187,9 @@ def take_shards(work: Work, found: Sequence[FoundShard]) -> Work:
     Raises `DataError` if a shard is damaged, or of another evaluation. Runs that come from shards are not stored.
     """
     expected, loaded = describe_shard(work, WHOLE), []
+    _check_shards(found, expected)
     for one in found:
-        fault = next(_find_differences(one.manifest, expected, found[0].manifest), None)
-        if fault is not None:
-            raise DataError(f"{one} is of another evaluation: {fault}")
-        shard, usage = read_shard(*one)
+        shard, usage = read_shard(*one, advise_again(one, expected.spec, "make the shard again"))
         loaded.append(shard)
         work.budget.usage.add(usage)
         work.budget.add(one.manifest.spent)
@@ -146,22 +199,63 @@ def take_shards(work: Work, found: Sequence[FoundShard]) -> Work:
     return replace(work, mapping=map_shards(loaded), store=hold_tables(work.store))
 
 
-def _find_differences(one: ShardManifest, expected: ShardManifest, first: ShardManifest) -> Iterator[str]:
-    again = "run the shard again"
-    if one.version != expected.version:
-        yield f"version {one.version} of rageval-spec made it, and this is {expected.version}; {again}"
-    if (one.limit, one.only, one.queries) != (first.limit, first.only, first.queries):
-        yield f"it was made with another --limit or --only than shard {first.shard}; {again}"
+def _check_shards(found: Sequence[FoundShard], expected: ShardManifest) -> None:
+    """Raise `DataError` if shards are of another version, selection or commit than the first, or than the spec.
+
+    A shard that differs from the others must be made again. If all are alike, they are of another spec.
+    """
+    first = found[0]
+    for one in found:
+        theirs = one.manifest
+        again = advise_again(one, expected.spec, like=first.manifest)
+        if theirs.version != expected.version:
+            told = f"is of version {theirs.version} of rageval-spec, and this is {expected.version}"
+            raise DataError(f"{one} {told}; {again}")
+        if (theirs.limit, theirs.only, theirs.queries) != (
+            first.manifest.limit,
+            first.manifest.only,
+            first.manifest.queries,
+        ):
+            options = [" ".join(_list_selection(of)) or "no --limit or --only" for of in (theirs, first.manifest)]
+            raise DataError(f"{one} was made with {options[0]}, and {first} with {options[1]}; {again}")
+        if None not in (theirs.commit, first.manifest.commit) and theirs.commit != first.manifest.commit:
+            told = f"was made at the commit {theirs.commit}, and {first} at {first.manifest.commit}"
+            raise DataError(f"{one} {told}; {again}")
+    faulty = [(one, fault) for one in found if (fault := _find_difference(one.manifest, expected)) is not None]
+    if not faulty:
+        return
+    one, fault = faulty[0]
+    if len(faulty) < len(found):
+        raise DataError(f"{one} is of another evaluation: {fault}; {advise_again(one, expected.spec)}")
+    merge = f"rageval-spec merge {{}} {_write_places(found)}"
+    raise DataError(
+        f"{one} is of another evaluation: {fault}; {_advise_spec(one.manifest, expected, merge, one.folder.parent)}"
+    )
+
+
+def _advise_spec(one: ShardManifest, expected: ShardManifest, merge: str, output: Path) -> str:
+    """What to write if all shards are of another spec than the one that was read."""
+    if Path(one.spec).name != Path(expected.spec).name:
+        return f"name the spec of the shards: {merge.format(quote(_name_spec(one)))}"
+    same = merge.format(quote(expected.spec))
     if one.seed != expected.seed:
-        yield f"its statistics.seed is {one.seed}, and that of the spec is {expected.seed}; {again}"
-    if None not in (one.commit, first.commit) and one.commit != first.commit:
-        yield f"it was made at the commit {one.commit}, and shard {first.shard} at {first.commit}; {again}"
+        return f"write: {same} --set statistics.seed={one.seed}"
+    if [(step.title, step.settings) for step in one.plan] != [(step.title, step.settings) for step in expected.plan]:
+        return f"write the same --set options as for the shards: {same} --set PATH=VALUE"
+    shard = Shard(one.shard, one.total)
+    return f"make all shards again from the files that are here, as {write_command(expected.spec, shard, output, one)}"
+
+
+def _find_difference(one: ShardManifest, expected: ShardManifest) -> str | None:
+    """How the plan of a shard differs from that of the spec; None if it does not."""
+    if one.seed != expected.seed:
+        return f"its statistics.seed is {one.seed}, and that of the spec is {expected.seed}"
     theirs, ours = ({step.title: step for step in of.plan} for of in (one, expected))
     if lone := next((title for title in (*ours, *theirs) if title not in theirs or title not in ours), None):
-        whose = "the spec" if lone in ours else "the shard"
-        yield f"only {whose} has the step '{lone}'; name the spec, and write every --set, as for the shards"
-    for title, step in ours.items():
-        if theirs[title].settings != step.settings:
-            yield f"the step '{title}' has other settings; name the spec, and write every --set, as for the shards"
-        if theirs[title].key != step.key:
-            yield f"the step '{title}' reads other files; {again} with the files that are here"
+        return f"only {'the spec' if lone in ours else 'the shard'} has the step '{lone}'"
+    other = next((title for title, step in ours.items() if theirs[title].settings != step.settings), None)
+    if other is not None:
+        return f"the step '{other}' has other settings"
+    return next(
+        (f"the step '{one}' reads other files" for one, step in ours.items() if theirs[one].key != step.key), None
+    )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from math import fsum
 
 from rageval_spec.data.datasets import Design, DesignSummary, EvaluatedQueries, Stratum
 from rageval_spec.data.outcomes import Note
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.diagnostics import Diagnostic, SpecError, suggest
 from rageval_spec.pipeline.execution.execution import list_evaluated
 from rageval_spec.pipeline.execution.runs import Work

@@ -10,7 +10,6 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from itertools import chain, islice
@@ -18,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from rageval_spec.data import tables
 from rageval_spec.data.outcomes import Note
+from rageval_spec.dataclass import asdict, dataclass, field, replace
 from rageval_spec.errors import DataError, RagevalError, StoreWarning
-from rageval_spec.pipeline.execution.step_parts import combine, deal_evenly, restore, split
+from rageval_spec.pipeline.execution.step_parts import combine, deal_evenly, find_queries, restore, split
 from rageval_spec.pipeline.execution.stopping_decision import Stopper
 from rageval_spec.pipeline.planning.plan import EvaluationPlan, PlanStep, RunShare, StepTask, TaskResult, explain
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
@@ -27,7 +27,7 @@ from rageval_spec.pipeline.values.ranking_values import retrieve_run
 from rageval_spec.pipeline.values.sample_tables import answer_queries
 from rageval_spec.pipeline.values.step_inputs import Materials, OpenedDataset
 from rageval_spec.pipeline.values.system_values import compute_values
-from rageval_spec.plugin import Engine, Shared, System
+from rageval_spec.plugin import Engine, Shared
 from rageval_spec.plugin.block_names import names_in
 from rageval_spec.plugin.budget import Budget
 from rageval_spec.plugin.plugin import say_nothing
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 _MANY = 100_000
 """How many documents a corpus is taken to have, whose size is not known before it is read."""
+_MOST_FOUND = 30_000_000
+"""How many rows all parts of a search may give together: about 1 GB where they are joined."""
 _COMPUTE: dict[str, Callable[[Materials, StepTask], TaskResult]] = {
     "retrieve": retrieve_run,
     "answer": answer_queries,
@@ -64,11 +66,19 @@ def embed_part(materials: Materials, part: tuple[str, str, int, int]) -> None:
 
 def map_parts(work: Work, tasks: Sequence[StepTask]) -> Iterator[TaskResult]:
     """Let the engine compute tasks in parts."""
+    for task, parts, results in compute_parts(work, tasks):
+        yield combine(work.materials, task, parts, results)
+
+
+def compute_parts(
+    work: Work, tasks: Sequence[StepTask]
+) -> Iterator[tuple[StepTask, Sequence[StepTask], Sequence[TaskResult]]]:
+    """Each task, with the parts of it that the engine computed, and their results."""
     _begin_asking(work, tasks)
-    parts = [split(work.materials, task, partial(_count_parts, work, task), deal_evenly) for task in tasks]
+    parts = [_split(work, task) for task in tasks]
     results = work.engine.map(partial(compute, work.materials), [*chain.from_iterable(parts)])
     for task, of_task in zip(tasks, parts, strict=True):
-        yield combine(work.materials, task, of_task, [*islice(results, len(of_task))])
+        yield task, of_task, [*islice(results, len(of_task))]
 
 
 def _begin_asking(work: Work, tasks: Sequence[StepTask]) -> None:
@@ -80,15 +90,28 @@ def _begin_asking(work: Work, tasks: Sequence[StepTask]) -> None:
             system.begin(work.materials.open(str(step.dataset)).asked)
 
 
-def _has_vectors(work: Work, system: str) -> bool:
-    return type(work.parts.system(system)).embed_part is not System.embed_part
+def _split(work: Work, task: StepTask) -> list[StepTask]:
+    """The parts of a task that the engine wants: of its questions, or of the documents where those have vectors.
+
+    No process then needs all vectors.
+    """
+    if not _has_vectors(work, task):
+        return split(work.materials, task, partial(work.engine.count_parts, task.step.kind), deal_evenly)
+    count = _count_searches(work, task)
+    return [replace(task, documents=(place, count)) for place in range(count)] if count > 1 else [task]
 
 
-def _count_parts(work: Work, task: StepTask, questions: int) -> int:
-    """How many parts the engine wants. A retrieval over vectors stays whole: each process would need all of them."""
-    if task.step.kind == "retrieve" and _has_vectors(work, str(task.step.system)):
+def _has_vectors(work: Work, task: StepTask) -> bool:
+    return task.step.kind == "retrieve" and work.parts.system(str(task.step.system)).search_width > 0
+
+
+def _count_searches(work: Work, task: StepTask) -> int:
+    """Into how many parts of the documents a search is split."""
+    queries = find_queries(work.materials, task)
+    if queries is None or queries.queries is None:
         return 1
-    return work.engine.count_parts(task.step.kind, questions)
+    found = queries.queries.height * work.parts.system(str(task.step.system)).search_width
+    return max(1, min(work.engine.count_parts("search", _MANY), _MOST_FOUND // max(1, found)))
 
 
 @dataclass(frozen=True)
@@ -127,14 +150,17 @@ class Work:
         """The results of tasks, in their order."""
         return self.mapping(self, tasks)
 
-    def embed(self, steps: Sequence[PlanStep]) -> None:
-        """Have other processes embed the documents that these retrievals read, each a part of them."""
+    def embed(self, tasks: Sequence[StepTask]) -> None:
+        """Have other processes embed the documents that these retrievals read, each a part of them.
+
+        Processes that search parts embed them, too; this is for retrievals that all processes cannot search.
+        """
         if self.engine.reach is None:
             return
-        for step in steps:
-            system, count = str(step.system), self.engine.count_parts("embed", _MANY)
-            if _has_vectors(self, system):
-                parts = [(str(step.dataset), system, place, count) for place in range(count)]
+        count = self.engine.count_parts("embed", _MANY)
+        for task in tasks:
+            if _has_vectors(self, task) and _count_searches(self, task) < max(2, self.engine.count_parts("search", 1)):
+                parts = [(str(task.step.dataset), str(task.step.system), place, count) for place in range(count)]
                 deque(self.engine.map(partial(embed_part, self.materials), parts), maxlen=0)
 
 
@@ -276,8 +302,8 @@ class RunTables:
                 ready.append((step, self._take_sources(str(step.system))))
             except DataError as error:
                 self._fail(step, error)
-        self._work.embed([step for step, _ in ready])
         tasks = [self._task(step, sources) for step, sources in ready]
+        self._work.embed(tasks)
         for (step, sources), made in zip(ready, self._work.map(tasks), strict=True):
             if made.error is None:
                 self._save(step, made, self._finish(step, made, sources))

@@ -17,7 +17,6 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
@@ -27,6 +26,7 @@ from rageval_spec.data.chat import LimitError, UnfinishedError
 from rageval_spec.data.json_documents import dump_document, parse_document
 from rageval_spec.data.outcomes import AnyNote, Fact, Note, Remark, TakenOver
 from rageval_spec.data.samples import Part
+from rageval_spec.dataclass import asdict, dataclass, field, replace
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.libraries import pl
 from rageval_spec.pipeline.execution.shards import LoadedShard, StepName
@@ -38,7 +38,7 @@ from rageval_spec.store.disk import write_or_explain
 
 MANIFEST = "shard.json"
 USAGE = "usage.parquet"
-_WHAT, _REMEDY = "the description of a shard", "run the shard again with this version"
+_WHAT = "the description of a shard"
 _METRIC = "metric"
 _JSON = frozenset({"details", "trace", tables.STEPS, tables.ANSWER_COLUMNS})
 
@@ -157,28 +157,29 @@ def write_shard(
     return complete
 
 
-def read_manifest(folder: Path) -> ShardManifest:
-    """Raises `DataError` if the file is damaged, or of another version of the format."""
+def read_manifest(folder: Path, remedy: str = "run the shard again") -> ShardManifest:
+    """Raises `DataError`, which ends with the remedy, if the file is damaged, or of another version of the format."""
     path = folder / MANIFEST
-    manifest: ShardManifest = parse_document(ShardManifest, _read(path), str(path), _WHAT, _REMEDY)
+    content = _read(path, remedy)
+    manifest: ShardManifest = parse_document(ShardManifest, content, str(path), _WHAT, remedy)
     if not all(math.isfinite(count) and count >= 0 for count in manifest.spent.values()):
-        raise DataError(f"{path} is not {_WHAT}: what it spent is no count; {_REMEDY}")
+        raise DataError(f"{path} is not {_WHAT}: what it spent is no count; {remedy}")
     if not all(one.share is None or len(one.share) == len(RunShare._fields) for one in manifest.steps):
-        raise DataError(f"{path} is not {_WHAT}: a step has a share of another form; {_REMEDY}")
+        raise DataError(f"{path} is not {_WHAT}: a step has a share of another form; {remedy}")
     return manifest
 
 
-def read_shard(folder: Path, manifest: ShardManifest) -> tuple[LoadedShard, list[UsageEntry]]:
-    """Read the results of a complete shard. Raises `DataError` if a file is missing or damaged."""
+def read_shard(folder: Path, manifest: ShardManifest, remedy: str) -> tuple[LoadedShard, list[UsageEntry]]:
+    """Read the results of a complete shard. Raises `DataError`, which ends with the remedy, if a file is damaged."""
     results: dict[StepName, TaskResult] = {}
     for place, saved in enumerate(manifest.steps):
         name: StepName = (saved.kind, saved.dataset, saved.system)
-        table = _read_table(folder, f"{place}.parquet", manifest.files, _find_types(saved.kind))
+        table = _read_table(folder, f"{place}.parquet", manifest.files, _find_types(saved.kind), remedy)
         results[name] = _restore(saved, table)
-    usage = _read_table(folder, USAGE, manifest.files, _find_types("usage"))
+    usage = _read_table(folder, USAGE, manifest.files, _find_types("usage"), remedy)
     if usage is None:
-        raise DataError(f"{folder / MANIFEST} is not {_WHAT}: it names no {USAGE}; {_REMEDY}")
-    return LoadedShard(str(folder), results), [UsageEntry(*row) for row in usage.iter_rows()]
+        raise DataError(f"{folder / MANIFEST} is not {_WHAT}: it names no {USAGE}; {remedy}")
+    return LoadedShard(str(folder), results, remedy), [UsageEntry(*row) for row in usage.iter_rows()]
 
 
 def _find_types(kind: StepKind | Literal["usage"]) -> dict[str, Any]:
@@ -268,32 +269,34 @@ def _freeze(content: Any) -> Fact:
     return tuple(map(_freeze, content)) if isinstance(content, list | tuple) else content
 
 
-def _read_table(folder: Path, name: str, files: Mapping[str, str], types: Mapping[str, Any]) -> pl.DataFrame | None:
+def _read_table(
+    folder: Path, name: str, files: Mapping[str, str], types: Mapping[str, Any], remedy: str
+) -> pl.DataFrame | None:
     """A table, if the shard has it. Raises `DataError` if it is not as it was written."""
     path = folder / name
     if name not in files:
         return None
-    content = _read(path)
+    content = _read(path, remedy)
     if hashlib.sha256(content).hexdigest() != files[name]:
-        raise DataError(f"{path} has changed since it was written; download or run the shard again")
+        raise DataError(f"{path} is damaged: it has changed since it was written; {remedy}")
     refuse_bomb(path)
     try:
         table = pl.read_parquet(BytesIO(content))
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise DataError(f"{path} is not a table of a shard: {error}; {_REMEDY}") from error
+        raise DataError(f"{path} is not a table of a shard: {error}; {remedy}") from error
     if table.schema != pl.Schema(types):
-        raise DataError(f"{path} is not a table of a shard: its columns are others; {_REMEDY}")
+        raise DataError(f"{path} is not a table of a shard: its columns are others; {remedy}")
     for column in _JSON.intersection(types):
         odd = table.filter(pl.col(column).is_not_null() & pl.col(column).str.json_path_match("$").is_null())
         try:
             list(map(json.loads, odd[column]))  # Python reads more, such as half of a surrogate pair
         except (ValueError, RecursionError) as error:
-            raise DataError(f"{path} is not a table of a shard: its {column} are no JSON; {_REMEDY}") from error
+            raise DataError(f"{path} is not a table of a shard: its {column} are no JSON; {remedy}") from error
     return table
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path, remedy: str) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise DataError(f"{path}: {error.strerror or error}; the shard is not complete") from error
+        raise DataError(f"{path}: {error.strerror or error}; {remedy}") from error

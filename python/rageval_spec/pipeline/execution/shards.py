@@ -7,15 +7,22 @@ puts the shards together: rankings' values, runs in files, and systems and metri
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeAlias
 
+from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.errors import DataError
 from rageval_spec.pipeline.execution.execution import list_evaluated
 from rageval_spec.pipeline.execution.question_clusters import list_units
-from rageval_spec.pipeline.execution.runs import RunTables, Work, compute, map_parts
-from rageval_spec.pipeline.execution.step_parts import combine, find_queries, list_metrics, take_shard, take_whole
+from rageval_spec.pipeline.execution.runs import RunTables, Work, compute, compute_parts, map_parts
+from rageval_spec.pipeline.execution.step_parts import (
+    combine,
+    find_queries,
+    join_results,
+    list_metrics,
+    take_shard,
+    take_whole,
+)
 from rageval_spec.pipeline.planning.plan import PlanStep, StepKind, StepTask, TaskResult, explain
 from rageval_spec.pipeline.planning.question_selection import list_ids, narrow_datasets
 from rageval_spec.pipeline.planning.question_shards import deal
@@ -94,14 +101,24 @@ def compute_shard(work: Work, shard: Shard) -> ShardResults:
     return found
 
 
-def narrow_to_shard(work: Work, shard: Shard) -> SpecPlugins:
-    """The plugins with only a shard's questions of each dataset; of one that a model has yet to write, with all."""
+def narrow_to_shard(work: Work, shard: Shard) -> tuple[SpecPlugins, tuple[int, int]]:
+    """The plugins with only a shard's questions of each dataset, and how many those are of how many.
+
+    A dataset that a model has yet to write keeps all its questions, and they are not counted.
+    """
     known = [name for name, dataset in work.parts.datasets.items() if not names_in(dataset.node, "models")]
     dealing = Dealing(shard.total)
     shares = {name: dealing.list_shards(work, name)[shard.number - 1] for name in known}
     narrowed = narrow_datasets(work.parts, {name: ids for name, ids in shares.items() if ids})
     kept = {name: one for name, one in narrowed.datasets.items() if name not in shares or shares[name]}
-    return replace(narrowed, datasets=kept)
+    total = sum(len(ids) for name in known for ids in dealing.list_shards(work, name))
+    return replace(narrowed, datasets=kept), (sum(map(len, shares.values())), total)
+
+
+def count_questions(shard: Shard, questions: int, total: int) -> str:
+    """`2 of 4 questions`; for none, also why."""
+    told = f"{questions:,} of {count_noun(total, 'question')}"
+    return told if questions else f"{told}, because they are dealt to {count_noun(shard.total, 'shard')}"
 
 
 def _compute_dataset(work: Work, dataset: str) -> None:
@@ -126,12 +143,12 @@ def _map_part(
     """Compute a shard's part of each task, and keep the results. Answers that are only read have no parts."""
     parts = [take_shard(work.materials, task, shard, ids) for task in tasks]
     wanted = [part for part in parts if part.part is not None or part.step.kind == "answer"]
-    made = work.engine.map(partial(compute, work.materials), wanted)
+    made = compute_parts(work, wanted)
     for part in parts:
         if part.part is None and part.step.kind != "answer":
             yield TaskResult(error=DataError("it is left to whoever puts the shards together"))
             continue
-        result = next(made)
+        result = join_results(work.materials, *next(made))
         if part.part is not None:
             results[name_step(part.step)] = result
         yield replace(result, notes=result.written_notes)
@@ -139,10 +156,11 @@ def _map_part(
 
 @dataclass(frozen=True)
 class LoadedShard:
-    """The results of a shard that was computed elsewhere. Messages call it by its `place`."""
+    """The results of a shard that was computed elsewhere. Messages name its `place`, and end with the `remedy`."""
 
     place: str
     results: Mapping[StepName, TaskResult]
+    remedy: str
 
 
 def map_shards(shards: Sequence[LoadedShard]) -> Callable[[Work, Sequence[StepTask]], Iterator[TaskResult]]:
@@ -179,7 +197,7 @@ def _take_result(work: Work, task: StepTask, shard: LoadedShard) -> TaskResult:
     if found.error is not None:
         return found
     queries = task.part.queries
-    wanted = set(list_ids(queries.queries if queries.queries is not None else queries.qrels))
+    wanted = set(list_ids(queries.questions))
     if task.step.kind != "evaluate":
         rows = None if found.table is None else found.table["query_id"]
         is_whole = rows is not None and (task.step.kind != "answer" or not rows.is_duplicated().any())
@@ -194,4 +212,4 @@ def _take_result(work: Work, task: StepTask, shard: LoadedShard) -> TaskResult:
 
 
 def _complain(shard: LoadedShard, fault: str) -> DataError:
-    return DataError(f"{shard.place} is damaged: {fault}; run the shard again")
+    return DataError(f"{shard.place} is damaged: {fault}; {shard.remedy}")

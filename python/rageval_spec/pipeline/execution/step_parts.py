@@ -17,6 +17,7 @@ from rageval_spec.errors import DataError
 from rageval_spec.libraries import pl
 from rageval_spec.pipeline.planning.plan import QuestionPart, RunShare, StepTask, TaskResult
 from rageval_spec.pipeline.planning.question_selection import list_ids, restrict
+from rageval_spec.pipeline.values.answer_values import join_measured
 from rageval_spec.pipeline.values.step_inputs import Materials
 from rageval_spec.pipeline.values.system_values import conclude, list_answer_metrics
 from rageval_spec.plugin.budget import Shard
@@ -36,22 +37,25 @@ def deal_evenly(units: Sequence[Sequence[str]], count: int) -> Sequence[Sequence
 
 
 def split(materials: Materials, task: StepTask, count_parts: Callable[[int], int], deal: Deal) -> list[StepTask]:
-    """The parts of a task, in the order of the parts; the task itself if it cannot be split.
+    """The parts of a task, or of a shard's part of one, in the order of the parts; the task if it cannot be split.
 
     `count_parts` says how many parts so many questions are worth.
     A metric that compares all answers with one another gets them all at once, as a part of its own.
     """
-    queries = find_queries(materials, task)
+    shard = task.part
+    queries = find_queries(materials, task) if shard is None else shard.queries
     if queries is None:
         return [task]
-    ids = queries.queries if queries.queries is not None else queries.qrels
+    ids = queries.questions
     count = count_parts(0 if ids is None else ids["query_id"].n_unique())
     parts = [queries]
     if count > 1:
         dealt = deal(list_units(queries), count)
         parts = [restrict(queries, part) for part in dealt] if len(dealt) > 1 else parts
-    if task.step.kind != "evaluate":
-        return [task] if len(parts) == 1 else [_take(task, len(parts), place, one) for place, one in enumerate(parts)]
+    if shard is not None or task.step.kind != "evaluate":
+        metrics = None if shard is None else shard.metrics
+        taken = [_take(task, len(parts), place, one, metrics) for place, one in enumerate(parts)]
+        return [task] if len(parts) == 1 else taken
     separable, whole = list_metrics(materials, task)
     if not whole or len(parts) == 1:
         return [_take(task, len(parts), place, one) for place, one in enumerate(parts)]
@@ -97,25 +101,41 @@ def combine(
     """What a whole task gives, from the results of its parts, as `split` made them. The notes are written."""
     if task.step.kind == "evaluate" and parts[0].part is not None:
         return conclude(materials, task, results)
+    joined = join_results(materials, task, parts, results)
+    return replace(joined, notes=joined.written_notes)
+
+
+def join_results(
+    materials: Materials, task: StepTask, parts: Sequence[StepTask], results: Sequence[TaskResult]
+) -> TaskResult:
+    """One result of those of parts, from which nothing is concluded yet, so that it can be a part itself."""
     if len(parts) == 1:
-        return replace(results[0], notes=results[0].written_notes)
+        return results[0]
     error = next((part.error for part in results if part.error is not None), None)
     if error is not None:
         return TaskResult(error=error)
+    if task.step.kind == "evaluate":
+        names = results[0].measured
+        return TaskResult(measured={name: join_measured([one.measured[name] for one in results]) for name in names})
     found = [part.table for part in results if part.table is not None]
-    joined = TaskResult(
-        _order(pl.concat(found, how="vertical_relaxed"), find_queries(materials, task)),
+    by_documents = parts[0].documents is not None
+    joins = materials.parts.system(str(task.step.system)).join_parts if by_documents else _concatenate
+    return TaskResult(
+        _order(joins(found), find_queries(materials, task)),
         join_notes([part.notes for part in results]),
         share=_add_shares([part.share for part in results if part.share is not None]),
-        queries=sum(part.queries for part in results),
+        queries=results[0].queries if by_documents else sum(part.queries for part in results),
         taken_over=_add_taken_over([part.taken_over for part in results if part.taken_over is not None]),
     )
-    return replace(joined, notes=joined.written_notes)
+
+
+def _concatenate(found: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    return pl.concat(found, how="vertical_relaxed")
 
 
 def list_units(queries: tables.Collection) -> list[list[str]]:
     """The ids of the questions, in order: each by itself, except for those of a group, whose answers are compared."""
-    ids = list_ids(queries.queries if queries.queries is not None else queries.qrels)
+    ids = list_ids(queries.questions)
     references = queries.references
     if references is None or "group" not in references.columns or references["group"].null_count() == len(references):
         return [[query_id] for query_id in ids]
@@ -150,7 +170,7 @@ def _take(
 ) -> StepTask:
     """A part of a task, with what it reads of the tables of the steps before."""
     part = QuestionPart(place, count, queries, metrics)
-    wanted = queries.queries if queries.queries is not None else queries.qrels
+    wanted = queries.questions
     if count == 1 or wanted is None:
         return replace(task, part=part)
     inputs = {name: tables.only_queries(table, wanted) for name, table in task.inputs.items()}
@@ -159,7 +179,7 @@ def _take(
 
 def _order(table: pl.DataFrame, queries: tables.Collection | None) -> pl.DataFrame:
     """The rows in the order of the dataset's queries; those of a query stay in their order."""
-    wanted = None if queries is None else queries.queries if queries.queries is not None else queries.qrels
+    wanted = None if queries is None else queries.questions
     if wanted is None:
         raise DataError("a step without queries has no parts")
     order = wanted.select("query_id").unique(maintain_order=True)

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -25,6 +24,7 @@ from rageval_spec.data.datasets import EvaluatedQueries, Fingerprints, take_fing
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.outcomes import AskedQuestions, Cell, Counted, split_cells
 from rageval_spec.data.tables import Collection
+from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.history.comparability import Edits, find_edits
 from rageval_spec.libraries import pl
 from rageval_spec.pipeline.planning.question_selection import list_ids, restrict, shuffle

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, Protocol
 
@@ -27,6 +26,7 @@ from rageval_spec.data.outcomes import (
     rank_outcome,
     read_drop,
 )
+from rageval_spec.dataclass import dataclass
 from rageval_spec.history.comparability import describe_changes
 from rageval_spec.pipeline.values.answer_values import lacks_most
 from rageval_spec.spec.blocks.gates import AllowedDrop, GateBound, GateNode

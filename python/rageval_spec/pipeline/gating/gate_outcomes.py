@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +15,7 @@ from rageval_spec.data.bands import BandScale
 from rageval_spec.data.datasets import Design
 from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, SliceResult
 from rageval_spec.data.outcomes import GateOutcome, Note, Overlap, rank_outcome
+from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.history.comparability import Comparability, describe_overlap, find_comparability, list_notes
 from rageval_spec.history.evaluation_lookup import NoRecordYetError, SearchPlaces, find_record
 from rageval_spec.libraries import pl

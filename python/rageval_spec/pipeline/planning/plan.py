@@ -14,15 +14,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from rageval_spec import registry
 from rageval_spec.data.outcomes import AnyNote, Note, TakenOver, write_notes
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.diagnostics import make_json_visible
 from rageval_spec.errors import RagevalError
+from rageval_spec.kernels import version
 from rageval_spec.pipeline.planning.spec_plugins import Fingerprint, SpecPlugins
 from rageval_spec.plugin import Plugin
 from rageval_spec.plugin.block_names import ReferredSection, names_in, number_names, order_by_reference
@@ -120,20 +121,26 @@ class EvaluationPlan:
         has: Callable[[str], bool],
         expected: Mapping[str, Any] | None = None,
         needs: Mapping[str, Any] | None = None,
+        shard: tuple[int, int, int, int] | None = None,
     ) -> str:
         """The plan as JSON, with everything that the keys are made from, so that two plans can be compared by a diff.
 
-        `expected` is the estimate of the calls to models and systems, `needs` that of memory and disk.
+        `expected` is the estimate of the calls to models and systems, `needs` that of memory and disk; `shard` has a
+        shard's number, the number of shards, and how many questions it has of how many.
         """
         content = {
             "version": FORMAT_VERSION,
             "name": self.name,
+            **({"shard": dict(zip(_SHARD, shard, strict=True))} if shard else {}),
             "spec_digest": self.spec_digest,
             "steps": [_describe(step, has) for step in self.steps],
             "to_ask": expected or {},
             **({"needs": needs} if needs else {}),
         }
         return make_json_visible(json.dumps(content, indent=2, ensure_ascii=False)) + "\n"
+
+
+_SHARD = ("number", "of_shards", "questions", "of_questions")
 
 
 def make_plan(spec: Spec, parts: SpecPlugins, fingerprint: Fingerprint, limit: int | None = None) -> EvaluationPlan:
@@ -201,7 +208,7 @@ class _Planner:
             if system in parts.systems:
                 evaluations[system] = self._evaluate(opening, retrievals[system])
                 yield evaluations[system]
-        content = {"statistics": spec.statistics.model_dump(mode="json"), "package": package_version()}
+        content = {"statistics": spec.statistics.model_dump(mode="json"), "package": version()}
         if spec.slices:
             content["slices"] = [entry.model_dump(mode="json", by_alias=True) for entry in spec.slices]
         labelled = [(name, one.node) for name, one in parts.metrics.items() if one.node.labels]
@@ -232,7 +239,7 @@ class _Planner:
         content = {
             "ranking": self.spec.ranking.model_dump(mode="json"),
             "metrics": [{"name": name, **_content("metrics", metric)} for name, metric in metrics.items()],
-            "package": package_version(),
+            "package": version(),
         }
         title = f"evaluate {retrieval.system} x {retrieval.dataset}: {count_noun(len(metrics), 'metric')}"
         after = (opening, retrieval, *models.values(), *judges.values())
@@ -251,12 +258,6 @@ class _Planner:
         **cell: Any,
     ) -> PlanStep:
         return PlanStep(kind, title, content, self.fingerprint, tuple(inputs), tuple(after), **cell)
-
-
-def package_version() -> str:
-    from importlib.metadata import version
-
-    return version("rageval-spec")
 
 
 def _content(section: registry.Section, plugin: Plugin[Any]) -> dict[str, Any]:
@@ -298,7 +299,7 @@ class QuestionPart:
 
     def __getstate__(self) -> dict[str, Any]:
         """The part without texts."""
-        table = self.queries.qrels if self.queries.queries is None else self.queries.queries
+        table = self.queries.questions
         ids = () if table is None else tuple(table["query_id"].unique(maintain_order=True))
         return {**self.__dict__, "queries": None, "ids": ids}
 
@@ -309,12 +310,14 @@ class StepTask:
 
     `inputs` are the tables of the steps before it, by system: the runs that a system reads, or the run or the answers
     to evaluate. Datasets are not inputs. A part has its questions with it; what it needs beside them, and what a whole
-    step needs, is opened by the process that computes it.
+    step needs, is opened by the process that computes it. `documents` says which of how many parts of the documents a
+    retrieval searches, from 0; by default, all documents.
     """
 
     step: PlanStep
     inputs: Mapping[str, Any] = field(default_factory=dict)
     part: QuestionPart | None = None
+    documents: tuple[int, int] | None = None
 
 
 class RunShare(NamedTuple):

@@ -14,6 +14,7 @@ from itertools import chain
 
 from rageval_spec.diagnostics import Diagnostic, SpecError, make_visible
 from rageval_spec.errors import UsageError
+from rageval_spec.libraries import compile_later
 from rageval_spec.pipeline.planning.question_selection import shuffle
 from rageval_spec.plugin.budget import Shard
 from rageval_spec.spec.blocks.spec_node import CallsNode, Spec
@@ -21,7 +22,7 @@ from rageval_spec.spec.text.places import KeyPath
 from rageval_spec.wording import count_noun
 
 MOST_SHARDS = 10_000
-_SHARD = re.compile(r"\s*(\d{1,9})\s*/\s*(\d{1,9})\s*", re.ASCII)
+_SHARD = compile_later(r"\s*(\d{1,9})\s*/\s*(\d{1,9})\s*", re.ASCII)
 _SEED = 0
 """That of the order in which questions are dealt, whatever the seed of the statistics."""
 

@@ -2,33 +2,47 @@
 
 Each amount has two ends: what it takes at least, and what it is likely to take. Only the lower end refuses anything, so
 that nothing is refused that fits.
+
+What is likely was set by `benches/planned_needs.py`, which runs evaluations of two sizes of each kind from a small
+process and compares the estimate with the most resident memory that `resource.getrusage` tells, and with the files that
+they leave: rows of about 1 kB, with three metrics, with judges, with a page, and `dense` with minilm. It should be 1 to
+1.5 times what was measured. Much shorter rows, other words and longer documents are further off.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import UsageError
 from rageval_spec.pipeline.planning.plan import EvaluationPlan, PlanStep, state_of
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
+from rageval_spec.plugin.block_names import names_in
+from rageval_spec.plugin.report import Report
 from rageval_spec.plugin.system import Amount
 from rageval_spec.store.disk import INDEXES_FOLDER
 from rageval_spec.store.vectors import VECTORS_FOLDER
 from rageval_spec.wording import format_size
 
-PROCESS = Amount(0, 220 * 10**6)
+PROCESS = Amount(0, 140 * 10**6)
 """What Python, polars and numpy take in memory before any data. It is loaded by then, so it refuses nothing."""
 _MODEL = 0.3, 2.0
 """A loaded model takes so many times its files, with the buffers of a batch."""
-_TABLES = 0.2, 4.0
+_TABLES = 0.2, 0.9
 """The tables of questions, answers and judgements take so many times their files, while they are read and judged."""
-_RESULTS = 0.02, 0.6
+_MEASURED, _JUDGED, _SHOWN = 0.15, 2.2, 1.0
+"""What each metric adds to that, what judges add, and what a report of all rows adds, such as `html`."""
+_BUFFERS, _MOST_BUFFERED = 6, 90 * 10**6
+"""What reading and measuring in blocks holds besides: so many times the files, up to so many bytes."""
+_RESULTS = 0.02, 0.5
 """The results folder takes so many times these files: its texts are compressed, and each is there once."""
+_FOUND, _WRITTEN = 0.25, 0.5
+"""What the findings of judges add to that, and a report of all rows."""
 _UNLIKELY = 50
 """If all files together are smaller than this part of the memory and the disk, nothing is measured before a run."""
 
@@ -45,7 +59,10 @@ class StepNeeds(NamedTuple):
 
 @dataclass(frozen=True)
 class ResourceNeeds:
-    """The needs of an evaluation. `memory` and `free` are what there is; None if that is not known."""
+    """The needs of an evaluation. `memory` and `free` are what there is; None if that is not known.
+
+    Without a `store`, what it would keep is in temporary files while the evaluation runs, and `free` is of their disk.
+    """
 
     steps: tuple[StepNeeds, ...]
     tables: Amount
@@ -82,8 +99,9 @@ class ResourceNeeds:
             f"  {step.title}  about {format_size(step.memory.likely)} of memory, {format_size(step.disk.likely)} stored"
             for step in self.steps
         ]
-        if self.store is not None:
-            lines.append(f"disk: about {format_size(self.kept.likely)} in the store, {_tell(self.free, 'free')}")
+        where = f"of temporary files in {tempfile.gettempdir()}" if self.store is None else "in the store"
+        if self.store is not None or self.steps:
+            lines.append(f"disk: about {format_size(self.kept.likely)} {where}, {_tell(self.free, 'free')}")
         if self.output is not None:
             told = _tell(self.output_free, "free")
             lines.append(f"disk: about {format_size(self.results.likely)} of results, {told}")
@@ -108,9 +126,11 @@ class ResourceNeeds:
             raise UsageError(_complain(largest, self.peak.least, "memory", self.memory, "available", "less memory"))
         largest = max(self.steps, key=lambda step: step.disk.least, default=None)
         if self.free is not None and self.kept.least > self.free:
-            where = f"free in {self.store}"
-            other = "name a folder on another disk with --store, or use --no-store"
-            raise UsageError(_complain(largest, self.kept.least, "disk in the store", self.free, where, other))
+            what = "temporary disk" if self.store is None else "disk in the store"
+            where = f"free in {tempfile.gettempdir() if self.store is None else self.store}"
+            other = "TMPDIR" if self.store is None else "--store"
+            other = f"name a folder on another disk with {other}"
+            raise UsageError(_complain(largest, self.kept.least, what, self.free, where, other))
         if self.output_free is not None and self.results.least > self.output_free:
             where = f"free in {self.output}"
             other = "name a folder on another disk with -o"
@@ -137,21 +157,32 @@ def estimate_needs(
     steps = [_measure(step, parts) for step in plan.of("retrieve") if state_of(step, has) == "to compute"]
     texts = sum(map(_size_of, _list_tables(plan)))
     models = sum(_size_of(file.path) for step in plan.of("model") for file in step.inputs)
-    tables = Amount(int(_TABLES[0] * texts + _MODEL[0] * models), int(_TABLES[1] * texts + _MODEL[1] * models))
-    results = Amount(int(_RESULTS[0] * texts), int(_RESULTS[1] * texts) + 20_000)
+    is_judged = any(names_in(one.node, "judges") for one in parts.metrics.values())
+    is_shown = any(type(one).render_files is not Report.render_files for one in parts.reports)
+    rate = _TABLES[1] + _MEASURED * len(parts.metrics) + _JUDGED * is_judged + _SHOWN * is_shown
+    likely = rate * texts + min(_BUFFERS * texts, _MOST_BUFFERED) + _MODEL[1] * models
+    tables = Amount(int(_TABLES[0] * texts + _MODEL[0] * models), int(likely))
+    written = _RESULTS[1] + _FOUND * is_judged + _WRITTEN * is_shown
+    results = Amount(int(_RESULTS[0] * texts), int(written * texts) + 20_000)
     return ResourceNeeds(
         tuple(step for step in steps if step is not None), tables, results, find_available_memory(),
-        store, None if store is None else find_free_disk(store),
+        store, find_free_disk(_locate(store)),
         output, None if output is None else find_free_disk(output),
     )  # fmt: skip
 
 
 def may_be_tight(plan: EvaluationPlan, store: Path | None, output: Path | None) -> bool:
     """Whether the files are large enough for this machine that needs must be estimated before a run."""
-    room = [find_available_memory(), *(find_free_disk(one) for one in (store, output) if one is not None)]
+    folders = [_locate(store), *([] if output is None else [output])]
+    room = [find_available_memory(), *map(find_free_disk, folders)]
     files = {file.path for step in plan.steps for file in step.inputs}
     least = min((one for one in room if one is not None), default=0)
     return PROCESS.likely + _UNLIKELY * sum(map(_size_of, files)) > least
+
+
+def _locate(store: Path | None) -> Path:
+    """The folder for indexes and vectors: that of temporary files if there is no store."""
+    return Path(tempfile.gettempdir()) if store is None else store
 
 
 def _measure(step: PlanStep, parts: SpecPlugins) -> StepNeeds | None:

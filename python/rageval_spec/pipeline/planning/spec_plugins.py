@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rageval_spec import plugin as contracts
 from rageval_spec import registry, signals
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.plugin import AnswerMetric, Context, Judge, Metric, Model, Node, System
 from rageval_spec.plugin.block_names import names_in, order_by_reference
 from rageval_spec.plugin.budget import WHOLE, Budget, Shard

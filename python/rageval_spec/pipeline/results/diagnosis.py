@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple, get_args
 
 from rageval_spec.data import arithmetic
@@ -25,9 +24,10 @@ from rageval_spec.data.outcomes import (
     Note,
 )
 from rageval_spec.data.tables import join_blocks
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.judging.quantities import find_missing, find_quantities
 from rageval_spec.judging.refusals import find_bare_refusal
-from rageval_spec.libraries import pl
+from rageval_spec.libraries import compile_later, pl
 from rageval_spec.metrics.shared.reference_metrics import token_f1, tokenize_answer
 from rageval_spec.pipeline.execution.execution import Execution
 from rageval_spec.pipeline.values.sample_tables import SampleParts
@@ -300,7 +300,7 @@ def _blame_generation(rows: pl.DataFrame, generated: int, wrong: int, means: Map
 
 SHORT = 12
 """The most words of a short gold answer; `benches/diagnosis.py` sets it, and shows how often causes are right."""
-_NAME = re.compile(r"(?<![.!?:]\s)(?<!^)\b[^\W\d_a-z][^\W\d_]*[^\W_]", re.MULTILINE)
+_NAME = compile_later(r"(?<![.!?:]\s)(?<!^)\b[^\W\d_a-z][^\W\d_]*[^\W_]", re.MULTILINE)
 """A word with a capital letter that does not begin a sentence."""
 
 

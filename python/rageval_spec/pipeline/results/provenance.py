@@ -299,9 +299,12 @@ def digest_prompts(parts: SpecPlugins) -> dict[str, str]:
 
 def describe_calibrations(parts: SpecPlugins) -> dict[str, UsedCalibration]:
     """The calibration of every judge that has one and that a metric asks."""
+    asked = {name: judge for name, judge in _find_asked(parts).items() if judge.node.calibrated is not None}
+    if not asked:
+        return {}
     from rageval_spec.judging.calibrated_judge import CalibratedJudge
 
-    return {name: judge.describe() for name, judge in _find_asked(parts).items() if isinstance(judge, CalibratedJudge)}
+    return {name: judge.describe() for name, judge in asked.items() if isinstance(judge, CalibratedJudge)}
 
 
 def _find_asked(parts: SpecPlugins) -> dict[str, Judge[Any]]:

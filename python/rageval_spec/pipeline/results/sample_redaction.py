@@ -10,7 +10,7 @@ from typing import Any
 
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.tables import SAMPLE_COLUMNS, STEPS
-from rageval_spec.libraries import pl
+from rageval_spec.libraries import compile_later, pl
 from rageval_spec.pipeline.planning.plan import SystemFailure
 from rageval_spec.recorded.messages import MESSAGES
 from rageval_spec.spec.blocks.spec_node import RedactedColumn
@@ -21,10 +21,10 @@ _TOLD = frozenset(one.redact for one in SAMPLE_COLUMNS if "systems" in one.reade
 """What a system gets or gives, so that its error and the steps of an agent can quote it."""
 _KEPT = frozenset({"verdict", "part", "against", "judge", "decided_by", "way", "by"})
 """The texts in details that are not about the sample."""
-_QUOTE = re.compile(r""":\s|\s\(|(?<!\w)['"`]|[“‘«{\[\n]""")
+_QUOTE = compile_later(r""":\s|\s\(|(?<!\w)['"`]|[“‘«{\[\n]""")
 """Where the general part of a reason ends, and what it quotes or wraps can begin."""
-_QUOTED = re.compile(r"""(?<!\w)'[^'\n]*'""")
-_FIRST = re.compile(r"[;:,] the first\b.*", re.DOTALL)
+_QUOTED = compile_later(r"""(?<!\w)'[^'\n]*'""")
+_FIRST = compile_later(r"[;:,] the first\b.*", re.DOTALL)
 
 
 def redact_samples(blocks: Iterator[pl.DataFrame], columns: Collection[RedactedColumn]) -> Iterator[pl.DataFrame]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Collection as Container
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from rageval_spec.data.evaluation import Aggregate, Comparison, Evaluation, SliceResult
 from rageval_spec.data.outcomes import AskedQuestions, Cell, Interval, Note
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.pipeline.execution.execution import Execution
 from rageval_spec.pipeline.execution.stopping_decision import Round, clip, list_values, range_of
 from rageval_spec.pipeline.values.slice_membership import find_slices

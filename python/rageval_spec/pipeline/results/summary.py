@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import chain
 from typing import Any, TypeAlias
@@ -23,7 +22,9 @@ from rageval_spec.data.outcomes import (
     split_cells,
 )
 from rageval_spec.data.tables import SampleTable
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.history.saved_evaluations import compare_settings
+from rageval_spec.kernels import version
 from rageval_spec.libraries import pl
 from rageval_spec.pipeline.execution.execution import Execution
 from rageval_spec.pipeline.execution.question_clusters import Designed, find_designs
@@ -36,7 +37,7 @@ from rageval_spec.pipeline.gating.gate_outcomes import (
     relate,
 )
 from rageval_spec.pipeline.people_labels import LabelledValues, attach_again, attach_labels, digest_labels
-from rageval_spec.pipeline.planning.plan import EvaluationPlan, package_version
+from rageval_spec.pipeline.planning.plan import EvaluationPlan
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
 from rageval_spec.pipeline.results import provenance
 from rageval_spec.pipeline.results.diagnosis import diagnose
@@ -206,7 +207,7 @@ def _draft(
                 "statistics": spec.statistics.model_dump(mode="json"),
                 **(selection or {}),
             },
-            versions={"rageval-spec": package_version()},
+            versions={"rageval-spec": version()},
             models={name: model.describe() for name, model in parts.asked_models.items()},
             digests=provenance.digest_data(load_fingerprints(), plan),
             judging=provenance.count_judging(parts),

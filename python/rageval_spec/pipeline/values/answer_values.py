@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec.data.chat import UnfinishedError
 from rageval_spec.data.evaluation import Aggregate
 from rageval_spec.data.outcomes import AnyNote, Note, join_notes, write_notes
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.errors import DataError, no_exit
-from rageval_spec.libraries import pl
+from rageval_spec.libraries import compile_later, pl
 from rageval_spec.pipeline.planning.plan import MeasuredPart, explain
 from rageval_spec.plugin import AnswerMetric, Judge, Measured, Measurement, Metric, RankingMetric
 from rageval_spec.statistics.mean_intervals import FREE_METHODS, RANGE_ADVICE, lacks_range
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
 MOST_METRICS_AT_ONCE = 16
 _IDS_SHOWN = 3
-_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?!\w)")
+_NUMBER = compile_later(r"(?<![\w.])\d+(?:\.\d+)?(?!\w)")
 _NAMES: Mapping[Part, str] = {
     "answer": "no answer",
     "contexts": "no contexts",
@@ -134,6 +133,19 @@ def measure_part(
     return MeasuredPart(table, notes, lacking, error)
 
 
+def join_measured(parts: Sequence[MeasuredPart]) -> MeasuredPart:
+    """What one metric measured on all parts, as one part."""
+    lacking = tuple(one for one in parts[0].lacking if all(one in part.lacking for part in parts))
+    notes = join_notes([part.notes for part in parts])
+    return MeasuredPart(pl.concat([part.table for part in parts]), notes, lacking, _find_error(parts))
+
+
+def _find_error(parts: Sequence[MeasuredPart]) -> Exception | None:
+    """What a metric raised; before what stopped the evaluation, an error of its own."""
+    errors = [part.error for part in parts if part.error is not None]
+    return next((one for one in errors if not isinstance(one, UnfinishedError)), errors[0] if errors else None)
+
+
 def join(name: str, metric: AnswerMetric[Any], parts: Sequence[MeasuredPart], order: pl.DataFrame) -> Computed:
     """A metric's values, and the notes on them, from its measurements of all parts of the questions.
 
@@ -143,8 +155,7 @@ def join(name: str, metric: AnswerMetric[Any], parts: Sequence[MeasuredPart], or
     table = pl.concat([part.table for part in parts])
     if len(parts) > 1:
         table = order.select("query_id").join(table, on="query_id", how="inner", maintain_order="left")
-    errors = [part.error for part in parts if part.error is not None]
-    error = next((one for one in errors if not isinstance(one, UnfinishedError)), errors[0] if errors else None)
+    error = _find_error(parts)
     if error is not None and not isinstance(error, UnfinishedError):
         table = _fail(table, explain(error))
     asked = table.filter("is_asked")

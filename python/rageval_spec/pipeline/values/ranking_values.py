@@ -54,20 +54,30 @@ def retrieve_run(materials: Materials, task: StepTask) -> TaskResult:
         part = task.part.queries
         collection = replace(collection, load_queries=part.load_queries, load_qrels=part.load_qrels)
     start = time.perf_counter()
-    found = retrieve(plugin, collection, task.inputs)
+    found = retrieve(plugin, collection, task.inputs, task.documents)
     seconds = time.perf_counter() - start
     documents = collection.documents.count() if "corpus" in plugin.needs and collection.documents is not None else 0
     queries = collection.queries.height if "queries" in plugin.needs and collection.queries is not None else 0
     return TaskResult(found.run, found.notes, share=RunShare(seconds, found.reused, documents), queries=queries)
 
 
-def retrieve(plugin: System[Any], collection: Collection, runs: Mapping[str, pl.DataFrame]) -> Retrieval:
-    """Let a system retrieve, and check its run. Raises `DataError` if the dataset or the run lacks a part."""
+def retrieve(
+    plugin: System[Any],
+    collection: Collection,
+    runs: Mapping[str, pl.DataFrame],
+    documents: tuple[int, int] | None = None,
+) -> Retrieval:
+    """Let a system retrieve, and check its run. Raises `DataError` if the dataset or the run lacks a part.
+
+    With `documents`, it searches that part of the documents, and the run keeps the columns by which parts are joined.
+    """
     for part in sorted(plugin.needs):
         if getattr(collection, "documents" if part == "corpus" else part) is None:
             wanted = "a corpus" if part == "corpus" else part
             raise DataError(f"{plugin.node.use} needs {wanted}, but the dataset '{collection.name}' has none")
     with no_exit():
+        if documents is not None:
+            return plugin.search_part(collection, *documents)
         found = plugin.retrieve(collection, runs)
     retrieval = found if isinstance(found, Retrieval) else Retrieval(found)
     run = retrieval.run

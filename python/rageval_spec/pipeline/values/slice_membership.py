@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
 from rageval_spec.data import arithmetic
 from rageval_spec.data.outcomes import Note
-from rageval_spec.libraries import pl
+from rageval_spec.dataclass import dataclass, field
+from rageval_spec.libraries import compile_later, pl
 from rageval_spec.spec.blocks.slices import BUILT_IN_COLUMNS, ConditionNode, Scalar, SliceNode
 from rageval_spec.wording import agree, count_noun, list_some
 
@@ -195,7 +194,7 @@ def read_rows(evaluated: EvaluatedQueries, columns: Sequence[str]) -> Iterator[t
         yield row.pop("query_id"), row if text is None else {**json.loads(text), **row}
 
 
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+_NUMBER = compile_later(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _EXACT = 1e15
 """Floats without a fraction are written without one up to here."""
 

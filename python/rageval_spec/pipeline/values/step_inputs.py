@@ -8,7 +8,6 @@ way to reach it, each process opens the store itself, whose file of replies seve
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
-from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from pathlib import Path
 from threading import Lock
@@ -18,6 +17,7 @@ from uuid import uuid4
 
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.tables import Collection
+from rageval_spec.dataclass import dataclass, field, fields, replace
 from rageval_spec.pipeline.planning import question_selection
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins, build_parts, list_files
 from rageval_spec.pipeline.values.answer_values import brief_judges, difference_notes, limit_notes

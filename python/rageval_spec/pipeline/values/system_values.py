@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rageval_spec import kernels
 from rageval_spec.data.outcomes import Note
 from rageval_spec.data.tables import only_queries
+from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.errors import DataError, no_exit
 from rageval_spec.libraries import pl
 from rageval_spec.pipeline.planning.plan import QuestionPart, StepTask, SystemFailure, TaskResult, explain

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from rageval_spec.errors import DataError
-from rageval_spec.libraries import pl
+from rageval_spec.libraries import compile_later, pl
 from rageval_spec.reading.column_names import Kind, RecordColumn
 from rageval_spec.reading.formats import row_shapes
 from rageval_spec.reading.formats.records import Records, join_records, with_absent
@@ -314,9 +314,9 @@ def _line_of_constant(text: str) -> int:
     return 1 if found is None else text.count("\n", 0, found.start()) + 1
 
 
-_SPACE = re.compile(r"[ \t\r\n]*")
-_CONSTANT = re.compile(r'"(?:[^"\\]|\\.)*"|(?P<constant>NaN|-?Infinity)')
-_TOKENS = re.compile(r'(?P<string>"(?:[^"\\]|\\.)*")(?P<colon>\s*:)?|[{}\[\]]')
+_SPACE = compile_later(r"[ \t\r\n]*")
+_CONSTANT = compile_later(r'"(?:[^"\\]|\\.)*"|(?P<constant>NaN|-?Infinity)')
+_TOKENS = compile_later(r'(?P<string>"(?:[^"\\]|\\.)*")(?P<colon>\s*:)?|[{}\[\]]')
 
 
 def refuse_constant(word: str) -> NoReturn:

@@ -7,20 +7,20 @@ conversation.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import DataError
+from rageval_spec.libraries import compile_later
 from rageval_spec.reading.column_names import QUESTIONS
 from rageval_spec.recorded.messages import MESSAGES, find_question, read_turns
 from rageval_spec.wording import count_noun
 
 LIST_KEYS = ("goldens", "test_cases", "testCases", "samples", "examples", "queries", "rows", "data", "tests", "results")
 """Keys under which a document that is an object may keep its rows."""
-_FILE = re.compile(r"file://|[^\s:]+\.(?:csv|tsv|json|jsonl|yaml|yml)$")
+_FILE = compile_later(r"file://|[^\s:]+\.(?:csv|tsv|json|jsonl|yaml|yml)$")
 _CONFIGURED = frozenset({"tests", "results"})
 """Keys of files that also hold a tool's configuration, in which there can be credentials."""
 _DESCRIPTIVE = frozenset({"version", "created", "createdAt", "created_at", "name", "description", "metadata", "tags"})

@@ -18,7 +18,7 @@ from pathlib import Path
 from rageval_spec.data.tables import bound_batches
 from rageval_spec.errors import DataError
 from rageval_spec.kernels.inputs import GZIP, ZSTD, check_bounds
-from rageval_spec.libraries import pl
+from rageval_spec.libraries import compile_later, pl
 
 COMPRESSED = (".gz", ".zst")
 LONGEST_LINE = 256 << 20
@@ -204,9 +204,9 @@ _SIGNS: tuple[tuple[bytes, str, str], ...] = (
     (b"7z\xbc\xaf", "a 7-Zip archive", "extract the file from it"),
     (b"version https://git-lfs", "a Git LFS pointer", "fetch the file itself: git lfs pull"),
 )
-_HTML = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype html|html[\s>])", re.IGNORECASE)
+_HTML = compile_later(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype html|html[\s>])", re.IGNORECASE)
 _MOST_NAMES = 6
-_SEPARATOR_LINE = re.compile(r'"?sep=.?"?')
+_SEPARATOR_LINE = compile_later(r'"?sep=.?"?')
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 

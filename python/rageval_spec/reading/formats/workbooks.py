@@ -8,17 +8,17 @@ readers of values do not say: formats, faults and extents.
 from __future__ import annotations
 
 import datetime
-import re
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 from xml.parsers import expat
 
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.errors import DataError
 from rageval_spec.kernels.inputs import ALWAYS_READ, MOST_EXPANSION
+from rageval_spec.libraries import compile_later
 from rageval_spec.reading.column_names import QUESTIONS
 from rageval_spec.reading.formats.text_files import ForeignFileError, check_file, name_content
 from rageval_spec.wording import list_names
@@ -176,9 +176,9 @@ MOST_CELLS = 20_000_000
 """The most cells of a sheet, counted from A1 to its last cell with a value. Empty cells between them take memory."""
 _DEFLATE_EXPANDS = 1032
 _CHUNK = 2**16
-_CELL = re.compile(r"([A-Z]{1,3})([0-9]{1,7})")
-_PADDED = re.compile(r"0{2,}")
-_PERCENT = re.compile(r"0(\.0+)?%")
+_CELL = compile_later(r"([A-Z]{1,3})([0-9]{1,7})")
+_PADDED = compile_later(r"0{2,}")
+_PERCENT = compile_later(r"0(\.0+)?%")
 _USUAL_CODES = {"9": "0%", "10": "0.00%"}
 """Formats that workbooks name by number without writing them out."""
 

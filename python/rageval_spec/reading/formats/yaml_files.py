@@ -8,13 +8,13 @@ from the parser's events rather than by recursion, and the limit on their size c
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.errors import DataError
+from rageval_spec.libraries import compile_later
 from rageval_spec.reading.formats import row_shapes
 from rageval_spec.reading.formats.text_files import text_lines
 
@@ -22,7 +22,7 @@ MOST_REPEATED = 20_000_000
 """The most characters by which aliases may lengthen a file."""
 DEEPEST = 100
 _NULL = frozenset({"", "~", "null", "Null", "NULL"})
-_NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]+)?")
+_NUMBER = compile_later(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]+)?")
 _STRING_TAG = "tag:yaml.org,2002:str"
 
 

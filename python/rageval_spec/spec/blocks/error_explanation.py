@@ -15,6 +15,7 @@ from pydantic_core import ErrorDetails
 
 from rageval_spec import registry
 from rageval_spec.diagnostics import Diagnostic, suggest
+from rageval_spec.libraries import compile_later
 from rageval_spec.plugin.block_names import Reference, ReferredSection
 from rageval_spec.plugin.secrets import MARK
 from rageval_spec.spec.blocks.spec_node import NAME_PATTERN, NAMED_SECTIONS, VERSION, SpecNode, default_blocks
@@ -34,8 +35,8 @@ _EXPECTED = {
 }
 _MOST_KEYS_SHOWN, _MOST_KEYS_HINTED = 28, 6
 # A range of numbers in the usual notations, `1-5` or `0..1`, and a percentage.
-_RANGE = re.compile(r"(-?\d+(?:\.\d+)?)\s*(?:-|\u2013|\.\.\.?|to|/|:)\s*(-?\d+(?:\.\d+)?)")
-_PERCENTAGE = re.compile(r"(-?\d+(?:\.\d+)?)\s*%")
+_RANGE = compile_later(r"(-?\d+(?:\.\d+)?)\s*(?:-|\u2013|\.\.\.?|to|/|:)\s*(-?\d+(?:\.\d+)?)")
+_PERCENTAGE = compile_later(r"(-?\d+(?:\.\d+)?)\s*%")
 
 
 class CheckedBlock(NamedTuple):
@@ -262,7 +263,7 @@ def _spell(bound: float) -> str:
     return str(bound) if isinstance(bound, int) else f"{bound:g}"
 
 
-_ENDINGS = re.compile(r"\\\.\((\w+(?:\|\w+)+)\)\$")
+_ENDINGS = compile_later(r"\\\.\((\w+(?:\|\w+)+)\)\$")
 _ADDRESS = "^https?://"
 _PATTERNS = {_ADDRESS: "begin with http:// or https://"}
 """Patterns of nodes, in words."""

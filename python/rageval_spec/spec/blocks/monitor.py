@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from rageval_spec.data.outcomes import SEVERITIES, DropSeverity
 from rageval_spec.diagnostics import Diagnostic, suggest
+from rageval_spec.libraries import compile_later
 from rageval_spec.plugin import AnswerMetric, Metric, System
 from rageval_spec.spec.blocks.plugin_blocks import PluginBlocks, SpecBlock
 from rageval_spec.spec.text.places import KeyPath, Places, list_hint, quote
@@ -18,10 +19,10 @@ from rageval_spec.wording import DURATION, format_number, read_duration
 
 _HERE = ("monitor",)
 COVERAGE: Literal["coverage"] = "coverage"
-_SHARE = re.compile(r"(\d{1,2}(?:\.\d+)?|100(?:\.0+)?) ?%")
-_STEP = re.compile(r"(\d{1,9}(?:\.\d+)?) ?(%|pp)?")
+_SHARE = compile_later(r"(\d{1,2}(?:\.\d+)?|100(?:\.0+)?) ?%")
+_STEP = compile_later(r"(\d{1,9}(?:\.\d+)?) ?(%|pp)?")
 _ROUNDING = 1e-9
-_EVENTS = re.compile(rf"(\d{{1,6}}(?:\.\d+)?) per ({DURATION})")
+_EVENTS = compile_later(rf"(\d{{1,6}}(?:\.\d+)?) per ({DURATION})")
 
 
 def seconds_of(duration: str) -> float:

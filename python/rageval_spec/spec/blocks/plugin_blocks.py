@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
 from rageval_spec import registry
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.plugin import Metric, Plugin
 from rageval_spec.plugin.block_names import NamedBlock, list_references
 from rageval_spec.spec.text.places import KeyPath, TextPlace

@@ -5,20 +5,20 @@ Specs with the keys that earlier releases used instead of `columns:` are still r
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rageval_spec import registry
 from rageval_spec.diagnostics import Diagnostic, suggest
 from rageval_spec.errors import UsageError
+from rageval_spec.libraries import compile_later
 from rageval_spec.plugin import MetricInfo, Node, Plugin
 from rageval_spec.spec.blocks.error_explanation import describe, place_of
 from rageval_spec.spec.blocks.spec_node import DEFAULT_MODELS, LISTED_SECTIONS, SINGLE_SECTIONS
 from rageval_spec.spec.text.places import TextPlace, cut, quote
 from rageval_spec.spec.text.yaml_tree import YamlEntry, YamlMapping, YamlNode, YamlScalar
 
-_PERCENTILE = re.compile(r"(?P<word>\w+?)(?:@p?|_p)(?P<place>\d+)|p(?P<first>\d+)_(?P<later>\w+)")
+_PERCENTILE = compile_later(r"(?P<word>\w+?)(?:@p?|_p)(?P<place>\d+)|p(?P<first>\d+)_(?P<later>\w+)")
 """How other tools and a slip write `latency@p95`: `latency@95`, `latency_p95`, `p95_latency`."""
 _NEAR = 0.7
 """How alike a word and the one that was meant are (1 for equal) if the block is to be checked as that one's."""

@@ -7,9 +7,7 @@ blocks are here too.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
@@ -18,8 +16,10 @@ from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from rageval_spec import registry
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.diagnostics import Diagnostic, Severity
 from rageval_spec.kernels.ranking_measures import Duplicates, Missing, RankingOptions, TieRule
+from rageval_spec.libraries import compile_later
 from rageval_spec.plugin import DatasetNode, EngineNode, Node, ReportNode, SystemNode
 from rageval_spec.plugin.budget import Budget, CallLimits
 from rageval_spec.plugin.secrets import Secret
@@ -108,7 +108,7 @@ SECTIONS = tuple(
 
 RESUME, NEVER = "12h", "never"
 """The default of `resume:`, and its word for no time at all."""
-_SHARE = re.compile(r"(\d{1,2}(\.\d+)?|100(\.0+)?) ?%")
+_SHARE = compile_later(r"(\d{1,2}(\.\d+)?|100(\.0+)?) ?%")
 
 
 ScaleName: TypeAlias = Literal["published", "industry", "medical", "legal", "finance", "support", "creative"]

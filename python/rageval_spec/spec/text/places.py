@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from re import compile as compile_pattern
 from typing import Any, NamedTuple, TypeAlias
 
+from rageval_spec.dataclass import dataclass
 from rageval_spec.diagnostics import NOWHERE, Diagnostic, Position, Severity, make_visible
+from rageval_spec.libraries import compile_later
 from rageval_spec.plugin.secrets import hide_credentials
 
 KeyPath: TypeAlias = tuple[str | int, ...]
 """Keys and indexes from the top of a spec: `("gates", 0, "min")`."""
 
-_NOT_SHOWN = compile_pattern("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-_LINE_END = compile_pattern(r"\r\n|\r|\n")
+_NOT_SHOWN = compile_later("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_LINE_END = compile_later(r"\r\n|\r|\n")
 _LONGEST_SHOWN = 60
 
 

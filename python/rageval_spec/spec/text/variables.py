@@ -11,12 +11,13 @@ import re
 from collections.abc import Mapping
 
 from rageval_spec.diagnostics import Diagnostic, suggest
+from rageval_spec.libraries import compile_later
 from rageval_spec.plugin.secrets import MARK, is_credential
 from rageval_spec.spec.text.places import TextPlace, quote
 from rageval_spec.spec.text.yaml_tree import YamlNode, YamlScalar, walk_named
 
-_REFERENCE = re.compile(r"\$\$\{|\$\{(?P<inside>[^}]*)\}|\$\{")
-_INSIDE = re.compile(r"(?P<secret>secret:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<default>:-.*)?", re.DOTALL)
+_REFERENCE = compile_later(r"\$\$\{|\$\{(?P<inside>[^}]*)\}|\$\{")
+_INSIDE = compile_later(r"(?P<secret>secret:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<default>:-.*)?", re.DOTALL)
 
 
 def fill_in_variables(tree: YamlNode, environment: Mapping[str, str]) -> FilledVariables:

@@ -15,12 +15,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 import yaml
 
+from rageval_spec.dataclass import dataclass, field
 from rageval_spec.diagnostics import Diagnostic
+from rageval_spec.libraries import compile_later
 from rageval_spec.spec.text.places import SourceText, TextPlace, cut, quote
 
 ScalarValue: TypeAlias = str | int | float | bool | None
@@ -31,7 +32,7 @@ _PREFIXES = {"0x": 16, "0b": 2}
 LARGEST = 2**63 - 1
 """The largest number that a spec can use."""
 _LONGEST_NUMBER = 40
-_YAML_1_2_NUMBER = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|0o[0-7]+")
+_YAML_1_2_NUMBER = compile_later(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|0o[0-7]+")
 
 
 class Trap(NamedTuple):
@@ -124,8 +125,8 @@ MAX_VALUES = 100_000
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _STRING_TAG = "tag:yaml.org,2002:str"
-_NOT_YAML = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-UNUSABLE = re.compile("[\0\ud800-\udfff]")
+_NOT_YAML = compile_later("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+UNUSABLE = compile_later("[\0\ud800-\udfff]")
 """Characters that no key and no value of a spec can contain."""
 
 

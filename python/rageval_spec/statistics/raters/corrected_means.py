@@ -18,12 +18,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import NamedTuple
 
 from rageval_spec import kernels
 from rageval_spec.data.outcomes import Interval
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.libraries import Bools, Floats, Ints, np
 from rageval_spec.statistics.intervals import number_clusters
 

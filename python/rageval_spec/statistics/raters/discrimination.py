@@ -11,9 +11,9 @@ yes, at least that share are yes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
+from rageval_spec.dataclass import dataclass
 from rageval_spec.libraries import Bools, Floats, Ints, np
 from rageval_spec.statistics.intervals import compute_exact_interval, divide
 from rageval_spec.statistics.regression import sum_groups

@@ -7,9 +7,9 @@ measured by asking twice.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rageval_spec.dataclass import dataclass
 from rageval_spec.libraries import Floats
 from rageval_spec.statistics.intervals import (
     Resampling,

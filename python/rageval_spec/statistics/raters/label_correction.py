@@ -12,13 +12,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from rageval_spec import kernels
 from rageval_spec.data import outcomes
 from rageval_spec.data.evaluation import Aggregate, Comparison
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.libraries import Floats, np, pl
 from rageval_spec.statistics.aggregation import PairedTests, adjust
 from rageval_spec.statistics.intervals import number_clusters
@@ -236,7 +236,7 @@ def _infer(
 
 def _settle(found: corrected_means.CorrectedMean, bounds: tuple[float, float], labelled: outcomes.Correction) -> _Found:
     correction = replace(labelled, labelled_interval=found.labelled_interval, worth=found.worth)
-    t = abs(found.value) / found.error if found.error else math.inf
+    t = abs(found.value) / found.error if found.error else math.inf if found.value else 0.0
     return _clip(_Found(found.value, found.interval, correction, kernels.student_p_value(t, found.degrees)), bounds)
 
 

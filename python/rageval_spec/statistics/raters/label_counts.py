@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 from rageval_spec import kernels
 from rageval_spec.data.outcomes import Interval
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.statistics.raters.corrected_means import CorrectedMean
 
 MOST_LABELS = 10_000_000

@@ -15,10 +15,10 @@ therefore a product of matrices, and 2,000 resamples of 2,000 items take less th
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from rageval_spec.data.outcomes import Interval
+from rageval_spec.dataclass import dataclass
 from rageval_spec.libraries import Bools, Floats, Ints, np
 from rageval_spec.statistics.intervals import bootstrap_interval, divide
 

@@ -22,10 +22,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import TypeAlias
 
+from rageval_spec.dataclass import dataclass
 from rageval_spec.libraries import Bools, Floats, np
 from rageval_spec.statistics.intervals import compute_tail, compute_upper
 

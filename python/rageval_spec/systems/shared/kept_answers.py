@@ -19,7 +19,6 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from threading import Lock
@@ -27,6 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 from uuid import uuid4
 
 from rageval_spec.data.outcomes import UNKNOWN, AnswerSource, TakenOver
+from rageval_spec.dataclass import asdict, dataclass, field
 from rageval_spec.endpoints.shared_questions import hold_claim
 from rageval_spec.plugin.budget import WHOLE
 from rageval_spec.store.checkout import CodeState

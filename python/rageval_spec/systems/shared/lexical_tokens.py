@@ -13,13 +13,14 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import Literal
 
 from rageval_spec import kernels
+from rageval_spec.dataclass import dataclass, field
+from rageval_spec.libraries import compile_later
 
 Tokenizer = Literal["words", "unicode"]
 
@@ -27,7 +28,7 @@ ENOUGH = 0.05
 """`unicode` is chosen if `words` cannot handle at least this share of the letters."""
 LETTERS_READ = 400
 """How many characters of each text to check: a few are enough to recognise its script."""
-_VOWEL_SIGNS = re.compile(
+_VOWEL_SIGNS = compile_later(
     "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed]"
 )
 """Hebrew and Arabic vowel signs. Most texts omit them, so they must not make words differ."""

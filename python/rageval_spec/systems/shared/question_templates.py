@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.diagnostics import FileFault, make_visible, suggest
 from rageval_spec.endpoints.tries import TryError
+from rageval_spec.libraries import compile_later
 from rageval_spec.recorded.answers_and_steps import AnswerRow
 from rageval_spec.recorded.messages import MESSAGES, list_until_question, read_turns, write_turn
 
@@ -26,7 +26,7 @@ VARIABLES = ("question", "query_id", "contexts", "messages", "history")
 `messages` is the conversation up to the question, and `history` is the same without the question."""
 ASKING = frozenset({"question", "query_id", "messages"})
 """Variables of which a system must get one to know the question."""
-_VARIABLE = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
+_VARIABLE = compile_later(r"\{\{\s*([^{}]*?)\s*\}\}")
 _MOST_VARIABLES_SHOWN = 12
 
 Variables = Mapping[str, Any]

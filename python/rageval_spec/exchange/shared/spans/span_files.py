@@ -15,7 +15,6 @@ import gzip
 import io
 import json
 import marshal
-import re
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,6 +27,7 @@ from rageval_spec.exchange.shared.spans import json_spans
 from rageval_spec.exchange.shared.spans.protobuf import LogEvent, WireError, decode_events, decode_spans
 from rageval_spec.exchange.shared.spans.spans import Link, Span, SpanEvent
 from rageval_spec.exchange.shared.trace_store import Part, TraceStore
+from rageval_spec.libraries import compile_later
 from rageval_spec.recorded.json_path import list_keys, name_kind
 from rageval_spec.recorded.span_attributes import EVALUATION_EVENT
 from rageval_spec.wording import count_noun
@@ -41,7 +41,7 @@ _OTHER_SIGNALS = {"resourceLogs": "logs", "resource_logs": "logs", "resourceMetr
                   "resource_metrics": "metrics"}  # fmt: skip
 _LISTS = ("data", "batches", "spans", "traces")
 """Keys under which the replies of tools keep their spans."""
-_STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]]')
+_STRUCTURE = compile_later(rb'"(?:[^"\\]|\\.)*"|[{}\[\]]')
 
 
 class SpanFiles:
