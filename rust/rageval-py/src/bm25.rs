@@ -246,11 +246,11 @@ impl Bm25Index {
             let names = view.ids()?;
             let mut ids = StringViewBuilder::with_capacity(rows);
             for (number, hits) in (0..).zip(&found) {
-                for hit in hits {
-                    numbers.push(number);
-                    ids.append_value(names.get(hit.document));
-                    scores.push(f64::from(hit.score()));
+                for id in names.get_all(hits.iter().map(|hit| hit.document)) {
+                    ids.append_value(id);
                 }
+                numbers.resize(numbers.len() + hits.len(), number);
+                scores.extend(hits.iter().map(|hit| f64::from(hit.score())));
             }
             Ok((numbers, ids.finish(), scores))
         });

@@ -272,18 +272,22 @@ impl Builder {
         writer.write_u32s(dfs.iter().copied())?;
         writer.end_section();
         let words = self.vocabulary.words();
-        let (bytes, ends) = words.parts();
-        writer.write_u64s(ends.iter().map(|end| *end as u64))?;
-        writer.end_section();
-        writer.write(bytes)?;
-        writer.end_section();
         let mut sorted: Vec<u32> = (0..words.len() as u32).collect();
         sorted.sort_unstable_by_key(|word| words.get(*word as usize));
+        let mut end = 0;
+        writer.write(&u64::to_le_bytes(end))?;
+        writer.write_u64s(sorted.iter().map(|word| {
+            end += words.get(*word as usize).len() as u64;
+            end
+        }))?;
+        writer.end_section();
+        for word in &sorted {
+            writer.write(words.get(*word as usize))?;
+        }
+        writer.end_section();
         writer.write_u32s(sorted.into_iter())?;
         writer.end_section();
         let total = self.lengths.iter().map(|length| u64::from(*length)).sum();
-        writer.write_u32s(self.lengths.iter().copied())?;
-        writer.end_section();
         writer.write_u32s(self.rank().into_iter())?;
         writer.end_section();
         writer.write_u64s(self.id_ends.iter().map(|end| *end as u64))?;

@@ -11,11 +11,11 @@ use crate::error::{Error, Result};
 use crate::hash::hash;
 
 /// Raise the last byte when the format changes.
-const MAGIC: [u8; 8] = *b"rageBM\0\x01";
+const MAGIC: [u8; 8] = *b"rageBM\0\x02";
 const PAGE: usize = 1 << 16;
 /// What the footer holds: numbers, then the ends of the sections, then checksums.
 const NUMBERS: usize = 3;
-const SECTIONS: usize = 10;
+const SECTIONS: usize = 9;
 const FOOTER: usize = 8 * (NUMBERS + SECTIONS + 4);
 
 /// The parts of the file, in their order.
@@ -27,14 +27,12 @@ pub(super) enum Section {
     Starts,
     /// u32 for each word: how many documents have it.
     Frequencies,
-    /// u64 for each word and one more: where its text starts.
+    /// u64 for each word and one more, in the order of their bytes: where its text starts.
     WordEnds,
-    /// The texts of the words.
+    /// The texts of the words, in the order of their bytes.
     Words,
-    /// u32 for each word: the words in the order of their bytes.
-    Sorted,
-    /// u32 for each document: how many words it has.
-    Lengths,
+    /// u32 for each word, in the order of their bytes: its number.
+    Numbers,
     /// u32 for each document: its place among all ids in descending order.
     Ranks,
     /// u64 for each document and one more: where its id starts.

@@ -1,5 +1,6 @@
 //! A finished index, read in place.
 
+use std::ops::Range;
 use std::path::Path;
 
 use super::blocks::Postings;
@@ -90,35 +91,27 @@ impl<'a> View<'a> {
             .0)
     }
 
-    /// The lengths of all documents, four bytes each.
-    pub(super) fn lengths(&self) -> Result<&'a [[u8; 4]]> {
-        Ok(self
-            .part(Section::Lengths, 0, 4 * self.index.documents)?
-            .as_chunks::<4>()
-            .0)
-    }
-
     /// The list of a word; `None` if no document has it.
-    pub(super) fn find(&self, word: &[u8]) -> Result<Option<(u32, Postings<'a>)>> {
+    pub(super) fn find(&self, word: &[u8]) -> Result<Option<Postings<'a>>> {
         let (mut low, mut high) = (0, self.index.words);
         while low < high {
             let middle = low + (high - low) / 2;
-            let number = self.read_u32(Section::Sorted, middle)?;
-            match self.word(number as usize)?.cmp(word) {
+            match self.word(middle)?.cmp(word) {
                 std::cmp::Ordering::Less => low = middle + 1,
                 std::cmp::Ordering::Greater => high = middle,
                 std::cmp::Ordering::Equal => {
-                    return Ok(self.postings(number)?.map(|list| (number, list)));
+                    return self.postings(self.read_u32(Section::Numbers, middle)?);
                 }
             }
         }
         Ok(None)
     }
 
-    fn word(&self, number: usize) -> Result<&'a [u8]> {
+    /// The text of a word, which is given by its place among all words in the order of their bytes.
+    fn word(&self, place: usize) -> Result<&'a [u8]> {
         let (start, end) = (
-            self.read_u64(Section::WordEnds, number)?,
-            self.read_u64(Section::WordEnds, number + 1)?,
+            self.read_u64(Section::WordEnds, place)?,
+            self.read_u64(Section::WordEnds, place + 1)?,
         );
         self.part(Section::Words, start, end)
     }
@@ -172,14 +165,25 @@ impl<'a> Ids<'a> {
     #[inline]
     #[must_use]
     pub fn get(&self, document: u32) -> &'a str {
+        self.text.get(self.range(document)).unwrap_or("")
+    }
+
+    /// The ids of many documents. All places are looked up before the first text, so that memory is not waited for
+    /// twice for each document.
+    pub fn get_all(&self, documents: impl Iterator<Item = u32>) -> impl Iterator<Item = &'a str> {
+        let ranges: Vec<Range<usize>> = documents.map(|document| self.range(document)).collect();
+        let text = self.text;
+        ranges
+            .into_iter()
+            .map(move |range| text.get(range).unwrap_or(""))
+    }
+
+    #[inline]
+    fn range(&self, document: u32) -> Range<usize> {
         let end = |place: usize| {
-            self.ends
-                .get(place)
-                .map(|end| u64::from_le_bytes(*end) as usize)
+            let end = self.ends.get(place);
+            end.map_or(0, |end| u64::from_le_bytes(*end) as usize)
         };
-        let range = end(document as usize).zip(end(document as usize + 1));
-        range
-            .and_then(|(start, end)| self.text.get(start..end))
-            .unwrap_or("")
+        end(document as usize)..end((document as usize).saturating_add(1))
     }
 }

@@ -45,9 +45,4 @@ impl Interner {
             }
         }
     }
-
-    /// The bytes of all texts, and where each starts and the last one ends.
-    pub(super) fn parts(&self) -> (&[u8], &[usize]) {
-        (&self.bytes, &self.ends)
-    }
 }

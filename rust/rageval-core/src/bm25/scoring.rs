@@ -4,6 +4,7 @@
 //! the numerators of `atire` and `bm25+` are float32, because numpy keeps the type of an array that meets a Python
 //! number.
 
+use super::blocks::{BLOCK, Block};
 use crate::error::{Error, Result};
 
 /// A formula.
@@ -63,7 +64,7 @@ pub(super) struct Formula {
     documents: f64,
     mean_length: f64,
     /// The term components of small frequencies and lengths: `[frequency - 1][length]`.
-    table: Vec<f64>,
+    table: Box<[f64; FREQUENCIES * LENGTHS]>,
 }
 
 /// A word of a query in one corpus.
@@ -82,11 +83,12 @@ impl Formula {
             settings,
             documents: documents as f64,
             mean_length: words as f64 / documents as f64,
-            table: Vec::new(),
+            table: Box::new([0.0; FREQUENCIES * LENGTHS]),
         };
-        let cells = (0..FREQUENCIES * LENGTHS)
-            .map(|cell| formula.compute((cell / LENGTHS + 1) as f64, (cell % LENGTHS) as f64));
-        formula.table = cells.collect();
+        for cell in 0..FREQUENCIES * LENGTHS {
+            formula.table[cell] =
+                formula.compute((cell / LENGTHS + 1) as f64, (cell % LENGTHS) as f64);
+        }
         formula
     }
 
@@ -126,16 +128,26 @@ impl Formula {
         (weight.idf * component - weight.subtracted) as f32
     }
 
-    /// At least what the word contributes to any document in which it is not more frequent and that is not shorter.
-    ///
-    /// The formulas grow with the frequency and fall with the length up to their rounding, which the next float covers.
+    /// What a word contributes to the scores of the documents of a block.
     #[inline]
-    pub(super) fn bound(&self, weight: Weight, frequency: u32, length: u32) -> f32 {
-        let contribution = self.contribution(weight, frequency, length);
-        if contribution.is_nan() {
-            f32::INFINITY
+    pub(super) fn contribute(&self, weight: Weight, block: &Block, into: &mut [f32; BLOCK]) {
+        let postings = block
+            .more
+            .iter()
+            .zip(&block.lengths)
+            .zip(into)
+            .take(block.len);
+        let [more, length] = block.widths;
+        if 1 << more <= FREQUENCIES && 1 << length <= LENGTHS {
+            for ((more, length), into) in postings {
+                let cell = *more as usize * LENGTHS + *length as usize;
+                let component = self.table[cell % (FREQUENCIES * LENGTHS)];
+                *into = (weight.idf * component - weight.subtracted) as f32;
+            }
         } else {
-            contribution.next_up().max(0.0)
+            for ((more, length), into) in postings {
+                *into = self.contribution(weight, more.wrapping_add(1), *length);
+            }
         }
     }
 

@@ -1,15 +1,15 @@
 //! The best documents for a query, in windows of documents.
 //!
-//! For each window the blocks that reach into it bound what each word can contribute. If all bounds together cannot
-//! reach the worst of the best documents so far, the window is skipped. Otherwise words whose bounds together cannot
-//! reach it are set aside (MaxScore: Turtle and Flood, 1995; with the bounds of blocks: Ding and Suel, SIGIR 2011):
-//! only documents with another word are looked at, and those words are looked up for documents that can still get in.
-//! What each word contributes is kept apart, so that the contributions are added in the order of the query.
+//! What the words of a query contribute is added up window by window, in the order of the query, so the sums are exact.
+//! Only documents that reach a limit are kept: scores are counted by their leading bits, and the limit is the lowest one
+//! that so far enough documents have. Documents whose scores are equal to the last of the best are kept until the end,
+//! where the ids decide. At a thousand hits of a million documents, skipping blocks by bounds costs more than it saves.
 
-use std::cmp::Ordering;
 use std::num::NonZeroUsize;
 
-use super::cursor::{Cursor, Window};
+use pulp::{Arch, Simd, WithSimd};
+
+use super::cursor::Cursor;
 use super::index::View;
 use super::scoring::{Formula, Settings, sum_pairwise};
 use crate::error::{Error, Result};
@@ -42,17 +42,18 @@ impl Hit {
 pub struct Searcher<'a> {
     pub(super) view: View<'a>,
     pub(super) formula: Formula,
-    lengths: &'a [[u8; 4]],
     ranks: &'a [[u8; 4]],
 }
 
-/// Documents of a window, and floats that all contributions in a window take at most.
-const WINDOW: usize = 4096;
-const FLOATS: usize = 1 << 16;
-/// Documents of a window where no document is skipped: below these numbers of postings, bounds cost more than they save.
-const SIMPLE_WINDOW: usize = 1 << 14;
-const WORTHWHILE: usize = 1 << 14;
-const WORTHWHILE_PER_HIT: usize = 32;
+/// Documents of a window, whose sums fit into the nearest cache.
+pub(super) const WINDOW: usize = 1 << 12;
+/// A window is looked at as a whole if it has at least this many documents.
+const MANY: usize = WINDOW / 32;
+/// Sums that are looked at together: those of a part, and of a group of it.
+const PART: usize = 64;
+const GROUP: usize = 16;
+/// Scores whose bits are the same but for this many are counted together.
+const ALIKE: u32 = 15;
 
 impl<'a> Searcher<'a> {
     /// # Errors
@@ -71,7 +72,6 @@ impl<'a> Searcher<'a> {
         }
         Ok(Self {
             formula: Formula::new(settings, view.documents() as u64, view.total()),
-            lengths: view.lengths()?,
             ranks: view.ranks()?,
             view,
         })
@@ -101,343 +101,239 @@ impl<'a> Searcher<'a> {
         depth: usize,
         buffers: &mut Buffers,
     ) -> Result<Vec<Hit>> {
-        let (mut cursors, mut order, mut absent): (Vec<Cursor>, Vec<usize>, Vec<f32>) =
-            Default::default();
+        let mut cursors = Vec::with_capacity(words.len());
         for word in words {
-            let Some((number, list)) = self.view.find(word.as_ref())? else {
-                continue;
-            };
-            let known = cursors.iter().position(|cursor| cursor.number == number);
-            let place = known.unwrap_or_else(|| {
-                cursors.push(Cursor::new(number, list, self.formula.weight(list.df)));
-                cursors.len() - 1
-            });
-            cursors[place].times += 1.0;
-            order.push(place);
-            absent.push(cursors[place].weight.absent);
+            if let Some(list) = self.view.find(word.as_ref())? {
+                cursors.push(Cursor::new(list, self.formula.weight(list.df)));
+            }
         }
-        for cursor in &mut cursors {
-            cursor.open(self)?;
-        }
-        let best = Best::new(depth, sum_pairwise(&absent));
-        if cursors.is_empty() || depth == 0 {
+        let absent: Vec<f32> = cursors.iter().map(|cursor| cursor.weight.absent).collect();
+        let absent = sum_pairwise(&absent);
+        if depth == 0 {
             return Ok(Vec::new());
         }
-        let query = Query {
-            searcher: self,
-            order: &order,
-            stride: cursors.len(),
-        };
-        query.run(&mut cursors, best, buffers)
-    }
-
-    #[inline]
-    pub(super) fn length(&self, document: u32) -> u32 {
-        self.lengths
-            .get(document as usize)
-            .map_or(0, |bytes| u32::from_le_bytes(*bytes))
+        let mut best = Best::new(depth, absent, &mut buffers.counts, &mut buffers.found);
+        let arch = Arch::new();
+        while let Some(next) = cursors.iter().filter_map(Cursor::next).min() {
+            let start = next - next % WINDOW as u32;
+            let window = &mut buffers.window;
+            for cursor in &mut cursors {
+                cursor.collect(start, window, self)?;
+            }
+            let best = &mut best;
+            arch.dispatch(Harvest {
+                start,
+                window,
+                best,
+            });
+        }
+        Ok(best.finish(self.ranks))
     }
 }
 
 /// What a thread uses again for each query.
 #[derive(Default)]
 struct Buffers {
-    /// Of each document of a window, what each word contributes, or all words together; 0 outside of a window.
-    contributions: Vec<f32>,
-    /// The documents of the window that are looked at, one bit each.
-    bits: Vec<u64>,
+    window: Sums,
+    counts: Counts,
+    found: Vec<u64>,
+}
+
+/// How many documents have scores that are alike, by their bits.
+struct Counts(Vec<u32>);
+
+impl Default for Counts {
+    fn default() -> Self {
+        Self(vec![0; 1 << (32 - ALIKE)])
+    }
+}
+
+/// What the words of a query contribute to the documents of a window.
+pub(super) struct Sums {
+    sums: Box<[f32; WINDOW]>,
+    /// The places of the documents that have any, if they are fewer than `WINDOW`.
+    places: Box<[u16; WINDOW]>,
+    len: usize,
+}
+
+impl Default for Sums {
+    fn default() -> Self {
+        Self {
+            sums: Box::new([0.0; WINDOW]),
+            places: Box::new([0; WINDOW]),
+            len: 0,
+        }
+    }
+}
+
+impl Sums {
+    #[inline(always)]
+    pub(super) fn add(&mut self, place: usize, contribution: f32) {
+        let sum = &mut self.sums[place % WINDOW];
+        self.places[self.len % WINDOW] = place as u16;
+        self.len += usize::from(*sum == 0.0);
+        *sum += contribution;
+    }
+}
+
+/// Takes the documents of a window that could be among the best, and empties the window.
+struct Harvest<'w, 'b> {
+    start: u32,
+    window: &'w mut Sums,
+    best: &'w mut Best<'b>,
+}
+
+impl WithSimd for Harvest<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Sums { sums, places, len } = self.window;
+        let (start, best) = (self.start, self.best);
+        best.found
+            .resize(best.found.len().max(best.len + WINDOW), 0);
+        let (before, len) = (best.len, std::mem::take(len));
+        if len < MANY {
+            for place in &places[..len] {
+                let sum = std::mem::take(&mut sums[usize::from(*place) % WINDOW]);
+                best.push(start.wrapping_add(u32::from(*place)), sum);
+            }
+        } else {
+            for (number, part) in sums.as_chunks_mut::<PART>().0.iter_mut().enumerate() {
+                if best.admits(most(simd, part)) {
+                    let first = start.wrapping_add((number * PART) as u32);
+                    for (number, group) in part.as_chunks::<GROUP>().0.iter().enumerate() {
+                        if best.admits(most(simd, group)) {
+                            for (place, sum) in (number * GROUP..).zip(group) {
+                                best.push(first.wrapping_add(place as u32), *sum);
+                            }
+                        }
+                    }
+                }
+                *part = [0.0; PART];
+            }
+        }
+        best.count(before);
+    }
+}
+
+/// The largest of some sums.
+#[inline(always)]
+fn most<S: Simd>(simd: S, sums: &[f32]) -> f32 {
+    let (vectors, rest) = S::as_simd_f32s(sums);
+    let most = vectors.iter().fold(simd.splat_f32s(0.0), |most, sums| {
+        simd.max_f32s(*sums, most)
+    });
+    rest.iter()
+        .fold(simd.reduce_max_f32s(most), |most, sum| most.max(*sum))
 }
 
 /// The best documents so far.
-struct Best {
+struct Best<'b> {
     depth: usize,
     /// What all documents get for the words that they lack, before any contribution.
     absent: f32,
-    hits: Vec<Hit>,
-    /// The last of the best and its score, once there are enough.
-    worst: Option<(u64, f32)>,
+    /// Documents with the bits of their scores before them: all that can be among the best, and some others.
+    found: &'b mut Vec<u64>,
+    /// How many of `found` are used, and may be before those that cannot be among the best are dropped.
+    len: usize,
+    room: usize,
+    /// How many documents have scores that are alike; the lowest and the highest that were counted.
+    counts: &'b mut [u32],
+    lowest: usize,
+    highest: usize,
+    /// How many documents were counted from the lowest on.
+    counted: usize,
+    /// The score that a document needs.
+    limit: f32,
 }
 
-impl Best {
-    fn new(depth: usize, absent: f32) -> Self {
+impl<'b> Best<'b> {
+    fn new(depth: usize, absent: f32, counts: &'b mut Counts, found: &'b mut Vec<u64>) -> Self {
         Self {
             depth,
             absent,
-            hits: Vec::new(),
-            worst: None,
+            found,
+            len: 0,
+            room: depth.saturating_mul(4),
+            counts: &mut counts.0,
+            lowest: usize::MAX,
+            highest: 0,
+            counted: 0,
+            limit: 0.0,
         }
     }
 
-    /// Whether a document whose contributions add up to at most `bound` could be among the best.
-    #[inline]
-    fn admits(&self, bound: f64) -> bool {
-        let Some((_, worst)) = self.worst else {
-            return true;
+    /// Whether a document whose contributions add up to `sum` could be among the best.
+    #[inline(always)]
+    fn admits(&self, sum: f32) -> bool {
+        (sum > 0.0) & (sum + self.absent >= self.limit)
+    }
+
+    /// Takes a document if it could be among the best, without a branch.
+    #[inline(always)]
+    fn push(&mut self, document: u32, sum: f32) {
+        if let Some(found) = self.found.get_mut(self.len) {
+            let score = sum + self.absent;
+            *found = u64::from(score.to_bits()) << 32 | u64::from(document);
+            self.len += usize::from(self.admits(sum));
+        }
+    }
+
+    /// Counts the documents that were found since there were `before`, and raises the limit.
+    fn count(&mut self, before: usize) {
+        for found in &self.found[before..self.len] {
+            let alike = (found >> (32 + ALIKE)) as usize;
+            self.counts[alike] += 1;
+            self.lowest = self.lowest.min(alike);
+            self.highest = self.highest.max(alike);
+        }
+        self.counted += self.len - before;
+        while self.lowest < self.highest
+            && self.counted - self.counts[self.lowest] as usize >= self.depth
+        {
+            self.counted -= std::mem::take(&mut self.counts[self.lowest]) as usize;
+            self.lowest += 1;
+        }
+        if self.counted >= self.depth {
+            self.limit = f32::from_bits((self.lowest as u32) << ALIKE);
+        }
+        if self.len > self.room {
+            self.drop_others();
+            self.room = self.room.max(2 * self.len);
+        }
+    }
+
+    fn drop_others(&mut self) {
+        let limit = u64::from(self.limit.to_bits()) << 32;
+        let mut kept = 0;
+        for place in 0..self.len {
+            let found = self.found[place];
+            self.found[kept] = found;
+            kept += usize::from(found >= limit);
+        }
+        self.len = kept;
+    }
+
+    fn finish(mut self, ranks: &[[u8; 4]]) -> Vec<Hit> {
+        self.drop_others();
+        if self.lowest <= self.highest {
+            self.counts[self.lowest..=self.highest].fill(0);
+        }
+        let hit = |found: &u64| {
+            let rank = ranks.get(*found as u32 as usize).copied();
+            Hit::new(
+                *found as u32,
+                f32::from_bits((found >> 32) as u32),
+                rank.map_or(0, u32::from_le_bytes),
+            )
         };
-        let bound = bound as f32;
-        // A bound that is no number admits everything.
-        (bound.next_up() + self.absent).partial_cmp(&worst) != Some(Ordering::Less)
-    }
-
-    #[inline]
-    fn add(&mut self, document: u32, sum: f32, searcher: &Searcher) {
-        let score = sum + self.absent;
-        let rank = searcher.ranks.get(document as usize);
-        let hit = Hit::new(
-            document,
-            score,
-            rank.map_or(0, |bytes| u32::from_le_bytes(*bytes)),
-        );
-        // The score alone decides in most cases; then nothing waits for the rank.
-        let is_worse = |(key, worst)| score < worst || (score == worst && hit.key >= key);
-        if !self.worst.is_some_and(is_worse) {
-            self.hits.push(hit);
-            if self.hits.len() >= self.depth.saturating_mul(2).max(64) {
-                self.shrink();
-            }
+        let mut hits: Vec<Hit> = self.found[..self.len].iter().map(hit).collect();
+        if hits.len() > self.depth {
+            hits.select_nth_unstable_by_key(self.depth - 1, |hit| hit.key);
+            hits.truncate(self.depth);
         }
-    }
-
-    fn shrink(&mut self) {
-        if self.hits.len() > self.depth {
-            self.hits
-                .select_nth_unstable_by_key(self.depth - 1, |hit| hit.key);
-            self.hits.truncate(self.depth);
-            self.worst = self.hits.last().map(|hit| (hit.key, hit.score()));
-        }
-    }
-
-    fn finish(mut self) -> Vec<Hit> {
-        self.shrink();
-        self.hits.sort_unstable_by_key(|hit| hit.key);
-        self.hits
-    }
-}
-
-struct Query<'q, 'a> {
-    searcher: &'q Searcher<'a>,
-    /// The cursor of each word, in the order of the query.
-    order: &'q [usize],
-    /// How many different words there are.
-    stride: usize,
-}
-
-impl Query<'_, '_> {
-    fn run(
-        &self,
-        cursors: &mut [Cursor],
-        mut best: Best,
-        buffers: &mut Buffers,
-    ) -> Result<Vec<Hit>> {
-        let is_plain = self.order.len() == self.stride;
-        let postings: usize = cursors.iter().map(|cursor| cursor.list.df as usize).sum();
-        let prunes = postings > WORTHWHILE.max(best.depth.saturating_mul(WORTHWHILE_PER_HIT));
-        let size = match is_plain && !prunes {
-            true => SIMPLE_WINDOW,
-            false => (FLOATS / self.stride).clamp(64, WINDOW) / 64 * 64,
-        };
-        let room = size * self.stride;
-        buffers
-            .contributions
-            .resize(room.max(buffers.contributions.len()), 0.0);
-        buffers.bits.resize(size / 64, 0);
-        let mut ascending: Vec<usize> = (0..self.stride).collect();
-        while let Some(next) = cursors.iter().filter_map(Cursor::next).min() {
-            let window = Window {
-                start: next / size as u32 * size as u32,
-                size,
-            };
-            let mut aside = 0;
-            if prunes && best.worst.is_some() {
-                for cursor in &mut *cursors {
-                    cursor.bound(window, self.searcher);
-                }
-                ascending.sort_unstable_by(|a, b| cursors[*a].bound.total_cmp(&cursors[*b].bound));
-                aside = self.set_aside(&ascending, cursors, &best);
-            }
-            if aside == self.stride {
-                for cursor in &mut *cursors {
-                    cursor.skip(window.end());
-                }
-            } else if aside == 0 && is_plain {
-                for cursor in &mut *cursors {
-                    self.collect::<true>(cursor, 0, window, buffers)?;
-                }
-                self.take_sums(window, &mut best, buffers);
-            } else {
-                let (aside, needed) = ascending.split_at(aside);
-                for &place in needed {
-                    self.collect::<false>(&mut cursors[place], place, window, buffers)?;
-                }
-                let mut rest = aside.iter().map(|place| cursors[*place].bound).sum::<f64>();
-                for &place in aside.iter().rev() {
-                    self.filter(rest, &best, buffers);
-                    rest -= cursors[place].bound;
-                    self.look_up(&mut cursors[place], place, window, buffers)?;
-                }
-                self.add_up(window, &mut best, buffers);
-            }
-        }
-        Ok(best.finish())
-    }
-
-    /// How many of the words, in ascending order of their bounds, a document may have without getting in.
-    fn set_aside(&self, ascending: &[usize], cursors: &[Cursor], best: &Best) -> usize {
-        let mut sum = 0.0;
-        let reaches = ascending.iter().position(|place| {
-            sum += cursors[*place].bound;
-            best.admits(self.widen(sum))
-        });
-        reaches.unwrap_or(self.stride)
-    }
-
-    /// A bound of a sum in float32, which can round up at each addition, from a sum of bounds in float64.
-    #[inline]
-    fn widen(&self, sum: f64) -> f64 {
-        sum * (1.0 + (self.order.len() + 1) as f64 * f64::from(f32::EPSILON))
-    }
-
-    /// Takes in all documents of a window that have a word, with its contribution apart, or added to one sum.
-    fn collect<const SUM: bool>(
-        &self,
-        cursor: &mut Cursor,
-        place: usize,
-        window: Window,
-        buffers: &mut Buffers,
-    ) -> Result<()> {
-        cursor.skip(window.start);
-        let stride = if SUM { 1 } else { self.stride };
-        let cells = &mut buffers.contributions[..window.size * stride];
-        let bits = &mut buffers.bits[..window.size / 64];
-        while cursor.decode(window.end(), self.searcher)? {
-            let (docs, frequencies) = cursor.rest();
-            let mut taken = 0;
-            for (&doc, &frequency) in docs.iter().zip(frequencies) {
-                let slot = doc.wrapping_sub(window.start) as usize;
-                if slot >= window.size {
-                    break;
-                }
-                taken += 1;
-                let length = self.searcher.length(doc);
-                let contribution =
-                    self.searcher
-                        .formula
-                        .contribution(cursor.weight, frequency, length);
-                let cell = &mut cells[slot * stride + place];
-                *cell = if SUM {
-                    *cell + contribution
-                } else {
-                    contribution
-                };
-                bits[slot / 64] |= 1 << (slot % 64);
-            }
-            if !cursor.take(taken) {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// Drops documents that cannot get in, even if the words that are still to be looked up contribute `rest`.
-    fn filter(&self, rest: f64, best: &Best, buffers: &mut Buffers) {
-        if best.worst.is_none() {
-            return;
-        }
-        let Buffers {
-            contributions,
-            bits,
-        } = buffers;
-        for_each_bit(bits, |slot| {
-            let cells = &mut contributions[slot * self.stride..(slot + 1) * self.stride];
-            let sum = self
-                .order
-                .iter()
-                .map(|place| f64::from(cells[*place].max(0.0)))
-                .sum::<f64>();
-            let stays = best.admits(self.widen(sum + rest));
-            if !stays {
-                cells.fill(0.0);
-            }
-            stays
-        });
-    }
-
-    /// Looks a word up for the documents of a window that are left.
-    fn look_up(
-        &self,
-        cursor: &mut Cursor,
-        place: usize,
-        window: Window,
-        buffers: &mut Buffers,
-    ) -> Result<()> {
-        let Buffers {
-            contributions,
-            bits,
-        } = buffers;
-        let mut failed = None;
-        for_each_bit(bits, |slot| {
-            let doc = window.start + slot as u32;
-            match cursor.seek(doc, self.searcher) {
-                Ok(Some(frequency)) => {
-                    let length = self.searcher.length(doc);
-                    contributions[slot * self.stride + place] =
-                        self.searcher
-                            .formula
-                            .contribution(cursor.weight, frequency, length);
-                }
-                Ok(None) => {}
-                Err(error) => failed = failed.take().or(Some(error)),
-            }
-            true
-        });
-        cursor.skip(window.end());
-        failed.map_or(Ok(()), Err)
-    }
-
-    /// Adds up the contributions of the documents that are left, and empties the window.
-    fn add_up(&self, window: Window, best: &mut Best, buffers: &mut Buffers) {
-        let Buffers {
-            contributions,
-            bits,
-        } = buffers;
-        for_each_bit(bits, |slot| {
-            let cells = &mut contributions[slot * self.stride..(slot + 1) * self.stride];
-            let sum = self
-                .order
-                .iter()
-                .fold(0.0, |sum: f32, place| sum + cells[*place]);
-            cells.fill(0.0);
-            if sum > 0.0 {
-                best.add(window.start + slot as u32, sum, self.searcher);
-            }
-            false
-        });
-    }
-
-    /// Takes the sums of a window, and empties it.
-    fn take_sums(&self, window: Window, best: &mut Best, buffers: &mut Buffers) {
-        let sums = &mut buffers.contributions[..window.size];
-        for_each_bit(&mut buffers.bits[..window.size / 64], |slot| {
-            let sum = std::mem::take(&mut sums[slot]);
-            if sum > 0.0 {
-                best.add(window.start + slot as u32, sum, self.searcher);
-            }
-            false
-        });
-    }
-}
-
-/// Calls `keep` with the place of each bit that is set, in order, and clears those for which it is false.
-#[inline]
-fn for_each_bit(bits: &mut [u64], mut keep: impl FnMut(usize) -> bool) {
-    for (number, word) in bits.iter_mut().enumerate() {
-        let mut left = *word;
-        while left != 0 {
-            let bit = left.trailing_zeros();
-            left &= left - 1;
-            if !keep(number * 64 + bit as usize) {
-                *word &= !(1 << bit);
-            }
-        }
+        hits.sort_unstable_by_key(|hit| hit.key);
+        hits
     }
 }
