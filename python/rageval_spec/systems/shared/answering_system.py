@@ -165,6 +165,7 @@ class AnsweringSystem(System[N]):
         """Store the arguments. Nothing is asked yet."""
         super().__init__(node, context)
         self._interviews: dict[str, Interview] = {}
+        self._turn = Lock()
         self._known: dict[bytes, AnswerOrigin] = {}
 
     @property
@@ -232,11 +233,14 @@ class AnsweringSystem(System[N]):
 
         Called again before `finish`, with more queries, it asks only those that it was not asked before, whether it
         answered them or failed. If the spec's limits allow no more questions, the row has an error that says so.
+        Parts of a step that run in threads of one process wait for one another: each asks several questions at once.
         """
-        return self._interview(collection).hold()
+        with self._turn:
+            return self._interview(collection).hold()
 
     def begin(self, collection: Collection) -> None:
-        self._interview(collection).begin()
+        with self._turn:
+            self._interview(collection).begin()
 
     def _interview(self, collection: Collection) -> Interview:
         interview = self._interviews.setdefault(collection.name, Interview(self))
@@ -315,6 +319,7 @@ class Interview:
         self._rows: dict[bytes, AnswerRow] = {}
         self._origins: dict[bytes, AnswerOrigin] = {}
         self._left: set[bytes] = set()
+        self._prepared: dict[bytes, None] = {}
         self._taken_back: dict[bytes, str] = {}
         self._lock = Lock()
 
@@ -323,6 +328,7 @@ class Interview:
         self._place = f"{self._context.name} on {collection.name}"
         self._asked = list(list_questions(system.reader, collection, system.variables, system.dispensable_variables))
         self._questions = {one.digest: one for _, one in self._asked if isinstance(one, SystemQuestion)}
+        self._prepared |= dict.fromkeys(self._questions)
         shard = self._context.shard
         self._at_once = shard.take_at_once(node.concurrency) if node.concurrency else self._context.concurrency
         retries, patience = getattr(node, "retries", 0), getattr(node, "patience", PATIENCE)
@@ -384,7 +390,7 @@ class Interview:
 
     def finish(self, *, is_last: bool) -> None:
         """Mark the answers as those of a finished evaluation; `is_last` says that no other dataset has answers."""
-        self._kept.finish(list(self._questions))
+        self._kept.finish([*self._prepared])
         if is_last:
             self._kept.end()
 

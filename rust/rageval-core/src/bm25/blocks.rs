@@ -161,10 +161,10 @@ impl<'a> Postings<'a> {
 
     /// Decodes a block; `None` if it is damaged.
     pub(super) fn decode(&self, block: usize, into: &mut Block) -> Option<()> {
-        let (mut start, mut before) = (0, u32::MAX);
+        let (mut start, mut next) = (0, 0);
         if block > 0 {
             start = read_u32(self.directory, (block - 1) * RECORD + 4)? as usize;
-            before = self.last(block - 1)?;
+            next = u64::from(self.last(block - 1)?) + 1;
         }
         let len = (self.df as usize).checked_sub(block * BLOCK)?.min(BLOCK);
         let (&widths, mut data) = self.data.get(start..)?.split_first_chunk::<3>()?;
@@ -179,11 +179,15 @@ impl<'a> Postings<'a> {
             }
         }
         for doc in &mut into.docs[..len] {
-            before = before.wrapping_add(*doc).wrapping_add(1);
-            *doc = before;
+            next += u64::from(*doc);
+            *doc = next as u32;
+            next += 1;
         }
         (into.len, into.widths) = (len, [widths[1], widths[2]]);
-        Some(())
+        let fits = self
+            .last(block)
+            .is_none_or(|last| u64::from(last) + 1 == next);
+        (fits && next <= u64::from(u32::MAX)).then_some(())
     }
 }
 

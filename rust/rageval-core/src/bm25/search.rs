@@ -115,6 +115,9 @@ impl<'a> Searcher<'a> {
         let mut best = Best::new(depth, absent, &mut buffers.counts, &mut buffers.found);
         let arch = Arch::new();
         while let Some(next) = cursors.iter().filter_map(Cursor::next).min() {
+            if next as usize >= self.view.documents() {
+                return Err(self.view.damaged());
+            }
             let start = next - next % WINDOW as u32;
             let window = &mut buffers.window;
             for cursor in &mut cursors {
