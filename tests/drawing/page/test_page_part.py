@@ -4,7 +4,9 @@ import json
 from dataclasses import replace
 
 import polars as pl
+import pytest
 
+from rageval_spec.data.tables import SampleTable
 from rageval_spec.drawing.cards import find_first
 from rageval_spec.drawing.page import page_part
 from rageval_spec.drawing.page.page import dump_head
@@ -40,6 +42,19 @@ def test_the_choice_is_the_same_each_time() -> None:
     assert one is not None
     assert other is not None
     assert one.evaluation.samples.equals(other.evaluation.samples)
+
+
+def test_questions_of_one_system_have_the_same_order_with_and_without_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    system = EVALUATION.systems[0]
+    values, samples = EVALUATION.values.filter(system=system), EVALUATION.samples.filter(system=system)
+    alone = replace(EVALUATION, systems=(system,), values=values, sample_table=SampleTable(lambda: (samples,)))
+    beside = page_part._set_side_by_side
+    found: list[pl.DataFrame | None] = []
+    monkeypatch.setattr(page_part, "_set_side_by_side", lambda *told: found.append(beside(*told)) or found[-1])
+    expected = page_part._rank(alone)
+    assert found[0] is not None
+    monkeypatch.setattr(page_part, "_set_side_by_side", lambda *_: None)
+    assert page_part._rank(alone).equals(expected)
 
 
 def test_the_page_says_what_it_leaves_out_and_counts_the_values_of_all() -> None:
