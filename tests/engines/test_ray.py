@@ -337,11 +337,12 @@ class Embedder:
         with self._lock:
             self.embedded.update(texts)
             self._waiting += texts[0].startswith("Passage")
-            if self._waiting == 2 and not self.met.is_set():
-                self.nodes = {find_parent(worker) for worker in list_workers()}
+        until = time.monotonic() + 30
+        while texts[0].startswith("Passage") and not self.met.is_set() and time.monotonic() < until:
+            self.nodes = {find_parent(worker) for worker in list_workers()}
+            if len(self.nodes) == self._waiting == 2:
                 self.met.set()
-        if texts[0].startswith("Passage"):
-            self.met.wait(30)
+            time.sleep(0.05)
         return Answer(embeddings(texts))
 
 

@@ -480,7 +480,7 @@ def test_vectors_of_calls_under_way_are_stored_when_another_call_fails(serve: Se
 
 
 def test_a_failure_ends_calls_that_wait_for_a_retry(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    refused, waiting = threading.Event(), threading.Event()
+    asked, waiting = threading.Event(), threading.Event()
     woken: list[bool] = []
 
     class Watched(Clock):
@@ -496,9 +496,9 @@ def test_a_failure_ends_calls_that_wait_for_a_retry(serve: Serve, monkeypatch: p
 
     def script(number: int, texts: list[str]) -> Answer:
         if texts == ["later"]:
-            refused.set()
+            asked.wait(10)  # a call that begins after the refusal would wait as well
             return Answer({}, 503, Retry_After="60")
-        refused.wait(10)
+        asked.set()
         waiting.wait(10)
         return Answer({}, 401)
 
