@@ -14,6 +14,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -339,8 +340,9 @@ class Embedder:
             self._waiting += texts[0].startswith("Passage")
         until = time.monotonic() + 30
         while texts[0].startswith("Passage") and not self.met.is_set() and time.monotonic() < until:
-            self.nodes = {find_parent(worker) for worker in list_workers()}
-            if len(self.nodes) == self._waiting == 2:
+            with suppress(OSError):  # one that has just ended
+                self.nodes = {find_parent(worker) for worker in list_workers()}
+            if len(self.nodes) == 2 <= self._waiting:
                 self.met.set()
             time.sleep(0.05)
         return Answer(embeddings(texts))
