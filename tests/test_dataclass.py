@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import inspect
 import pickle
+import typing
 from typing import Any, ClassVar
 
 import pytest
@@ -162,3 +163,7 @@ def test_values_that_contain_themselves_can_be_shown() -> None:
     one = define(ours.dataclass, Bare, {})("a")
     one.parts.append(one)
     assert "parts=[...]" in repr(one)
+
+
+def test_types_of_parameters_can_be_resolved() -> None:
+    assert typing.get_type_hints(Kept.__init__) == {"name": str, "size": int, "return": type(None)}

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from concurrent.futures import Future
 
 import pytest
 
-from rageval_spec.endpoints.pacing import Slots
+from rageval_spec.endpoints.pacing import Slots, StoppedError
 from rageval_spec.threads import PATIENCE, Floor, map_in_threads, wait_for
 
 
@@ -157,3 +158,20 @@ def test_a_thread_that_rests_makes_room_and_goes_on_before_those_that_have_not_b
     run_together(rest, *[lambda name=name: work(name) for name in "ab"])
     assert said[0] == "rested"
     assert sorted(said[1:]) == ["a", "b"]
+
+
+def test_threads_on_the_floor_leave_the_interpreters_switch_interval_as_it_was() -> None:
+    before, floor = sys.getswitchinterval(), Floor()
+    with floor.joined(Slots(2)):
+        assert sys.getswitchinterval() < before
+        with floor.joined(Slots(2)):
+            pass
+        assert sys.getswitchinterval() < before
+    assert sys.getswitchinterval() == before
+
+
+def test_a_room_that_closes_during_a_rest_is_left_once() -> None:
+    floor, room = Floor(), Slots(2)
+    with pytest.raises(StoppedError), floor.joined(room), floor.rested():
+        room.stop()
+    assert room._taken == 0

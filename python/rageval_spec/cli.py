@@ -109,7 +109,11 @@ def _skip_plugins_of_pydantic() -> None:
     """If no package has a plugin for pydantic, keep it from searching for one, which takes a tenth of `validate`."""
     infos = (one for folder in sys.path if Path(folder).is_dir() for one in os.scandir(folder or "."))
     files = (Path(one, "entry_points.txt") for one in infos if one.name.endswith((".dist-info", ".egg-info")))
-    if not any(file.is_file() and b"[pydantic]" in file.read_bytes() for file in files):
+    try:
+        has_any = any(file.is_file() and b"[pydantic]" in file.read_bytes() for file in files)
+    except OSError:  # a folder that this user cannot read, which Python itself skips
+        return
+    if not has_any:
         loader = sys.modules["pydantic.plugin._loader"] = ModuleType("pydantic.plugin._loader")
         vars(loader)["get_plugins"] = tuple
 

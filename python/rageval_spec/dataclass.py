@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dataclasses import dataclass
 else:
     import dataclasses
+    import sys
     from functools import cache
     from operator import attrgetter
     from reprlib import recursive_repr
@@ -70,8 +71,10 @@ else:
                 lines.append(put.format(name, value))
         lines += ["self.__post_init__()"] if hasattr(made, "__post_init__") else []
         parameters = ", ".join(("self", *positional, *(("*", *named) if named else ())))
-        exec(f"def __init__({parameters}):\n " + "\n ".join(lines), known)
-        found = known["__init__"]
+        body = f"def make({', '.join(known)}):\n def __init__({parameters}):\n  " + "\n  ".join(lines)
+        spaces = {}
+        exec(f"{body}\n return __init__", vars(sys.modules.get(made.__module__, dataclasses)), spaces)
+        found = spaces["make"](**known)
         found.__qualname__, found.__module__ = f"{made.__qualname__}.__init__", made.__module__
         found.__annotations__ = {one.name: one.type for one in fields(made) if one.init} | {"return": None}
         return found

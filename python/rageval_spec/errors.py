@@ -123,4 +123,12 @@ def hide_password(text: str) -> str:
     """The text with `***` in place of the passwords in URLs."""
     import re
 
-    return re.sub(r"(?<=://)([^/@\s]*:)[^@\s]*(?=@)", r"\1***", text)
+    text = re.sub(r"(?<=://)([^/@:\s]*:)[^/\n]*(?=@)", r"\1***", text)
+    return re.sub(r"([?&](?:ssl)?password=)[^&\s]*", r"\1***", text)
+
+
+def describe_fault(url: str, error: Exception) -> str:
+    """What a database's driver says, without the password, of which it repeats parts if it cannot read the URL."""
+    if url.partition("://")[2].partition("/")[0].count("@") > 1 or any(map(str.isspace, url)):
+        return "the URL cannot be read; write '@', ':', '/' and spaces in its password as %40, %3A, %2F and %20"
+    return hide_password(" ".join(str(error).split()))

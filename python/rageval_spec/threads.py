@@ -120,6 +120,7 @@ class Floor:
         self._bell = Lock()
         self._bell.acquire()
         self._sleeps = self._sleeps_long = False
+        self._joined, self._interval = 0, 0.0
 
     @property
     def is_mine(self) -> bool:
@@ -136,8 +137,9 @@ class Floor:
             return
         with self._guard:
             if self._epoll is None:
-                self._epoll = select.epoll()
-                Thread(target=self._watch, args=(self._epoll,), name="floor", daemon=True).start()
+                epoll = select.epoll()
+                Thread(target=self._watch, args=(epoll,), name="floor", daemon=True).start()
+                self._epoll = epoll
         turn = Waiter(self, on_floor=True)
         turn.release()
         turn.wait()
@@ -156,14 +158,23 @@ class Floor:
         """A block in which a thread has room and the floor."""
         room.enter()
         self._own.room = room
-        sys.setswitchinterval(_AMONG_OTHERS)
+        self._count_joined(1)
         try:
             self.take()
             yield
         finally:
             self.leave()
-            self._own.room = None
-            room.leave()
+            self._count_joined(-1)
+            if self._own.room is not None:
+                self._own.room = None
+                room.leave()
+
+    def _count_joined(self, change: int) -> None:
+        with self._guard:
+            if not self._joined:
+                self._interval = sys.getswitchinterval()
+            self._joined += change
+            sys.setswitchinterval(_AMONG_OTHERS if self._joined else self._interval)
 
     @contextmanager
     def left(self) -> Iterator[None]:
@@ -182,19 +193,23 @@ class Floor:
             if (room := getattr(self._own, "room", None)) is None:
                 yield
                 return
+            self._own.room = None
             room.leave()
             try:
                 yield
             finally:
                 room.enter(again=True)
+                self._own.room = room
 
     def give_way(self) -> None:
         """Let a thread that has rested go on, instead of this one and before others that wait for room."""
         room = getattr(self._own, "room", None)
         if room is not None and room.is_wanted:
             self.leave()
+            self._own.room = None
             room.leave()
             room.enter()
+            self._own.room = room
             self.take()
 
     def queue(self, turn: Waiter) -> None:
@@ -246,9 +261,9 @@ class Floor:
         while True:
             with self._guard:
                 self._sleeps_long = not (self._queue or self._waiting)
-                self._sleeps = self._sleeps_long or self._is_taken
+                sleeps = self._sleeps = self._sleeps_long or self._is_taken
                 pause = -1 if self._sleeps_long else self.PATIENCE
-            if self._sleeps:
+            if sleeps:
                 self._bell.acquire(timeout=pause)
                 with self._guard:  # after that time, the bell can have rung all the same
                     self._sleeps = self._sleeps_long = False

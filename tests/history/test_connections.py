@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from rageval_spec.errors import UsageError, hide_password
+from rageval_spec.errors import UsageError, describe_fault, hide_password
 from rageval_spec.history import database
 from rageval_spec.history.database import (
     MIGRATIONS,
@@ -304,3 +304,26 @@ def test_reading_does_not_create_a_history(tmp_path: Path) -> None:
         open_history(tmp_path / "a.db", create=False)
     assert not list(tmp_path.iterdir())
     assert not exists(tmp_path / "a.db") and not exists(None) and exists("postgresql://host/base")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:SECRET@localhost/base",
+        "postgresql://host/base?user=me&password=SECRET",
+        "postgresql://host/base?sslpassword=SECRET&user=me",
+        "postgresql://me:x@SECRET@host/base",
+        "postgresql://me:x SECRET@host/base",
+    ],
+)
+def test_no_part_of_a_password_is_told(url: str) -> None:
+    assert "SECRET" not in hide_password(f"no {url} here, nor {url}")
+
+
+@pytest.mark.parametrize("url", ["postgresql://me:x@SECRET@host/base", "postgresql://me:x SECRET@host/base"])
+def test_a_url_that_cannot_be_read_is_not_repeated_by_the_driver(url: str) -> None:
+    told = describe_fault(
+        url, ValueError("failed to resolve host 'SECRET@host'; unexpected spaces found in 'x SECRET'")
+    )
+    assert "SECRET" not in told
+    assert "%40" in told

@@ -176,3 +176,40 @@ def test_an_evaluation_on_another_machine_pays_nothing_again(
     assert [timing.stored for timing in finished.timings] == [True]
     assert not (tmp_path / "two" / "answers" / "answers.sqlite").exists()
     app.close()
+
+
+def test_claims_outlive_a_lost_connection(store: PostgresStore, other: PostgresStore) -> None:
+    assert store.answers.claim(MODEL, b"q")
+    assert store.answers.claim(MODEL, b"released")
+    store.answers.release(MODEL, b"released")
+    end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+    end += " WHERE pid <> pg_backend_pid() AND datname = current_database()"
+    other._database.ask(end)
+    store.answers.find(MODEL, [b"q"])
+    assert not other.answers.claim(MODEL, b"q")
+    assert other.answers.claim(MODEL, b"released")
+
+
+def test_machines_that_write_the_same_replies_in_other_orders_lose_none(
+    store: PostgresStore, other: PostgresStore
+) -> None:
+    replies = {f"q{number}".encode(): b"reply" * 50 for number in range(2000)}
+    failures: list[BaseException] = []
+
+    def write(one: PostgresStore, these: dict[bytes, bytes]) -> None:
+        try:
+            for _ in range(10):
+                one.answers.keep(MODEL, these)
+                one.answers.drop(MODEL, [*these][:1000])
+        except RagevalError as failure:
+            failures.append(failure)
+
+    orders = (replies, dict(reversed(replies.items())))
+    threads = [Thread(target=write, args=pair) for pair in zip((store, other), orders, strict=True)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    store.answers.keep(MODEL, replies)
+    assert other.answers.find(MODEL, [*replies]) == replies

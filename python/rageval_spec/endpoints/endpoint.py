@@ -384,9 +384,10 @@ class Body:
 
     def _wait_for_gate(self) -> float:
         began = time.monotonic()
-        while not _gate.acquire(timeout=_PAUSE):
-            if self._is_closed():
-                raise TryFailure("is no longer asked")
+        with floor.left():  # who has the gate may need the floor to go on
+            while not _gate.acquire(timeout=_PAUSE):
+                if self._is_closed():
+                    raise TryFailure("is no longer asked")
         self._is_large = True
         return time.monotonic() - began
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec.dataclass import dataclass, fields
 from rageval_spec.diagnostics import suggest
-from rageval_spec.errors import DataError, RagevalError, UsageError, expand_home, hide_password
+from rageval_spec.errors import DataError, RagevalError, UsageError, describe_fault, expand_home, hide_password
 from rageval_spec.plugin.budget import Cost, CostStatus
 from rageval_spec.store.disk import enable_write_ahead
 
@@ -281,7 +281,7 @@ class PostgresConnection(Connection):
         except ImportError as error:
             message = "a history in PostgreSQL needs psycopg; install it with: pip install 'rageval-spec[postgres]'"
             raise UsageError(message) from error
-        self.name = hide_password(url)
+        self._url, self.name = url, hide_password(url)
         self._errors = psycopg.Error
         until = time.monotonic() + POSTGRES_PATIENCE
         while True:
@@ -305,8 +305,7 @@ class PostgresConnection(Connection):
         self.execute("SELECT pg_advisory_xact_lock(?)", (_LOCK,))
 
     def _explain(self, error: Exception) -> HistoryError:
-        message = hide_password(" ".join(str(error).split()))
-        return HistoryError(f"the history {self.name} cannot be used: {message}")
+        return HistoryError(f"the history {self.name} cannot be used: {describe_fault(self._url, error)}")
 
     def _translate(self, statement: str) -> str:
         return statement.replace("?", "%s")

@@ -17,7 +17,7 @@ from io import BytesIO
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rageval_spec.errors import RagevalError, UsageError, hide_password
+from rageval_spec.errors import RagevalError, UsageError, describe_fault, hide_password
 from rageval_spec.libraries import pl
 from rageval_spec.store.replies import place_claim
 
@@ -30,6 +30,8 @@ PATIENCE = 60.0
 """Seconds to wait for a server that was there and is gone."""
 _CONNECT_TIMEOUT = 5
 _PAUSE = 0.5
+_KEPT_ALIVE: dict[str, Any] = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
+"""A connection that a firewall has dropped is noticed within a minute."""
 _LOCK = 0x72616773746F7265
 """The key of the lock under which one process at a time creates tables: "ragstore" in ASCII."""
 _TABLES = """
@@ -47,7 +49,7 @@ CREATE TABLE IF NOT EXISTS rageval_tables (
 """
 _KEEP = """
 INSERT INTO rageval_replies (model, question, answer)
-SELECT %s::text, question, answer FROM unnest(%s::bytea[], %s::bytea[]) AS new (question, answer)
+SELECT %s::text, question, answer FROM unnest(%s::bytea[], %s::bytea[]) AS new (question, answer) ORDER BY question
 ON CONFLICT (model, question) DO UPDATE SET answer = EXCLUDED.answer
 """
 
@@ -90,6 +92,8 @@ class PostgresAnswers:
         """`open_vectors` opens the files of vectors of this machine."""
         self._database = database
         self._open_vectors = open_vectors
+        self._held: set[int] = set()
+        database.on_connect = self._claim_again
 
     def find(self, model: str, questions: Sequence[bytes]) -> Mapping[bytes, bytes]:
         query = "SELECT question, answer FROM rageval_replies WHERE model = %s AND question = ANY(%s::bytea[])"
@@ -107,10 +111,20 @@ class PostgresAnswers:
         self._database.ask(query, model, list(questions))
 
     def claim(self, model: str, question: bytes) -> bool:
-        return bool(self._database.ask("SELECT pg_try_advisory_lock(%s)", place_claim(model, question))[0][0])
+        place = place_claim(model, question)
+        is_mine = bool(self._database.ask("SELECT pg_try_advisory_lock(%s)", place)[0][0])
+        if is_mine:
+            self._held.add(place)
+        return is_mine
 
     def release(self, model: str, question: bytes) -> None:
-        self._database.ask("SELECT pg_advisory_unlock(%s)", place_claim(model, question))
+        place = place_claim(model, question)
+        self._held.discard(place)
+        self._database.ask("SELECT pg_advisory_unlock(%s)", place)
+
+    def _claim_again(self, connection: Any) -> None:
+        """Claim in a new session what the lost one held: calls are under way for it."""
+        connection.execute("SELECT pg_try_advisory_lock(place) FROM unnest(%s::bigint[]) AS place", (list(self._held),))
 
     def open_vectors(self, model: str, form: VectorForm) -> VectorFile:
         return self._open_vectors(model, form)
@@ -129,6 +143,8 @@ class Database:
         self._url = url
         self._errors = psycopg.Error
         self._lost = (psycopg.OperationalError, psycopg.InterfaceError)
+        self._disturbed = (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure)
+        self.on_connect: Callable[[Any], None] = lambda _: None
         self._lock = Lock()
         self._connection: Any = None
         self.use(_create_tables)
@@ -143,18 +159,20 @@ class Database:
     def use(self, work: Callable[[Any], R]) -> R:
         """Do something that can be repeated, in a connection. Raises `RagevalError` if the server refuses it."""
         with self._lock:
-            until = time.monotonic() + (PATIENCE if self._connection is not None else 0)
+            until = None if self._connection is not None else 0.0
             while True:
                 try:
                     if self._connection is None:
                         self._connection = self._connect()
+                        self.on_connect(self._connection)
                     return work(self._connection)
                 except self._errors as error:
-                    if self._connection is not None and not self._connection.closed:
+                    until = time.monotonic() + PATIENCE if until is None else until
+                    is_open = self._connection is not None and not self._connection.closed
+                    can_be_repeated = isinstance(error, self._disturbed if is_open else self._lost)
+                    if not can_be_repeated or time.monotonic() >= until:
                         raise self._complain(error) from None  # the cause's text can hold the password
-                    self._connection = None
-                    if not isinstance(error, self._lost) or time.monotonic() >= until:
-                        raise self._complain(error) from None
+                    self._connection = self._connection if is_open else None
                     time.sleep(_PAUSE)
 
     def close(self) -> None:
@@ -167,10 +185,12 @@ class Database:
         import psycopg
 
         # No prepared statements: they hinder proxies, and claims need one session of the server in any case.
-        return psycopg.connect(self._url, autocommit=True, connect_timeout=_CONNECT_TIMEOUT, prepare_threshold=None)
+        return psycopg.connect(
+            self._url, autocommit=True, connect_timeout=_CONNECT_TIMEOUT, prepare_threshold=None, **_KEPT_ALIVE
+        )
 
     def _complain(self, error: Exception) -> RagevalError:
-        told = hide_password(" ".join(f"{self._url} cannot be used: {error}".split()))
+        told = f"{hide_password(self._url)} cannot be used: {describe_fault(self._url, error)}"
         return RagevalError(f"store: {told}; check RAGEVAL_STORE_URL, or use --no-store")
 
 

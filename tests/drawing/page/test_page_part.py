@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import polars as pl
 import pytest
@@ -50,7 +51,12 @@ def test_questions_of_one_system_have_the_same_order_with_and_without_groups(mon
     alone = replace(EVALUATION, systems=(system,), values=values, sample_table=SampleTable(lambda: (samples,)))
     beside = page_part._set_side_by_side
     found: list[pl.DataFrame | None] = []
-    monkeypatch.setattr(page_part, "_set_side_by_side", lambda *told: found.append(beside(*told)) or found[-1])
+
+    def spy(*told: Any) -> pl.DataFrame | None:
+        found.append(beside(*told))
+        return found[-1]
+
+    monkeypatch.setattr(page_part, "_set_side_by_side", spy)
     expected = page_part._rank(alone)
     assert found[0] is not None
     monkeypatch.setattr(page_part, "_set_side_by_side", lambda *_: None)
