@@ -136,8 +136,8 @@ def test_what_a_beginner_writes_instead(shards: Path) -> None:
     merge = "rageval-spec merge spec.yaml parts"
     assert refuse("parts", code=SPEC_WRONG) == f"{asked}: spec.yaml {told}: {merge}"
     for number in (1, 2):
-        change(shards / f"shard-{number}-of-2", spec="/home/other/spec.yaml")
-    assert refuse("parts", code=SPEC_WRONG) == f"{asked}: /home/other/spec.yaml {told}: {merge}"
+        change(shards / f"shard-{number}-of-2", spec="/elsewhere/spec.yaml")
+    assert refuse("parts", code=SPEC_WRONG) == f"{asked}: /elsewhere/spec.yaml {told}: {merge}"
     shutil.rmtree(shards / "shard-2-of-2")
     told = "parts lacks shard 2/2; make it: rageval-spec run spec.yaml --shard 2/2 -o parts"
     assert refuse("parts") == told
