@@ -156,8 +156,7 @@ class Floor:
     @contextmanager
     def joined(self, room: Room) -> Iterator[None]:
         """A block in which a thread has room and the floor."""
-        room.enter()
-        self._own.room = room
+        self._enter(room)
         self._count_joined(1)
         try:
             self.take()
@@ -165,9 +164,19 @@ class Floor:
         finally:
             self.leave()
             self._count_joined(-1)
-            if self._own.room is not None:
-                self._own.room = None
-                room.leave()
+            self._go_out()
+
+    def _enter(self, room: Room, *, again: bool = False) -> None:
+        room.enter(again=again)
+        self._own.room = room
+
+    def _go_out(self) -> Room | None:
+        """Make room for another thread; returns the room that this one had."""
+        room: Room | None = getattr(self._own, "room", None)
+        if room is not None:
+            self._own.room = None
+            room.leave()
+        return room
 
     def _count_joined(self, change: int) -> None:
         with self._guard:
@@ -190,26 +199,20 @@ class Floor:
     def rested(self) -> Iterator[None]:
         """A block that waits for long, without the floor and without room."""
         with self.left():
-            if (room := getattr(self._own, "room", None)) is None:
-                yield
-                return
-            self._own.room = None
-            room.leave()
+            room = self._go_out()
             try:
                 yield
             finally:
-                room.enter(again=True)
-                self._own.room = room
+                if room is not None:
+                    self._enter(room, again=True)
 
     def give_way(self) -> None:
         """Let a thread that has rested go on, instead of this one and before others that wait for room."""
         room = getattr(self._own, "room", None)
         if room is not None and room.is_wanted:
             self.leave()
-            self._own.room = None
-            room.leave()
-            room.enter()
-            self._own.room = room
+            self._go_out()
+            self._enter(room)
             self.take()
 
     def queue(self, turn: Waiter) -> None:
