@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Precision = Literal["fp32", "int8"]
 Fingerprint = Callable[[InputFile], str]
 
-QUANTISER = "3"
+QUANTISER = "4"
 """Increase this when the same graph would be quantised differently: then cached graphs and stored answers of int8
 models are made again."""
 GRAPH, DATA, MANIFEST = "model.onnx", "model.onnx_data", "manifest.json"
