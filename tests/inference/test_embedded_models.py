@@ -22,7 +22,7 @@ MODEL = EmbeddedModel(
     packages=(Package("first-package", "first_package", "model"), Package("second-package", "second_package")),
     source="second-package==1.0",
     published_as="owner/small",
-    license="mit",
+    license="MIT",
     authors="nobody",
 )
 

@@ -28,7 +28,7 @@ MODEL = EmbeddedModel(
     packages=(Package("rageval-small", "rageval_small", "model"),),
     source="small-weights==1.0",
     published_as="owner/small",
-    license="apache-2.0",
+    license="Apache-2.0",
     authors="Ada and Grace",
 )
 

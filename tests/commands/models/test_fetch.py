@@ -27,7 +27,7 @@ BINARY = EmbeddedModel(
     packages=(Package("small-weights", "small_weights"),),
     source="small-weights==1.0",
     published_as="owner/small",
-    license="mit",
+    license="MIT",
     authors="Ada and Grace",
 )
 SAFETENSORS = EmbeddedModel(
@@ -37,7 +37,7 @@ SAFETENSORS = EmbeddedModel(
     packages=BINARY.packages,
     source=BINARY.source,
     published_as="owner/small",
-    license="apache-2.0",
+    license="Apache-2.0",
     authors="Ada and Grace",
 )
 METADATA = b"Metadata-Version: 2.1\nName: small-weights\nVersion: 1.0\n"
@@ -65,6 +65,7 @@ def write_wheel(folder: Path, content: Mapping[str, bytes] = CONTENT) -> Path:
 
 
 def write_source(folder: Path, content: Mapping[str, bytes] = CONTENT) -> Path:
+    """A source archive, which would have to be built to be installed."""
     path = folder / "small_weights-1.0.tar.gz"
     with tarfile.open(path, "w:gz") as archive:
         for name, data in content.items():
@@ -99,20 +100,20 @@ def test_files_are_taken_from_wheels_and_source_archives(caches: Path, write: ty
 
 def test_what_lies_beside_safetensors_is_taken_but_no_programs_and_nothing_outside(caches: Path) -> None:
     taken = {"config.json": b"{}", "1_Pooling/config.json": b"{}", "LICENSE": b"Apache"}
-    left = {
-        "run.py": b"",
-        "../outside.json": b"",
-        "a/../../b.json": b"",
-        "/etc/x": b"",
-        ".hidden": b"",
-        "a/b/c.json": b"",
-    }
+    left = {"run.py": b"", "../../../outside.json": b"", "a/../../../../outside.json": b""}
     start = "small_weights/data/"
     content = {start + name: data for name, data in {**left, **taken, "model.safetensors": WEIGHTS}.items()}
     folder = fetch_model(SAFETENSORS, write_wheel(caches / "links", content))
     assert list_files(folder) == ["1_Pooling/config.json", "LICENSE", "NOTICE.txt", "config.json", "model.safetensors"]
     assert not list(caches.rglob("outside.json"))
     assert "Apache-2.0" in (folder / "NOTICE.txt").read_text()
+
+
+def test_a_source_archive_writes_nothing_outside(caches: Path) -> None:
+    path = write_source(caches, {**CONTENT, "../../../outside.json": b""})
+    with pytest.raises(DataError, match=r"cannot be read: .*outside"):
+        fetch_model(BINARY, path)
+    assert not list(caches.rglob("outside.json"))
 
 
 @pytest.mark.parametrize("damage", ["other weights", "none", "cut", "text"])

