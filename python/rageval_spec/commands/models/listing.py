@@ -239,8 +239,10 @@ def find_models(store: Path = STORE) -> Listing:
 
     `store` is the folder of a store, which remembers the chat models that were asked.
     """
-    from rageval_spec.inference.exports import find_cache, list_cached
-    from rageval_spec.inference.model_files import EMBEDDED, find_hub_cache
+    from rageval_spec.inference.embedded_models import EMBEDDED
+    from rageval_spec.inference.exports import list_cached
+    from rageval_spec.inference.model_files import find_hub_cache
+    from rageval_spec.store.disk import find_cache
     from rageval_spec.store.replies import list_asked
 
     return Listing(
@@ -324,7 +326,8 @@ class Named:
 def find_model(name: str, revision: str | None = None, file: str | None = None, graph: Graph | None = None) -> Named:
     """The model with this name, with the graph that `graph` chooses. It is downloaded if it is not on this machine."""
     from rageval_spec.inference import hub
-    from rageval_spec.inference.model_files import EMBEDDED, find_source, locate
+    from rageval_spec.inference.embedded_models import EMBEDDED
+    from rageval_spec.inference.model_files import find_source, locate
     from rageval_spec.progress import ProgressDisplay
 
     location = locate(name, Path(), revision)
