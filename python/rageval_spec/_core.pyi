@@ -176,6 +176,22 @@ def sentence_support(
 ]: ...
 
 @final
+class Unigram:
+    def __new__(
+        cls,
+        pieces: NDArray[np.uint8],
+        offsets: NDArray[np.uint32],
+        scores: NDArray[np.float32],
+        unknown: int,
+        special: Sequence[int],
+        rules: dict[str, str],
+    ) -> Unigram: ...
+    def read(
+        self, texts: Sequence[str], most: int, threads: int | None
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
+    def spell(self, text: str) -> list[tuple[int, str]]: ...
+
+@final
 class Alphabet:
     def __new__(cls, words: Sequence[tuple[int, int]], lowered: Sequence[tuple[int, int]]) -> Alphabet: ...
 

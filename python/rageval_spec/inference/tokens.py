@@ -12,17 +12,20 @@ Everything here imports `tokenizers` or `transformers` when a tokenizer is loade
 from __future__ import annotations
 
 import json
+import sys
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from onnx_from_checkpoints import FilledPair, PairFormat, Span, read_tokenizer, tame_forks
+from onnx_from_checkpoints import ENDING, FilledPair, PairFormat, Span, read_e5s1, read_tokenizer, tame_forks
+from rageval_spec import kernels
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.inference.model_files import translated
+from rageval_spec.inference.model_files import say_fetch, translated
 from rageval_spec.recorded.values import clean_text
 
 if TYPE_CHECKING:
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
 Text = str | tuple[str, str]
 """A text, or a pair of texts that the model reads together."""
 
+Spelling = tuple[Sequence[str], Sequence[Span]]
+"""The tokens of a text as the vocabulary writes them, and where they start and end in it."""
 _ENCODED_AT_ONCE = 512
 """The number of texts whose encodings, some hundred bytes per token, are in memory at a time."""
 _LOCATED_AT_ONCE = 64
@@ -101,6 +106,13 @@ class Tokenizer(ABC):
         found.ids.append(numbers)
         found.type_ids.append(np.asarray(type_ids, np.int64))
 
+    def _begin(self, text: str) -> str:
+        """The text up to a space well past what the model reads; a shorter one is returned unchanged."""
+        if self._max_length is None or len(text) <= 2 * _LONG_TEXT * self._max_length:
+            return text
+        end = text.find(" ", _LONG_TEXT * self._max_length)
+        return text if end < 0 else text[:end]
+
 
 def load_tokenizer(
     folder: Path,
@@ -125,11 +137,18 @@ def load_tokenizer(
     """
     if pair_format is not None:
         return PairTokenizer(*_load_fast(folder, names), max_length, vocabulary, lowercase, pair_format)
+    if whole := find_e5s1(names):
+        return UnigramReader(folder / whole, max_length, vocabulary)
     with translated():
         found = read_tokenizer(folder, names)
     if found is not None:
         return Locator(*found, max_length, vocabulary, lowercase)
     return _SlowTokenizer(folder, max_length, vocabulary, lowercase)
+
+
+def find_e5s1(names: Sequence[str]) -> str | None:
+    """The file among a model's tokenizer files that has the model itself."""
+    return next((name for name in names if name.endswith(ENDING)), None)
 
 
 def find_reply_ids(folder: Path, names: Sequence[str], replies: Mapping[str, str]) -> tuple[int, ...]:
@@ -162,6 +181,9 @@ def measure_unread(folder: Path, names: Sequence[str], texts: Sequence[str]) -> 
 
     None if `transformers` reads the tokenizer: only `tokenizers` gives the offsets of tokens.
     """
+    readable = [clean_text(text) for text in texts]
+    if whole := find_e5s1(names):
+        return unread_share(*UnigramReader(folder / whole).spell(readable))
     with translated():
         found = read_tokenizer(folder, names)
     if found is None:
@@ -169,7 +191,6 @@ def measure_unread(folder: Path, names: Sequence[str], texts: Sequence[str]) -> 
     tokenizer, _ = found
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    readable = [clean_text(text) for text in texts]
     encodings = tokenizer.encode_batch(readable, add_special_tokens=False)
     # The tokens as the vocabulary writes them: a unigram model's encoding has the text of unknown ones.
     spelled = ([tokenizer.id_to_token(number) or "" for number in one.ids] for one in encodings)
@@ -188,13 +209,6 @@ class FastReader(Tokenizer):
         tokenizer.no_truncation()
         if lowercase:
             add_lowercasing(tokenizer)
-
-    def _begin(self, text: str) -> str:
-        """The text up to a space well past what the model reads; a shorter one is returned unchanged."""
-        if self._max_length is None or len(text) <= 2 * _LONG_TEXT * self._max_length:
-            return text
-        end = text.find(" ", _LONG_TEXT * self._max_length)
-        return text if end < 0 else text[:end]
 
 
 class Locator(FastReader):
@@ -268,6 +282,47 @@ class Locator(FastReader):
     def _is_cut(self, encoding: Encoding) -> bool:
         """Whether tokens were cut off. The length is checked first, because reading `overflowing` copies them all."""
         return len(encoding.ids) == self._max_length and len(encoding.overflowing) > 0
+
+
+class UnigramReader(Tokenizer):
+    """Reads texts with the pieces of an E5S1 file: the tokens of `tokenizers`, for a twentieth of the memory."""
+
+    _START, _END, _UNKNOWN = 0, 2, 3
+
+    def __init__(self, path: Path, max_length: int | None = None, vocabulary: int | None = None) -> None:
+        with translated():
+            file = read_e5s1(path)
+        count = len(file.scores)
+        super().__init__(path, count, max_length, vocabulary)
+        check_room(max_length, len((self._START, self._END)))
+        special = [0, 1, 2, 3, count - 1]
+        try:
+            self._pieces = kernels.Unigram(
+                file.pieces, file.offsets, file.scores, file.rules, unknown=self._UNKNOWN, special=special
+            )
+        except ValueError as error:
+            raise DataError(f"{path}: is damaged ({error}); {say_fetch(path)}") from error
+
+    def _read(self, texts: Sequence[Text]) -> Iterator[tuple[ArrayLike, ArrayLike, bool]]:
+        room = sys.maxsize if self._max_length is None else self._max_length - len((self._START, self._END))
+        readable = [_read_whole(text) for text in texts]
+        for text, ids in zip(readable, self._pieces.read([*map(self._begin, readable)], room + 1), strict=True):
+            if len(ids) <= room and self._begin(text) is not text:
+                (ids,) = self._pieces.read([text], room + 1)
+            framed = np.concatenate(([self._START], ids[:room], [self._END]))
+            yield framed, np.zeros_like(framed), len(ids) > room
+
+    def spell(self, texts: Sequence[str]) -> tuple[list[str], list[Spelling]]:
+        """The normalised texts, and what `unread_share` wants to know of their tokens."""
+        normalized: list[str] = []
+        spellings: list[Spelling] = []
+        for text in texts:
+            found = self._pieces.spell(text)
+            ends = [0, *accumulate(len(part) for _, part in found)]
+            normalized.append("".join(part for _, part in found))
+            names = ["<unk>" if number == self._UNKNOWN else part for number, part in found]
+            spellings.append((names, [*pairwise(ends)]))
+        return normalized, spellings
 
 
 class PairTokenizer(FastReader):
@@ -348,6 +403,13 @@ class PairTokenizer(FastReader):
                 dropped |= set(inside[-excess:])
                 excess -= len(inside)
         return np.array([number for number in range(len(encoding.ids)) if number not in dropped], np.intp)
+
+
+def _read_whole(text: Text) -> str:
+    readable = make_readable(text)
+    if not isinstance(readable, str):
+        raise TypeError("this tokenizer reads single texts, not pairs")
+    return readable
 
 
 def _split(text: Text) -> tuple[str, str]:
@@ -507,7 +569,7 @@ def sample_foreign(texts: Sequence[str], most: int = 200) -> list[str]:
     return sample if 20 * foreign > letters else []
 
 
-def unread_share(texts: Iterable[str], encodings: Iterable[tuple[Sequence[str], Sequence[tuple[int, int]]]]) -> float:
+def unread_share(texts: Iterable[str], encodings: Iterable[Spelling]) -> float:
     """The share of letters, 0 to 1, that a tokenizer does not know or knows only as single letters.
 
     `encodings` are the tokens of each text as the vocabulary writes them, and their offsets in the text, start

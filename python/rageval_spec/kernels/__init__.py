@@ -56,6 +56,7 @@ from rageval_spec.kernels.statistics import permutation_test_unpaired as permuta
 from rageval_spec.kernels.statistics import student_p_value as student_p_value
 from rageval_spec.kernels.statistics import student_quantile as student_quantile
 from rageval_spec.kernels.statistics import t_test_paired as t_test_paired
+from rageval_spec.kernels.unigram import Unigram as Unigram
 from rageval_spec.kernels.vectors import UNRANKED as UNRANKED
 from rageval_spec.kernels.vectors import NearestSearch as NearestSearch
 from rageval_spec.kernels.vectors import Neighbours as Neighbours
