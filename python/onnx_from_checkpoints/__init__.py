@@ -36,7 +36,7 @@ from onnx_from_checkpoints.configuration import (
     read_prefix,
     writes_text,
 )
-from onnx_from_checkpoints.e5s1 import ENDING, E5File, read_e5s1
+from onnx_from_checkpoints.e5s1 import E5File, read_e5s1
 from onnx_from_checkpoints.errors import OTHER_READER, CheckpointError, DamagedFile, UnsupportedModel
 from onnx_from_checkpoints.model_graph import (
     build_graph,
@@ -65,12 +65,12 @@ _LATE: Mapping[str, tuple[str, ...]] = {
 }
 """The names of modules that import numpy or onnx, or that are needed only to run or write a graph."""
 __all__ = [
-    "CONFIGURATION_FILES", "ENDING", "MODULES", "NEEDS_REPLIES", "OTHER_READER", "TOKENIZER", "CheckpointError", "Configuration",
-    "DamagedFile", "DenseLayer", "E5File", "FilledPair", "PairFormat", "Span", "Task", "Tensors", "UnsupportedModel",
-    "__version__", "build_graph", "check_buildable", "check_weights", "find_architecture",
+    "CONFIGURATION_FILES", "MODULES", "NEEDS_REPLIES", "OTHER_READER", "TOKENIZER", "CheckpointError",
+    "Configuration", "DamagedFile", "DenseLayer", "E5File", "FilledPair", "PairFormat", "Span", "Task", "Tensors",
+    "UnsupportedModel", "__version__", "build_graph", "check_buildable", "check_weights", "find_architecture",
     "find_code", "find_external_data", "find_task", "has_foreign_code", "is_quantized", "list_architectures",
-    "load_json", "parse_template", "quantize", "read_configuration", "read_e5s1", "read_prefix", "read_tokenizer", "read_unsigned",
-    "read_weights", "save_whole", "tame_forks", "writes_text", "written_beside",
+    "load_json", "parse_template", "quantize", "read_configuration", "read_e5s1", "read_prefix", "read_tokenizer",
+    "read_unsigned", "read_weights", "save_whole", "tame_forks", "writes_text", "written_beside",
 ]  # fmt: skip
 
 

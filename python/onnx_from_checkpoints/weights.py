@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from onnx_from_checkpoints.e5s1 import BLOCK, BLOCK_BYTES, ENDING, read_e5s1
+from onnx_from_checkpoints.e5s1 import BLOCK, BLOCK_BYTES, E5File, read_e5s1
 from onnx_from_checkpoints.errors import DamagedFile
 
 if TYPE_CHECKING:
@@ -308,7 +308,7 @@ def read_weights(files: Iterable[Path], index: Path | None = None, *, outlined: 
         DamagedFile: a file is damaged or truncated, or two have a tensor of the same name, or the index names a tensor
             that its file does not have. The message names the file, and the tensor if there is one.
     """
-    if (files := list(files)) and files[0].name.endswith(ENDING):
+    if (files := list(files)) and files[0].name.endswith(E5File.ENDING):
         return _E5Tensors(files[0])
     tensors = _Outlines(files) if outlined else Tensors(files)
     if index is not None:

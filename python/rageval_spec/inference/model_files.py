@@ -19,11 +19,11 @@ from typing import Any, Literal, NamedTuple, NoReturn
 
 from onnx_from_checkpoints import (
     CONFIGURATION_FILES,
-    ENDING,
     MODULES,
     OTHER_READER,
     Configuration,
     DamagedFile,
+    E5File,
     UnsupportedModel,
     find_task,
     load_json,
@@ -152,7 +152,7 @@ def locate(model: str, spec_folder: Path, revision: str | None = None) -> Locati
         weights = EMBEDDED[model].weights
         return Location("embedded", model, EMBEDDED[model].find_folder(), None if weights == SAFETENSORS else weights)
     path = spec_folder / expand_home(model)
-    if path.name.endswith((".onnx", ".safetensors", ENDING)):
+    if path.name.endswith((".onnx", ".safetensors", E5File.ENDING)):
         inside = path.parent.name == "onnx" and not (path.parent / "tokenizer.json").is_file()
         root = path.parent.parent if inside else path.parent
         return Location("folder", model, root, file=path.relative_to(root).as_posix())
@@ -274,7 +274,7 @@ def choose_files(
         graph: whose graph to run; None takes the own one wherever config.json shows that it can be built.
         find_config: reads config.json, if it is needed and there.
     """
-    if file is not None and file in names and file.endswith(ENDING):
+    if file is not None and file in names and file.endswith(E5File.ENDING):
         return RepositoryFiles("e5s1", (file,), (file,), ()), None
     tokenizer, foundation = choose_tokenizer(names), None
     has_both = any(name in names for name in ONNX_FILES) and any(name in names for name in _OWN_WEIGHTS)

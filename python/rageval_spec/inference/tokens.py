@@ -12,20 +12,19 @@ Everything here imports `tokenizers` or `transformers` when a tokenizer is loade
 from __future__ import annotations
 
 import json
-import sys
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from unicodedata import normalize
 
 import numpy as np
 
-from onnx_from_checkpoints import ENDING, FilledPair, PairFormat, Span, read_e5s1, read_tokenizer, tame_forks
+from onnx_from_checkpoints import E5File, FilledPair, PairFormat, Span, read_e5s1, read_tokenizer, tame_forks
 from rageval_spec import kernels
 from rageval_spec.errors import DataError, UsageError
-from rageval_spec.inference.model_files import say_fetch, translated
+from rageval_spec.inference.model_files import translated
 from rageval_spec.recorded.values import clean_text
 
 if TYPE_CHECKING:
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
 Text = str | tuple[str, str]
 """A text, or a pair of texts that the model reads together."""
 
-Spelling = tuple[Sequence[str], Sequence[Span]]
-"""The tokens of a text as the vocabulary writes them, and where they start and end in it."""
 _ENCODED_AT_ONCE = 512
 """The number of texts whose encodings, some hundred bytes per token, are in memory at a time."""
 _LOCATED_AT_ONCE = 64
@@ -148,7 +145,7 @@ def load_tokenizer(
 
 def find_e5s1(names: Sequence[str]) -> str | None:
     """The file among a model's tokenizer files that has the model itself."""
-    return next((name for name in names if name.endswith(ENDING)), None)
+    return next((name for name in names if name.endswith(E5File.ENDING)), None)
 
 
 def find_reply_ids(folder: Path, names: Sequence[str], replies: Mapping[str, str]) -> tuple[int, ...]:
@@ -183,7 +180,7 @@ def measure_unread(folder: Path, names: Sequence[str], texts: Sequence[str]) -> 
     """
     readable = [clean_text(text) for text in texts]
     if whole := find_e5s1(names):
-        return unread_share(*UnigramReader(folder / whole).spell(readable))
+        return UnigramReader(folder / whole).measure_unread(readable)
     with translated():
         found = read_tokenizer(folder, names)
     if found is None:
@@ -285,44 +282,36 @@ class Locator(FastReader):
 
 
 class UnigramReader(Tokenizer):
-    """Reads texts with the pieces of an E5S1 file: the tokens of `tokenizers`, for a twentieth of the memory."""
-
-    _START, _END, _UNKNOWN = 0, 2, 3
+    """Reads texts with the pieces of an E5S1 file: the tokens of `tokenizers`, in a twentieth of the memory."""
 
     def __init__(self, path: Path, max_length: int | None = None, vocabulary: int | None = None) -> None:
         with translated():
-            file = read_e5s1(path)
-        count = len(file.scores)
-        super().__init__(path, count, max_length, vocabulary)
-        check_room(max_length, len((self._START, self._END)))
-        special = [0, 1, 2, 3, count - 1]
-        try:
-            self._pieces = kernels.Unigram(
-                file.pieces, file.offsets, file.scores, file.rules, unknown=self._UNKNOWN, special=special
-            )
-        except ValueError as error:
-            raise DataError(f"{path}: is damaged ({error}); {say_fetch(path)}") from error
+            self._file = file = read_e5s1(path)
+        super().__init__(path, len(file.scores), max_length, vocabulary)
+        check_room(max_length, 2)
+        special = [0, 1, 2, 3, len(file.scores) - 1]
+        self._pieces = kernels.Unigram(file.pieces, file.offsets, file.scores, file.UNKNOWN, special, file.rules)
 
     def _read(self, texts: Sequence[Text]) -> Iterator[tuple[ArrayLike, ArrayLike, bool]]:
-        room = sys.maxsize if self._max_length is None else self._max_length - len((self._START, self._END))
-        readable = [_read_whole(text) for text in texts]
-        for text, ids in zip(readable, self._pieces.read([*map(self._begin, readable)], room + 1), strict=True):
-            if len(ids) <= room and self._begin(text) is not text:
-                (ids,) = self._pieces.read([text], room + 1)
-            framed = np.concatenate(([self._START], ids[:room], [self._END]))
-            yield framed, np.zeros_like(framed), len(ids) > room
+        readable = [text for text in map(make_readable, texts) if isinstance(text, str)]
+        if len(readable) < len(texts):
+            raise TypeError("the tokenizer of an E5S1 file reads single texts, not pairs")
+        room = None if self._max_length is None else self._max_length - 2
+        for text, ids in zip(readable, self._pieces.read([*map(self._begin, readable)]), strict=True):
+            if room is not None and len(ids) <= room and self._begin(text) is not text:
+                (ids,) = self._pieces.read([text])
+            framed = np.concatenate(([E5File.START], ids[:room], [E5File.END]))
+            yield framed, np.zeros_like(framed), len(framed) < len(ids) + 2
 
-    def spell(self, texts: Sequence[str]) -> tuple[list[str], list[Spelling]]:
-        """The normalised texts, and what `unread_share` wants to know of their tokens."""
-        normalized: list[str] = []
-        spellings: list[Spelling] = []
-        for text in texts:
-            found = self._pieces.spell(text)
-            ends = [0, *accumulate(len(part) for _, part in found)]
-            normalized.append("".join(part for _, part in found))
-            names = ["<unk>" if number == self._UNKNOWN else part for number, part in found]
-            spellings.append((names, [*pairwise(ends)]))
-        return normalized, spellings
+    def measure_unread(self, texts: Sequence[str]) -> float:
+        """As `unread_share`, but counted in the pieces, because the places of tokens are not known."""
+        pieces = [piece for piece, _ in self._file.list_pieces()]
+        letters = sum(sum(map(str.isalpha, normalize("NFKC", text))) for text in texts)
+        read = 0
+        for number in np.concatenate(self._pieces.read(texts)):
+            known = sum(map(str.isalpha, pieces[number])) if number != E5File.UNKNOWN else 0
+            read += known if known != 1 or _is_han(pieces[number]) else 0
+        return max(0.0, 1 - read / letters) if letters else 0.0
 
 
 class PairTokenizer(FastReader):
@@ -403,13 +392,6 @@ class PairTokenizer(FastReader):
                 dropped |= set(inside[-excess:])
                 excess -= len(inside)
         return np.array([number for number in range(len(encoding.ids)) if number not in dropped], np.intp)
-
-
-def _read_whole(text: Text) -> str:
-    readable = make_readable(text)
-    if not isinstance(readable, str):
-        raise TypeError("this tokenizer reads single texts, not pairs")
-    return readable
 
 
 def _split(text: Text) -> tuple[str, str]:
@@ -569,7 +551,7 @@ def sample_foreign(texts: Sequence[str], most: int = 200) -> list[str]:
     return sample if 20 * foreign > letters else []
 
 
-def unread_share(texts: Iterable[str], encodings: Iterable[Spelling]) -> float:
+def unread_share(texts: Iterable[str], encodings: Iterable[tuple[Sequence[str], Sequence[tuple[int, int]]]]) -> float:
     """The share of letters, 0 to 1, that a tokenizer does not know or knows only as single letters.
 
     `encodings` are the tokens of each text as the vocabulary writes them, and their offsets in the text, start

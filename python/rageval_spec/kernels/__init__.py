@@ -9,6 +9,7 @@ values are copied.
 from typing import TYPE_CHECKING
 
 from rageval_spec import _core
+from rageval_spec._core import Unigram as Unigram
 from rageval_spec.kernels.inputs import read_qrels as read_qrels
 from rageval_spec.kernels.inputs import read_run as read_run
 from rageval_spec.kernels.lexical_search import Bm25Builder as Bm25Builder
@@ -56,7 +57,6 @@ from rageval_spec.kernels.statistics import permutation_test_unpaired as permuta
 from rageval_spec.kernels.statistics import student_p_value as student_p_value
 from rageval_spec.kernels.statistics import student_quantile as student_quantile
 from rageval_spec.kernels.statistics import t_test_paired as t_test_paired
-from rageval_spec.kernels.unigram import Unigram as Unigram
 from rageval_spec.kernels.vectors import UNRANKED as UNRANKED
 from rageval_spec.kernels.vectors import NearestSearch as NearestSearch
 from rageval_spec.kernels.vectors import Neighbours as Neighbours

@@ -27,7 +27,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     ranking::register(m)?;
     statistics::register(m)?;
     text::register(m)?;
-    unigram::register(m)?;
+    m.add_class::<unigram::Unigram>()?;
     vectors::register(m)?;
     Ok(())
 }

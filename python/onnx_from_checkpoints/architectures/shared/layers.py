@@ -88,11 +88,10 @@ class Nodes:
         """Rows of a table, which is stored as `name`; one of blocks keeps its 4 bits."""
         if isinstance(table, np.ndarray):
             return self.add("Gather", self.hold(name, table), places)
-        bits, scales = (
-            self.hold(f"{name}_{kind}", each) for kind, each in zip(("bits", "scales"), table.pack(), strict=True)
-        )
-        facts = {"gather_axis": 0, "quantize_axis": 1, "block_size": BLOCK, "bits": 4}
-        return self.add("GatherBlockQuantized", bits, places, scales, domain=MICROSOFT, **facts)
+        bits, scales = table.pack()
+        inputs = (self.hold(f"{name}_bits", bits), places, self.hold(f"{name}_scales", scales))
+        facts: dict[str, Any] = {"gather_axis": 0, "quantize_axis": 1, "block_size": BLOCK, "bits": 4}
+        return self.add("GatherBlockQuantized", *inputs, domain=MICROSOFT, **facts)
 
     def number(self, value: int) -> str:
         return self.hold(f"number_{value}", np.array(value, np.int64))
