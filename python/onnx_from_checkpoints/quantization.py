@@ -51,6 +51,11 @@ _BLOCK = 32
 _TABLE_FROM = 1_000_000
 """How many values a table has at least that is quantised: a smaller one is not worth the error."""
 _ROWS_AT_ONCE = 1 << 14
+_PACKED: Mapping[int, int] = {
+    onnx.TensorProto.INT4: 2, onnx.TensorProto.UINT4: 2, onnx.TensorProto.FLOAT4E2M1: 2,
+    onnx.TensorProto.INT2: 4, onnx.TensorProto.UINT2: 4,
+}  # fmt: skip
+"""How many values are in a byte, of the types with several; numpy has a byte for each."""
 MOST_BYTES_IN_ONE_FILE = 1_500_000_000
 """Larger weights are written to a separate file, because a protobuf message is limited to 2 GiB."""
 
@@ -183,9 +188,9 @@ class _Quantizer:
         integers, scales = f"{name}_blocks", f"{name}_block_scales"
         if integers not in self._quantized:
             self._quantized.add(integers)
-            for held, values in zip((integers, scales), quantize_blocks(self._read(name)), strict=True):
-                self._graph.initializer.append(make_constant(held, values))
-        facts = {"gather_axis": 0, "quantize_axis": 1, "block_size": _BLOCK, "bits": 8}
+            blocks, factors = quantize_blocks(self._read(name))
+            self._graph.initializer.extend([make_constant(integers, blocks), make_constant(scales, factors)])
+        facts: dict[str, Any] = {"gather_axis": 0, "quantize_axis": 1, "block_size": _BLOCK, "bits": 8}
         inputs = [integers, places, scales]
         return helper.make_node(
             "GatherBlockQuantized", inputs, list(node.output), node.name, domain=_MICROSOFT, **facts
@@ -333,16 +338,16 @@ def _map(tensor: onnx.TensorProto, folder: Path) -> NDArray[Any] | None:
     inside = path.is_file() and path.resolve().parent == folder.resolve()
     if not inside or place.length not in (None, size) or (place.offset or 0) + size > path.stat().st_size or not size:
         return None
-    if size != math.prod(tensor.dims) * kind.itemsize:  # integers of 4 bits
+    if tensor.data_type in _PACKED:
         return None
     return np.asarray(np.memmap(path, kind, "r", place.offset or 0, tuple(tensor.dims)))
 
 
 def _count_bytes(tensor: onnx.TensorProto) -> int:
-    """The size of a tensor's values, wherever they are; numpy has a byte for each integer of 4 bits."""
+    """The size of a tensor's values, wherever they are."""
     count = math.prod(int(size) for size in tensor.dims)
-    if tensor.data_type in (onnx.TensorProto.INT4, onnx.TensorProto.UINT4):
-        return (count + 1) // 2
+    if tensor.data_type in _PACKED:
+        return -(-count // _PACKED[tensor.data_type])
     return count * int(helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize)
 
 

@@ -20,8 +20,9 @@ MODEL = EmbeddedModel(
     weights="weights.bin",
     sha256=hashlib.sha256(PUBLISHED).hexdigest(),
     packages=(Package("first-package", "first_package", "model"), Package("second-package", "second_package")),
+    source="second-package==1.0",
     published_as="owner/small",
-    license="mit",
+    license="MIT",
     authors="nobody",
 )
 

