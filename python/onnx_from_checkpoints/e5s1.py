@@ -94,7 +94,7 @@ class E5File:
         """The content of the files from which other programs read the model's configuration, by their names."""
         roles = {"bos": "<s>", "cls": "<s>", "eos": "</s>", "sep": "</s>", "pad": "<pad>", "unk": "<unk>"}
         tokens = {f"{role}_token": token for role, token in (*roles.items(), ("mask", "<mask>"))}
-        tokens |= {"tokenizer_class": "XLMRobertaTokenizer"}
+        tokens |= {"tokenizer_class": "PreTrainedTokenizerFast"}
         names = ["input_ids", "attention_mask", "token_type_ids"]
         modules = {"Transformer": "", "Pooling": "1_Pooling", "Normalize": "2_Normalize"}
         length, width = self.config["max_position_embeddings"], self.config["hidden_size"]

@@ -46,11 +46,11 @@ def write_e5s1(
     pieces: Mapping[str, float] = PIECES,
     rules: Mapping[str, str] = RULES,
     *,
-    change: Mapping[str, NDArray[np.generic]] | None = None,
+    change: Mapping[str, NDArray[np.uint8]] | None = None,
 ) -> dict[str, NDArray[np.float32]]:
     """Write a file, and return its tensors as float32.
 
-    `change` has other contents of tensors by name: bytes [blocks, 18] of those in blocks, else float32.
+    `change` has other blocks of tensors by name: bytes [blocks, 18].
     """
     random = np.random.default_rng(7)
     scored = [*((name, 0.0) for name in SPECIAL), *pieces.items(), ("<mask>", 0.0)]
@@ -62,27 +62,29 @@ def write_e5s1(
     head += np.array([score for _, score in scored], "<f4").tobytes() + b"".join(texts)
     listed = b"".join(_pack_rule(ord(one), [*map(ord, text)]) for one, text in rules.items())
     head += struct.pack("<iI", len(rules), len(listed)) + listed
-    found, contents, entries = {}, [], []
+    found: dict[str, NDArray[np.float32]] = {}
+    contents: list[bytes] = []
+    entries: list[tuple[bytes, int, int]] = []
     for name, shape, in_blocks in list_tensors(vocabulary):
         count = int(np.prod(shape))
         if in_blocks:
             blocks = random.integers(0, 256, (count // 32, 18)).astype(np.uint8)
             blocks[:, :2] = random.uniform(0.01, 0.1, count // 32).astype("<f2")[:, None].view(np.uint8)
-            content = (change or {}).get(name, blocks)
-            found[name] = dequantize(content).reshape(shape)
+            blocks = (change or {}).get(name, blocks)
+            found[name] = dequantize(blocks).reshape(shape)
+            contents.append(blocks.tobytes())
         else:
-            content = (change or {}).get(name, random.normal(size=shape).astype("<f4"))
-            found[name] = content
-        contents.append(content.tobytes())
+            found[name] = random.normal(size=shape).astype("<f4")
+            contents.append(found[name].tobytes())
         entries.append((name.encode(), int(in_blocks), count))
     size = len(head) + 4 + sum(2 + len(name) + 21 for name, _, _ in entries)
     head += struct.pack("<i", len(entries))
-    for (name, kind, count), content in zip(entries, contents, strict=True):
+    for (named, kind, count), data in zip(entries, contents, strict=True):
         size += -size % 64
-        head += struct.pack("<H", len(name)) + name + struct.pack("<BIQQ", kind, count, size, len(content))
-        size += len(content)
-    for content in contents:
-        head += b"\0" * (-len(head) % 64) + content
+        head += struct.pack("<H", len(named)) + named + struct.pack("<BIQQ", kind, count, size, len(data))
+        size += len(data)
+    for data in contents:
+        head += b"\0" * (-len(head) % 64) + data
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(head)
     return found
@@ -92,10 +94,10 @@ def _pack_rule(character: int, replacement: Sequence[int]) -> bytes:
     return struct.pack(f"<IB{len(replacement)}I", character, len(replacement), *replacement)
 
 
-def dequantize(blocks: NDArray[np.generic]) -> NDArray[np.float32]:
+def dequantize(blocks: NDArray[np.uint8]) -> NDArray[np.float32]:
     """The slow and obvious way."""
     values = []
-    for block in blocks.astype(np.uint8):
+    for block in blocks:
         (scale,) = struct.unpack("<e", block[:2].tobytes())
         values += [(int(byte) % 16 - 8) * scale for byte in block[2:]]
         values += [(int(byte) // 16 - 8) * scale for byte in block[2:]]

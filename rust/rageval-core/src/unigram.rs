@@ -161,3 +161,76 @@ impl Unigram {
         found[first..].reverse();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn make(pieces: &[(&str, f32)], special: &[u32], rules: &[(char, &str)]) -> Unigram {
+        let texts: Vec<&[u8]> = pieces.iter().map(|(piece, _)| piece.as_bytes()).collect();
+        let mut offsets = vec![0];
+        for text in &texts {
+            offsets.push(offsets.last().copied().unwrap_or(0) + text.len() as u32);
+        }
+        let scores = pieces.iter().map(|(_, score)| *score).collect();
+        let rules = rules.iter().map(|(one, text)| (*one, (*text).to_owned()));
+        Unigram::new(texts.concat(), offsets, scores, 0, special.to_vec(), rules.collect())
+    }
+
+    fn read(unigram: &Unigram, text: &str) -> Vec<u32> {
+        unigram.read(&[text], NonZeroUsize::new(1)).concat()
+    }
+
+    #[test]
+    fn the_likeliest_way_is_taken() {
+        let pieces = [("?", -9.0), ("\u{2581}", -1.0), ("a", -2.0), ("b", -2.0), ("ab", -3.5)];
+        let unigram = make(&pieces, &[], &[]);
+        // -1 - 3.5 is more than -1 - 2 - 2.
+        assert_eq!(read(&unigram, "ab"), [1, 4]);
+        assert_eq!(read(&unigram, " ba\nb "), [1, 3, 2, 1, 3]);
+        assert_eq!(read(&unigram, "xyazz"), [1, 0, 2, 0]);
+        assert_eq!(read(&unigram, ""), []);
+    }
+
+    #[test]
+    fn of_equal_ways_the_one_with_the_longest_last_piece_is_taken() {
+        let pieces = [("?", -9.0), ("\u{2581}", -1.0), ("a", -2.0), ("b", -2.0), ("ab", -4.0)];
+        assert_eq!(read(&make(&pieces, &[], &[]), "ab"), [1, 4]);
+    }
+
+    #[test]
+    fn special_tokens_are_found_before_characters_are_replaced() {
+        let pieces = [("?", -9.0), ("\u{2581}", -1.0), ("a", -2.0), ("<", -2.0), ("<a>", -2.0), ("<a", -9.0)];
+        let unigram = make(&pieces, &[4, 5], &[('\u{ff1c}', "<"), ('>', "")]);
+        assert_eq!(read(&unigram, "a<a>a"), [1, 2, 4, 1, 2]);
+        assert_eq!(read(&unigram, "<a a"), [5, 1, 2]);
+        assert_eq!(read(&unigram, "\u{ff1c}a>"), [1, 3, 2]);
+    }
+
+    #[test]
+    fn a_short_cluster_is_replaced_as_a_whole() {
+        let pieces = [("?", -9.0), ("\u{2581}", -1.0), ("a", -2.0), ("\u{301}", -2.0)];
+        let unigram = make(&pieces, &[], &[('\u{ff41}', "a"), ('\u{1d41a}', "a"), ('\u{302}', "a")]);
+        assert_eq!(read(&unigram, "\u{ff41}\u{301}"), [1, 2]);
+        assert_eq!(read(&unigram, "\u{1d41a}\u{301}"), [1, 2, 3], "it has six bytes");
+        assert_eq!(read(&unigram, "z\u{302}\u{301}"), [1, 0, 2, 3], "its first character has no rule");
+    }
+
+    proptest! {
+        #[test]
+        fn any_vocabulary_reads_any_text(
+            pieces in prop::collection::vec(any::<u8>(), 0..30),
+            offsets in prop::collection::vec(0u32..40, 0..8),
+            scores in prop::collection::vec(any::<f32>(), 0..10),
+            special in prop::collection::vec(0u32..12, 0..3),
+            texts in prop::collection::vec(".{0,20}", 0..4),
+        ) {
+            let unigram = Unigram::new(pieces, offsets, scores, 7, special, HashMap::new());
+            let one = unigram.read(&texts, NonZeroUsize::new(1));
+            prop_assert_eq!(one.len(), texts.len());
+            prop_assert_eq!(one, unigram.read(&texts, NonZeroUsize::new(3)));
+        }
+    }
+}
