@@ -176,7 +176,14 @@ mod tests {
         }
         let scores = pieces.iter().map(|(_, score)| *score).collect();
         let rules = rules.iter().map(|(one, text)| (*one, (*text).to_owned()));
-        Unigram::new(texts.concat(), offsets, scores, 0, special.to_vec(), rules.collect())
+        Unigram::new(
+            texts.concat(),
+            offsets,
+            scores,
+            0,
+            special.to_vec(),
+            rules.collect(),
+        )
     }
 
     fn read(unigram: &Unigram, text: &str) -> Vec<u32> {
@@ -185,7 +192,13 @@ mod tests {
 
     #[test]
     fn the_likeliest_way_is_taken() {
-        let pieces = [("?", -9.0), ("\u{2581}", -1.0), ("a", -2.0), ("b", -2.0), ("ab", -3.5)];
+        let pieces = [
+            ("?", -9.0),
+            ("\u{2581}", -1.0),
+            ("a", -2.0),
+            ("b", -2.0),
+            ("ab", -3.5),
+        ];
         let unigram = make(&pieces, &[], &[]);
         // -1 - 3.5 is more than -1 - 2 - 2.
         assert_eq!(read(&unigram, "ab"), [1, 4]);
@@ -196,13 +209,26 @@ mod tests {
 
     #[test]
     fn of_equal_ways_the_one_with_the_longest_last_piece_is_taken() {
-        let pieces = [("?", -9.0), ("\u{2581}", -1.0), ("a", -2.0), ("b", -2.0), ("ab", -4.0)];
+        let pieces = [
+            ("?", -9.0),
+            ("\u{2581}", -1.0),
+            ("a", -2.0),
+            ("b", -2.0),
+            ("ab", -4.0),
+        ];
         assert_eq!(read(&make(&pieces, &[], &[]), "ab"), [1, 4]);
     }
 
     #[test]
     fn special_tokens_are_found_before_characters_are_replaced() {
-        let pieces = [("?", -9.0), ("\u{2581}", -1.0), ("a", -2.0), ("<", -2.0), ("<a>", -2.0), ("<a", -9.0)];
+        let pieces = [
+            ("?", -9.0),
+            ("\u{2581}", -1.0),
+            ("a", -2.0),
+            ("<", -2.0),
+            ("<a>", -2.0),
+            ("<a", -9.0),
+        ];
         let unigram = make(&pieces, &[4, 5], &[('\u{ff1c}', "<"), ('>', "")]);
         assert_eq!(read(&unigram, "a<a>a"), [1, 2, 4, 1, 2]);
         assert_eq!(read(&unigram, "<a a"), [5, 1, 2]);
@@ -211,11 +237,28 @@ mod tests {
 
     #[test]
     fn a_short_cluster_is_replaced_as_a_whole() {
-        let pieces = [("?", -9.0), ("\u{2581}", -1.0), ("a", -2.0), ("\u{301}", -2.0)];
-        let unigram = make(&pieces, &[], &[('\u{ff41}', "a"), ('\u{1d41a}', "a"), ('\u{302}', "a")]);
+        let pieces = [
+            ("?", -9.0),
+            ("\u{2581}", -1.0),
+            ("a", -2.0),
+            ("\u{301}", -2.0),
+        ];
+        let unigram = make(
+            &pieces,
+            &[],
+            &[('\u{ff41}', "a"), ('\u{1d41a}', "a"), ('\u{302}', "a")],
+        );
         assert_eq!(read(&unigram, "\u{ff41}\u{301}"), [1, 2]);
-        assert_eq!(read(&unigram, "\u{1d41a}\u{301}"), [1, 2, 3], "it has six bytes");
-        assert_eq!(read(&unigram, "z\u{302}\u{301}"), [1, 0, 2, 3], "its first character has no rule");
+        assert_eq!(
+            read(&unigram, "\u{1d41a}\u{301}"),
+            [1, 2, 3],
+            "it has six bytes"
+        );
+        assert_eq!(
+            read(&unigram, "z\u{302}\u{301}"),
+            [1, 0, 2, 3],
+            "its first character has no rule"
+        );
     }
 
     proptest! {
