@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
-from onnx_from_checkpoints import TOKENIZER, find_external_data, read_tokenizer
+from onnx_from_checkpoints import TOKENIZER, find_external_data, read_e5s1, read_tokenizer
 from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.inference.model_files import ModelFiles, check_embedded, named, say_fetch, translated
@@ -190,8 +190,11 @@ def export_model(
         try:
             (part / "onnx").mkdir(parents=True)
             _Form(source, configuration, precision, fingerprint).export(part / "onnx" / GRAPH)
-            for name in dict.fromkeys((*source.tokenizer, *source.configuration)):
-                _copy(source.path(name), part / name)
+            if source.format == "e5s1":
+                _write_configuration(source, part)
+            else:
+                for name in dict.fromkeys((*source.tokenizer, *source.configuration)):
+                    _copy(source.path(name), part / name)
             _write_tokenizer(source, part)
             with suppress(FileNotFoundError):
                 target.rmdir()
@@ -199,6 +202,15 @@ def export_model(
         finally:
             shutil.rmtree(part, ignore_errors=True)
     return target / "onnx" / GRAPH
+
+
+def _write_configuration(source: ModelFiles, target: Path) -> None:
+    """Write the configuration that is in the file of the weights as the files that other programs read."""
+    with translated():
+        described = read_e5s1(source.path(source.weights[0])).describe()
+    for name, content in described.items():
+        (target / name).parent.mkdir(exist_ok=True)
+        (target / name).write_text(json.dumps(content, indent=1, default=dict), "utf-8")
 
 
 def _write_tokenizer(source: ModelFiles, target: Path) -> None:

@@ -23,10 +23,12 @@ from onnx_from_checkpoints import (
     OTHER_READER,
     Configuration,
     DamagedFile,
+    E5File,
     UnsupportedModel,
     find_task,
     load_json,
     read_configuration,
+    read_e5s1,
     writes_text,
 )
 from rageval_spec.dataclass import dataclass, replace
@@ -54,7 +56,8 @@ Graph = Literal["own", "repository"]
 
 _COMMIT = compile_later(r"[0-9a-f]{40}")
 
-Format = Literal["onnx", "safetensors"]
+Format = Literal["onnx", "safetensors", "e5s1"]
+"""An E5S1 file holds everything: weights, configuration and tokenizer."""
 
 
 class Location(NamedTuple):
@@ -94,7 +97,7 @@ class RepositoryFiles:
     @property
     def graph(self) -> Graph:
         """Whose graph is run."""
-        return "own" if self.format == "safetensors" else "repository"
+        return "repository" if self.format == "onnx" else "own"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -132,6 +135,8 @@ class ModelFiles(RepositoryFiles):
     def read_configuration(self) -> Configuration:
         """What the model's configuration files say; see `read_configuration`."""
         with translated():
+            if self.format == "e5s1":
+                return read_e5s1(self.path(self.weights[0])).configuration
             return read_configuration(self.folder)
 
 
@@ -147,7 +152,7 @@ def locate(model: str, spec_folder: Path, revision: str | None = None) -> Locati
         weights = EMBEDDED[model].weights
         return Location("embedded", model, EMBEDDED[model].find_folder(), None if weights == SAFETENSORS else weights)
     path = spec_folder / expand_home(model)
-    if path.suffix in (".onnx", ".safetensors"):
+    if path.name.endswith((".onnx", ".safetensors", E5File.ENDING)):
         inside = path.parent.name == "onnx" and not (path.parent / "tokenizer.json").is_file()
         root = path.parent.parent if inside else path.parent
         return Location("folder", model, root, file=path.relative_to(root).as_posix())
@@ -269,6 +274,8 @@ def choose_files(
         graph: whose graph to run; None takes the own one wherever config.json shows that it can be built.
         find_config: reads config.json, if it is needed and there.
     """
+    if file is not None and file in names and file.endswith(E5File.ENDING):
+        return RepositoryFiles("e5s1", (file,), (file,), ()), None
     tokenizer, foundation = choose_tokenizer(names), None
     has_both = any(name in names for name in ONNX_FILES) and any(name in names for name in _OWN_WEIGHTS)
     is_open = has_both and file is None and graph is None

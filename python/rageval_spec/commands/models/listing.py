@@ -57,11 +57,11 @@ class Inspected:
     """What a model's files say; empty where they do not.
 
     Attributes:
-        format: `onnx` or `safetensors`; empty if neither is there.
+        format: `onnx`, `safetensors` or `e5s1`; empty if neither is there.
         architecture: transformers' `model_type`.
         head: what the model gives, as in `HEADS`.
         labels: a classifier's labels in the order of its logits.
-        precision: that of the largest part of the safetensors weights, such as `fp16`.
+        precision: that of the largest part of the weights, such as `fp16`; empty for `onnx`.
         license: as the model's card states it, or else the table of known verifiers.
         problem: why the model cannot be run, and what to do.
     """
@@ -98,22 +98,22 @@ def inspect(location: Location, name: str) -> Inspected:
     elif not problems:
         problems.append("incomplete, or not in a format that onnx can use")
     if folder is not None:
-        configuration = attempt(lambda: read_configuration(folder))
+        configuration = attempt(source.read_configuration if source else lambda: read_configuration(folder))
         if configuration is not None:
             facts |= {"architecture": configuration.model_type, "labels": configuration.labels}
             facts |= {} if configuration.task is None else {"head": HEADS[configuration.task]}
-            if source is not None and source.format == "safetensors":
+            if source is not None and source.graph == "own":
                 attempt(lambda: find_architecture(configuration.encoder))
         facts["license"] = read_license(folder / _CARD) or _list_known_licenses().get(name.casefold(), "")
     return Inspected(**facts, problem="; ".join(dict.fromkeys(problems)))
 
 
 def _read_precision(source: ModelFiles) -> str:
-    """The type of most weights according to the headers of the safetensors files; "" for other formats."""
-    from onnx_from_checkpoints import Tensors
+    """The type of most weights according to the headers of their files; "" for an .onnx file."""
+    from onnx_from_checkpoints import read_weights
 
-    files = [source.path(name) for name in source.weights if name.endswith(".safetensors")]
-    kind = Tensors(files).find_commonest_kind()
+    files = source.list_weights()[0] if source.graph == "own" else []
+    kind = read_weights(files).find_commonest_kind()
     return _PRECISIONS.get(kind, kind.lower())
 
 
