@@ -11,6 +11,15 @@ from rageval_spec.data.findings import Ability, Assessment, Claim, Criterion, Es
 from rageval_spec.data.outcomes import Remark
 from rageval_spec.data.samples import Sample
 from rageval_spec.judging import segments
+from rageval_spec.judging.cosine_scale import (
+    OWN,
+    CosineScale,
+    Roles,
+    explain_scale,
+    find_scale,
+    foresee_scale,
+    name_version,
+)
 from rageval_spec.libraries import np
 from rageval_spec.plugin import EmbeddingModel, Judge, JudgeNode, ModelName, Role, note_truncated_texts
 
@@ -21,7 +30,9 @@ if TYPE_CHECKING:
 
 
 SUPPORTED_FROM = 0.63
-"""Without a threshold, a claim with at least this cosine is supported; `benches/judges.md` has the calibration."""
+"""Without a threshold, a claim with at least this cosine is supported; `benches/judges.md` has the calibration.
+
+As every bound on a cosine, it is one on the scale of `minilm`."""
 USEFUL_FROM = 0.45
 """Without a threshold, a text with at least this cosine is useful."""
 
@@ -34,8 +45,8 @@ class EmbeddingNode(JudgeNode):
         default=None,
         ge=0,
         le=1,
-        description="The cosine from which a claim counts as supported; the score is then the share of supported "
-        "claims. By default the score is the mean of the claims' cosines.",
+        description="The cosine from which a claim counts as supported, on the scale of minilm; the score is then the "
+        "share of supported claims. By default the score is the mean of the claims' cosines.",
     )
     window: int = Field(
         default=1,
@@ -61,6 +72,9 @@ class _Comparison(NamedTuple):
 class EmbeddingJudge(Judge[EmbeddingNode]):
     """Compares the meanings of texts without a chat model; a cosine below 0 counts as 0.
 
+    The cosines of other models than `minilm` are put on its scale, by those between texts that have nothing in common;
+    a note says how. So thresholds mean the same with every model.
+
     Support: a claim is a sentence. Its score is its highest cosine with one to `window` neighbouring sentences of a
     source, which are the evidence. A claim that a source contains word for word scores 1; a claim of fewer than five
     words must equal a whole window for that, and is otherwise read after the sample's question. Usefulness: the highest
@@ -72,7 +86,10 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
 
     known_as = ("semantic", "cosine", "similarity", "bertscore")
     declared = frozenset[Ability]({"support", "usefulness", "claims"})
-    version = "4"
+
+    @property
+    def version(self) -> str:  # type: ignore[override]
+        return name_version("4", self.context.models.get(self.node.model))
 
     def check(self) -> str | None:
         self._model()
@@ -85,18 +102,23 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
         if criterion.kind == "grade":
             raise self._cannot("grade", samples)
         comparisons = self._compare(criterion, samples)
-        vectors = _Vectors(self._model(), _list_texts(criterion, comparisons))
+        model, least = self._model(), self._find_least(criterion)
+        scale = find_scale(model, _find_roles(criterion)) if _need_scale(comparisons) else OWN
+        vectors = _Vectors(model, _list_texts(criterion, comparisons), scale)
         mentions = self._look_up(criterion, samples, comparisons)
         pairs = zip(comparisons, mentions, strict=True)
         findings = [self._find(criterion, comparison, vectors, named) for comparison, named in pairs]
-        return Assessment(findings, vectors.remark_on_cut(self.node.model))
+        return Assessment(findings, (*vectors.remark_on_cut(self.node.model), *explain_scale(model, scale, least)))
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
         if criterion.kind == "grade":
             return Estimate()
         reads: dict[str, int] = {}
-        for role, texts in _list_texts(criterion, self._compare(criterion, samples)).items():
+        comparisons = self._compare(criterion, samples)
+        for role, texts in _list_texts(criterion, comparisons).items():
             reads |= self._model().foresee("embed", texts, role)
+        if _need_scale(comparisons):
+            reads |= foresee_scale(self._model(), _find_roles(criterion))
         return Estimate(reads={Reader(self.node.model, "text"): reads})
 
     def _model(self) -> EmbeddingModel[Any]:
@@ -141,6 +163,11 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
         found = iter(find_mentions(named, threads=self.context.threads))
         yield from ([next(found) for _ in comparison.claims] for comparison in comparisons)
 
+    def _find_least(self, criterion: Criterion) -> float:
+        """The score from which a claim is supported, or a text useful."""
+        least = SUPPORTED_FROM if criterion.kind == "support" else USEFUL_FROM
+        return least if self.node.threshold is None else self.node.threshold
+
     def _find(
         self, criterion: Criterion, comparison: _Comparison, vectors: _Vectors, mentions: Sequence[Mentions]
     ) -> Finding:
@@ -150,7 +177,7 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
             return segments.find_without_sources(criterion, comparison.claims)
         others = vectors.of([window.text for window in comparison.windows], _find_role(criterion))
         claims = [
-            self._judge(criterion, claim, vectors.of(parts, "document") @ others.T, comparison.windows, named)
+            self._judge(criterion, claim, vectors.compare(parts, others), comparison.windows, named)
             if verbatim is None
             else claim.as_claim(1.0, "supported", comparison.windows[verbatim])
             for claim, parts, verbatim, named in zip(
@@ -172,8 +199,7 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
             return claim.as_claim(0.0, "not_enough_info", reason="it has no text")
         best = int(cosines.max(axis=0).argmax())
         score = min(max(float(cosines[:, best].max()), 0.0), 1.0)
-        is_support = criterion.kind == "support"
-        least = (SUPPORTED_FROM if is_support else USEFUL_FROM) if self.node.threshold is None else self.node.threshold
+        least = self._find_least(criterion)
         score = named.hold_back(score, least)
         verdict: Verdict = "supported" if score >= least and not named.missing else "not_enough_info"
         return claim.as_claim(score, verdict, windows[best], named.describe(criterion.against.replace("_", " ")))
@@ -190,10 +216,19 @@ def _find_role(criterion: Criterion) -> Role:
     return "query" if criterion.against == "question" else "document"
 
 
-class _Vectors:
-    """Unit vectors by role and text."""
+def _find_roles(criterion: Criterion) -> Roles:
+    return ("document", _find_role(criterion))
 
-    def __init__(self, model: EmbeddingModel[Any], texts: Mapping[Role, list[str]]) -> None:
+
+def _need_scale(comparisons: Sequence[_Comparison]) -> bool:
+    return any(one.claims and one.windows for one in comparisons)
+
+
+class _Vectors:
+    """Unit vectors by role and text, and the scale of their cosines."""
+
+    def __init__(self, model: EmbeddingModel[Any], texts: Mapping[Role, list[str]], scale: CosineScale) -> None:
+        self._scale = scale
         self._embedded: list[str] = []
         self._truncated: list[bool] = []
         self._vectors: dict[Role, NDArray[np.float32]] = {}
@@ -212,6 +247,10 @@ class _Vectors:
         if not texts:
             return np.empty((0, next(iter(self._vectors.values())).shape[1]), np.float32)
         return self._vectors[role][[self._places[role][text] for text in texts]]
+
+    def compare(self, texts: Sequence[str], others: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The cosines of documents and other vectors, [texts, others], on the scale of `minilm`."""
+        return self._scale.read(self.of(texts, "document") @ others.T)
 
     def remark_on_cut(self, model: str) -> tuple[Remark, ...]:
         return note_truncated_texts(self._embedded, self._truncated, model)
