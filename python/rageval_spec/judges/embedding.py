@@ -13,6 +13,7 @@ from rageval_spec.data.samples import Sample
 from rageval_spec.judging import segments
 from rageval_spec.judging.cosine_scale import (
     OWN,
+    Cosines,
     CosineScale,
     Roles,
     explain_scale,
@@ -190,7 +191,7 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
         self,
         criterion: Criterion,
         claim: segments.Segment,
-        cosines: NDArray[np.float32],
+        cosines: Cosines,
         windows: Sequence[segments.Segment],
         named: Mentions,
     ) -> Claim:
@@ -248,7 +249,7 @@ class _Vectors:
             return np.empty((0, next(iter(self._vectors.values())).shape[1]), np.float32)
         return self._vectors[role][[self._places[role][text] for text in texts]]
 
-    def compare(self, texts: Sequence[str], others: NDArray[np.float32]) -> NDArray[np.float32]:
+    def compare(self, texts: Sequence[str], others: NDArray[np.float32]) -> Cosines:
         """The cosines of documents and other vectors, [texts, others], on the scale of `minilm`."""
         return self._scale.read(self.of(texts, "document") @ others.T)
 

@@ -1,12 +1,10 @@
 """What a cosine of an embedding model means: where it lies between the cosines of unrelated and of equal texts.
 
 Each model has a scale of its own. Of two texts that have nothing in common, MiniLM makes a cosine of about 0.2, and
-multilingual-e5-small one of 0.8. Thresholds were calibrated with MiniLM, so the cosine c of another model is read as
-
-    base + (c - mean) / (1 - mean) * (1 - base)
-
-where `mean` is the model's own mean over all pairs of the texts in `unrelated_texts.toml`, and `base` is MiniLM's.
-Equal texts keep their 1. `benches/judges.md` compares this with other maps.
+multilingual-e5-small one of 0.8. Thresholds were calibrated with MiniLM, so the cosines of another model are read on
+MiniLM's scale: three landmarks of the model go where MiniLM has them, and what is between two of them is linear. These
+are the mean and the 95th percentile of the cosines between the texts in `unrelated_texts.toml`, and the 1 of equal
+texts. `benches/judges.md` compares this with other maps.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from collections.abc import Mapping
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
 from rageval_spec.data.outcomes import Note
@@ -26,13 +24,11 @@ from rageval_spec.plugin import EmbeddingModel, Model, Role
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-C = TypeVar("C", float, "NDArray[np.float32]")
+Cosines: TypeAlias = "NDArray[np.floating[Any]]"
 Roles: TypeAlias = tuple[Role, Role]
 
 SCALED = "s1"
 """Part of the version of judges that scale cosines. Raise it with every change of the texts or of the map."""
-BASE = 0.194
-"""MiniLM's mean cosine of the unrelated texts."""
 _CLOSE = 0.95
 """Above this mean, the cosines of a model hardly tell texts apart."""
 _CLOSEST = 1 - 1e-4
@@ -46,17 +42,26 @@ class CosineScale(NamedTuple):
     low: float
     high: float
 
-    def read(self, cosine: C) -> C:
-        """What a cosine, or an array of them, would be with MiniLM; below 0 if it is far below the mean."""
-        return cosine if self == OWN else BASE + (cosine - self.mean) * ((1 - BASE) / (1 - self.mean))
+    def read(self, cosines: Cosines) -> Cosines:
+        """What cosines would be with MiniLM; below 0 where they are far below the mean."""
+        return cosines if self == OWN else _bend(cosines, self, OWN)
 
     def find_cosine(self, threshold: float) -> float:
         """The model's cosine that is read as `threshold`."""
-        return threshold if self == OWN else self.mean + (threshold - BASE) * ((1 - self.mean) / (1 - BASE))
+        return threshold if self == OWN else float(_bend(threshold, OWN, self))
 
 
-OWN = CosineScale(BASE, -0.026, 0.551)
+OWN = CosineScale(0.194, -0.026, 0.551)
 """MiniLM's, which leaves every cosine as it is."""
+
+
+def _bend(values: Cosines | float, before: CosineScale, after: CosineScale) -> Cosines:
+    """Move the landmarks of one scale to those of another. A percentile that is the mean, or 1, is no landmark."""
+    has_spread = all(scale.mean < scale.high < 1 for scale in (before, after))
+    start, end = ([scale.mean, scale.high, 1.0] if has_spread else [scale.mean, 1.0] for scale in (before, after))
+    slope = (end[1] - end[0]) / (start[1] - start[0])
+    given = np.asarray(values)
+    return np.where(given < start[0], end[0] + (given - start[0]) * slope, np.interp(given, start, end))
 
 
 def find_scale(model: EmbeddingModel[Any], roles: Roles = ("document", "document")) -> CosineScale:
