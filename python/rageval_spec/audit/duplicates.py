@@ -238,13 +238,8 @@ _LEAST_COSINE = 0.9
 _NEIGHBOURS = 5
 _TYPO_FROM = 6
 """Letters. In shorter words one letter makes another word."""
-
-
-class Meaning(NamedTuple):
-    """What compares questions by their meaning: their vectors, and the model's cosine that stands for MiniLM's."""
-
-    embed: Callable[[Sequence[str]], NDArray[np.float32]]
-    find_cosine: Callable[[float], float] = float
+Meaning = tuple[Callable[[Sequence[str]], "NDArray[np.float32]"], Callable[[float], float]]
+"""What gives the vectors of questions, and the model's cosine that stands for one of MiniLM's."""
 
 
 class QuestionPair(NamedTuple):
@@ -309,7 +304,8 @@ def _find_close(
     """Pairs with close vectors, the same numbers and names, and the same gold answer."""
     if len(numbers) < 2:
         return
-    vectors, least = meaning.embed([questions[number].text for number in numbers]), meaning.find_cosine(_LEAST_COSINE)
+    embed, find_cosine = meaning
+    vectors, least = embed([questions[number].text for number in numbers]), find_cosine(_LEAST_COSINE)
     nearest = kernels.top_k(vectors, vectors, _NEIGHBOURS, metric="cosine")
     for at, (places, scores) in enumerate(zip(nearest.indices.tolist(), nearest.scores.tolist(), strict=True)):
         for place, score in zip(places, scores, strict=True):

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, groupby, zip_longest
 from math import log
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
 
 from rageval_spec import kernels, registry
 from rageval_spec.data.tables import Collection
@@ -212,10 +212,11 @@ _TOO_NEAR = 0.97
 """The cosine from which on two chunks say the same, on the scale of MiniLM."""
 _COMPARED_AT_ONCE = 10_000
 _COMPARED_WORD = compile_later(r"\w+")
+_Vectors: TypeAlias = "NDArray[np.float32] | None"
 
 
 def find_pairs(
-    chunks: Sequence[Chunk], vectors: NDArray[np.float32] | None, count: int, scale: CosineScale = OWN
+    chunks: Sequence[Chunk], vectors: _Vectors, count: int, scale: CosineScale = OWN
 ) -> list[tuple[int, int]]:
     """The positions of up to `count` pairs of chunks about the same things, the best connected first.
 
@@ -243,9 +244,7 @@ def find_names(text: str) -> list[str]:
     return [name for name in found if len(name) > 2 and not any(letter.isdigit() for letter in name)]
 
 
-def _connect(
-    chunks: Sequence[Chunk], vectors: NDArray[np.float32] | None, scale: CosineScale
-) -> dict[tuple[int, int], float]:
+def _connect(chunks: Sequence[Chunk], vectors: _Vectors, scale: CosineScale) -> dict[tuple[int, int], float]:
     """How well the positions of chunks are connected, by pairs."""
     names = [frozenset(find_names(chunk.text)) for chunk in chunks]
     sharers = Counter(name for found in names for name in found)
@@ -292,9 +291,7 @@ def _follow_one_another(first: Chunk, second: Chunk) -> bool:
     return first.doc_id == second.doc_id and abs(places[0] - places[1]) == 1
 
 
-def _compare(
-    vectors: NDArray[np.float32] | None, pairs: Sequence[tuple[int, int]], scale: CosineScale
-) -> Iterator[float | None]:
+def _compare(vectors: _Vectors, pairs: Sequence[tuple[int, int]], scale: CosineScale) -> Iterator[float | None]:
     if vectors is None:
         yield from (None for _ in pairs)
         return

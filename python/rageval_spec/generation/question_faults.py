@@ -79,7 +79,7 @@ class AcceptedQuestions:
         if self._model is None or not self._vectors:
             return None
         cosines = np.stack(self._vectors) @ self._embed([question])[0]
-        near = np.flatnonzero(cosines >= find_scale(self._model, ("query", "query")).find_cosine(COSINE))
+        near = np.flatnonzero(cosines >= find_scale(self._model, "query", "query").find_cosine(COSINE))
         return Duplicate(int(near[0]), f"cosine {cosines[near[0]]:.2f}") if len(near) else None
 
     def _embed(self, questions: Sequence[str]) -> NDArray[np.float32]:

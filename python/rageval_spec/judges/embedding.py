@@ -10,17 +10,7 @@ from pydantic import Field
 from rageval_spec.data.findings import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, Reader, Verdict
 from rageval_spec.data.outcomes import Remark
 from rageval_spec.data.samples import Sample
-from rageval_spec.judging import segments
-from rageval_spec.judging.cosine_scale import (
-    OWN,
-    Cosines,
-    CosineScale,
-    Roles,
-    explain_scale,
-    find_scale,
-    foresee_scale,
-    name_version,
-)
+from rageval_spec.judging import cosine_scale, segments
 from rageval_spec.libraries import np
 from rageval_spec.plugin import EmbeddingModel, Judge, JudgeNode, ModelName, Role, note_truncated_texts
 
@@ -31,9 +21,7 @@ if TYPE_CHECKING:
 
 
 SUPPORTED_FROM = 0.63
-"""Without a threshold, a claim with at least this cosine is supported; `benches/judges.md` has the calibration.
-
-As every bound on a cosine, it is one on the scale of `minilm`."""
+"""Without a threshold, a claim with at least this cosine is supported; `benches/judges.md` has the calibration."""
 USEFUL_FROM = 0.45
 """Without a threshold, a text with at least this cosine is useful."""
 
@@ -90,7 +78,7 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
 
     @property
     def version(self) -> str:  # type: ignore[override]
-        return name_version("4", self.context.models.get(self.node.model))
+        return cosine_scale.name_version("4", self.context.models.get(self.node.model))
 
     def check(self) -> str | None:
         self._model()
@@ -103,23 +91,20 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
         if criterion.kind == "grade":
             raise self._cannot("grade", samples)
         comparisons = self._compare(criterion, samples)
-        model, least = self._model(), self._find_least(criterion)
-        scale = find_scale(model, _find_roles(criterion)) if _need_scale(comparisons) else OWN
-        vectors = _Vectors(model, _list_texts(criterion, comparisons), scale)
+        vectors = _Vectors(self._model(), _list_texts(criterion, comparisons), _find_role(criterion))
         mentions = self._look_up(criterion, samples, comparisons)
         pairs = zip(comparisons, mentions, strict=True)
         findings = [self._find(criterion, comparison, vectors, named) for comparison, named in pairs]
-        return Assessment(findings, (*vectors.remark_on_cut(self.node.model), *explain_scale(model, scale, least)))
+        return Assessment(findings, (*vectors.remark_on_cut(self.node.model), *vectors.notes))
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
         if criterion.kind == "grade":
             return Estimate()
         reads: dict[str, int] = {}
-        comparisons = self._compare(criterion, samples)
-        for role, texts in _list_texts(criterion, comparisons).items():
+        for role, texts in _list_texts(criterion, self._compare(criterion, samples)).items():
             reads |= self._model().foresee("embed", texts, role)
-        if _need_scale(comparisons):
-            reads |= foresee_scale(self._model(), _find_roles(criterion))
+            if texts:
+                reads |= cosine_scale.foresee_scale(self._model(), role)
         return Estimate(reads={Reader(self.node.model, "text"): reads})
 
     def _model(self) -> EmbeddingModel[Any]:
@@ -164,11 +149,6 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
         found = iter(find_mentions(named, threads=self.context.threads))
         yield from ([next(found) for _ in comparison.claims] for comparison in comparisons)
 
-    def _find_least(self, criterion: Criterion) -> float:
-        """The score from which a claim is supported, or a text useful."""
-        least = SUPPORTED_FROM if criterion.kind == "support" else USEFUL_FROM
-        return least if self.node.threshold is None else self.node.threshold
-
     def _find(
         self, criterion: Criterion, comparison: _Comparison, vectors: _Vectors, mentions: Sequence[Mentions]
     ) -> Finding:
@@ -191,7 +171,7 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
         self,
         criterion: Criterion,
         claim: segments.Segment,
-        cosines: Cosines,
+        cosines: cosine_scale.Cosines,
         windows: Sequence[segments.Segment],
         named: Mentions,
     ) -> Claim:
@@ -200,7 +180,8 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
             return claim.as_claim(0.0, "not_enough_info", reason="it has no text")
         best = int(cosines.max(axis=0).argmax())
         score = min(max(float(cosines[:, best].max()), 0.0), 1.0)
-        least = self._find_least(criterion)
+        is_support = criterion.kind == "support"
+        least = (SUPPORTED_FROM if is_support else USEFUL_FROM) if self.node.threshold is None else self.node.threshold
         score = named.hold_back(score, least)
         verdict: Verdict = "supported" if score >= least and not named.missing else "not_enough_info"
         return claim.as_claim(score, verdict, windows[best], named.describe(criterion.against.replace("_", " ")))
@@ -217,19 +198,13 @@ def _find_role(criterion: Criterion) -> Role:
     return "query" if criterion.against == "question" else "document"
 
 
-def _find_roles(criterion: Criterion) -> Roles:
-    return ("document", _find_role(criterion))
-
-
-def _need_scale(comparisons: Sequence[_Comparison]) -> bool:
-    return any(one.claims and one.windows for one in comparisons)
-
-
 class _Vectors:
     """Unit vectors by role and text, and the scale of their cosines."""
 
-    def __init__(self, model: EmbeddingModel[Any], texts: Mapping[Role, list[str]], scale: CosineScale) -> None:
-        self._scale = scale
+    def __init__(self, model: EmbeddingModel[Any], texts: Mapping[Role, list[str]], others: Role) -> None:
+        has_texts = any(texts.values())
+        self._scale = cosine_scale.find_scale(model, "document", others) if has_texts else cosine_scale.OWN
+        self.notes = cosine_scale.explain_scale(model, self._scale)
         self._embedded: list[str] = []
         self._truncated: list[bool] = []
         self._vectors: dict[Role, NDArray[np.float32]] = {}
@@ -249,7 +224,7 @@ class _Vectors:
             return np.empty((0, next(iter(self._vectors.values())).shape[1]), np.float32)
         return self._vectors[role][[self._places[role][text] for text in texts]]
 
-    def compare(self, texts: Sequence[str], others: NDArray[np.float32]) -> Cosines:
+    def compare(self, texts: Sequence[str], others: NDArray[np.float32]) -> cosine_scale.Cosines:
         """The cosines of documents and other vectors, [texts, others], on the scale of `minilm`."""
         return self._scale.read(self.of(texts, "document") @ others.T)
 

@@ -303,7 +303,6 @@ def accept(
 _ROUNDING = 1e-6
 """How far rounding can move a cosine above 1."""
 _SILENT = StageValue(None)
-_ROLES: cosine_scale.Roles = ("query", "document")
 _Read = Callable[["Sequence[Sample]", list[AnyNote]], Sequence[StageValue]]
 
 
@@ -448,13 +447,13 @@ class Waterfall(ComposedJudge[WaterfallNode]):
         return found if isinstance(found, EmbeddingModel) else None
 
     def _estimate_comparing(self, samples: Sequence[Sample]) -> Estimate:
-        model, readable = self._find_compared(), [sample for sample in samples if _has_contexts(sample)]
-        contexts = [context for sample in readable for context in sample.contexts or () if context.strip()]
+        model, asked = self._find_compared(), [sample for sample in samples if _has_contexts(sample)]
+        contexts = [context for sample in asked for context in sample.contexts or () if context.strip()]
         if model is None or not contexts:
             return Estimate()
-        reads = {**cosine_scale.foresee_scale(model, _ROLES), **model.foresee("embed", contexts)}
-        reads |= model.foresee("embed", [sample.question for sample in readable], "query")
-        return Estimate(reads={Reader(model.context.name, "text"): reads})
+        reads = model.foresee("embed", contexts), model.foresee("embed", [one.question for one in asked], "query")
+        scale = cosine_scale.foresee_scale(model, "query", "document")
+        return Estimate(reads={Reader(model.context.name, "text"): {**reads[0], **reads[1], **scale}})
 
     def _stages(self, criterion: Criterion) -> Iterator[tuple[str, Stage, _Read]]:
         if self.node.retrieval is not None:
@@ -517,9 +516,8 @@ class Waterfall(ComposedJudge[WaterfallNode]):
             cosines = kernels.cosine_rows(asked, found, threads=self.context.threads)
         except ValueError as error:
             raise DataError(f"models.{name}: {error}") from error
-        scale, stage = cosine_scale.find_scale(model, _ROLES), self.node.retrieval
-        bound = (stage.reject or stage.person or stage.accept or 0.0) if stage is not None else 0.0
-        notes += cosine_scale.explain_scale(model, scale, bound)
+        scale = cosine_scale.find_scale(model, "query", "document")
+        notes += cosine_scale.explain_scale(model, scale)
         return [max(0.0, cosine) for cosine in scale.read(cosines).tolist()]
 
     def _rerank(self, name: str, pairs: Sequence[tuple[str, str]], notes: list[AnyNote]) -> Sequence[float]:

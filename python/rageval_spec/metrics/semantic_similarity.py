@@ -61,7 +61,7 @@ class SemanticSimilarity(ReferenceMetric[SemanticSimilarityNode]):
         embeddings = model.embed([*(answer for answer, _ in asked), *(text for _, own in asked for text in own)])
         cut, nouns = int(embeddings.truncated.sum()), ("answer or reference", "answers and references")
         notes = note_truncated(cut, len(embeddings.truncated), self.node.model, *nouns, code="texts")
-        told = explain_values(model, ("document", "document"))
+        told = explain_values(model, "document")
         return _find_nearest(embeddings.vectors, [len(own) for _, own in asked]), (*notes, *told)
 
     def _measure(self, answer: str, references: Sequence[str], nearest: Iterator[float | None]) -> Measurement:

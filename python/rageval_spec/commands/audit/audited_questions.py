@@ -272,9 +272,9 @@ def find_meaning(parts: SpecPlugins | None, wanted: str | None) -> tuple[duplica
             raise
         return None, f"{_BY_WORDS}, because the model '{name}' cannot be opened: {error}"
 
-    meaning = duplicates.Meaning(
+    meaning = (
         lambda texts: model.embed(texts, "query").vectors,
-        lambda cosine: find_scale(model, ("query", "query")).find_cosine(cosine),
+        lambda cosine: find_scale(model, "query", "query").find_cosine(cosine),
     )
     return meaning, f"{_BY_WORDS} and, with the model '{name}', by their meaning."
 

@@ -69,7 +69,8 @@ def measure_forms(
         measured, truncated = _measure(trials, job, rounds, display)
         ranks = collection is not None and job.unit == "text"
         quality = _rank(trials, named, collection, threads, display) if ranks and collection is not None else {}
-        unrelated = _scale_cosines(trials[0], model, remarks) if job.unit == "text" else None
+        vectors = trials[0].ask("embed", list(list_unrelated())).answer.vectors if job.unit == "text" else None
+        unrelated = None if vectors is None else measure_scale(vectors, vectors, model)
     return Bench(
         model,
         len(job.content),
@@ -152,16 +153,6 @@ def _measure(
         for name, found in outcomes.items()
     )
     return measured, int(reference.truncated.sum())
-
-
-def _scale_cosines(reference: Trial, model: str, remarks: list[str]) -> CosineScale | None:
-    """The cosines of texts that have nothing in common; None, with a remark, if they say nothing."""
-    vectors = reference.ask("embed", list(list_unrelated())).answer.vectors
-    try:
-        return measure_scale(vectors, vectors, model)
-    except DataError as error:
-        remarks.append(str(error))
-        return None
 
 
 def _rank(
@@ -434,9 +425,7 @@ class Bench:
         yield Line(_MEMORY)
         if self.unrelated is not None:
             mean, low, high = self.unrelated
-            yield Line(
-                f"texts without anything in common: mean cosine {mean:.3f}, 90% of pairs {low:.3f} to {high:.3f}"
-            )
+            yield Line(f"cosines of unrelated texts: mean {mean:.3f}, 90% of pairs from {low:.3f} to {high:.3f}")
         yield from (Line(f"! {remark}") for remark in self.remarks)
 
     def _list_cells(self, form: FormResult) -> tuple[str, ...]:

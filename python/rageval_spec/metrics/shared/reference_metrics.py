@@ -183,4 +183,4 @@ def compare_meanings(
         for text in lost
     ]
     notes = note_truncated_texts(texts, embeddings.truncated.tolist(), model.context.name)
-    return values, (*notes, *explain_values(model, (role, role)))
+    return values, (*notes, *explain_values(model, role))
