@@ -342,6 +342,8 @@ def compare_models(tasks: Sequence[Task], store: Path | None, model: str, rounds
         judges[name] = (plugin(plugin.node_type(**block), Context(name, models=models)), least)
     for one in models.values():
         one.prepare()
+        if isinstance(one, Unscaled):
+            continue
         scale = cosine_scale.find_scale(one)
         print(
             f"- {one.context.name}: unrelated texts {scale.mean:.3f}, 90% of pairs {scale.low:.3f} to {scale.high:.3f}"

@@ -165,7 +165,7 @@ def test_a_note_says_how_cosines_were_read() -> None:
     (note,) = judge(Compressed(0.8)).assess(FAITHFULNESS, ANSWERS).written_notes
     assert re.fullmatch(
         r"with words, unrelated texts have a mean cosine of 0\.81 \(90% of pairs: 0\.80 to 0\.83\); judges read "
-        r"cosines on the scale of minilm, where 0\.83 is 0\.50; metrics of cosines keep them as they are",
+        r"cosines on the scale of minilm, where 0\.83 is 0\.50; metrics keep them as they are",
         note.message,
     ), note.message
     assert (note.code, note.level) == ("cosine_scale", "note")

@@ -121,7 +121,7 @@ def explain_scale(model: EmbeddingModel[Any], scale: CosineScale) -> tuple[Note,
     name, (mean, low, high), even = model.context.name, scale, scale.find_cosine(0.5)
     message = (
         f"with {name}, unrelated texts have a mean cosine of {mean:.2f} (90% of pairs: {low:.2f} to {high:.2f}); "
-        f"judges read cosines on the scale of minilm, where {even:.2f} is 0.50; metrics of cosines keep them as they are"
+        f"judges read cosines on the scale of minilm, where {even:.2f} is 0.50; metrics keep them as they are"
     )
     if is_close := mean > _CLOSE:
         message += "; the mean is close to the 1 of equal texts: check the model's pooling, or use another model"
