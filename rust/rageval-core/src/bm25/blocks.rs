@@ -160,6 +160,7 @@ impl<'a> Postings<'a> {
     }
 
     /// Decodes a block; `None` if it is damaged.
+    #[inline(always)]
     pub(super) fn decode(&self, block: usize, into: &mut Block) -> Option<()> {
         let (mut start, mut next) = (0, 0);
         if block > 0 {
@@ -192,6 +193,7 @@ impl<'a> Postings<'a> {
 }
 
 /// Unpacks the numbers of a full block.
+#[inline(always)]
 fn unpack_lanes(packed: &[u8], width: u8, values: &mut [u32; BLOCK]) {
     // One row of words more than there can be, as the last number looks at the next one.
     let mut rows = [[0_u32; LANES]; 33];

@@ -48,6 +48,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Adds what the word contributes to the documents from `start` on to the sums of a window.
+    #[inline(always)]
     pub(super) fn collect(
         &mut self,
         start: u32,

@@ -129,7 +129,7 @@ impl Formula {
     }
 
     /// What a word contributes to the scores of the documents of a block.
-    #[inline]
+    #[inline(always)]
     pub(super) fn contribute(&self, weight: Weight, block: &Block, into: &mut [f32; BLOCK]) {
         let postings = block
             .more

@@ -49,9 +49,9 @@ pub struct Searcher<'a> {
 pub(super) const WINDOW: usize = 1 << 12;
 /// A window is looked at as a whole if it has at least this many documents.
 const MANY: usize = WINDOW / 32;
-/// Sums that are looked at together: those of a part, and of a group of it.
+/// Sums that are looked at together, and those of them whose flags are one number.
 const PART: usize = 64;
-const GROUP: usize = 16;
+const GROUP: usize = 8;
 /// Scores whose bits are the same but for this many are counted together.
 const ALIKE: u32 = 15;
 
@@ -113,23 +113,12 @@ impl<'a> Searcher<'a> {
             return Ok(Vec::new());
         }
         let mut best = Best::new(depth, absent, &mut buffers.counts, &mut buffers.found);
-        let arch = Arch::new();
-        while let Some(next) = cursors.iter().filter_map(Cursor::next).min() {
-            if next as usize >= self.view.documents() {
-                return Err(self.view.damaged());
-            }
-            let start = next - next % WINDOW as u32;
-            let window = &mut buffers.window;
-            for cursor in &mut cursors {
-                cursor.collect(start, window, self)?;
-            }
-            let best = &mut best;
-            arch.dispatch(Harvest {
-                start,
-                window,
-                best,
-            });
-        }
+        Arch::new().dispatch(Walk {
+            searcher: self,
+            cursors: &mut cursors,
+            window: &mut buffers.window,
+            best: &mut best,
+        })?;
         Ok(best.finish(self.ranks))
     }
 }
@@ -179,45 +168,63 @@ impl Sums {
     }
 }
 
-/// Takes the documents of a window that could be among the best, and empties the window.
-struct Harvest<'w, 'b> {
-    start: u32,
+/// The way through all windows that have a document of a word.
+struct Walk<'w, 'a, 'b> {
+    searcher: &'w Searcher<'a>,
+    cursors: &'w mut [Cursor<'a>],
     window: &'w mut Sums,
     best: &'w mut Best<'b>,
 }
 
-impl WithSimd for Harvest<'_, '_> {
-    type Output = ();
+impl WithSimd for Walk<'_, '_, '_> {
+    type Output = Result<()>;
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let Sums { sums, places, len } = self.window;
-        let (start, best) = (self.start, self.best);
-        best.found
-            .resize(best.found.len().max(best.len + WINDOW), 0);
-        let (before, len) = (best.len, std::mem::take(len));
-        if len < MANY {
-            for place in &places[..len] {
-                let sum = std::mem::take(&mut sums[usize::from(*place) % WINDOW]);
-                best.push(start.wrapping_add(u32::from(*place)), sum);
+    fn with_simd<S: Simd>(self, simd: S) -> Result<()> {
+        let view = &self.searcher.view;
+        while let Some(next) = self.cursors.iter().filter_map(Cursor::next).min() {
+            if next as usize >= view.documents() {
+                return Err(view.damaged());
             }
-        } else {
-            for (number, part) in sums.as_chunks_mut::<PART>().0.iter_mut().enumerate() {
-                if best.admits(most(simd, part)) {
-                    let first = start.wrapping_add((number * PART) as u32);
-                    for (number, group) in part.as_chunks::<GROUP>().0.iter().enumerate() {
-                        if best.admits(most(simd, group)) {
-                            for (place, sum) in (number * GROUP..).zip(group) {
-                                best.push(first.wrapping_add(place as u32), *sum);
-                            }
-                        }
+            let start = next - next % WINDOW as u32;
+            for cursor in self.cursors.iter_mut() {
+                cursor.collect(start, self.window, self.searcher)?;
+            }
+            harvest(simd, start, self.window, self.best);
+        }
+        Ok(())
+    }
+}
+
+/// Takes the documents of a window that could be among the best, and empties the window.
+#[inline(always)]
+fn harvest<S: Simd>(simd: S, start: u32, window: &mut Sums, best: &mut Best) {
+    let Sums { sums, places, len } = window;
+    let (before, len) = (best.len, std::mem::take(len));
+    best.found.resize(best.found.len().max(before + WINDOW), 0);
+    if len < MANY {
+        for place in &places[..len] {
+            let sum = std::mem::take(&mut sums[usize::from(*place) % WINDOW]);
+            best.push(start.wrapping_add(u32::from(*place)), sum);
+        }
+    } else {
+        for (number, part) in sums.as_chunks_mut::<PART>().0.iter_mut().enumerate() {
+            if best.admits(most(simd, part)) {
+                let first = start.wrapping_add((number * PART) as u32);
+                let admitted = part.map(|sum| u8::from(best.admits(sum)));
+                for (number, group) in admitted.as_chunks::<GROUP>().0.iter().enumerate() {
+                    let mut left = u64::from_le_bytes(*group);
+                    while left != 0 {
+                        let place = number * GROUP + left.trailing_zeros() as usize / 8;
+                        left &= left - 1;
+                        best.push(first.wrapping_add(place as u32), part[place % PART]);
                     }
                 }
-                *part = [0.0; PART];
             }
+            *part = [0.0; PART];
         }
-        best.count(before);
     }
+    best.count(before);
 }
 
 /// The largest of some sums.
