@@ -1,9 +1,10 @@
 """What a cosine of an embedding model means: where it lies between the cosines of unrelated and of equal texts.
 
 Of two texts that have nothing in common, MiniLM makes a cosine of about 0.2, and multilingual-e5-small one of 0.8.
-Thresholds were calibrated with MiniLM, so the cosines of other models are read on its scale: three landmarks of the
-model go where MiniLM has them, and what is between two of them is linear. These are the mean and the 95th percentile of
-the cosines between the texts in `unrelated_texts.toml`, and the 1 of equal texts. `benches/judges.md` has the figures.
+Thresholds were calibrated with MiniLM, so the cosines of other models are read on its scale: the mean of the cosines
+between the texts in `unrelated_texts.toml` goes where MiniLM has it, the 1 of equal texts stays, and what is between is
+linear. Models that crowd all cosines near 1 crowd the higher ones most. So the more a model does that, the nearer the
+95th percentile of these cosines goes to where MiniLM has it, too. `benches/judges.md` has the figures.
 """
 
 from __future__ import annotations
@@ -40,21 +41,27 @@ class CosineScale(NamedTuple):
 
     def read(self, cosines: Cosines) -> Cosines:
         """What cosines would be with MiniLM; below 0 where they are far below the mean."""
-        return cosines if self == OWN else _bend(cosines, self, OWN)
+        return cosines if self == OWN else _bend(cosines, *self._list_landmarks())
 
     def find_cosine(self, threshold: float) -> float:
         """The model's cosine that is read as `threshold`."""
-        return threshold if self == OWN else float(_bend(threshold, OWN, self))
+        return threshold if self == OWN else float(_bend(threshold, *reversed(self._list_landmarks())))
+
+    def _list_landmarks(self) -> tuple[list[float], list[float]]:
+        """Cosines, and where they are on MiniLM's scale. A percentile that is the mean, or 1, is no landmark."""
+        if not self.mean < self.high < 1:
+            return [self.mean, 1.0], [OWN.mean, 1.0]
+        straight = OWN.mean + (self.high - self.mean) / (1 - self.mean) * (1 - OWN.mean)
+        crowded = max(0.0, (self.mean - OWN.mean) / (1 - OWN.mean))
+        return [self.mean, self.high, 1.0], [OWN.mean, straight + crowded * (OWN.high - straight), 1.0]
 
 
 OWN = CosineScale(0.194, -0.026, 0.551)
 """MiniLM's, which leaves every cosine as it is."""
 
 
-def _bend(values: Cosines | float, before: CosineScale, after: CosineScale) -> Cosines:
-    """Move the landmarks of one scale to those of another. A percentile that is the mean, or 1, is no landmark."""
-    has_spread = all(scale.mean < scale.high < 1 for scale in (before, after))
-    start, end = ([scale.mean, scale.high, 1.0] if has_spread else [scale.mean, 1.0] for scale in (before, after))
+def _bend(values: Cosines | float, start: list[float], end: list[float]) -> Cosines:
+    """Move landmarks from their start to their end, and what is between or below them in proportion."""
     slope = (end[1] - end[0]) / (start[1] - start[0])
     given = np.asarray(values)
     return np.where(given < start[0], end[0] + (given - start[0]) * slope, np.interp(given, start, end))
