@@ -265,10 +265,10 @@ def stream_findings(
         found = block.select(wanted).join(told, on=_KEYS, how="inner", maintain_order="left_right")
         if found.height:
             seen.append(found["row"])
-            yield _tabulate(found)
+            yield _tabulate(_add_details(found, values))
     alone = told.filter(~pl.col("row").is_in(pl.concat(seen).implode())) if seen else told
     for block in alone.iter_slices(_BLOCK):
-        yield _tabulate(block)
+        yield _tabulate(_add_details(block, values))
 
 
 def list_findings(value: Mapping[str, Any], sample: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -286,14 +286,20 @@ def list_findings(value: Mapping[str, Any], sample: Mapping[str, Any]) -> Iterat
 
 
 def _find_claims(values: pl.DataFrame, metrics: Sequence[str]) -> pl.DataFrame:
-    """The rows of values whose details hold claims, with their number as `row`, in the order of `metrics`."""
+    """The rows of values whose details hold claims, in the order of `metrics`: their keys, their number as `row`, and
+    their `place` among the values. The details stay where they are: they are most of a large evaluation.
+    """
     if "details" not in values.columns:
         return values.select(*_KEYS, "metric").clear()
     details = pl.col("details")
     holds_claims = details.str.contains(r'"(claims|contexts)": ?\[\{')
     order = pl.col("metric").replace_strict(list(metrics), range(len(metrics)), default=len(metrics))
-    told = values.lazy().filter(holds_claims).select(*_KEYS, "metric", "details").sort(order, maintain_order=True)
-    return told.with_row_index("row").collect()
+    told = values.lazy().with_row_index("place").filter(holds_claims).select(*_KEYS, "metric", "place")
+    return told.sort(order, maintain_order=True).with_row_index("row").collect()
+
+
+def _add_details(claims: pl.DataFrame, values: pl.DataFrame) -> pl.DataFrame:
+    return claims.with_columns(values["details"].gather(claims["place"]))
 
 
 def _tabulate(values: pl.DataFrame) -> pl.DataFrame:

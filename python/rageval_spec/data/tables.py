@@ -236,19 +236,26 @@ def references_of(rows: Iterable[Sequence[Any]]) -> pl.DataFrame:
 _ROWS_IN_CHUNK = 2**14
 
 
-def share_repeats(table: pl.DataFrame) -> pl.DataFrame:
+def share_repeats(table: pl.DataFrame, rows: pl.Series | None = None) -> pl.DataFrame:
     """The same table in chunks of rows, in which a column that repeats one text, or nothing, takes no memory.
 
     All chunks of such a column are one. Each other text takes 16 bytes, however short it is, and so does a null.
+    `rows` are the numbers of the wanted rows, in their order; by default all.
     """
-    if table.height < _ROWS_AT_ONCE:
-        return table
+    height = table.height if rows is None else len(rows)
+    if height < _ROWS_AT_ONCE:
+        return table if rows is None else table.select(pl.all().gather(rows))
     columns = {name: _find_repeated(table[name]) for name in table.columns}
     chunks = []
-    for start in range(0, table.height, _ROWS_IN_CHUNK):
-        rows = min(_ROWS_IN_CHUNK, table.height - start)
+    for start in range(0, height, _ROWS_IN_CHUNK):
+        size = min(_ROWS_IN_CHUNK, height - start)
+        wanted = None if rows is None else rows.slice(start, size)
         parts = (
-            one.slice(start, rows).rechunk() if isinstance(one, pl.Series) else _repeat(*one, rows).alias(name)
+            _repeat(*one, size).alias(name)
+            if isinstance(one, tuple)
+            else one.slice(start, size).rechunk()
+            if wanted is None
+            else one.gather(wanted)
             for name, one in columns.items()
         )
         chunks.append(pl.DataFrame([*parts]))
@@ -280,6 +287,28 @@ def only_queries(table: T, wanted: pl.DataFrame) -> T:
     return table.join(ids, on="query_id", how="semi", maintain_order="left")  # type: ignore[return-value]
 
 
+def join_queries(queries: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
+    """The rows of `queries`, each with that of the same query in `other`, or nulls.
+
+    A join needs far more memory than tables of the same queries, which only have to be set side by side.
+    """
+    ids, others = queries["query_id"], other["query_id"]
+    if ids.equals(others) and holds_each_once(ids):
+        return queries.with_columns(other.drop("query_id").get_columns())
+    if other.height > queries.height:
+        other = other.join(queries.select("query_id"), on="query_id", how="semi", maintain_order="left")
+    return queries.join(other, on="query_id", how="left", maintain_order="left")
+
+
+def holds_each_once(ids: pl.Series) -> bool:
+    """Whether no id is there twice. Two ids of one hash count as one, which costs a join and changes nothing.
+
+    To find repeated ids themselves takes five times the memory.
+    """
+    hashes = ids.hash().sort()
+    return not (hashes == hashes.shift(1)).any()
+
+
 def join_blocks(queries: pl.DataFrame, *others: AnyTable | None) -> Iterator[pl.DataFrame]:
     """The rows of `queries` in blocks, each row with that of the same query in every other table, or nulls.
 
@@ -287,17 +316,10 @@ def join_blocks(queries: pl.DataFrame, *others: AnyTable | None) -> Iterator[pl.
     copy of all texts. A column that several tables have is taken from the first.
     """
     places = queries.select("query_id").with_row_index("place_0")
-    is_unique = not places["query_id"].is_duplicated().any()
     columns: dict[str, AnyTable] = {"place_0": queries}
     known = set(queries.columns)
     for number, other in enumerate((table for table in others if table is not None), 1):
-        numbered = other.select("query_id").with_row_index(f"place_{number}")
-        if numbered.height > places.height:
-            numbered = numbered.join(places, on="query_id", how="semi", maintain_order="left")
-        if is_unique and numbered["query_id"].equals(places["query_id"]):
-            places = places.with_columns(numbered[f"place_{number}"])  # a join needs far more memory
-        else:
-            places = places.join(numbered, on="query_id", how="left", maintain_order="left")
+        places = join_queries(places, other.select("query_id").with_row_index(f"place_{number}"))
         columns[f"place_{number}"] = other.drop(name for name in other.columns if name in known)
         known.update(other.columns)
     for block in places.iter_slices(_ROWS_AT_ONCE):

@@ -56,7 +56,7 @@ ALL_FILES = (*FILES, BASELINES, FINGERPRINTS)
 TABLES = ALL_FILES[1:]
 _OPTIONAL = (BASELINES, FINGERPRINTS, *EVIDENCE)
 _ROWS_IN_GROUP = 16384
-VALUES_IN_GROUP = 2**17
+VALUES_IN_GROUP = 2**15
 """Rows are sorted by dataset, system and metric, so that a reader of some of them skips the other groups."""
 _FEW_FINGERPRINTS = 20_000
 """Up to this number of questions, fingerprints are in the metadata of the values, which every reader reads whole."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -396,15 +397,24 @@ def match_answers(
 def _match_stored(answers: BlockFile, queries: pl.DataFrame) -> Matched | None:
     """The match by id of stored answers whose ids and questions leave nothing to settle; else None."""
     whole = StoredTable(answers, pl.int_range(answers.height, dtype=pl.UInt32, eager=True), tuple(answers.schema))
-    told = whole.select("file_query_id", "file_question").with_row_index("row")
+    told = whole.select("file_query_id").with_row_index("row")
     if told["file_query_id"].has_nulls():
         return None
-    asked = queries.select("query_id", "text")
+    asked = queries.select("query_id").with_row_index("place")
     found = asked.join(told, left_on="query_id", right_on="file_query_id", how="inner", maintain_order="left")
-    is_unclear = found["query_id"].is_duplicated().any() or (found["file_question"] != found["text"]).any()
-    if found.is_empty() or is_unclear:
+    if found.is_empty() or found["query_id"].is_duplicated().any() or _differ(whole, queries["text"], found):
         return None
     return Matched([], answers.height - found.height, stored=whole.take(found["row"]).in_order())
+
+
+def _differ(answers: StoredTable, texts: pl.Series, found: pl.DataFrame) -> bool:
+    """Whether an answer has another question than its query. Questions are compared a block at a time."""
+    for number, (first, last) in enumerate(pairwise(answers.blocks.starts)):
+        block = found.filter(pl.col("row").is_between(first, last, closed="left"))
+        questions = answers.blocks.read(number, ["file_question"])["file_question"].gather(block["row"] - first)
+        if (questions != texts.gather(block["place"])).any():
+            return True
+    return False
 
 
 class _Differing(NamedTuple):

@@ -22,6 +22,7 @@ _ROWS_AT_ONCE = 2**14
 _WORST = 0.25
 """The share of the shown questions that are the worst ones."""
 _QUESTION = ("dataset", "query_id")
+_TOLD = (*_QUESTION, "status", "cause", "slices", "error")
 _BINS = 24
 """The bars of a chart of values, as `spread.js` draws them."""
 
@@ -46,22 +47,26 @@ class ShownPart:
 def choose_part(evaluation: Evaluation, largest: int = LARGEST, most: int = MOST_SHOWN) -> ShownPart | None:
     """The part of an evaluation that a page shows; None if it shows all of it."""
     cells = evaluation.values.group_by("metric", "system").len()["len"]
-    if max(evaluation.select_samples("query_id").height, *cells.to_list(), 0) <= largest:
+    told = evaluation.select_samples(*_TOLD)
+    if max(told.height, *cells.to_list(), 0) <= largest:
         return None
-    questions = _rank(evaluation)
+    questions = _rank(evaluation, told)
+    del told
     wanted = max(1, most // max(1, len(evaluation.systems)))
     worst = questions.head(int(wanted * _WORST))
     others = questions.slice(worst.height).sort("place")
     chosen = pl.concat([worst, _sample(others, wanted - worst.height)]).select(_QUESTION)
+    total, shown = questions.height, worst.height
+    del questions, worst, others
     samples = evaluation.sample_table.find(chosen)
     blocks = evaluation.values.iter_slices(_ROWS_AT_ONCE)  # a join of all values needs several times their memory
     values = pl.concat(block.join(chosen, on=_QUESTION, how="semi", maintain_order="left") for block in blocks)
     part = replace(evaluation, values=values, sample_table=SampleTable(lambda: (samples,)))
-    return ShownPart(part, chosen.height, questions.height, worst.height)
+    return ShownPart(part, chosen.height, total, shown)
 
 
-def _rank(evaluation: Evaluation) -> pl.DataFrame:
-    """The questions, the worst first, as `rank_questions` orders those of each system.
+def _rank(evaluation: Evaluation, told: pl.DataFrame) -> pl.DataFrame:
+    """The questions, the worst first, as `rank_questions` orders those of each system; `told` is of their samples.
 
     Columns `dataset, query_id, place`, its place in the evaluation, and `kind`, which has what strata are made of.
     """
@@ -78,7 +83,6 @@ def _rank(evaluation: Evaluation) -> pl.DataFrame:
     )
     badness = (best - pl.col("value")) * scale
     is_error = pl.col("status") == "error"
-    told = evaluation.select_samples("dataset", "query_id", "status", "cause", "slices", "error")
     texts = (pl.col("cause").fill_null(""), pl.col("slices").list.join("\n").fill_null(""))
     kind = pl.concat_str(is_failed(told), *texts, separator="\n\n").cast(pl.Categorical).to_physical()
     rows = told.select(*_QUESTION, failed=is_failed(told), kind=kind).with_row_index("place")
@@ -91,7 +95,8 @@ def _rank(evaluation: Evaluation) -> pl.DataFrame:
         known = of_samples.agg(pl.col("place").first(), pl.col("failed").any(), "kind")
         table = known.join(found, on=_QUESTION, how="full", coalesce=True).collect(engine="streaming")
     order = [pl.col("failed").fill_null(False) | pl.col("has_error").fill_null(False), pl.col("worst"), pl.col("mean")]
-    ascending = [pl.col("place"), pl.col("dataset"), pl.col("query_id")]
+    names = ("dataset", "query_id") if table["place"].has_nulls() else ()  # places are unique, and cheaper to sort
+    ascending = [pl.col("place"), *map(pl.col, names)]
     return table.sort(
         [*order, *ascending], descending=[True] * len(order) + [False] * len(ascending), nulls_last=True
     ).select(*_QUESTION, "place", pl.struct(failed=order[0], of="kind").alias("kind"))
@@ -110,8 +115,8 @@ def _set_side_by_side(
     columns = []
     for number, metric in enumerate(evaluation.metrics):
         values = evaluation.values.lazy().filter(metric=metric).select(*_QUESTION, is_error, badness.alias("bad"))
-        of = values.sort(_QUESTION).collect()
-        if not all(of[key].equals(rows[key]) for key in _QUESTION):
+        of = values.collect()
+        if not _has_same(of, rows) and not _has_same(of := of.sort(_QUESTION), rows):
             return None
         columns.append(of.select(pl.col("status").alias(f"error{number}"), pl.col("bad").alias(f"bad{number}")))
     errors, bad = (pl.col(rf"^{name}\d+$") for name in ("error", "bad"))
@@ -122,6 +127,11 @@ def _set_side_by_side(
         worst=pl.max_horizontal(bad),
         mean=pl.mean_horizontal(bad),
     )
+
+
+def _has_same(values: pl.DataFrame, rows: pl.DataFrame) -> bool:
+    """Whether both have the same questions in the same order."""
+    return all(values[key].equals(rows[key]) for key in _QUESTION)
 
 
 def _sample(others: pl.DataFrame, wanted: int) -> pl.DataFrame:

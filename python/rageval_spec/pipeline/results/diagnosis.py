@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, get_args
+from functools import reduce
+from typing import Any, NamedTuple, get_args
 
 from rageval_spec.data import arithmetic
 from rageval_spec.data.datasets import Design
@@ -20,11 +21,13 @@ from rageval_spec.data.outcomes import (
     Advice,
     Cause,
     CauseCount,
+    Cell,
     Diagnosis,
     Note,
+    split_cells,
 )
-from rageval_spec.data.tables import join_blocks
-from rageval_spec.dataclass import dataclass, field
+from rageval_spec.data.tables import join_blocks, join_queries, share_repeats
+from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.judging.quantities import find_missing, find_quantities
 from rageval_spec.judging.refusals import find_bare_refusal
 from rageval_spec.libraries import compile_later, pl
@@ -96,22 +99,29 @@ _NO_RETRIEVAL = Note(
 )
 
 
-def _read_words(parts: Iterable[SampleParts], node: DiagnosisNode) -> pl.DataFrame:
-    """`dataset, system, query_id, decided`: whether each answer has what its gold answers say, by their words."""
-    rows: list[tuple[str, str, str, bool | None]] = []
+def _read_words(parts: Iterable[SampleParts], node: DiagnosisNode) -> dict[tuple[str, str], pl.DataFrame]:
+    """`query_id, right` by dataset and system: whether each answer has what its gold answers say, by their words."""
+    decided: dict[tuple[str, str], pl.DataFrame] = {}
     for part in parts:
         if part.references is None:
             continue
         answers = part.answers.drop(name for name in part.answers.columns if name not in ("query_id", "answer"))
         told = part.references.select("query_id", "references")
-        for block in join_blocks(part.queries.select("query_id", "text"), answers, told):
-            for query_id, text, answer, references in block.iter_rows():
-                if answer is not None and references:
-                    decided = decide_by_words(answer, references, text or "", node.wrong_below, node.right_from)
-                    rows.append((part.dataset, part.system, query_id, decided))
-    return pl.DataFrame(rows, schema={**dict.fromkeys(_KEY, pl.String), "decided": pl.Boolean}, orient="row")
+        frames = [_decide_by_words(block, node) for block in join_blocks(part.queries, answers, told)]
+        decided[part.dataset, part.system] = pl.concat([pl.DataFrame(schema=_DECIDED), *frames])
+    return decided
 
 
+def _decide_by_words(block: pl.DataFrame, node: DiagnosisNode) -> pl.DataFrame:
+    told = block.filter(pl.col("answer").is_not_null() & (pl.col("references").list.len() > 0))
+    decided = [
+        decide_by_words(answer, references, text or "", node.wrong_below, node.right_from)
+        for text, answer, references in told.select("text", "answer", "references").iter_rows()
+    ]
+    return told.select("query_id", pl.Series("right", decided, pl.Boolean))
+
+
+_DECIDED: Mapping[str, Any] = {"query_id": pl.String, "right": pl.Boolean}
 _KEY = ("dataset", "system", "query_id")
 CAUSES: tuple[Cause, ...] = get_args(Cause)
 
@@ -121,30 +131,41 @@ def find_causes(
     choice: DecidingMetrics,
     node: DiagnosisNode,
     judged: Mapping[tuple[str, str], pl.DataFrame],
-    right: pl.DataFrame | None = None,
+    right: Mapping[tuple[str, str], pl.DataFrame] | None = None,
 ) -> pl.DataFrame:
     """The cause of each question of each system that has the metric of correctness, in the order of `values`.
 
-    `judged` is `find_judged_contexts` of each dataset and system, for a choice of judged documents. `right`, with the
-    columns `dataset, system, query_id, decided`, decides in the place of the metric of correctness. The table is
+    `judged` is `find_judged_contexts` of each dataset and system, for a choice of judged documents. `right`, the tables
+    `query_id, right` of datasets and systems, decides in the place of the metric of correctness. The table is
     `dataset, system, query_id, cause, is_refusal`; a refusal has no value of faithfulness because it makes no claim.
     """
-    table = values.filter(pl.col("metric") == choice.correctness).select(*_KEY, right=_decide(node))
-    if right is not None:
-        table = table.drop("right").join(right, on=_KEY, how="left", maintain_order="left").rename({"decided": "right"})
-    found = values.filter(pl.col("metric") == choice.retrieval).select(*_KEY, found=_decide(node))
-    if choice.retrieval == JUDGED_DOCUMENTS:
-        of_cells = [
-            rows.select(dataset=pl.lit(dataset), system=pl.lit(system), query_id="query_id", found="found")
-            for (dataset, system), rows in judged.items()
-        ]
-        found = pl.concat([found.clear(), *of_cells])
-    faithful = values.filter(pl.col("metric") == (choice.faithfulness or ""))
-    table = table.join(found, on=_KEY, how="left", maintain_order="left")
-    faithful = faithful.select(*_KEY, "status", faithful=_decide(node))
-    table = table.join(faithful, on=_KEY, how="left", maintain_order="left")
+    cells = dict(split_cells(values))
     cause = _name_cause(has_retrieval=choice.retrieval != NOT_MEASURED)
-    return table.select(*_KEY, cause=cause, is_refusal=(pl.col("status") == "unscorable").fill_null(False))
+    is_refusal = (pl.col("status") == "unscorable").fill_null(False)
+
+    def name_causes(cell: Cell, correct: pl.DataFrame) -> pl.DataFrame:
+        """Of one dataset and system. Joins by query need far less memory than joins by all three names."""
+        key = (cell.dataset, cell.system)
+        found, faithful = (
+            cells.get(replace(cell, metric=name or "")) for name in (choice.retrieval, choice.faithfulness)
+        )
+        nothing = correct.clear()
+        tables = (
+            correct.select("query_id", right=_decide(node))
+            if right is None
+            else right.get(key, pl.DataFrame(schema=_DECIDED)),
+            judged[key]
+            if key in judged
+            else (nothing if found is None else found).select("query_id", found=_decide(node)),
+            (nothing if faithful is None else faithful).select("query_id", "status", faithful=_decide(node)),
+        )
+        table = reduce(join_queries, tables, correct.select("query_id"))
+        names = (pl.lit(cell.dataset).alias("dataset"), pl.lit(cell.system).alias("system"))
+        return share_repeats(table.select(*names, "query_id", cause=cause, is_refusal=is_refusal))
+
+    tables = [name_causes(cell, rows) for cell, rows in cells.items() if cell.metric == choice.correctness]
+    empty = {**dict.fromkeys((*_KEY, "cause"), pl.String), "is_refusal": pl.Boolean}
+    return pl.concat([pl.DataFrame(schema=empty), *tables])
 
 
 def _decide(node: DiagnosisNode) -> pl.Expr:

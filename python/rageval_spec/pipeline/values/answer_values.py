@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rageval_spec.data.chat import UnfinishedError
 from rageval_spec.data.evaluation import Aggregate
 from rageval_spec.data.outcomes import AnyNote, Note, join_notes, write_notes
-from rageval_spec.data.tables import share_repeats
+from rageval_spec.data.tables import join_queries, share_repeats
 from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.errors import DataError, no_exit
 from rageval_spec.libraries import compile_later, pl
@@ -157,7 +157,8 @@ def join(name: str, metric: AnswerMetric[Any], parts: Sequence[MeasuredPart], or
     """
     table = pl.concat([part.table for part in parts])
     if len(parts) > 1 and not table["query_id"].equals(order["query_id"]):
-        table = order.select("query_id").join(table, on="query_id", how="inner", maintain_order="left")
+        numbered = table.select("query_id").with_row_index("row")
+        table = share_repeats(table, join_queries(order.select("query_id"), numbered)["row"].drop_nulls())
     error = _find_error(parts)
     if error is not None and not isinstance(error, UnfinishedError):
         table = _fail(table, explain(error))
@@ -171,7 +172,7 @@ def join(name: str, metric: AnswerMetric[Any], parts: Sequence[MeasuredPart], or
     stopped = [part.table.filter("is_asked")["query_id"] for part in parts if isinstance(part.error, UnfinishedError)]
     unfinished = frozenset(chain(asked.filter("is_unfinished")["query_id"], *stopped))
     is_broken = 2 * failed.height > asked.height > 0
-    values = share_repeats(table.drop("is_asked", "is_unfinished").sort("query_id"))
+    values = share_repeats(table.drop("is_asked", "is_unfinished"), table["query_id"].arg_sort())
     return Computed(name, values, notes, error, is_broken, unfinished)
 
 

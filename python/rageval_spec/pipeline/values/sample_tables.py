@@ -102,7 +102,7 @@ def describe_answers(answers: AnyTable, asked: Collection) -> Answered:
     assert asked.queries is not None, "queries_to_ask refuses a collection without"
     flags = [name for name in (tables.UNFINISHED, tables.TRUNCATED) if name in answers.columns]
     told = answers.select("query_id", "error", *flags).with_columns(is_answered=True)
-    joined = asked.queries.select("query_id").join(told, on="query_id", how="left", maintain_order="left")
+    joined = tables.join_queries(asked.queries.select("query_id"), told)
     error = pl.when("is_answered").then("error").otherwise(pl.lit(NOT_ANSWERED))
     absent = [pl.lit(False).alias(name) for name in (tables.UNFINISHED, tables.TRUNCATED) if name not in flags]
     table = joined.with_columns(error.alias("error"), *absent).select(
@@ -233,11 +233,7 @@ class SampleParts:
         of_slices, of_causes = traits.slices.get(self.dataset), traits.causes.get((self.dataset, self.system))
         queries = self.queries.select("query_id", question="text")
         answers = self.answers.with_columns(is_answered=pl.lit(True))
-        known = None
-        if self.references is not None:
-            columns = [name for name in _KNOWN if name in self.references.columns]
-            known = self.references.select("query_id", *columns).unique("query_id", keep="last")
-        others = (answers, known, self._relevant(), self.columns, of_slices, of_causes)
+        others = (answers, self._known(), self._relevant(), self.columns, of_slices, of_causes)
         for block in tables.join_blocks(queries, *others):
             yield self._complete(block)
 
@@ -261,6 +257,15 @@ class SampleParts:
             )
         named = block.with_columns(pl.lit(self.dataset).alias("dataset"), pl.lit(self.system).alias("system"))
         return named.select(empty.columns).cast(empty.schema).with_columns(_fill_lists("references", "slices"))
+
+    def _known(self) -> pl.DataFrame | None:
+        """The references of each query, once: where a dataset repeats one, the last row counts."""
+        if self.references is None:
+            return None
+        known = self.references.select("query_id", *(name for name in _KNOWN if name in self.references.columns))
+        if tables.holds_each_once(known["query_id"]):
+            return known  # without a copy of all texts
+        return known.unique("query_id", keep="last")
 
     def _relevant(self) -> pl.DataFrame | None:
         """The judged documents of each query, with their places among those that the system retrieved."""
