@@ -1,4 +1,4 @@
-.PHONY: help sync run test lint format schema bench docs clean
+.PHONY: help sync run test lint format schema bench docs extras clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -39,6 +39,9 @@ bench: ## run the criterion benches; side-by-side scripts are in benches/
 
 docs: ## build the documentation of the Rust crate
 	cargo doc --no-deps -p rageval-core
+
+extras: ## install each embedded model in an empty environment without an index, and run it (needs an index once)
+	packaging/check_extras
 
 clean: ## remove build output
 	cargo clean

@@ -3,7 +3,8 @@
 Functions and classes for every program:
 
 - `read_configuration` reads config.json and the files of sentence-transformers beside it as a `Configuration`.
-- `read_weights` opens safetensors files; a tensor is read when it is needed.
+- `read_weights` opens safetensors files or an E5S1 file; a tensor is read when it is needed.
+- `read_e5s1` reads such a file, which has a model with weights of 4 bits, its configuration and its tokenizer.
 - `build_graph` makes an ONNX graph of them; inside of `written_beside`, large weights go straight to a file.
 - `read_tokenizer` reads tokenizer.json, or builds the tokenizer from a vocabulary.
 - `quantize` writes a graph with int8 weights.
@@ -35,6 +36,7 @@ from onnx_from_checkpoints.configuration import (
     read_prefix,
     writes_text,
 )
+from onnx_from_checkpoints.e5s1 import E5File, read_e5s1
 from onnx_from_checkpoints.errors import OTHER_READER, CheckpointError, DamagedFile, UnsupportedModel
 from onnx_from_checkpoints.model_graph import (
     build_graph,
@@ -63,12 +65,12 @@ _LATE: Mapping[str, tuple[str, ...]] = {
 }
 """The names of modules that import numpy or onnx, or that are needed only to run or write a graph."""
 __all__ = [
-    "CONFIGURATION_FILES", "MODULES", "NEEDS_REPLIES", "OTHER_READER", "TOKENIZER", "CheckpointError", "Configuration",
-    "DamagedFile", "DenseLayer", "FilledPair", "PairFormat", "Span", "Task", "Tensors", "UnsupportedModel",
-    "__version__", "build_graph", "check_buildable", "check_weights", "find_architecture",
+    "CONFIGURATION_FILES", "MODULES", "NEEDS_REPLIES", "OTHER_READER", "TOKENIZER", "CheckpointError",
+    "Configuration", "DamagedFile", "DenseLayer", "E5File", "FilledPair", "PairFormat", "Span", "Task", "Tensors",
+    "UnsupportedModel", "__version__", "build_graph", "check_buildable", "check_weights", "find_architecture",
     "find_code", "find_external_data", "find_task", "has_foreign_code", "is_quantized", "list_architectures",
-    "load_json", "parse_template", "quantize", "read_configuration", "read_prefix", "read_tokenizer", "read_unsigned",
-    "read_weights", "save_whole", "tame_forks", "writes_text", "written_beside",
+    "load_json", "parse_template", "quantize", "read_configuration", "read_e5s1", "read_prefix", "read_tokenizer",
+    "read_unsigned", "read_weights", "save_whole", "tame_forks", "writes_text", "written_beside",
 ]  # fmt: skip
 
 

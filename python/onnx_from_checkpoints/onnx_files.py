@@ -188,13 +188,16 @@ def make_constant(name: str, values: NDArray[Any]) -> onnx.TensorProto:
     stream = _FILE.get()
     if stream is None or values.nbytes < EXTERNAL_FROM:
         return numpy_helper.from_array(np.asarray(values, order="C"), name)
+    shape, kind = values.shape, helper.np_dtype_to_tensor_dtype(values.dtype)
+    if values.dtype.isbuiltin != 1:  # numpy gives no buffer of bfloat16, and has a byte for each integer of 4 bits
+        packed = numpy_helper.from_array(np.asarray(values, order="C"), name).raw_data
+        values = np.frombuffer(packed, np.uint8)
     stream.write(b"\0" * (-stream.tell() % _ALIGNED))
     start = stream.tell()
     rows = max(1, _WRITTEN_AT_ONCE * len(values) // values.nbytes)
     for first in range(0, len(values), rows):
         stream.write(np.asarray(values[first : first + rows], order="C").data)
-    found = onnx.TensorProto(name=name, dims=values.shape, data_location=onnx.TensorProto.EXTERNAL)
-    found.data_type = helper.np_dtype_to_tensor_dtype(values.dtype)
+    found = onnx.TensorProto(name=name, dims=shape, data_type=kind, data_location=onnx.TensorProto.EXTERNAL)
     places = {"location": Path(stream.name).name, "offset": start, "length": stream.tell() - start}
     for key, value in places.items():
         found.external_data.add(key=key, value=str(value))
@@ -253,7 +256,7 @@ def _copy_values(path: Path, place: _Place, stream: IO[bytes]) -> None:
             stream.write(values.read(min(_WRITTEN_AT_ONCE, place.length - first)))
 
 
-_INTEGER_PRODUCTS = (b"Quantize", b"MatMulInteger", b"QAttention")
+_INTEGER_PRODUCTS = (b"QuantizeLinear", b"DynamicQuantize", b"MatMulInteger", b"QAttention")
 """Parts of the names of operators, of which every graph with integer products has one."""
 
 

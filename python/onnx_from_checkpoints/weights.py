@@ -1,4 +1,4 @@
-"""Reads a model's tensors by their names in its architecture, from safetensors files.
+"""Reads a model's tensors by their names in its architecture, from safetensors files or an E5S1 file.
 
 Each tensor is read from the mapped file when it is asked for. So a model larger than the memory can be read, tensor
 by tensor. Everything that can be wrong with a file's header is checked at once; that a tensor holds only finite
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from onnx_from_checkpoints.e5s1 import BLOCK, BLOCK_BYTES, E5File, read_e5s1
 from onnx_from_checkpoints.errors import DamagedFile
 
 if TYPE_CHECKING:
@@ -45,6 +46,11 @@ class Weights:
     def read(self, name: str, *shape: int | None) -> Array:
         """A tensor of the encoder as float32; None in `shape` allows any size."""
         return self._read(self._prefix + name, shape)
+
+    def read_table(self, name: str, *shape: int | None) -> Array | Blocks:
+        """As `read`, but a tensor in blocks remains so."""
+        found = self._find(self._prefix + name, shape)
+        return found if isinstance(found, Blocks) else found.astype(np.float32, copy=False)
 
     def size(self, name: str, dimensions: int) -> tuple[int, ...]:
         """The shape of a tensor of the encoder, where config.json does not say it."""
@@ -105,6 +111,9 @@ class Weights:
         return self.read(f"{name}.weight", outputs, inputs).T, self.read(f"{name}.bias", outputs)
 
     def _read(self, name: str, shape: tuple[int | None, ...]) -> Array:
+        return self._find(name, shape).astype(np.float32, copy=False)
+
+    def _find(self, name: str, shape: tuple[int | None, ...]) -> NDArray[Any] | Blocks:
         expected = list(shape)
         # Old checkpoints name the tensors of norms differently.
         others = (name.removesuffix(new) + old for new, old in self._OLD_NAMES if name.endswith(new))
@@ -126,7 +135,7 @@ class Weights:
         if tensor.dtype.kind != "f":
             raise DamagedFile(f"the tensor '{name}' holds {tensor.dtype}, not floating-point numbers")
         self._read_names.add(stored)
-        return tensor.astype(np.float32, copy=False)
+        return tensor
 
 
 _MOST_NAMED = 3
@@ -219,6 +228,52 @@ class Tensors(Mapping[str, "NDArray[Any]"]):
         return self._contents[entry.path]
 
 
+class Blocks:
+    """A tensor of Q4_0, [rows, columns] with whole blocks in each row; see `e5s1`. It has values when they are read."""
+
+    dtype = np.dtype(np.float32)
+
+    def __init__(self, content: NDArray[np.uint8], shape: tuple[int, ...], name: str) -> None:
+        """Refuse scales that are not finite; `name` is the tensor's for messages."""
+        self.shape = shape
+        self._scales = content.reshape(-1, BLOCK_BYTES)[:, :2].copy().view("<f2")
+        self._bits = content.reshape(-1, BLOCK_BYTES)[:, 2:]
+        if not _is_finite(self._scales):
+            raise DamagedFile(f"{name} has a scale that is NaN or infinity")
+
+    def astype(self, kind: type[np.float32], copy: bool = False) -> Array:  # noqa: ARG002 - as of arrays
+        values = np.empty((len(self._bits), BLOCK), kind)
+        values[:, : BLOCK // 2], values[:, BLOCK // 2 :] = self._bits & 15, self._bits >> 4
+        values -= 8
+        values *= self._scales.astype(kind)
+        return values.reshape(self.shape)
+
+    def pack(self) -> tuple[NDArray[np.uint8], Array]:
+        """Bits, two neighbours in a byte with the first in its low bits [rows, columns / 2], and scales of blocks."""
+        packed = np.empty((len(self._bits), BLOCK // 2), np.uint8)
+        for start in range(0, len(packed), _CHECKED_AT_ONCE):
+            some = slice(start, start + _CHECKED_AT_ONCE)
+            first, second = self._bits[some, 0::2], self._bits[some, 1::2]
+            packed[some, : BLOCK // 4] = first & 15 | second << 4
+            packed[some, BLOCK // 4 :] = first >> 4 | second & 240
+        rows, columns = self.shape
+        return packed.reshape(rows, columns // 2), self._scales.astype(np.float32).reshape(rows, columns // BLOCK)
+
+
+class _E5Tensors(Tensors):
+    """The tensors of an E5S1 file."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(())
+        self._entries = {name: _Entry(path, *place) for name, place in read_e5s1(path).tensors.items()}
+
+    def __getitem__(self, name: str) -> Any:
+        entry = self._entries[name]
+        if entry.kind in _KINDS:
+            return super().__getitem__(name)
+        return Blocks(np.asarray(self._open(entry)[entry.start : entry.end]), entry.shape, f"{entry.path}: '{name}'")
+
+
 class _Blank(np.ndarray[Any, Any]):
     """A tensor of zeros of which only the shape counts: products with it are not computed."""
 
@@ -242,7 +297,7 @@ class _Outlines(Tensors):
 
 
 def read_weights(files: Iterable[Path], index: Path | None = None, *, outlined: bool = False) -> Tensors:
-    """Read the tensors of safetensors files, by name.
+    """Read the tensors of safetensors files, or of one E5S1 file, by name.
 
     Args:
         files: the files.
@@ -253,6 +308,8 @@ def read_weights(files: Iterable[Path], index: Path | None = None, *, outlined: 
         DamagedFile: a file is damaged or truncated, or two have a tensor of the same name, or the index names a tensor
             that its file does not have. The message names the file, and the tensor if there is one.
     """
+    if (files := list(files)) and files[0].name.endswith(E5File.ENDING):
+        return _E5Tensors(files[0])
     tensors = _Outlines(files) if outlined else Tensors(files)
     if index is not None:
         for name, file in json.loads(index.read_text("utf-8-sig"))["weight_map"].items():

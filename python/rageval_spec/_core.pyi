@@ -176,6 +176,19 @@ def sentence_support(
 ]: ...
 
 @final
+class Unigram:
+    def __new__(
+        cls,
+        pieces: NDArray[np.uint8],
+        offsets: NDArray[np.uint32],
+        scores: NDArray[np.float32],
+        unknown: int,
+        special: Sequence[int],
+        rules: dict[str, str],
+    ) -> Unigram: ...
+    def read(self, texts: Sequence[str], threads: int | None = None) -> list[NDArray[np.uint32]]: ...
+
+@final
 class Alphabet:
     def __new__(cls, words: Sequence[tuple[int, int]], lowered: Sequence[tuple[int, int]]) -> Alphabet: ...
 

@@ -20,8 +20,9 @@ from onnx_from_checkpoints.architectures import bert
 from onnx_from_checkpoints.configuration import read_configuration
 from onnx_from_checkpoints.weights import read_weights
 from rageval_spec.errors import DataError, RagevalError, UsageError
-from rageval_spec.inference import exports, model_files
-from rageval_spec.inference.exports import CachedModel, Precision, export_model, find_cache, list_cached, provide_graph
+from rageval_spec.inference import exports
+from rageval_spec.inference.embedded_models import EmbeddedModel
+from rageval_spec.inference.exports import CachedModel, Precision, export_model, list_cached, provide_graph
 from rageval_spec.inference.model_files import ModelFiles, find_source, locate
 from rageval_spec.inference.session import Session
 from rageval_spec.inference.tokens import Text, load_tokenizer
@@ -254,10 +255,12 @@ def test_an_export_in_int8_is_exact_in_other_programs(source: ModelFiles, tmp_pa
 def test_an_embedded_model_that_is_not_the_published_one_is_not_exported(
     source: ModelFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(model_files, "_embedded_folder", lambda name: source.folder)
+    monkeypatch.setattr(EmbeddedModel, "find_folder", lambda _: source.folder)
     embedded = find_source(locate("minilm", Path()))
     assert embedded is not None
-    with pytest.raises(DataError, match=r"model\.safetensors: differs from the published minilm; install it again"):
+    with pytest.raises(
+        DataError, match=r"model\.safetensors: differs from the published minilm; run `rageval-spec models fetch"
+    ):
         export_model(embedded, read_configuration(source.folder), tmp_path / "out", "fp32", FINGERPRINT)
     assert not (tmp_path / "out").exists()
 
@@ -312,16 +315,6 @@ def test_cached_models_are_listed(source: ModelFiles, cache: Path) -> None:
         (str(source.folder), "int8"),
     ]
     assert found[1] == CachedModel(small.parent.name, str(source.folder), "int8", small.stat().st_size, small.parent)
-
-
-def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("RAGEVAL_CACHE")
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    assert find_cache() == Path.home() / ".cache" / "rageval-spec"
-    monkeypatch.setenv("XDG_CACHE_HOME", "/x")
-    assert find_cache() == Path("/x/rageval-spec")
-    monkeypatch.setenv("RAGEVAL_CACHE", "/r")
-    assert find_cache() == Path("/r")
 
 
 def test_weights_of_every_type(tmp_path: Path) -> None:

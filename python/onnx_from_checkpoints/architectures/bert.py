@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import onnx
@@ -21,7 +21,7 @@ import onnx
 from onnx_from_checkpoints.architectures.shared import contract
 from onnx_from_checkpoints.architectures.shared.layers import ACTIVATIONS, LayerNames, Transformer, find_buckets
 from onnx_from_checkpoints.settings import Settings
-from onnx_from_checkpoints.weights import Weights
+from onnx_from_checkpoints.weights import Blocks, Weights
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -166,6 +166,7 @@ class Bert(Transformer):
     def _embed(self) -> str:
         """Normalised sum of word, position and type embeddings, projected if it is narrower than the layers."""
         tables = self._read_embeddings()
+        self._tabled = self._tabled and not isinstance(tables["words"], Blocks)
         if self.types > 1:
             self._inputs.append("token_type_ids")
         embedded = self._normalize(self._look_up("", tables), "embeddings.LayerNorm", self.embedding)
@@ -175,10 +176,10 @@ class Bert(Transformer):
         self._bias = self._bucket_distances() if self.buckets else ""
         return embedded
 
-    def _read_embeddings(self) -> dict[str, Array]:
+    def _read_embeddings(self) -> dict[str, Any]:
         """Embeddings of words and positions, and of token types if there are several."""
         weights = self._weights
-        words = weights.read("embeddings.word_embeddings.weight", self.vocabulary, self.embedding)
+        words = weights.read_table("embeddings.word_embeddings.weight", self.vocabulary, self.embedding)
         places = weights.read("embeddings.position_embeddings.weight", self.positions, self.embedding)
         if not self.types:
             return {"words": words, "positions": places}
@@ -187,13 +188,12 @@ class Bert(Transformer):
             return {"words": words, "positions": places + kinds[0]}
         return {"words": words, "types": kinds, "positions": places}
 
-    def _look_up(self, prefix: str, tables: Mapping[str, Array]) -> str:
+    def _look_up(self, prefix: str, tables: Mapping[str, Any]) -> str:
         """Sum, for each token, its rows in the tables, which are stored as constants named prefix + name."""
-        held = {name: self.hold(prefix + name, table) for name, table in tables.items()}
-        found = self.add("Gather", held["words"], "input_ids")
-        if "types" in held:
-            found = self.add("Add", found, self.add("Gather", held["types"], "token_type_ids"))
-        return self.add("Add", found, self._place(held["positions"]))
+        found = self.gather(prefix + "words", tables["words"], "input_ids")
+        if "types" in tables:
+            found = self.add("Add", found, self.gather(prefix + "types", tables["types"], "token_type_ids"))
+        return self.add("Add", found, self._place(self.hold(prefix + "positions", tables["positions"])))
 
     def _find_places(self) -> str:
         """The number of tokens, or the position of each token if positions skip padding."""

@@ -18,11 +18,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
-from onnx_from_checkpoints import TOKENIZER, find_external_data, read_tokenizer
+from onnx_from_checkpoints import TOKENIZER, find_external_data, read_e5s1, read_tokenizer
 from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.inference.model_files import ModelFiles, check_embedded, named, say_fetch, translated
-from rageval_spec.store.disk import InputFile, sweep, write_flushed
+from rageval_spec.store.disk import CACHE, InputFile, find_cache, sweep, write_flushed
 
 if TYPE_CHECKING:
     from onnx_from_checkpoints import Configuration
@@ -30,10 +30,9 @@ if TYPE_CHECKING:
 Precision = Literal["fp32", "int8"]
 Fingerprint = Callable[[InputFile], str]
 
-QUANTISER = "3"
+QUANTISER = "4"
 """Increase this when the same graph would be quantised differently: then cached graphs and stored answers of int8
 models are made again."""
-CACHE = "RAGEVAL_CACHE"
 GRAPH, DATA, MANIFEST = "model.onnx", "model.onnx_data", "manifest.json"
 MOST_BYTES_IN_ONE_FILE = 1_500_000_000
 """Larger weights are written to a separate file, because a protobuf message is limited to 2 GiB."""
@@ -58,13 +57,6 @@ class CachedModel:
     precision: Precision
     bytes: int
     folder: Path
-
-
-def find_cache() -> Path:
-    """The cache folder: `RAGEVAL_CACHE`, else `$XDG_CACHE_HOME/rageval-spec`, else `~/.cache/rageval-spec`."""
-    if named := os.environ.get(CACHE):
-        return Path(named).expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "rageval-spec"
 
 
 def provide_graph(
@@ -198,8 +190,11 @@ def export_model(
         try:
             (part / "onnx").mkdir(parents=True)
             _Form(source, configuration, precision, fingerprint).export(part / "onnx" / GRAPH)
-            for name in dict.fromkeys((*source.tokenizer, *source.configuration)):
-                _copy(source.path(name), part / name)
+            if source.format == "e5s1":
+                _write_configuration(source, part)
+            else:
+                for name in dict.fromkeys((*source.tokenizer, *source.configuration)):
+                    _copy(source.path(name), part / name)
             _write_tokenizer(source, part)
             with suppress(FileNotFoundError):
                 target.rmdir()
@@ -207,6 +202,15 @@ def export_model(
         finally:
             shutil.rmtree(part, ignore_errors=True)
     return target / "onnx" / GRAPH
+
+
+def _write_configuration(source: ModelFiles, target: Path) -> None:
+    """Write the configuration that is in the file of the weights as the files that other programs read."""
+    with translated():
+        described = read_e5s1(source.path(source.weights[0])).describe()
+    for name, content in described.items():
+        (target / name).parent.mkdir(exist_ok=True)
+        (target / name).write_text(json.dumps(content, indent=1, default=dict), "utf-8")
 
 
 def _write_tokenizer(source: ModelFiles, target: Path) -> None:

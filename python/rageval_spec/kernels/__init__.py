@@ -9,6 +9,7 @@ values are copied.
 from typing import TYPE_CHECKING
 
 from rageval_spec import _core
+from rageval_spec._core import Unigram as Unigram
 from rageval_spec.kernels.inputs import read_qrels as read_qrels
 from rageval_spec.kernels.inputs import read_run as read_run
 from rageval_spec.kernels.lexical_search import Bm25Builder as Bm25Builder

@@ -40,8 +40,8 @@ class OnnxNode(hub.LocalModelNode):
     model: str = Field(
         default="minilm",
         min_length=1,
-        description="`minilm` (all-MiniLM-L6-v2, embedded), a folder or an .onnx file relative to the spec, "
-        "or a model of the Hugging Face Hub: owner/name.",
+        description="`minilm` (all-MiniLM-L6-v2) or `multilingual` (multilingual-e5-small), both embedded, a folder or "
+        "an .onnx file relative to the spec, or a model of the Hugging Face Hub: owner/name.",
     )
     file: str | None = Field(
         default=None,

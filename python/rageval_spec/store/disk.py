@@ -27,6 +27,14 @@ ABANDONED_AFTER = 3600.0
 """Seconds after which an unfinished file is assumed to come from a killed process."""
 
 _LOCK = "lock"
+CACHE = "RAGEVAL_CACHE"
+
+
+def find_cache() -> Path:
+    """The user's cache folder: `RAGEVAL_CACHE`, else `$XDG_CACHE_HOME/rageval-spec`, else `~/.cache/rageval-spec`."""
+    if named := os.environ.get(CACHE):
+        return Path(named).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "rageval-spec"
 
 
 def write_flushed(path: Path, content: bytes) -> None:

@@ -36,6 +36,7 @@
 //! | [`fusion`] | one ranking from several, and the order of a ranking |
 //! | [`statistics`] | bootstrap, permutation and t-tests, Holm's correction |
 //! | [`text`] | sentences, names, and the share of words found in other texts |
+//! | [`unigram`] | tokens of models with SentencePiece's unigram vocabularies |
 //! | [`vectors`] | cosine and exact nearest neighbours |
 //! | [`bm25`] | lexical search over corpora larger than memory |
 //! | [`hash`], [`error`] | hash tables of identifiers, and the error type |
@@ -54,6 +55,7 @@ pub mod ranx;
 pub mod readers;
 pub mod statistics;
 pub mod text;
+pub mod unigram;
 pub mod vectors;
 
 mod threads;

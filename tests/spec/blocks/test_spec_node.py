@@ -260,7 +260,8 @@ def test_other_names_are_not_default_judges(name: str) -> None:
 
 
 def test_only_models_and_judges_have_defaults() -> None:
-    assert default_blocks("models") == {"minilm": {"use": "onnx", "model": "minilm"}}
+    models = ("minilm", "multilingual")
+    assert default_blocks("models") == {name: {"use": "onnx", "model": name} for name in models}
     assert default_blocks("judges")["overlap"] == {"use": "overlap"}
     for section in ("datasets", "systems", "metrics", "gates", ""):
         assert default_blocks(section) == {}

@@ -18,6 +18,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
+from onnx_from_checkpoints.e5s1 import BLOCK
 from onnx_from_checkpoints.errors import DamagedFile
 from onnx_from_checkpoints.onnx_files import make_constant
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from onnx_from_checkpoints.configuration import Task
     from onnx_from_checkpoints.settings import Settings
-    from onnx_from_checkpoints.weights import Weights
+    from onnx_from_checkpoints.weights import Blocks, Weights
 
     Array = NDArray[np.float32]
 
@@ -82,6 +83,15 @@ class Nodes:
         if name not in self._constants:
             self._constants[name] = make_constant(name, np.asarray(values))
         return name
+
+    def gather(self, name: str, table: Array | Blocks, places: str) -> str:
+        """Rows of a table, which is stored as `name`; one of blocks keeps its 4 bits."""
+        if isinstance(table, np.ndarray):
+            return self.add("Gather", self.hold(name, table), places)
+        bits, scales = table.pack()
+        inputs = (self.hold(f"{name}_bits", bits), places, self.hold(f"{name}_scales", scales))
+        facts: dict[str, Any] = {"gather_axis": 0, "quantize_axis": 1, "block_size": BLOCK, "bits": 4}
+        return self.add("GatherBlockQuantized", *inputs, domain=MICROSOFT, **facts)
 
     def number(self, value: int) -> str:
         return self.hold(f"number_{value}", np.array(value, np.int64))

