@@ -35,9 +35,12 @@ from rageval_spec.judging.cosine_scale import (
     measure_scale,
 )
 from rageval_spec.metrics.semantic_similarity import SemanticSimilarity, SemanticSimilarityNode
+from rageval_spec.models.http import HttpModel, HttpModelNode
 from rageval_spec.models.onnx import OnnxModel, OnnxNode
 from rageval_spec.plugin import Context, EmbeddingModel, Embeddings, ModelNode, Role
+from rageval_spec.store.store import MemoryAnswers
 from tests.judges.fakes import FAITHFULNESS, PRECISION, WordModel, context_of, finding_of
+from tests.models.endpoint import Answer, Server
 from tests.onnx_from_checkpoints.folders import write_encoder
 
 
@@ -311,3 +314,28 @@ def test_one_text_makes_no_scale(count: int) -> None:
     vectors = np.ones((count, 3), np.float32)
     with pytest.raises(ValueError, match=f"needs two texts or more, not {count}"):
         measure_scale(vectors, vectors, "m")
+
+
+def test_an_endpoint_is_asked_for_the_texts_once_and_only_where_a_threshold_needs_them() -> None:
+    def answer(_: int, texts: list[str]) -> Answer:
+        rows = enumerate(Compressed(0.8).embed(texts).vectors.tolist())
+        return Answer({"data": [{"index": place, "embedding": row} for place, row in rows]})
+
+    server, answers = Server(answer), MemoryAnswers()
+
+    def build() -> HttpModel:
+        return HttpModel(HttpModelNode(use="http", base_url=server.url, model="m"), Context("far", answers=answers))
+
+    def count() -> int:
+        return sum(len(call["input"]) for call in server.calls)
+
+    try:
+        metric = SemanticSimilarity(SemanticSimilarityNode(use="semantic_similarity", model="far"), context_of(build()))
+        metric.compute([Sample("q", "?", answer="red cats", references=("old dogs",))])
+        assert count() == 2
+        for _ in range(2):  # the second model finds the vectors in the store
+            near = EmbeddingJudge(EmbeddingNode(use="embedding", model="far"), context_of(build()))
+            near.assess(FAITHFULNESS, ANSWERS[1:2])
+        assert count() == 2 + 2 + len(list_unrelated())
+    finally:
+        server.close()
