@@ -6,6 +6,7 @@ The choice becomes part of the spec's nodes, so that plans, keys, results and ba
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -38,7 +39,7 @@ def choose_default_model(spec: Spec) -> tuple[Spec, tuple[Note, ...]]:
     changed = _rename(spec)
     if changed is None or spec.models.get(_DEFAULT) != declared:
         return spec, ()
-    lowest = min(_measure(spec).items(), key=lambda one: one[1], default=None)
+    lowest = min(_measure_all(spec).items(), key=lambda one: one[1], default=None)
     if lowest is None or lowest[1] >= COVERED_FROM:
         return spec, ()
     dataset, share = lowest
@@ -59,16 +60,12 @@ def choose_default_model(spec: Spec) -> tuple[Spec, tuple[Note, ...]]:
 
 
 def find_model_for(collection: Collection) -> str:
-    """The name of the embedded model for the texts of a dataset; minilm if its vocabulary is not on this machine.
+    """The name of the embedded model for the texts of a dataset; minilm if they have no letters.
 
     Raises:
         DataError: the dataset cannot be read.
     """
-    try:
-        vocabulary = read_vocabulary(EMBEDDED[_DEFAULT].find_folder())
-    except (UsageError, OSError):
-        return _DEFAULT
-    share = measure_coverage(_take_texts(collection), vocabulary)
+    share = _measure(collection)
     return _DEFAULT if share is None or share >= COVERED_FROM else _OTHER
 
 
@@ -90,23 +87,26 @@ def _rename_all(nodes: Mapping[str, T]) -> dict[str, T]:
     return {name: rename_defaults(node, _DEFAULT, _OTHER) for name, node in nodes.items()}
 
 
-def _measure(spec: Spec) -> dict[str, float]:
+def _measure_all(spec: Spec) -> dict[str, float]:
     """How much of each dataset is in minilm's vocabulary. A dataset that cannot be read is left out; its error comes
     when it is opened.
     """
     found: dict[str, float] = {}
+    for name, dataset in build_parts(spec).datasets.items():
+        with suppress(RagevalError):
+            share = _measure(dataset.foresee())
+            if share is not None:
+                found[name] = share
+    return found
+
+
+def _measure(collection: Collection) -> float | None:
+    """How much of a dataset is in minilm's vocabulary; None if that is not on this machine, or the texts are empty."""
     try:
         vocabulary = read_vocabulary(EMBEDDED[_DEFAULT].find_folder())
     except (UsageError, OSError):
-        return found
-    for name, dataset in build_parts(spec).datasets.items():
-        try:
-            share = measure_coverage(_take_texts(dataset.foresee()), vocabulary)
-        except RagevalError:
-            continue
-        if share is not None:
-            found[name] = share
-    return found
+        return None
+    return measure_coverage(_take_texts(collection), vocabulary)
 
 
 def _take_texts(collection: Collection) -> list[str]:
