@@ -153,14 +153,15 @@ def note_absent(snapshot: Path) -> None:
 
 
 def say_instead(model: str) -> str:
-    """Say what to do without the Hub. The embedded model is suggested only for models that do not read pairs."""
+    """Say what to do without the Hub. The embedded models are suggested only for models that do not read pairs."""
     fetch = (
         f"on a machine with network access, run `hf download {model} --local-dir FOLDER`, copy the folder here and "
         "write `model: FOLDER`"
     )
     if _CROSS_ENCODER.search(model):
         return fetch
-    return f"{fetch}; or, for embeddings, write `model: minilm` and run `{EMBEDDED['minilm'].install}`"
+    offers = (f"`model: {one.name}` and run `{one.install}`" for one in EMBEDDED.values())
+    return f"{fetch}; or, for embeddings, write {' (for English), or '.join(offers)}"
 
 
 def _download(model: str, revision: str | None, file: str | None, graph: model_files.Graph | None) -> Path:
