@@ -30,6 +30,7 @@ from rageval_spec.pipeline.execution.stopping_decision import Stopper
 from rageval_spec.pipeline.gating.gate_outcomes import find_baselines
 from rageval_spec.pipeline.people_labels import LabelMatches, dump_matches, match_labels, render_matches
 from rageval_spec.pipeline.planning import spec_plugins
+from rageval_spec.pipeline.planning.default_model import CODE, choose_default_model
 from rageval_spec.pipeline.planning.plan import EvaluationPlan, SystemFailure, make_plan
 from rageval_spec.pipeline.planning.preflight import check_wiring
 from rageval_spec.pipeline.planning.question_selection import narrow_datasets
@@ -440,7 +441,7 @@ class PlannedRun:
 def plan(source: Path | Spec, options: Options | None = None, shard: Shard = WHOLE) -> PlannedRun:
     """The steps of a spec's evaluation, and the calls that it or a shard would make. Computes and calls nothing."""
     options = options or Options()
-    spec, _ = _load(source, options)
+    spec, notes = _load(source, options)
     spec = spec if shard == WHOLE else share_limits(spec, shard)
     store = open_store(_store_folder(spec, options))
     budget = spec.limits.budget(retry_failed=options.retry_failed)
@@ -456,7 +457,8 @@ def plan(source: Path | Spec, options: Options | None = None, shard: Shard = WHO
 
         asked, share = narrow_to_shard(Work(spec, parts, planned, store, _engine(spec, options), options.limit), shard)
     expected = _expect(spec, asked, options.limit)
-    known = [f"judges.{name}: {one}" for name, judge in parts.judges.items() for one in judge.describe_files()]
+    known = [f"models: {note.message}" for note in notes if note.code == CODE]
+    known += [f"judges.{name}: {one}" for name, judge in parts.judges.items() for one in judge.describe_files()]
     needs = estimate_needs(planned, parts, store.has, _store_folder(spec, options), options.output)
     return PlannedRun(planned, store, expected, match_labels(parts, options.limit), tuple(known), warnings, needs,
                       shard, share)  # fmt: skip
@@ -479,7 +481,9 @@ def _load(source: Path | Spec, options: Options) -> tuple[Spec, tuple[Note, ...]
     if not spec.datasets:
         hint = "add 'datasets:', or watch production: rageval-spec monitor run"
         raise UsageError(f"{spec.path}: the spec has no datasets to evaluate on; {hint}")
-    return select(spec, options.only)
+    selected, notes = select(spec, options.only)
+    chosen, told = choose_default_model(selected)
+    return (chosen, notes) if not told else (select(chosen, ())[0], (*notes, *told))
 
 
 def _store_folder(spec: Spec, options: Options) -> Path | None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from operator import is_
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias, TypeVar, Union, get_args, get_origin
+
+from pydantic import BaseModel
 
 from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import UsageError
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel, GetJsonSchemaHandler
+    from pydantic import GetJsonSchemaHandler
     from pydantic.json_schema import JsonSchemaValue
     from pydantic_core import CoreSchema
 
@@ -61,6 +64,26 @@ def list_references(node: BaseModel, *, written_only: bool = False) -> Iterator[
     for name, key, annotation in _list_referring_fields(type(node)):
         if not written_only or name in node.model_fields_set:
             yield from _walk(annotation, getattr(node, name), (key,))
+
+
+N = TypeVar("N")
+
+
+def rename_defaults(value: N, old: str, new: str) -> N:
+    """A node that names the block `new` wherever the default of a key, its own or of a nested block, names `old`."""
+    if isinstance(value, BaseModel):
+        fields = ((name, getattr(value, name)) for name, *_ in _list_referring_fields(type(value)))
+        found = {name: rename_defaults(one, old, new) if name in value.model_fields_set or one != old else new
+                 for name, one in fields}  # fmt: skip
+        changed = {name: one for name, one in found.items() if one is not getattr(value, name)}
+        return value.model_copy(update=changed) if changed else value
+    if isinstance(value, list | tuple):
+        renamed = [rename_defaults(one, old, new) for one in value]
+        return value if all(map(is_, value, renamed)) else type(value)(renamed)
+    if isinstance(value, dict):
+        inside = {key: rename_defaults(one, old, new) for key, one in value.items()}
+        return value if all(map(is_, value.values(), inside.values())) else type(value)(inside)
+    return value
 
 
 @cache
