@@ -1,11 +1,13 @@
 """Measure how well judges without a language model tell right from wrong, on labelled data.
 
-    python benches/judges.py [FOLDER] [--store FOLDER] [--nli MODEL] [--window 1] [--limit 0] [--resamples 1000]
+    python benches/judges.py [FOLDER] [--store FOLDER] [--nli MODEL] [--model MODEL] [--window 1] [--limit 0]
+                             [--resamples 1000]
 
 FOLDER contains `faithfulness/{begin,halueval_qa,scifact_claims}.jsonl[.gz]` and `human/realsumm_scu.jsonl.gz`. The
 default is the folder in RAGEVAL_SHARED_DATA. With `--store`, embeddings are kept there and a second run takes seconds.
 `--nli` names an entailment classifier, a folder or a model on the Hugging Face Hub; without it there is no row for
-`nli`. `--limit` uses only this many questions or documents of each set.
+`nli`. `--model` names another embedding model, and prints only how the judge `embedding` does with it and with MiniLM,
+beside `overlap`. `--limit` uses only this many questions or documents of each set.
 
 All judges are built as a spec builds them. The samples are split in two halves by question: one half calibrates where
 `cascade` is sure, and every figure comes from the other. AUROC is the probability that a sample with support scores
@@ -32,6 +34,8 @@ from scipy.stats import pearsonr, rankdata, spearmanr
 from rageval_spec import registry
 from rageval_spec.data.findings import Criterion, Finding
 from rageval_spec.data.samples import Sample
+from rageval_spec.judges import embedding, overlap
+from rageval_spec.judging import cosine_scale
 from rageval_spec.metrics.shared.judged_metrics import ANSWER_IN_CONTEXTS, REFERENCE_IN_ANSWER
 from rageval_spec.plugin import Context, Judge, Model
 from rageval_spec.store.replies import FileAnswers
@@ -313,11 +317,64 @@ class Bench:
         return ours, [float(right[places].mean()) for places in groups.values()]
 
 
+def compare_models(tasks: Sequence[Task], store: Path | None, model: str, rounds: int) -> None:
+    """Print what `embedding` is worth with another model, its cosines scaled and as they are, beside `overlap`.
+
+    A score from the threshold up says "right". The best cut is that of the first halves; all else is of the second.
+    """
+    onnx = registry.load("models", "onnx")
+
+    class Unscaled(onnx):  # type: ignore[misc,valid-type]
+        is_calibrated = True
+
+    answers = MemoryAnswers() if store is None else FileAnswers(store, lambda: store.mkdir(parents=True, exist_ok=True))
+    kinds = {"minilm": ("minilm", onnx), "scaled": (model, onnx), "as they are": (model, Unscaled)}
+    models = {
+        name: kind(onnx.node_type(use="onnx", model=path), Context(name, Path.cwd(), answers=answers))
+        for name, (path, kind) in kinds.items()
+    }
+    judges: dict[str, tuple[Judge[Any], float]] = {}
+    for name, block, least in [
+        ("overlap", {"use": "overlap"}, overlap.SUPPORTED_FROM),
+        *((name, {"use": "embedding", "model": name}, embedding.SUPPORTED_FROM) for name in models),
+    ]:
+        plugin = registry.load("judges", block["use"])
+        judges[name] = (plugin(plugin.node_type(**block), Context(name, models=models)), least)
+    for one in models.values():
+        one.prepare()
+        if isinstance(one, Unscaled):
+            continue
+        scale = cosine_scale.find_scale(one)
+        print(
+            f"- {one.context.name}: unrelated texts {scale.mean:.3f}, 90% of pairs {scale.low:.3f} to {scale.high:.3f}"
+        )
+    print(
+        "\n| judge | set | AUROC | accuracy | sensitivity | specificity | mean score |\n|---|---|---|---|---|---|---|"
+    )
+    for name, (judge, least) in judges.items():
+        first, balanced = [], []
+        for task in tasks:
+            whole = score(judge, task)
+            half = np.array([hashlib.sha256(row.cluster.encode()).digest()[0] % 2 for row in task.rows])
+            known = ~np.isnan(whole.scores)
+            first.append((whole.scores[known & (half == 0)], task.labels_array[known & (half == 0)]))
+            later = Scored(whole.scores[half == 1], [], [])
+            scores, right = whole.scores[known & (half == 1)], task.labels_array[known & (half == 1)]
+            says = scores >= least
+            hit, spared = says[right].mean(), (~says)[~right].mean()
+            balanced.append((hit + spared) / 2)
+            numbers = ((says == right).mean(), hit, spared, scores.mean())
+            cells = " | ".join(f"{number:.3f}" for number in numbers)
+            print(f"| {name} | {task.name} | {describe_auroc(later, task.half(1), rounds)} | {cells} |", flush=True)
+        print(f"| {name}, best cut {find_cut(first):.2f} | mean of all | | {np.mean(balanced):.3f} (balanced) | | | |")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, nargs="?", default=os.environ.get("RAGEVAL_SHARED_DATA"))
     parser.add_argument("--store", type=Path)
     parser.add_argument("--nli")
+    parser.add_argument("--model")
     parser.add_argument("--window", type=int, default=1)
     parser.add_argument("--limit", type=int, default=0)
     parser.add_argument("--resamples", type=int, default=1000)
@@ -325,6 +382,9 @@ def main() -> None:
     if options.folder is None or not Path(options.folder).is_dir():
         parser.error("name the folder with the data, or set RAGEVAL_SHARED_DATA")
     tasks = [read_task(Path(options.folder), name, options.limit) for name in READERS]
+    if options.model is not None:
+        compare_models(tasks, options.store, options.model, options.resamples)
+        return
     Bench(tasks, options.store, options.nli, options.window, options.resamples).run()
 
 

@@ -193,13 +193,13 @@ def test_close_vectors_need_the_same_gold_answer_and_the_same_names() -> None:
 
     texts = ["What city did the final take place in?", "Where was the final played?"]
     asked = [compared(text, ("Santa Clara",)) for text in texts]
-    assert [(pair.sameness, round(pair.share, 3)) for pair in find_pairs(asked, embed)] == [("meaning", 1.0)]
-    assert find_pairs([compared(text) for text in texts], embed) == []
+    assert [(pair.sameness, round(pair.share, 3)) for pair in find_pairs(asked, (embed, float))] == [("meaning", 1.0)]
+    assert find_pairs([compared(text) for text in texts], (embed, float)) == []
     named = [
         compared("When did Anna meet Bert?", ("May 1999",)),
         compared("On which day was Carl born?", ("May 1999",)),
     ]
-    assert find_pairs(named, embed) == []
+    assert find_pairs(named, (embed, float)) == []
 
 
 @pytest.mark.parametrize(

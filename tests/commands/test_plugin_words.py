@@ -353,4 +353,4 @@ def test_every_key_of_a_spec_can_be_explained() -> None:
 def test_an_unknown_command_names_those_that_there_are() -> None:
     result = invoke("models", "list")
     assert result.exit_code == 2
-    assert "there is no command 'list'; the commands are bench, export, show" in result.stderr
+    assert "there is no command 'list'; the commands are bench, export, fetch, show" in result.stderr

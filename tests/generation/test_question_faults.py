@@ -23,6 +23,8 @@ ASKED = "What is the refund period for shoes that were bought online?"
 class Meaning:
     """An embedding model for which questions about money have one direction and all others another."""
 
+    is_calibrated = True
+
     def embed(self, texts: Sequence[str], role: str) -> Embeddings:
         assert role == "query"
         vectors = [[2.0, 0.0] if "money" in text or "refund" in text else [0.0, 3.0] for text in texts]

@@ -27,6 +27,8 @@ class WordModel(EmbeddingModel[ModelNode]):
         self.calls: list[tuple[list[str], Role]] = []
         self.words: dict[str, int] = {}
 
+    is_calibrated = True
+
     @property
     def similarity(self) -> Literal["cosine", "dot"]:
         return "cosine"

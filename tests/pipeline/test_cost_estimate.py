@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from rageval_spec.data.findings import Estimate, Reader, Tokens
+from rageval_spec.judging.cosine_scale import list_unrelated
 from rageval_spec.pipeline.cost_estimate import ExpectedCalls, LocalReads, ModelCalls, expect
 from rageval_spec.pipeline.planning.spec_plugins import build_parts
 from rageval_spec.plugin import Speed
@@ -155,8 +156,8 @@ def test_estimates_unite_what_they_share() -> None:
 def test_a_plan_counts_what_is_not_stored(spec: Path) -> None:
     write_encoder(spec.parent / "model")
     before = list_local(spec)
-    # Three claims, one of them after its question, and the two sentences of the contexts.
-    assert (before["small"]["unit"], before["small"]["count"]) == ("text", 5)
+    # Three claims, one of them after its question, the two sentences of the contexts, and the texts of the scale.
+    assert (before["small"]["unit"], before["small"]["count"]) == ("text", 5 + len(list_unrelated()))
     assert before["small"]["measured_on"] is None
     assert (before["overlap"]["unit"], before["overlap"]["count"]) == ("sample", 2)
     run(spec, Options(output=spec.parent / "out"))

@@ -49,16 +49,16 @@ _HOW = {
 
 
 def check_repeats(
-    questions: AuditedQuestions, embed: Embed | None, remark: str = ""
+    questions: AuditedQuestions, meaning: Meaning | None, remark: str = ""
 ) -> tuple[CheckContent, CheckContent]:
-    """The checks `duplicates` and `contradictions`; `embed` gives vectors, `remark` says how questions were compared.
+    """The checks `duplicates` and `contradictions`; `remark` says how questions were compared.
 
     Variants of one question under several conditions, which have the same group, may be equal.
     """
     every = questions.questions
     repeated: list[QuestionPair] = []
     apart: list[QuestionPair] = []
-    for pair in find_pairs(every, embed):
+    for pair in find_pairs(every, meaning):
         later, earlier = every[pair.later], every[pair.earlier]
         if later.group is None or later.group != earlier.group:
             (apart if contradicts(later.references, earlier.references) else repeated).append(pair)
@@ -234,10 +234,12 @@ errors; similar words and the same gold answer; or close vectors and the same go
 LEAST_SHARED = 0.6
 """The part of their character sequences that similar questions share at least."""
 _LEAST_COSINE = 0.9
+"""On the scale of MiniLM."""
 _NEIGHBOURS = 5
 _TYPO_FROM = 6
 """Letters. In shorter words one letter makes another word."""
-Embed = Callable[[Sequence[str]], "NDArray[np.float32]"]
+Meaning = tuple[Callable[[Sequence[str]], "NDArray[np.float32]"], Callable[[float], float]]
+"""What gives the vectors of questions, and the model's cosine that stands for one of MiniLM's."""
 
 
 class QuestionPair(NamedTuple):
@@ -253,7 +255,7 @@ class QuestionPair(NamedTuple):
     share: float = 1.0
 
 
-def find_pairs(questions: Sequence[AuditedQuestion], embed: Embed | None = None) -> list[QuestionPair]:
+def find_pairs(questions: Sequence[AuditedQuestion], meaning: Meaning | None = None) -> list[QuestionPair]:
     """Pairs of questions that ask the same: each with the first one that it repeats. Empty ones are not compared."""
     words = [split_compared_words(question.text) for question in questions]
     first: dict[tuple[object, ...], int] = {}
@@ -265,9 +267,9 @@ def find_pairs(questions: Sequence[AuditedQuestion], embed: Embed | None = None)
     distinct = [number for number, own in enumerate(words) if own and number not in found]
     for pair in _find_near(questions, words, distinct):
         found.setdefault(pair.later, pair)
-    if embed is not None:
+    if meaning is not None:
         rest = [number for number in distinct if number not in found]
-        for pair in _find_close(questions, words, rest, embed([questions[number].text for number in rest])):
+        for pair in _find_close(questions, words, rest, meaning):
             found.setdefault(pair.later, pair)
     return [found[number] for number in sorted(found)]
 
@@ -297,16 +299,18 @@ def _find_close(
     questions: Sequence[AuditedQuestion],
     words: Sequence[Sequence[str]],
     numbers: Sequence[int],
-    vectors: NDArray[np.float32],
+    meaning: Meaning,
 ) -> Iterator[QuestionPair]:
     """Pairs with close vectors, the same numbers and names, and the same gold answer."""
     if len(numbers) < 2:
         return
+    embed, find_cosine = meaning
+    vectors, least = embed([questions[number].text for number in numbers]), find_cosine(_LEAST_COSINE)
     nearest = kernels.top_k(vectors, vectors, _NEIGHBOURS, metric="cosine")
     for at, (places, scores) in enumerate(zip(nearest.indices.tolist(), nearest.scores.tolist(), strict=True)):
         for place, score in zip(places, scores, strict=True):
             one, other = numbers[at], numbers[place]
-            if place < at and score >= _LEAST_COSINE and _asks_the_same(questions, words, one, other):
+            if place < at and score >= least and _asks_the_same(questions, words, one, other):
                 yield QuestionPair(one, other, "meaning", score)
 
 

@@ -41,6 +41,7 @@ from rageval_spec.generation.question_sets import (
     suppose,
 )
 from rageval_spec.judging.calibrated_judge import find_surroundings
+from rageval_spec.judging.cosine_scale import name_version
 from rageval_spec.kernels import version
 from rageval_spec.plugin import ChatModel, Dataset, DatasetNode, EmbeddingModel, InputFile, Judge, JudgeName, ModelName
 from rageval_spec.plugin.judge_identity import identify_judge
@@ -338,7 +339,7 @@ class Generated(Dataset[GeneratedNode]):
         if not node["steer_difficulty"]:  # sets that were stored before this key existed stay valid
             del node["steer_difficulty"]
         content = {
-            "version": self.version,
+            "version": name_version(self.version, self._embedding),
             "node": {key: value for key, value in node.items() if key not in _NOT_IN_ROWS},
             "documents": [[self._name(file), self.context.fingerprint(file)] for file in self.inputs()],
             "prompts": describe_prompts(),

@@ -14,6 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec.generation.model_requests import FOLDER
+from rageval_spec.judging.cosine_scale import find_scale
 from rageval_spec.judging.language import FREQUENT_WORDS
 from rageval_spec.judging.segments import list_shingles
 from rageval_spec.libraries import compile_later, np
@@ -32,7 +33,7 @@ _TELLING = 4
 _ALIKE = 75
 """The least likeness of two spellings of one word, of 100."""
 COSINE = 0.95
-"""The least cosine of the embeddings of two questions with the same meaning."""
+"""The least cosine of the embeddings of two questions with the same meaning, on the scale of MiniLM."""
 
 
 class Duplicate(NamedTuple):
@@ -78,7 +79,7 @@ class AcceptedQuestions:
         if self._model is None or not self._vectors:
             return None
         cosines = np.stack(self._vectors) @ self._embed([question])[0]
-        near = np.flatnonzero(cosines >= COSINE)
+        near = np.flatnonzero(cosines >= find_scale(self._model, "query", "query").find_cosine(COSINE))
         return Duplicate(int(near[0]), f"cosine {cosines[near[0]]:.2f}") if len(near) else None
 
     def _embed(self, questions: Sequence[str]) -> NDArray[np.float32]:

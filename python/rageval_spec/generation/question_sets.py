@@ -20,12 +20,11 @@ from rageval_spec.generation.chunks import Chunk, cut_documents, find_pairs, mak
 from rageval_spec.generation.documents import DocumentSet, SourceDocument, read_documents
 from rageval_spec.generation.question_mix import Mix
 from rageval_spec.generation.question_production import Candidate, Corpus, QuestionMaker
-from rageval_spec.libraries import np, pl
+from rageval_spec.judging.cosine_scale import find_scale
+from rageval_spec.libraries import pl
 from rageval_spec.wording import count_noun, format_percent
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from rageval_spec.plugin import Context, EmbeddingModel
     from rageval_spec.reading.column_names import CorpusColumns
 
@@ -250,10 +249,10 @@ class DocumentSource:
         name = None if model is None else model.context.name
 
         def pair(count: int) -> list[tuple[int, int]]:
-            vectors: NDArray[np.float32] | None = None
-            if model is not None:
-                vectors = model.embed([chunk.text for chunk in self.chunks], "document").vectors
-            return find_pairs(self.chunks, vectors, count)
+            if model is None or len(self.chunks) < 2:
+                return find_pairs(self.chunks, None, count)
+            vectors = model.embed([chunk.text for chunk in self.chunks], "document").vectors
+            return find_pairs(self.chunks, vectors, count, find_scale(model))
 
         titles = {one.doc_id: one.title for one in self.documents.documents}
         return Corpus(self.chunks, titles, pair, make_search(self.tabulate(), name, depth, self._context))

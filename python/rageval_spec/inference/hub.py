@@ -61,6 +61,12 @@ class LocalModel(EmbeddingModel[N], PairModel[N]):
         return find_published_name(self._location, self.node.revision)
 
     @property
+    def is_calibrated(self) -> bool:
+        name = self._location.name if self._location.kind == "embedded" else self.published_name or ""
+        is_whole = self.node.dimensions is None and getattr(self.node, "pooling", "auto") in ("auto", "mean")
+        return is_whole and name.partition("@")[0].rpartition("/")[2].lower() in ("minilm", "all-minilm-l6-v2")
+
+    @property
     def _where(self) -> str:
         return f"models.{self.context.name}"
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from rageval_spec.data.findings import Ability, Assessment, Claim, Criterion, Estimate, Failed, Finding, Reader, Verdict
 from rageval_spec.data.outcomes import Remark
 from rageval_spec.data.samples import Sample
-from rageval_spec.judging import segments
+from rageval_spec.judging import cosine_scale, segments
 from rageval_spec.libraries import np
 from rageval_spec.plugin import EmbeddingModel, Judge, JudgeNode, ModelName, Role, note_truncated_texts
 
@@ -34,8 +34,8 @@ class EmbeddingNode(JudgeNode):
         default=None,
         ge=0,
         le=1,
-        description="The cosine from which a claim counts as supported; the score is then the share of supported "
-        "claims. By default the score is the mean of the claims' cosines.",
+        description="The cosine from which a claim counts as supported, on the scale of minilm; the score is then the "
+        "share of supported claims. By default the score is the mean of the claims' cosines.",
     )
     window: int = Field(
         default=1,
@@ -61,6 +61,9 @@ class _Comparison(NamedTuple):
 class EmbeddingJudge(Judge[EmbeddingNode]):
     """Compares the meanings of texts without a chat model; a cosine below 0 counts as 0.
 
+    The cosines of other models than `minilm` are put on its scale, by those between texts that have nothing in common;
+    a note says how. So thresholds mean the same with every model.
+
     Support: a claim is a sentence. Its score is its highest cosine with one to `window` neighbouring sentences of a
     source, which are the evidence. A claim that a source contains word for word scores 1; a claim of fewer than five
     words must equal a whole window for that, and is otherwise read after the sample's question. Usefulness: the highest
@@ -72,7 +75,10 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
 
     known_as = ("semantic", "cosine", "similarity", "bertscore")
     declared = frozenset[Ability]({"support", "usefulness", "claims"})
-    version = "4"
+
+    @property
+    def version(self) -> str:  # type: ignore[override]
+        return cosine_scale.name_version("4", self.context.models.get(self.node.model))
 
     def check(self) -> str | None:
         self._model()
@@ -85,11 +91,11 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
         if criterion.kind == "grade":
             raise self._cannot("grade", samples)
         comparisons = self._compare(criterion, samples)
-        vectors = _Vectors(self._model(), _list_texts(criterion, comparisons))
+        vectors = _Vectors(self._model(), _list_texts(criterion, comparisons), _find_role(criterion))
         mentions = self._look_up(criterion, samples, comparisons)
         pairs = zip(comparisons, mentions, strict=True)
         findings = [self._find(criterion, comparison, vectors, named) for comparison, named in pairs]
-        return Assessment(findings, vectors.remark_on_cut(self.node.model))
+        return Assessment(findings, (*vectors.remark_on_cut(self.node.model), *vectors.notes))
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
         if criterion.kind == "grade":
@@ -97,6 +103,8 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
         reads: dict[str, int] = {}
         for role, texts in _list_texts(criterion, self._compare(criterion, samples)).items():
             reads |= self._model().foresee("embed", texts, role)
+            if texts:
+                reads |= cosine_scale.foresee_scale(self._model(), role)
         return Estimate(reads={Reader(self.node.model, "text"): reads})
 
     def _model(self) -> EmbeddingModel[Any]:
@@ -150,7 +158,7 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
             return segments.find_without_sources(criterion, comparison.claims)
         others = vectors.of([window.text for window in comparison.windows], _find_role(criterion))
         claims = [
-            self._judge(criterion, claim, vectors.of(parts, "document") @ others.T, comparison.windows, named)
+            self._judge(criterion, claim, vectors.compare(parts, others), comparison.windows, named)
             if verbatim is None
             else claim.as_claim(1.0, "supported", comparison.windows[verbatim])
             for claim, parts, verbatim, named in zip(
@@ -163,7 +171,7 @@ class EmbeddingJudge(Judge[EmbeddingNode]):
         self,
         criterion: Criterion,
         claim: segments.Segment,
-        cosines: NDArray[np.float32],
+        cosines: cosine_scale.Cosines,
         windows: Sequence[segments.Segment],
         named: Mentions,
     ) -> Claim:
@@ -191,9 +199,12 @@ def _find_role(criterion: Criterion) -> Role:
 
 
 class _Vectors:
-    """Unit vectors by role and text."""
+    """Unit vectors by role and text, and the scale of their cosines."""
 
-    def __init__(self, model: EmbeddingModel[Any], texts: Mapping[Role, list[str]]) -> None:
+    def __init__(self, model: EmbeddingModel[Any], texts: Mapping[Role, list[str]], others: Role) -> None:
+        has_texts = any(texts.values())
+        self._scale = cosine_scale.find_scale(model, "document", others) if has_texts else cosine_scale.OWN
+        self.notes = cosine_scale.explain_scale(model, self._scale)
         self._embedded: list[str] = []
         self._truncated: list[bool] = []
         self._vectors: dict[Role, NDArray[np.float32]] = {}
@@ -212,6 +223,10 @@ class _Vectors:
         if not texts:
             return np.empty((0, next(iter(self._vectors.values())).shape[1]), np.float32)
         return self._vectors[role][[self._places[role][text] for text in texts]]
+
+    def compare(self, texts: Sequence[str], others: NDArray[np.float32]) -> cosine_scale.Cosines:
+        """The cosines of documents and other vectors, [texts, others], on the scale of `minilm`."""
+        return self._scale.read(self.of(texts, "document") @ others.T)
 
     def remark_on_cut(self, model: str) -> tuple[Remark, ...]:
         return note_truncated_texts(self._embedded, self._truncated, model)

@@ -12,12 +12,13 @@ from typing import Any, ClassVar, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from rageval_spec import kernels
-from rageval_spec.data.findings import Ability, Assessment, Criterion, Estimate, Failed, Finding
+from rageval_spec.data.findings import Ability, Assessment, Criterion, Estimate, Failed, Finding, Reader
 from rageval_spec.data.outcomes import AnyNote, Note, remark, writes_notes
 from rageval_spec.data.samples import Sample
 from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.judges.shared.composed_judge import KINDS, ComposedJudge
+from rageval_spec.judging import cosine_scale
 from rageval_spec.judging.composition import REJECTED, TO_A_PERSON
 from rageval_spec.judging.grade_scores import scale_score, unscale_score
 from rageval_spec.judging.refusals import PHRASES_TEXT, REFUSES, find_refusal
@@ -98,10 +99,10 @@ class RetrievalStage(Stage):
     )
     by: Literal["similarity", "reranker", "scores"] = Field(
         default="similarity",
-        description="similarity: the highest cosine, at least 0; reranker: the highest probability (the logistic "
-        "function of the logit) of a model that reads pairs and has one label; scores: the highest score that the "
-        "retriever gave a context, as recorded with the answer, from 0 to 1; answers without scores go on to the next "
-        "stage.",
+        description="similarity: the highest cosine, at least 0, on the scale of minilm; reranker: the highest "
+        "probability (the logistic function of the logit) of a model that reads pairs and has one label; scores: the "
+        "highest score that the retriever gave a context, as recorded with the answer, from 0 to 1; answers without "
+        "scores go on to the next stage.",
     )
 
     @model_validator(mode="before")
@@ -319,9 +320,12 @@ class Waterfall(ComposedJudge[WaterfallNode]):
     coverages. The confidence is the faithfulness judge's, or its score if it gives none.
     """
 
-    version = "3"
     known_as = ("stages", "stepwise", "pipeline")
     later_keys = frozenset({"phrases"})
+
+    @property
+    def version(self) -> str:  # type: ignore[override]
+        return cosine_scale.name_version("3", self._find_compared())
 
     @property
     def names(self) -> Sequence[str]:
@@ -429,12 +433,27 @@ class Waterfall(ComposedJudge[WaterfallNode]):
 
     def estimate(self, criterion: Criterion, samples: Sequence[Sample]) -> Estimate:
         """An upper bound on the calls still to be made: the calls of all stages if every sample passes."""
-        estimate = Estimate()
+        estimate = self._estimate_comparing(samples)
         for _, stage in self._list_judged():
             judge = self.context.judge(stage.judge)
             asked = stage.choose(judge, criterion)
             estimate |= judge.estimate(asked, [sample for sample in samples if stage.reads(sample, asked)])
         return estimate
+
+    def _find_compared(self) -> EmbeddingModel[Any] | None:
+        """The model that compares contexts with questions, if one does."""
+        stage = self.node.retrieval
+        found = self.context.models.get(stage.model or "") if stage is not None and stage.by == "similarity" else None
+        return found if isinstance(found, EmbeddingModel) else None
+
+    def _estimate_comparing(self, samples: Sequence[Sample]) -> Estimate:
+        model, asked = self._find_compared(), [sample for sample in samples if _has_contexts(sample)]
+        contexts = [context for sample in asked for context in sample.contexts or () if context.strip()]
+        if model is None or not contexts:
+            return Estimate()
+        reads = model.foresee("embed", contexts), model.foresee("embed", [one.question for one in asked], "query")
+        scale = cosine_scale.foresee_scale(model, "query", "document")
+        return Estimate(reads={Reader(model.context.name, "text"): {**reads[0], **reads[1], **scale}})
 
     def _stages(self, criterion: Criterion) -> Iterator[tuple[str, Stage, _Read]]:
         if self.node.retrieval is not None:
@@ -497,7 +516,9 @@ class Waterfall(ComposedJudge[WaterfallNode]):
             cosines = kernels.cosine_rows(asked, found, threads=self.context.threads)
         except ValueError as error:
             raise DataError(f"models.{name}: {error}") from error
-        return [max(0.0, cosine) for cosine in cosines.tolist()]
+        scale = cosine_scale.find_scale(model, "query", "document")
+        notes += cosine_scale.explain_scale(model, scale)
+        return [max(0.0, cosine) for cosine in scale.read(cosines).tolist()]
 
     def _rerank(self, name: str, pairs: Sequence[tuple[str, str]], notes: list[AnyNote]) -> Sequence[float]:
         model = self.context.model(name, PairModel)  # type: ignore[type-abstract]

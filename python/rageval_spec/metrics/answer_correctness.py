@@ -5,7 +5,7 @@ from pydantic import Field, field_validator
 
 from rageval_spec.data import arithmetic
 from rageval_spec.data.findings import Failed, Finding
-from rageval_spec.data.outcomes import Remark
+from rageval_spec.data.outcomes import AnyNote
 from rageval_spec.data.samples import Sample
 from rageval_spec.metrics.shared import answer_metrics, judged_metrics, reference_metrics
 from rageval_spec.plugin import EmbeddingModel, Measured, Measurement, MetricInfo, ModelName
@@ -60,7 +60,8 @@ class AnswerCorrectness(judged_metrics.RefusalAwareMetric[AnswerCorrectnessNode]
             "second weight 0: no embedding is computed",
             "S below 0: is not raised to 0",
             "similarity by minilm and similar models: seldom below 0.3, even between unrelated texts on a topic, so "
-            "values are comparable only with the same model",
+            "values are comparable only with the same model; with another local one, a note says what texts without "
+            "anything in common get",
             "several references: only the first one counts",
         ),
         source="RAGAS documentation, answer correctness (2023); claims both ways: Ru et al., RAGChecker, NeurIPS 2024",
@@ -82,7 +83,7 @@ class AnswerCorrectness(judged_metrics.RefusalAwareMetric[AnswerCorrectnessNode]
         measurements = [self._weigh(sample, findings, cosine) for sample, findings, cosine in pairs]
         return Measured(measurements, (*notes, *notes_on_cosines))
 
-    def _compare(self, samples: Sequence[Sample]) -> tuple[list[float | Failed], tuple[Remark, ...]]:
+    def _compare(self, samples: Sequence[Sample]) -> tuple[list[float | Failed], tuple[AnyNote, ...]]:
         if not self.node.weights[1]:
             return [0.0] * len(samples), ()
         pairs = [(sample.answer or "", sample.reference or "") for sample in samples]

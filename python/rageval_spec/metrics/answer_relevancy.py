@@ -45,6 +45,7 @@ class AnswerRelevancy(judged_metrics.RefusalAwareMetric[AnswerRelevancyNode]):
             "finds it, and no judge is asked",
             "empty answer: 0 with a reason",
             "cosine below 0: is not raised to 0",
+            "cosines: as they are, comparable only with the same model; a note says what unrelated questions get",
             "fewer questions than asked for, or equal ones: the mean over those that came",
             "RAGAS: N calls, and noncommittal if all N replies say so; here one call writes all N questions and says "
             "it once",

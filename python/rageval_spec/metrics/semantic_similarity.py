@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from rageval_spec.data.outcomes import Remark
+from rageval_spec.data.outcomes import AnyNote
 from rageval_spec.data.samples import Sample
+from rageval_spec.judging.cosine_scale import explain_values
 from rageval_spec.libraries import np
 from rageval_spec.metrics.shared.answer_metrics import EMPTY_ANSWER
 from rageval_spec.metrics.shared.reference_metrics import ReferenceMetric
@@ -29,7 +30,8 @@ class SemanticSimilarity(ReferenceMetric[SemanticSimilarityNode]):
         summary="How similar in meaning the answer is to a reference, by the cosine of their embeddings.",
         formula="semantic_similarity = max over references of cos(embedding of the answer, embedding of the reference)",
         edge_cases=(
-            "range: dissimilar texts seldom get 0, and values of different models are not comparable",
+            "range: dissimilar texts seldom get 0, and values of different models are not comparable; with a local "
+            "model other than minilm, a note says what texts without anything in common get",
             "contradiction: texts that say the opposite in similar words are similar; this does not measure "
             "correctness",
             "several references: the most similar one counts; empty ones are left out",
@@ -54,12 +56,13 @@ class SemanticSimilarity(ReferenceMetric[SemanticSimilarityNode]):
         nearest, notes = self._compare(asked) if asked else (iter(()), ())
         return Measured([self._measure(*one, nearest) for one in texts], notes)
 
-    def _compare(self, asked: Sequence[tuple[str, list[str]]]) -> tuple[Iterator[float | None], tuple[Remark, ...]]:
+    def _compare(self, asked: Sequence[tuple[str, list[str]]]) -> tuple[Iterator[float | None], tuple[AnyNote, ...]]:
         model = self.context.model(self.node.model, EmbeddingModel)  # type: ignore[type-abstract]
         embeddings = model.embed([*(answer for answer, _ in asked), *(text for _, own in asked for text in own)])
         cut, nouns = int(embeddings.truncated.sum()), ("answer or reference", "answers and references")
         notes = note_truncated(cut, len(embeddings.truncated), self.node.model, *nouns, code="texts")
-        return _find_nearest(embeddings.vectors, [len(own) for _, own in asked]), notes
+        told = explain_values(model, "document")
+        return _find_nearest(embeddings.vectors, [len(own) for _, own in asked]), (*notes, *told)
 
     def _measure(self, answer: str, references: Sequence[str], nearest: Iterator[float | None]) -> Measurement:
         if not references:

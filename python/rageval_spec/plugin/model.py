@@ -48,6 +48,11 @@ class EmbeddingModel(Model[N]):
     def similarity(self) -> Literal["cosine", "dot"]:
         """The similarity that the model's vectors were trained for."""
 
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether this is MiniLM, with whose cosines thresholds were calibrated. Those of other models are scaled."""
+        return False
+
     @abstractmethod
     def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
         """Vectors of texts. Equal texts are computed once; texts with a stored answer are not computed again.

@@ -19,6 +19,7 @@ from rageval_spec.commands.init.first_spec import (
     is_retrieval,
     write_text,
 )
+from rageval_spec.dataclass import replace
 from rageval_spec.errors import UsageError
 from tests.command_line import invoke
 from tests.commands.init.files import ANSWERS, ROWS, write_rows
@@ -95,6 +96,10 @@ def test_every_metric_is_there_or_says_what_it_needs() -> None:
 def test_a_collection_for_retrieval_gets_a_baseline_and_no_metrics_of_answers() -> None:
     assert is_retrieval(RETRIEVAL) and not is_retrieval(ANSWERED)
     text = write_text(RETRIEVAL, "a", "spec.yaml", "beir")
+    assert "dense: {use: dense, model: minilm}" in text
+    assert "{use: dense, model: multilingual}" in write_text(
+        replace(RETRIEVAL, model="multilingual"), "a", "spec.yaml", "beir"
+    )
     assert "1,200 queries" in text and "bm25:" in text and "token_f1" not in text
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rageval_spec import registry
 from rageval_spec.audit import coverage, duplicates, item_analysis, mix_and_size, question_set
@@ -27,7 +27,7 @@ from rageval_spec.errors import DataError, RagevalError, UsageError, expand_home
 from rageval_spec.generation.documents import read_documents
 from rageval_spec.generation.question_mix import read_shares
 from rageval_spec.history.evaluation_lookup import PREVIOUS, NoRecordYetError, SearchPlaces, find_record
-from rageval_spec.libraries import np
+from rageval_spec.judging.cosine_scale import find_scale
 from rageval_spec.pipeline.planning.question_selection import queries_to_ask
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins, build_parts
 from rageval_spec.pipeline.results.provenance import find_dataset_origin
@@ -39,10 +39,6 @@ from rageval_spec.spec import load
 from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.store.store import open_store
 from rageval_spec.wording import list_choices
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 _SET = "questions"
 _OF_SPECS = ("datasets:", "systems:", "metrics:")
@@ -252,8 +248,8 @@ _LOCAL = ("onnx", "sentence_transformers")
 _BY_WORDS = "Compared by their words"
 
 
-def find_meaning(parts: SpecPlugins | None, wanted: str | None) -> tuple[duplicates.Embed | None, str]:
-    """What gives the vectors by which questions are compared, or None, and a sentence about it.
+def find_meaning(parts: SpecPlugins | None, wanted: str | None) -> tuple[duplicates.Meaning | None, str]:
+    """What compares the meaning of questions, or None, and a sentence about it.
 
     The model is the one that is named, else the first one of the spec that is local.
 
@@ -276,10 +272,11 @@ def find_meaning(parts: SpecPlugins | None, wanted: str | None) -> tuple[duplica
             raise
         return None, f"{_BY_WORDS}, because the model '{name}' cannot be opened: {error}"
 
-    def embed(texts: Sequence[str]) -> NDArray[np.float32]:
-        return model.embed(texts, "query").vectors
-
-    return embed, f"{_BY_WORDS} and, with the model '{name}', by their meaning."
+    meaning = (
+        lambda texts: model.embed(texts, "query").vectors,
+        lambda cosine: find_scale(model, "query", "query").find_cosine(cosine),
+    )
+    return meaning, f"{_BY_WORDS} and, with the model '{name}', by their meaning."
 
 
 def audit_subject(
@@ -307,7 +304,7 @@ def audit_subject(
     if spec is None and results:
         raise UsageError("--results needs a spec, which defines the metrics of the results")
     trained = None if train is None else open_train(train)
-    embed, compared = find_meaning(parts, model)
+    meaning, compared = find_meaning(parts, model)
     sources = None if documents is None else read_documents(documents)
     audits = []
     for name, questions in opened.items():
@@ -322,7 +319,7 @@ def audit_subject(
         lacking = "the results know no clusters or weights of the questions, which the spec has; evaluate it again"
         checks = (
             coverage.check_questions(questions),
-            *duplicates.check_repeats(questions, embed, compared),
+            *duplicates.check_repeats(questions, meaning, compared),
             coverage.check_references(questions),
             coverage.check_gold(questions),
             coverage.check_judgements(questions),

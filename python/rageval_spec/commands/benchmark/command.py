@@ -58,7 +58,7 @@ def benchmark(
     \b
     A SYSTEM is
       bm25                          WORD: any system a spec can use, with its defaults
-      dense:minilm                  WORD:MODEL, where MODEL is minilm, a hub id such as
+      dense:minilm                  WORD:MODEL, where MODEL is minilm, multilingual, a hub id such as
                                     intfloat/e5-small-v2, a folder or an .onnx file
       hybrid                        fuses all systems before it
       rerank:MODEL                  reorders the top results of the system before it

@@ -46,7 +46,7 @@ class Findings:
 
     `system` is a service if one was named, else None if there are no answers. `has` are the parts of `Sample` that at
     least one question or answer has, and "relevant" and "corpus". `slices` are columns of the questions that have few
-    different values, and `unused` the others that no part is read from.
+    different values, and `unused` the others that no part is read from. `model` is the embedded model for their texts.
     """
 
     dataset: Mapping[str, Any]
@@ -55,6 +55,7 @@ class Findings:
     questions: int
     slices: tuple[str, ...] = field(default=())
     unused: tuple[str, ...] = field(default=())
+    model: str = "minilm"
 
 
 def inspect_files(
@@ -74,6 +75,8 @@ def inspect_files(
 
     Raises UsageError: a file cannot be read; the message shows its columns and how to name the right ones.
     """
+    from rageval_spec.pipeline.planning.default_model import find_model_for
+
     dataset = _describe_dataset(golden, folder, columns)
     opened: Dataset[Any] = _build("datasets", "golden", dataset, golden)
     try:
@@ -92,11 +95,12 @@ def inspect_files(
         count = collection.require("queries", "init").height
         slices = tuple(_list_slices(collection))
         unused = tuple(name for reading in opened.describe_files() for name in reading.others if name not in slices)
+        model = find_model_for(collection)
     except DataError as error:
         raise UsageError(f"{error}{_advise(str(error), are_answers=are_answers)}") from error
     has |= {name for name in _OF_ANSWERS if found is not None and found[name].null_count() < found.height}
     service = None if url is None else _describe_service(url)
-    return Findings(dataset, system if found is not None else service, frozenset(has), count, slices, unused)
+    return Findings(dataset, system if found is not None else service, frozenset(has), count, slices, unused, model)
 
 
 def _find_shared_column(dataset: Dataset[Any], system: System[Any]) -> str | None:
@@ -234,7 +238,7 @@ PLACEHOLDER = "answer.py"
 _RETRIEVERS = """\
   bm25:
     use: bm25             # built-in keyword search over the dataset's documents: a baseline to beat
-  # dense: {use: dense, model: minilm}                     # vectors of a small model; install rageval-spec[minilm]
+  # dense: {use: dense, model: MODEL}                      # vectors of a small model; install rageval-spec[MODEL]
   # hybrid: {use: hybrid, systems: [bm25, dense]}
   # live: {use: http, url: "${SEARCH_URL}", retrieves: "$.hits[*].id"}      # your own retriever
 """
@@ -317,7 +321,8 @@ def _write_dataset(findings: Findings) -> str:
 
 def _write_systems(findings: Findings) -> str:
     if is_retrieval(findings):
-        return f"# What to evaluate. Each system is compared with the first.\nsystems:\n{_RETRIEVERS}"
+        retrievers = _RETRIEVERS.replace("MODEL", findings.model)
+        return f"# What to evaluate. Each system is compared with the first.\nsystems:\n{retrievers}"
     if findings.system is not None and findings.system["use"] == "http":
         comment = 'Your service. It gets {"question": ...} by POST; `body`, `params` and `headers` send something else.'
         return f"# {comment}\nsystems:\n  live:\n{_indent(findings.system)}{_REPLY}"

@@ -23,6 +23,7 @@ from rageval_spec.commands.console import OutputCommand
 from rageval_spec.commands.models.listing import Named, find_model, format_bytes
 from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.errors import PASSED, DataError, RagevalError
+from rageval_spec.judging.cosine_scale import CosineScale, list_unrelated, measure_scale
 from rageval_spec.libraries import np
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ def measure_forms(
         measured, truncated = _measure(trials, job, rounds, display)
         ranks = collection is not None and job.unit == "text"
         quality = _rank(trials, named, collection, threads, display) if ranks and collection is not None else {}
+        vectors = trials[0].ask("embed", list(list_unrelated())).answer.vectors if job.unit == "text" else None
+        unrelated = None if vectors is None else measure_scale(vectors, vectors, model)
     return Bench(
         model,
         len(job.content),
@@ -80,6 +83,7 @@ def measure_forms(
         quality,
         tuple(remarks),
         job.unit,
+        unrelated,
     )
 
 
@@ -388,6 +392,7 @@ class Bench:
         truncated: how many of them were truncated.
         quality: each form's mean nDCG@10 on the BEIR folder; empty without one.
         remarks: forms that could not be measured, and why.
+        unrelated: the cosines of texts that have nothing in common; None for a classifier.
     """
 
     model: str
@@ -401,6 +406,7 @@ class Bench:
     quality: Mapping[str, float] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     unit: Literal["text", "pair"] = "text"
+    unrelated: CosineScale | None = None
 
     def draw(self) -> Iterator[Block]:
         from rageval_spec.drawing.view import Heading, Line, tabulate
@@ -417,6 +423,9 @@ class Bench:
         header = ("form", f"{self.unit}s/s", "tokens/s", "speed", "memory", compared, quality)
         yield tabulate(header, map(self._list_cells, self.measured), range(1, 7))
         yield Line(_MEMORY)
+        if self.unrelated is not None:
+            mean, low, high = self.unrelated
+            yield Line(f"cosines of unrelated texts: mean {mean:.3f}, 90% of pairs from {low:.3f} to {high:.3f}")
         yield from (Line(f"! {remark}") for remark in self.remarks)
 
     def _list_cells(self, form: FormResult) -> tuple[str, ...]:
@@ -444,6 +453,7 @@ class Bench:
         forms = [self._describe_form(form) for form in self.measured]
         names = ("model", "unit", "texts", "tokens", "truncated", "threads", "rounds", "dataset")
         content = {name: getattr(self, name) for name in names}
+        content["unrelated_cosines"] = self.unrelated and self.unrelated._asdict()
         return json.dumps({**content, "forms": forms, "remarks": self.remarks}, indent=2, ensure_ascii=False) + "\n"
 
     def _describe_form(self, form: FormResult) -> dict[str, Any]:

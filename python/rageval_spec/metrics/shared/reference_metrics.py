@@ -24,8 +24,9 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from rageval_spec import kernels
 from rageval_spec.data.findings import Failed
-from rageval_spec.data.outcomes import Remark
+from rageval_spec.data.outcomes import AnyNote
 from rageval_spec.data.samples import Sample
+from rageval_spec.judging.cosine_scale import explain_values
 from rageval_spec.libraries import compile_later, np
 from rageval_spec.metrics.shared.answer_metrics import EMPTY_REFERENCE, FAILED_SYSTEM
 from rageval_spec.plugin import (
@@ -162,10 +163,10 @@ def _require(references: Sequence[str]) -> None:
 
 def compare_meanings(
     model: EmbeddingModel[Any], pairs: Sequence[tuple[str, str]], role: Role
-) -> tuple[list[float | Failed], tuple[Remark, ...]]:
+) -> tuple[list[float | Failed], tuple[AnyNote, ...]]:
     """The cosine of the embeddings of each pair of texts, in [-1, 1]; `Failed` if a text has a vector of zeros.
 
-    The distinct texts are embedded at once.
+    The distinct texts are embedded at once. A note says what cosines mean with a model that is not MiniLM.
     """
     texts = list(dict.fromkeys(text for pair in pairs for text in pair))
     if not texts:
@@ -181,4 +182,5 @@ def compare_meanings(
         next(cosines) if text is None else Failed(f"{model.context.name} gives a vector of zeros for {text[:80]!r}")
         for text in lost
     ]
-    return values, note_truncated_texts(texts, embeddings.truncated.tolist(), model.context.name)
+    notes = note_truncated_texts(texts, embeddings.truncated.tolist(), model.context.name)
+    return values, (*notes, *explain_values(model, role))

@@ -58,6 +58,20 @@ def choose_default_model(spec: Spec) -> tuple[Spec, tuple[Note, ...]]:
     return changed, (Note(CODE, told, dataset),)
 
 
+def find_model_for(collection: Collection) -> str:
+    """The name of the embedded model for the texts of a dataset; minilm if its vocabulary is not on this machine.
+
+    Raises:
+        DataError: the dataset cannot be read.
+    """
+    try:
+        vocabulary = read_vocabulary(EMBEDDED[_DEFAULT].find_folder())
+    except (UsageError, OSError):
+        return _DEFAULT
+    share = measure_coverage(_take_texts(collection), vocabulary)
+    return _DEFAULT if share is None or share >= COVERED_FROM else _OTHER
+
+
 def _rename(spec: Spec) -> Spec | None:
     """The spec with the other model for the default one; None if every block names its model."""
     sections: dict[str, Any] = {
