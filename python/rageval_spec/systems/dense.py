@@ -48,7 +48,11 @@ _CANDIDATES = 4
 class DenseNode(SystemNode):
     """Exact nearest-neighbour search with an embedding model, over each document's title and text joined by a space."""
 
-    model: ModelName = Field(default="minilm", description="The embedding model: a name under `models:`.")
+    model: ModelName = Field(
+        default="minilm",
+        description="The embedding model: a name under `models:`. If it is left out, minilm, or multilingual for "
+        "documents whose words minilm does not know.",
+    )
     similarity: Literal["auto", "cosine", "dot"] = Field(
         default="auto", description="How to compare embeddings. auto: as in the model's configuration."
     )
