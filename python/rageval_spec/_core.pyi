@@ -17,6 +17,7 @@ __all__ = [
     "Evaluator",
     "Search",
     "Table",
+    "Unigram",
     "Vectors",
     "__version__",
     "aggregate_measure",

@@ -255,7 +255,7 @@ mod tests {
             "it has six bytes"
         );
         assert_eq!(
-            read(&unigram, "z\u{302}\u{301}"),
+            read(&unigram, "q\u{302}\u{301}"),
             [1, 0, 2, 3],
             "its first character has no rule"
         );
