@@ -22,7 +22,6 @@ _ROWS_AT_ONCE = 2**14
 _WORST = 0.25
 """The share of the shown questions that are the worst ones."""
 _QUESTION = ("dataset", "query_id")
-_TOLD = (*_QUESTION, "status", "cause", "slices", "error")
 _BINS = 24
 """The bars of a chart of values, as `spread.js` draws them."""
 
@@ -47,11 +46,9 @@ class ShownPart:
 def choose_part(evaluation: Evaluation, largest: int = LARGEST, most: int = MOST_SHOWN) -> ShownPart | None:
     """The part of an evaluation that a page shows; None if it shows all of it."""
     cells = evaluation.values.group_by("metric", "system").len()["len"]
-    told = evaluation.select_samples(*_TOLD)
-    if max(told.height, *cells.to_list(), 0) <= largest:
+    if max([0, *cells]) <= largest and evaluation.select_samples("query_id").height <= largest:
         return None
-    questions = _rank(evaluation, told)
-    del told
+    questions = _rank(evaluation)
     wanted = max(1, most // max(1, len(evaluation.systems)))
     worst = questions.head(int(wanted * _WORST))
     others = questions.slice(worst.height).sort("place")
@@ -65,8 +62,16 @@ def choose_part(evaluation: Evaluation, largest: int = LARGEST, most: int = MOST
     return ShownPart(part, chosen.height, total, shown)
 
 
-def _rank(evaluation: Evaluation, told: pl.DataFrame) -> pl.DataFrame:
-    """The questions, the worst first, as `rank_questions` orders those of each system; `told` is of their samples.
+def _list_questions(evaluation: Evaluation) -> pl.DataFrame:
+    """A row for each sample: `place, dataset, query_id, failed, kind`, the last for what strata are made of."""
+    told = evaluation.select_samples(*_QUESTION, "status", "cause", "slices", "error")
+    texts = (pl.col("cause").fill_null(""), pl.col("slices").list.join("\n").fill_null(""))
+    kind = pl.concat_str(is_failed(told), *texts, separator="\n\n").cast(pl.Categorical).to_physical()
+    return told.select(*_QUESTION, failed=is_failed(told), kind=kind).with_row_index("place")
+
+
+def _rank(evaluation: Evaluation) -> pl.DataFrame:
+    """The questions, the worst first, as `rank_questions` orders those of each system.
 
     Columns `dataset, query_id, place`, its place in the evaluation, and `kind`, which has what strata are made of.
     """
@@ -83,10 +88,7 @@ def _rank(evaluation: Evaluation, told: pl.DataFrame) -> pl.DataFrame:
     )
     badness = (best - pl.col("value")) * scale
     is_error = pl.col("status") == "error"
-    texts = (pl.col("cause").fill_null(""), pl.col("slices").list.join("\n").fill_null(""))
-    kind = pl.concat_str(is_failed(told), *texts, separator="\n\n").cast(pl.Categorical).to_physical()
-    rows = told.select(*_QUESTION, failed=is_failed(told), kind=kind).with_row_index("place")
-    del told
+    rows = _list_questions(evaluation)
     table = _set_side_by_side(evaluation, rows, is_error, badness)
     if table is None:
         of_values = evaluation.values.lazy().group_by(_QUESTION)
