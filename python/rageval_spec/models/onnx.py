@@ -13,6 +13,7 @@ from onnx_from_checkpoints import NEEDS_REPLIES, find_code, parse_template, writ
 from rageval_spec.diagnostics import FileFault
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.inference import hub, model_files
+from rageval_spec.inference.embedded_models import EMBEDDED
 from rageval_spec.plugin import (
     Embeddings,
     InputFile,
@@ -122,6 +123,8 @@ class OnnxModel(hub.LocalModel[OnnxNode], TokenModel[OnnxNode]):
     fills_templates = True
 
     def inputs(self) -> Sequence[InputFile]:
+        if self._is_replaceable:
+            return ()
         location = self._location
         if location.kind != "hub" and location.folder is not None:
             if location.file is not None:
@@ -137,9 +140,15 @@ class OnnxModel(hub.LocalModel[OnnxNode], TokenModel[OnnxNode]):
         self._check(self._configuration)
         return tuple(model_files.list_inputs(source))
 
+    @property
+    def _is_replaceable(self) -> bool:
+        """Whether the default model is not installed but the other one is, which is used where a spec names none."""
+        is_default = self.node.model == self.context.name == "minilm"
+        return is_default and not EMBEDDED["minilm"].is_installed and EMBEDDED["multilingual"].is_installed
+
     def check_files(self) -> Iterator[FileFault]:
         try:
-            if self._source is not None:
+            if not self._is_replaceable and self._source is not None:
                 model_files.check_tensors(self._source, self._configuration)
         except RagevalError as error:
             yield FileFault(("model",), str(error), code="data")

@@ -28,6 +28,7 @@ from rageval_spec.generation.documents import read_documents
 from rageval_spec.generation.question_mix import read_shares
 from rageval_spec.history.evaluation_lookup import PREVIOUS, NoRecordYetError, SearchPlaces, find_record
 from rageval_spec.judging.cosine_scale import find_scale
+from rageval_spec.pipeline.planning.default_model import load_chosen
 from rageval_spec.pipeline.planning.question_selection import queries_to_ask
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins, build_parts
 from rageval_spec.pipeline.results.provenance import find_dataset_origin
@@ -35,7 +36,6 @@ from rageval_spec.plugin import AnswerMetric, Context, Dataset, EmbeddingModel, 
 from rageval_spec.plugin.report import RESULTS_FOLDER
 from rageval_spec.progress import ProgressDisplay
 from rageval_spec.runner import STORE
-from rageval_spec.spec import load
 from rageval_spec.spec.blocks.spec_node import Spec
 from rageval_spec.store.store import open_store
 from rageval_spec.wording import list_choices
@@ -69,7 +69,7 @@ def open_subject(path: Path, overrides: Sequence[str], store: Path | None = None
     if not path.exists():
         raise UsageError(f"{path}: no such file")
     if _is_spec(path):
-        spec = load(path, overrides=overrides)
+        spec = load_chosen(path, overrides)
         folder = spec.folder / STORE if store is None else store
         kept = open_store(folder if folder.is_dir() else None)
         parts = build_parts(spec, answers=kept.answers, fingerprint=kept.fingerprint)

@@ -23,10 +23,10 @@ from rageval_spec.drawing.view import Block, Heading, Line, Span, tabulate, writ
 from rageval_spec.errors import UsageError
 from rageval_spec.judging.composition import describe_saving
 from rageval_spec.pipeline.execution.sample_judging import find_asked, open_parts
+from rageval_spec.pipeline.planning.default_model import load_chosen
 from rageval_spec.progress import ProgressDisplay
 from rageval_spec.reading.label_files import read_columns, read_labels
 from rageval_spec.runner import STORE
-from rageval_spec.spec import load
 from rageval_spec.statistics.raters.risk_control import send_through_stages, send_through_steps
 from rageval_spec.wording import count_noun, format_interval, format_number, format_percent
 
@@ -76,7 +76,7 @@ def calibrate_steps(
     if (against == "people") != bool(labels):
         needed = "--against people needs --labels"
         raise UsageError(needed if not labels else "--against last takes no labels; leave out --labels")
-    limit, loaded = read_guarantee(guarantee), load(spec, overrides=overrides)
+    limit, loaded = read_guarantee(guarantee), load_chosen(spec, overrides)
     place = None if no_store else store or loaded.folder / STORE
     evaluation = open_results_of(loaded.name, results, f"rageval-spec calibrate RESULTS --spec {spec}")
     with ProgressDisplay() as display, open_parts(loaded, place, display) as parts:

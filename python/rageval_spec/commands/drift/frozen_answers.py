@@ -34,11 +34,11 @@ from rageval_spec.pipeline.execution.anchor_judging import (
     read_anchors,
 )
 from rageval_spec.pipeline.execution.sample_judging import AskedJudge, open_parts
+from rageval_spec.pipeline.planning.default_model import load_chosen
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins
 from rageval_spec.plugin import Judge
 from rageval_spec.plugin.judge_identity import explain_difference, identify_judge
 from rageval_spec.progress import ProgressDisplay
-from rageval_spec.spec import load
 from rageval_spec.statistics.intervals import Resampling, compute_exact_interval, compute_p_of_signs, number_clusters
 from rageval_spec.statistics.mean_intervals import MeanValues, compute_difference_range, compute_mean_interval
 from rageval_spec.statistics.weighted_clusters import lay_out_clusters
@@ -123,7 +123,7 @@ def show_drift(
 
     Stored replies are not used, and nothing is stored. A judge with a chat model is asked twice, to know its own noise.
     """
-    frozen, loaded = read_anchors(anchors), load(spec, overrides=overrides)
+    frozen, loaded = read_anchors(anchors), load_chosen(spec, overrides)
     budget = loaded.limits.budget()
     values: list[list[float | None]] = []
     for time in (1, 2):
@@ -155,7 +155,7 @@ def show_reversed(
 
     A judge without anything to reverse is a UsageError.
     """
-    frozen, loaded = read_anchors(anchors), load(spec, overrides=overrides)
+    frozen, loaded = read_anchors(anchors), load_chosen(spec, overrides)
     budget = loaded.limits.budget()
     with ProgressDisplay() as display, open_parts(loaded, None, display, budget) as parts:
         asked = find_frozen(parts, metric, frozen)

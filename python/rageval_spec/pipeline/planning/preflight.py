@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rageval_spec.data.outcomes import FEWEST_LABELS
 from rageval_spec.diagnostics import Diagnostic, FileFault, SpecError, suggest
 from rageval_spec.errors import DataError, RagevalError
+from rageval_spec.pipeline.planning.default_model import choose_default_model
 from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins, build_parts
 from rageval_spec.plugin import AnswerMetric, Judge, Metric, Plugin, System
 from rageval_spec.plugin.block_names import names_in
@@ -48,8 +49,11 @@ def inspect(path: Path, overrides: Sequence[str] = ()) -> tuple[Spec, dict[str, 
     budget = spec.limits.budget()
     if spec.monitor is not None and budget.max_cost is None:
         budget.max_cost = spec.monitor.budget.most_cost
-    parts = build_parts(spec, budget=budget)
-    warnings = check_wiring(spec, parts)
+    # A calibration fits the model that `run` would choose.
+    is_calibrated = any(judge.calibrated is not None for judge in spec.judges.values())  # type: ignore[attr-defined]
+    asked = choose_default_model(spec).spec if is_calibrated else spec
+    parts = build_parts(asked, budget=budget)
+    warnings = check_wiring(asked, parts)
     readings = {".".join(map(str, key)): _describe_files(plugin) for key, plugin in _list_plugins(parts)}
     return replace(spec, warnings=(*spec.warnings, *warnings)) if warnings else spec, readings
 
