@@ -48,7 +48,7 @@ COMMANDS = (
     Later("merge", "rageval_spec.commands.merge:merge",
           "Put the shards of an evaluation together, and check its gates."),
     Later("models", "rageval_spec.commands.models.listing:models",
-          "Show the models on this machine, export a model to ONNX, or measure one."),
+          "Show the models on this machine, fetch an embedded one, export one to ONNX, or measure one."),
     Later("monitor", "rageval_spec.commands.monitor.command:monitor",
           "Judge production as it runs."),
     Later("plan", "rageval_spec.commands.plan:plan",
