@@ -184,6 +184,21 @@ def test_settings_that_changed_are_noted() -> None:
     assert compare_settings(now, now, "main") == ()
 
 
+def test_another_model_of_a_system_is_noted_and_another_name_of_the_same_is_not() -> None:
+    def with_model(name: str, **block: str) -> Evaluation:
+        spec = {"systems": {"dense": {"use": "dense", "model": name}, "bm25": {"use": "bm25"}}, "models": {name: block}}
+        return alter(make_evaluation(), spec=spec)
+
+    now = with_model("multilingual", model="multilingual", precision="fp32")
+    [note] = compare_settings(now, with_model("minilm", model="minilm", precision="fp32"), "main")
+    told = "the baseline main was evaluated with systems.dense.model: minilm, this one with multilingual"
+    assert note.message == told
+    assert compare_settings(now, with_model("e5", model="multilingual", precision="fp32"), "main") == ()
+    [note] = compare_settings(now, with_model("multilingual", model="multilingual", precision="int8"), "main")
+    told = "the baseline main was evaluated with models.multilingual.precision: int8, this one with fp32"
+    assert note.message == told
+
+
 # Records
 
 

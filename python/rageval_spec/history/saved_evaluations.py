@@ -302,7 +302,7 @@ def _keep(rows: pl.LazyFrame, query_ids: Sequence[str]) -> pl.LazyFrame:
 
 
 def compare_settings(evaluation: Evaluation, earlier: Evaluation, baseline: str) -> tuple[Note, ...]:
-    """A note for each setting that differs and that affects values, because such values are not comparable.
+    """A note for each setting, and each model of a system, that differs and affects values: they compare unlike things.
 
     Settings under `statistics` do not affect values, so they are not compared.
     """
@@ -315,7 +315,21 @@ def compare_settings(evaluation: Evaluation, earlier: Evaluation, baseline: str)
 def list_setting_changes(evaluation: Evaluation, earlier: Evaluation) -> Sequence[tuple[str, str, str]]:
     """The settings that differ and affect values: the key, the value in `evaluation`, the value in `earlier`."""
     now, before = ({**of.provenance.settings, "statistics": None} for of in (evaluation, earlier))
-    return _changes(now, before, "")
+    return [*_changes(now, before, ""), *_list_model_changes(evaluation.provenance.spec, earlier.provenance.spec)]
+
+
+def _list_model_changes(now: Mapping[str, Any], before: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """The models of systems of the same name that differ, whatever the blocks under `models:` are called."""
+    for name, system in now.get("systems", {}).items():
+        was = before.get("systems", {}).get(name, {})
+        new, old = system.get("model"), was.get("model")
+        if None in (new, old):
+            continue
+        blocks = [of.get("models", {}).get(model, {}) for of, model in ((now, new), (before, old))]
+        if new == old:
+            yield from _changes(*blocks, f"models.{new}.")
+        elif blocks[0] != blocks[1]:
+            yield f"systems.{name}.model", new, old
 
 
 def _changes(new: Mapping[str, Any], old: Mapping[str, Any], prefix: str) -> Sequence[tuple[str, str, str]]:

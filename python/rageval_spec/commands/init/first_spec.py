@@ -238,7 +238,7 @@ PLACEHOLDER = "answer.py"
 _RETRIEVERS = """\
   bm25:
     use: bm25             # built-in keyword search over the dataset's documents: a baseline to beat
-  # dense: {use: dense, model: MODEL}                      # vectors of a small model; install rageval-spec[MODEL]
+  # dense: {use: dense, model: MODEL}                # vectors of a small model; install rageval-spec[MODEL]
   # hybrid: {use: hybrid, systems: [bm25, dense]}
   # live: {use: http, url: "${SEARCH_URL}", retrieves: "$.hits[*].id"}      # your own retriever
 """
