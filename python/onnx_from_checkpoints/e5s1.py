@@ -131,17 +131,26 @@ def _read(path: Path, content: NDArray[np.uint8]) -> E5File:
 
     place = 0
 
+    def require(needed: int) -> int:
+        if needed > len(content):
+            _refuse(path, f"it ends too early: it has {len(content)} bytes and needs {needed}")
+        return needed
+
     def read(form: str) -> Any:
         nonlocal place
-        found = struct.unpack_from(f"<{form}", content.data, place)
-        place += struct.calcsize(f"<{form}")
+        start, place = place, require(place + struct.calcsize(f"<{form}"))
+        found = struct.unpack_from(f"<{form}", content.data, start)
         return found if len(found) > 1 else found[0]
+
+    def read_count(form: str) -> int:
+        if (count := read(form)) < 0:
+            _refuse(path, f"a number of rules or tensors is {count}")
+        return int(count)
 
     def take(kind: str, count: int) -> NDArray[Any]:
         nonlocal place
-        found = np.frombuffer(content, kind, count, place) if count else np.empty(0, kind)
-        place += found.nbytes
-        return found
+        start, place = place, require(place + count * np.dtype(kind).itemsize)
+        return np.frombuffer(content, kind, count, start) if count else np.empty(0, kind)
 
     if read("4s") != b"E5S1" or read("I") != 1:
         _refuse(path, "it is not an E5S1 file of version 1")
@@ -155,12 +164,12 @@ def _read(path: Path, content: NDArray[np.uint8]) -> E5File:
     if not (scores <= 0).all() or not np.isfinite(scores).all():
         _refuse(path, "a score is not the logarithm of a probability")
     rules, tensors = {}, {}
-    for _ in range(read("i4x")):
+    for _ in range(read_count("i4x")):
         character = take("<u4", 1).tobytes().decode("utf-32-le")
         rules[character] = take("<u4", read("B")).tobytes().decode("utf-32-le")
         if "\0" in character + rules[character]:
             _refuse(path, "a rule of normalisation has the character 0, which ends texts in compiled rules")
-    for _ in range(read("i")):
+    for _ in range(read_count("i")):
         name = take("u1", read("H")).tobytes().decode()
         kind, values, start, length = read("BIQQ")
         full = _translate(name)
@@ -169,9 +178,10 @@ def _read(path: Path, content: NDArray[np.uint8]) -> E5File:
         needed = (4 * values, values // BLOCK * BLOCK_BYTES)[kind]
         if math.prod(shape) != values or (kind and shape[-1] % BLOCK):
             _refuse(path, f"the tensor '{name}' has {values} values, which is no whole number of rows")
-        if length != needed or start + length > len(content):
-            _refuse(path, f"the tensor '{name}' has {length} bytes from {start} on and needs {needed}")
+        if length != needed:
+            _refuse(path, f"the tensor '{name}' has {length} bytes and needs {needed}")
         tensors[full] = (("F32", "Q4_0")[kind], shape, start, start + length)
+    require(max((end for *_, end in tensors.values()), default=0))
     config |= {"architectures": ["BertModel"], "model_type": "bert", "hidden_act": "gelu", "pad_token_id": 0}
     config |= {"layer_norm_eps": float(str(np.float32(epsilon)))}
     return E5File(path, MappingProxyType(config), pieces, offsets, scores, rules, tensors)

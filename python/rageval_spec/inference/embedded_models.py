@@ -15,6 +15,9 @@ from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import UsageError
 from rageval_spec.store.disk import FileDigests, find_cache
 
+NOTICE = "NOTICE.txt"
+"""The name of the file with the notice that is kept beside copies of the weights."""
+
 
 class Package(NamedTuple):
     """A package that can hold a model's files.
@@ -40,6 +43,7 @@ class EmbeddedModel:
         source: the release that the extra installs and that `models fetch` downloads.
         published_as: the id of the model on the Hugging Face Hub, whose card names the authors.
         license: of the model, by its SPDX identifier.
+        beside: the files that are needed beside the weights.
     """
 
     name: str
@@ -50,6 +54,7 @@ class EmbeddedModel:
     published_as: str
     license: str
     authors: str
+    beside: tuple[str, ...] = ()
 
     @property
     def install(self) -> str:
@@ -78,16 +83,20 @@ class EmbeddedModel:
         return "\n".join([*lines, "", text]).rstrip() + "\n"
 
     def find_folder(self) -> Path:
-        """The folder with the weights.
+        """The folder with the weights and all files that are needed beside them.
 
         Where several packages have such a file, the first is taken that has the published sha256. The digests are kept
         in the cache, so that a file is read once. A file without a rival is not read here; `check_embedded` does that.
 
         Raises:
-            UsageError: no package has the file.
+            UsageError: no package has the files.
         """
-        folders = [folder for folder in self._list_folders() if (folder / self.weights).is_file()]
+        folders = [folder for folder in self.list_folders() if self.is_whole(folder)]
         if not folders:
+            for folder in self.list_folders():
+                if (folder / self.weights).is_file():
+                    lost = ", ".join(name for name in self.beside if not (folder / name).is_file())
+                    raise UsageError(f"{folder}: is incomplete, without {lost}; {say_fetch_again(self.name)}")
             raise UsageError(
                 f"the embedded model {self.name} is not installed: run `{self.install}`, or "
                 f"`rageval-spec models fetch {self.name}`"
@@ -97,7 +106,12 @@ class EmbeddedModel:
         digest = FileDigests(find_cache()).digest
         return next((folder for folder in folders if digest(folder / self.weights) == self.sha256), folders[0])
 
-    def _list_folders(self) -> Iterator[Path]:
+    def is_whole(self, folder: Path) -> bool:
+        """Whether a folder has all files of the model. Does not read them."""
+        return all((folder / name).is_file() for name in (self.weights, *self.beside))
+
+    def list_folders(self) -> Iterator[Path]:
+        """The folders that can have the files: those of the installed packages, and that of `models fetch`."""
         for package in self.packages:
             found = importlib.util.find_spec(package.module)
             if found is not None and found.submodule_search_locations:
@@ -119,6 +133,7 @@ _MINILM = EmbeddedModel(
     published_as="sentence-transformers/all-MiniLM-L6-v2",
     license="Apache-2.0",
     authors="the contributors to sentence-transformers",
+    beside=("tokenizer.json", "config.json"),
 )  # fmt: skip
 _MULTILINGUAL = EmbeddedModel(
     name="multilingual",

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from onnx_from_checkpoints import TOKENIZER, find_external_data, read_e5s1, read_tokenizer
 from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import DataError, RagevalError, UsageError
+from rageval_spec.inference.embedded_models import EMBEDDED, NOTICE
 from rageval_spec.inference.model_files import ModelFiles, check_embedded, named, say_fetch, translated
 from rageval_spec.store.disk import CACHE, InputFile, find_cache, sweep, write_flushed
 
@@ -109,6 +110,8 @@ class _Form:
         """
         from onnx_from_checkpoints import quantize
 
+        if not exported:
+            _write_notice(self.source, target.parent)
         single_up_to = 0 if exported else min(MOST_BYTES_IN_ONE_FILE, _MAPPED_FROM)
         if self.precision == "fp32":
             self._build(target, padded=exported, tabled=not exported, single_up_to=single_up_to)
@@ -196,12 +199,19 @@ def export_model(
                 for name in dict.fromkeys((*source.tokenizer, *source.configuration)):
                     _copy(source.path(name), part / name)
             _write_tokenizer(source, part)
+            _write_notice(source, part)
             with suppress(FileNotFoundError):
                 target.rmdir()
             part.rename(target)
         finally:
             shutil.rmtree(part, ignore_errors=True)
     return target / "onnx" / GRAPH
+
+
+def _write_notice(source: ModelFiles, target: Path) -> None:
+    """Write whose the weights of an embedded model are, and under which license, beside a graph with them."""
+    if source.location.kind == "embedded":
+        (target / NOTICE).write_text(EMBEDDED[source.location.name].write_notice(), "utf-8")
 
 
 def _write_configuration(source: ModelFiles, target: Path) -> None:

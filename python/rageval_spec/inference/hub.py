@@ -24,7 +24,7 @@ from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.inference import model_files
 from rageval_spec.inference.embedded_models import EMBEDDED
 from rageval_spec.libraries import compile_later
-from rageval_spec.plugin import EmbeddingModel, ModelNode, PairModel, Role
+from rageval_spec.plugin import EmbeddingModel, InputFile, ModelNode, PairModel, Role
 
 
 class LocalModelNode(ModelNode):
@@ -62,9 +62,15 @@ class LocalModel(EmbeddingModel[N], PairModel[N]):
 
     @property
     def is_calibrated(self) -> bool:
-        name = self._location.name if self._location.kind == "embedded" else self.published_name or ""
-        is_whole = self.node.dimensions is None and getattr(self.node, "pooling", "auto") in ("auto", "mean")
-        return is_whole and name.partition("@")[0].rpartition("/")[2].lower() in ("minilm", "all-minilm-l6-v2")
+        """As of `EmbeddingModel`: by the sha256 of the weights; by the exact name if they are not on this machine."""
+        node, minilm = self.node, EMBEDDED["minilm"]
+        if node.dimensions is not None or getattr(node, "pooling", "auto") not in ("auto", "mean"):
+            return False
+        if node.query_prefix or node.document_prefix:
+            return False
+        if (weights := self._find_weights()) is None:
+            return node.model in (minilm.name, minilm.published_as)
+        return self.context.fingerprint(InputFile(weights, ("model",))) == minilm.sha256
 
     @property
     def _where(self) -> str:
@@ -78,6 +84,10 @@ class LocalModel(EmbeddingModel[N], PairModel[N]):
         """The node's prefix, else the model's own."""
         stated = self.node.query_prefix if role == "query" else self.node.document_prefix
         return self._find_own_prefix(role) if stated is None else stated
+
+    @abstractmethod
+    def _find_weights(self) -> Path | None:
+        """The file with the weights; None if it is not on this machine, or not known."""
 
     @abstractmethod
     def _find_own_prefix(self, role: Role) -> str:

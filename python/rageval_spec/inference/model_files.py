@@ -186,8 +186,6 @@ def find_source(location: Location, file: str | None = None, graph: Graph | None
         # Another program may have downloaded only some of the files.
         if location.kind == "hub":
             return None
-        if location.kind == "embedded":
-            raise DataError(f"{location.folder}: is incomplete; {say_fetch_again(location.name)}") from None
         _refuse_absent(location)
         raise
     if location.kind == "hub" and find_missing(location.folder):
@@ -578,6 +576,9 @@ def _say_in_spec(error: UnsupportedModel) -> str:
 
 def say_fetch(file: Path) -> str:
     """Say what to do if a model's file is damaged or missing: huggingface_hub does not replace files in its cache."""
+    for model in EMBEDDED.values():
+        if any(folder in file.parents for folder in model.list_folders()):
+            return say_fetch_again(model.name)
     for folder in file.parents:
         if folder.name.startswith("models--") and folder.parent == find_hub_cache():
             return f"delete the folder {folder} and run again, which downloads it again"

@@ -308,7 +308,7 @@ class UnigramReader(Tokenizer):
         pieces = [piece for piece, _ in self._file.list_pieces()]
         letters = sum(sum(map(str.isalpha, normalize("NFKC", text))) for text in texts)
         read = 0
-        for number in np.concatenate(self._pieces.read(texts)):
+        for number in chain.from_iterable(self._pieces.read(texts)):
             known = sum(map(str.isalpha, pieces[number])) if number != E5File.UNKNOWN else 0
             read += known if known != 1 or _is_han(pieces[number]) else 0
         return max(0.0, 1 - read / letters) if letters else 0.0

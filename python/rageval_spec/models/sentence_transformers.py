@@ -10,11 +10,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from onnx_from_checkpoints import load_json, read_configuration, read_prefix
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.inference import hub, model_files
+from rageval_spec.inference.embedded_models import EMBEDDED
 from rageval_spec.libraries import np
 from rageval_spec.plugin import Embeddings, InputFile, PairScores, Role
 
@@ -45,6 +46,13 @@ class SentenceTransformersNode(hub.LocalModelNode):
         default=False,
         description="Run the Python code that some models come with. It can do everything that you can do.",
     )
+
+    @field_validator("model")
+    @classmethod
+    def _check_model(cls, model: str) -> str:
+        if model in EMBEDDED and EMBEDDED[model].weights != model_files.SAFETENSORS:
+            raise ValueError(f"only `use: onnx` reads the embedded model {model}; write that")
+        return model
 
 
 class SentenceTransformers(hub.LocalModel[SentenceTransformersNode]):
@@ -202,6 +210,10 @@ class SentenceTransformers(hub.LocalModel[SentenceTransformersNode]):
         if not isinstance(content, dict):
             raise DataError(f"{path}: is not a JSON object")
         return content
+
+    def _find_weights(self) -> Path | None:
+        has_weights = model_files.SAFETENSORS in self._files
+        return self._folder / model_files.SAFETENSORS if has_weights else None
 
     def _find_own_prefix(self, role: Role) -> str:
         with model_files.translated():

