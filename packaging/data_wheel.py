@@ -18,8 +18,8 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from rageval_spec.commands.models.fetch import NOTICE, read_files
-from rageval_spec.inference.embedded_models import EMBEDDED, EmbeddedModel
+from rageval_spec.commands.models.fetch import read_files
+from rageval_spec.inference.embedded_models import EMBEDDED, NOTICE, EmbeddedModel
 
 VERSION = "1.0.0"
 MOST_BYTES = 100_000_000

@@ -21,13 +21,13 @@ from rageval_spec.runner import Options, plan, run
 from rageval_spec.spec import load, schema
 from rageval_spec.spec.text.places import SourceText
 from rageval_spec.spec.text.yaml_tree import read_yaml, to_data
-from tests.embedded import find_problem, require
+from tests.embedded import is_installed, require
 from tests.models.chat_endpoint import ChatServer, completion
 from tests.models.endpoint import Answer
 from tests.onnx_from_checkpoints.folders import CROSS_ENCODER, write_cross_encoder
 
 FOLDER = Path(__file__).parent.parent / "specs"
-SPECS = [path for path in sorted(FOLDER.glob("*.yaml")) if path.stem != "german" or not find_problem("multilingual")]
+SPECS = [path for path in sorted(FOLDER.glob("*.yaml")) if path.stem != "german" or is_installed("multilingual")]
 QUESTIONS = {"golden_set": 8, "traces": 8, "german": 20}
 """How many questions the specs have that do not have all 40 of `support`."""
 MODELINE = "# yaml-language-server: $schema=../schemas/spec.schema.json"

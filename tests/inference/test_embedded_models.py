@@ -102,3 +102,17 @@ def test_an_embedded_model_names_an_extra_of_the_package() -> None:
     assert set(EMBEDDED) == {"minilm", "multilingual"}
     assert all(model.name == name and len(model.sha256) == 64 for name, model in EMBEDDED.items())
     assert embedded_models.say_fetch_again("minilm").startswith("run `rageval-spec models fetch minilm`")
+
+
+def test_a_package_without_all_files_is_passed_over_and_named_if_there_is_no_other(site: Path) -> None:
+    model = replace(MODEL, beside=("tokenizer.json", "config.json"))
+    first = install(site / "first_package", folder="model")
+    (first / "config.json").write_text("{}")
+    assert not model.is_whole(first)
+    with pytest.raises(UsageError, match=r"is incomplete, without tokenizer\.json; run `rageval-spec models fetch"):
+        model.find_folder()
+    second = install(site / "second_package")
+    for name in model.beside:
+        (second / name).write_text("{}")
+    assert model.is_installed
+    assert model.find_folder() == second

@@ -309,10 +309,21 @@ def test_safetensors_need_a_config(tmp_path: Path) -> None:
 
 
 def test_an_incomplete_embedded_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(EmbeddedModel, "find_folder", lambda _: tmp_path)
+    monkeypatch.setattr(EmbeddedModel, "list_folders", lambda _: (tmp_path,))
+    (tmp_path / "model.safetensors").write_bytes(b"")
     (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(DataError, match="is incomplete; run `rageval-spec models fetch minilm`"):
+    with pytest.raises(
+        UsageError, match=r"is incomplete, without tokenizer\.json; run `rageval-spec models fetch minilm`"
+    ):
         find_source(locate("minilm", tmp_path))
+
+
+def test_damage_of_an_embedded_model_names_the_command_that_fetches_it_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(EmbeddedModel, "list_folders", lambda model: (tmp_path,) if model.name == "minilm" else ())
+    assert say_fetch(tmp_path / "model.safetensors").startswith("run `rageval-spec models fetch minilm`")
+    assert say_fetch(tmp_path.parent / "model.safetensors") == "download it again"
 
 
 def test_settings_alone_are_no_tokenizer() -> None:

@@ -252,3 +252,9 @@ def test_letters_that_are_unread(small: Path, published: tuple[UnigramReader, To
     assert read < 0.1
     runes = measure_unread(model.find_folder(), [model.weights], ["\u16a0\u16a2\u16a6\u16ba\u16c1"])
     assert runes == 1.0
+
+
+def test_nothing_to_read_has_nothing_unread() -> None:
+    require("multilingual")
+    model = EMBEDDED["multilingual"]
+    assert measure_unread(model.find_folder(), [model.weights], []) == 0.0

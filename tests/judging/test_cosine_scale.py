@@ -339,3 +339,10 @@ def test_an_endpoint_is_asked_for_the_texts_once_and_only_where_a_threshold_need
         assert count() == 2 + 2 + len(list_unrelated())
     finally:
         server.close()
+
+
+def test_another_model_in_a_folder_called_minilm_needs_a_scale(tmp_path: Path) -> None:
+    write_encoder(tmp_path / "minilm")
+    assert not OnnxModel(OnnxNode(use="onnx", model="./minilm"), Context("m", tmp_path)).is_calibrated
+    with_prefix = OnnxNode(use="onnx", model="minilm", query_prefix="query: ")
+    assert not OnnxModel(with_prefix, Context("m", tmp_path)).is_calibrated

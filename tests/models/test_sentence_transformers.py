@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from pydantic import ValidationError
 
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.models.sentence_transformers import SentenceTransformers, SentenceTransformersNode
@@ -102,6 +103,11 @@ def build(model: Path | str, context: Context | None = None, **keys: Any) -> Sen
 
 
 # Without the library, and with a broken one
+
+
+def test_a_model_that_only_onnx_reads_is_refused() -> None:
+    with pytest.raises(ValidationError, match="only `use: onnx` reads the embedded model multilingual; write that"):
+        SentenceTransformersNode(use="sentence_transformers", model="multilingual")
 
 
 def test_without_the_library_a_message_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,10 +15,10 @@ import yaml
 
 from rageval_spec.runner import Options, run
 from rageval_spec.store.vectors import count_vectors
-from tests.embedded import find_problem
+from tests.embedded import is_installed
 
 DOCUMENTS = 400
-pytestmark = pytest.mark.skipif(find_problem("minilm") != "", reason=find_problem("minilm"))
+pytestmark = pytest.mark.skipif(not is_installed("minilm"), reason="the embedded model minilm is not installed")
 
 
 def write_collection(folder: Path) -> Path:

@@ -325,10 +325,10 @@ def _list_model_changes(now: Mapping[str, Any], before: Mapping[str, Any]) -> It
         new, old = system.get("model"), was.get("model")
         if None in (new, old):
             continue
-        blocks = [of.get("models", {}).get(model, {}) for of, model in ((now, new), (before, old))]
+        block, earlier = (of.get("models", {}).get(model, {}) for of, model in ((now, new), (before, old)))
         if new == old:
-            yield from _changes(*blocks, f"models.{new}.")
-        elif blocks[0] != blocks[1]:
+            yield from _changes(block, earlier, f"models.{new}.")
+        elif block != earlier:
             yield f"systems.{name}.model", new, old
 
 

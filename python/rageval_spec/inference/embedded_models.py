@@ -63,8 +63,8 @@ class EmbeddedModel:
 
     @property
     def is_installed(self) -> bool:
-        """Whether a package or the cache has the file; its content is not looked at."""
-        return any((folder / self.weights).is_file() for folder in self._list_folders())
+        """Whether a package or the cache has the files; their content is not looked at."""
+        return any(map(self.is_whole, self.list_folders()))
 
     @property
     def fetched(self) -> Path:

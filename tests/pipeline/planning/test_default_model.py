@@ -97,8 +97,8 @@ def test_defaults_of_judges_metrics_and_nested_stages_change_alike(tmp_path: Pat
 
 
 def hide(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    found = EmbeddedModel._list_folders
-    monkeypatch.setattr(EmbeddedModel, "_list_folders", lambda model: () if model.name == name else found(model))
+    found = EmbeddedModel.list_folders
+    monkeypatch.setattr(EmbeddedModel, "list_folders", lambda model: () if model.name == name else found(model))
 
 
 def test_without_multilingual_a_warning_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
