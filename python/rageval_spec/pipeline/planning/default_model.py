@@ -18,7 +18,7 @@ from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.inference.coverage import COVERED_FROM, measure_coverage, read_vocabulary
 from rageval_spec.inference.embedded_models import EMBEDDED
-from rageval_spec.pipeline.planning.spec_plugins import build_parts
+from rageval_spec.pipeline.planning.spec_plugins import SpecPlugins, build_parts
 from rageval_spec.plugin import Node
 from rageval_spec.plugin.block_names import rename_defaults
 from rageval_spec.spec import load
@@ -65,13 +65,14 @@ def choose_default_model(spec: Spec, declared: Mapping[str, Node] | None = None)
     changed = _rename(spec, spec.models if declared is None else declared)
     if changed is None or spec.models.get(_DEFAULT) != _read_block(_DEFAULT):
         return ChosenModel(spec)
-    if build_parts(changed).asked_models.keys() == build_parts(spec).asked_models.keys():
+    parts = build_parts(spec)
+    if build_parts(changed).asked_models.keys() == parts.asked_models.keys():
         return ChosenModel(spec)  # a key without effect, such as that of a metric whose judge needs no model
     has_default, has_other = (EMBEDDED[name].is_installed for name in (_DEFAULT, _OTHER))
     if not has_default and has_other:
         told = f"the model {_OTHER} is used where the spec names none, because {_DEFAULT} is not installed"
         return ChosenModel(changed, told, Note(CODE, f"{told}. To settle it, write 'model: {_OTHER}'"))
-    lowest = min(_measure_all(spec).items(), key=lambda one: one[1], default=None)
+    lowest = min(_measure_all(parts).items(), key=lambda one: one[1], default=None)
     if lowest is None:
         return ChosenModel(spec)
     dataset, share = lowest
@@ -122,12 +123,12 @@ def _rename_all(nodes: Mapping[str, T]) -> dict[str, T]:
     return {name: rename_defaults(node, _DEFAULT, _OTHER) for name, node in nodes.items()}
 
 
-def _measure_all(spec: Spec) -> dict[str, float]:
+def _measure_all(parts: SpecPlugins) -> dict[str, float]:
     """How much of each dataset is in minilm's vocabulary. A dataset that cannot be read is left out; its error comes
     when it is opened.
     """
     found: dict[str, float] = {}
-    for name, dataset in build_parts(spec).datasets.items():
+    for name, dataset in parts.datasets.items():
         with suppress(RagevalError):
             share = _measure(dataset.foresee())
             if share is not None:
