@@ -65,6 +65,8 @@ COMMANDS = (
           "Show what is stored between evaluations, or remove what is no longer needed."),
     Later("validate", "rageval_spec.commands.spec_checks:validate",
           "Check a spec and the files it names, without running anything."),
+    Later("view", "rageval_spec.commands.view.command:view",
+          "Look at records in a browser, side by side, and label answers."),
 )  # fmt: skip
 """Each command: its name, its place, and the first sentence of its help."""
 
