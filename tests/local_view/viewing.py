@@ -31,6 +31,7 @@ class Client:
     """A browser without scripts: it has the cookie, and an origin of its own."""
 
     url: str
+    token: str = TOKEN
 
     def get(self, path: str, **headers: str) -> tuple[int, str]:
         """The status and the text of a page."""
@@ -42,7 +43,7 @@ class Client:
         return status, json.loads(text)
 
     def _send(self, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, str]:
-        cookie = f"rageval-view-{self.url.rpartition(':')[2]}={TOKEN}"
+        cookie = f"rageval-view-{self.url.rpartition(':')[2]}={self.token}"
         request = urllib.request.Request(self.url + path, body, {"cookie": cookie, **headers})
         try:
             with urllib.request.urlopen(request, timeout=20) as reply:
@@ -74,7 +75,7 @@ def viewing(folder: Path, *results: Path) -> Iterator[Client]:
     kept = folder / "kept"
     kept.mkdir(exist_ok=True)
     places = SearchPlaces(folder / FOLDER, folder / FILE, folder)
-    addresses = list_addresses(RecordCatalog(places, results), kept)
+    addresses = list_addresses(RecordCatalog(places, results), kept, folder / "labels.csv")
     server = Server(make_view_app(addresses, TOKEN), "127.0.0.1", 0)
     try:
         yield Client(server.url)

@@ -81,14 +81,16 @@ def make_view_app(addresses: Sequence[Address], token: str) -> Starlette:
     from starlette.middleware import Middleware
     from starlette.routing import Route
 
-    turn = Lock()  # so that the pages of two large records are never in memory together
+    # Pages of two large records are never in memory together, and a label does not wait for a page.
+    turns = {False: Lock(), True: Lock()}
 
     async def refuse(_: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         return _respond(_explain(error.status_code, "There is no such page.", is_action=False))
 
     routes = [
-        Route(one.path, _make_endpoint(one, turn), methods=["POST"] if one.is_action else ["GET"]) for one in addresses
+        Route(one.path, _make_endpoint(one, turns[one.is_action]), methods=["POST"] if one.is_action else ["GET"])
+        for one in addresses
     ]
     handlers: Any = {HTTPException: refuse}
     return Starlette(routes=routes, middleware=[Middleware(AccessGuard, token=token)], exception_handlers=handlers)

@@ -36,6 +36,7 @@ class RecordPages:
             Address("/record/{record}/", self.show_report),
             Address("/record/{record}/parts/{name}.js", self.send_part),
             Address("/trends", self.show_trends),
+            Address("/favicon.ico", lambda _: Reply(b"", "image/x-icon", 204)),
         ]
 
     def show_list(self, asked: Asked) -> Reply:

@@ -25,7 +25,7 @@ def read_own(name: str) -> str:
 
 def write_framed(title: str, body: str, scripts: Iterable[str] = ()) -> bytes:
     """A page of the view. `body` is HTML whose texts are escaped; only these scripts and our style may act."""
-    style = join_styles(_STYLES) + read_own("view.css")
+    style = join_styles(_STYLES) + read_own("navigation.css") + read_own("view.css")
     script = join_scripts([read_asset("elements.js"), *map(read_own, scripts)]) if scripts else ""
     policy = (
         f"default-src 'none'; style-src {_hash(style)}; connect-src 'self'; form-action 'self'; base-uri 'none'"
@@ -54,10 +54,10 @@ def add_navigation(page: bytes, more: Iterable[tuple[str, str]] = ()) -> bytes:
     policy = f"style-src {_hash(style)} "
     others = "".join(f'<a href="{html.escape(to)}">{html.escape(make_visible(name))}</a>' for name, to in more)
     links = f'<style>{style}</style><nav class="places" aria-label="Pages">{_NAVIGATION}{others}</nav>'.encode()
-    head, body, rest = page.partition(b"<body")
-    tag, end, content = rest.partition(b">")
+    head, body, content = page.partition(b"<body")
+    end = content.index(b"</a>", 0, 500) + 4 if b'class="skip"' in content[:500] else content.index(b">") + 1
     allowed = html.escape(policy).encode()
-    return head.replace(b"style-src ", allowed, 1) + body + tag + end + links + content
+    return b"".join((head.replace(b"style-src ", allowed, 1), body, content[:end], links, content[end:]))
 
 
 def _hash(text: str) -> str:

@@ -24,8 +24,11 @@ _ENDED = "every label that the page called saved is in its file"
 @click.command("view")
 @click.argument("path", required=False)
 @click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="NUMBER", help="The port.  [default: any]")
+@click.option(
+    "--labels", type=click.Path(path_type=Path), metavar="FILE", help="The file of labels.  [default: labels.csv]"
+)
 @click.option("--open/--no-open", "opens", default=True, help="Open the page in the browser.")
-def view(path: str | None, port: int, opens: bool) -> int:
+def view(path: str | None, port: int, labels: Path | None, opens: bool) -> int:
     """Look at records in a browser, side by side, and label answers.
 
     PATH is a folder with evaluations, a spec or a results folder; by default the current folder. Only this machine
@@ -33,20 +36,20 @@ def view(path: str | None, port: int, opens: bool) -> int:
 
     \b
     rageval-spec view
-    rageval-spec view spec.yaml
+    rageval-spec view spec.yaml --labels labels.csv
     """
     import secrets
     import tempfile
 
     from rageval_spec.local_view.application import make_view_app
 
-    catalog, _folder = find_catalog(path)
+    catalog, folder = find_catalog(path)
     token = secrets.token_urlsafe(24)
     with (
         tempfile.TemporaryDirectory(prefix="rageval-view-", ignore_cleanup_errors=True) as kept,
         signals.explained(lambda: _ENDED),
     ):
-        app = make_view_app(list_addresses(catalog, Path(kept)), token)
+        app = make_view_app(list_addresses(catalog, Path(kept), labels or folder / "labels.csv"), token)
         from rageval_spec.endpoints.http_server import Server
 
         server = Server(app, "127.0.0.1", port)
@@ -63,12 +66,20 @@ def view(path: str | None, port: int, opens: bool) -> int:
     return PASSED
 
 
-def list_addresses(catalog: RecordCatalog, kept: Path) -> list[Address]:
-    """All pages of the records of a catalog; `kept` is an empty folder for what is written once and served often."""
+def list_addresses(catalog: RecordCatalog, kept: Path, labels: Path) -> list[Address]:
+    """All pages of the records of a catalog.
+
+    Args:
+        catalog: the records.
+        kept: an empty folder for what is written once and served often.
+        labels: the file of labels, which need not exist.
+    """
     from rageval_spec.commands.view.comparison_page import ComparisonPage
+    from rageval_spec.commands.view.labelling_page import LabellingPage
     from rageval_spec.local_view.record_pages import RecordPages
 
-    return [*RecordPages(catalog, kept).list_addresses(), *ComparisonPage(catalog).list_addresses()]
+    pages = (RecordPages(catalog, kept), ComparisonPage(catalog), LabellingPage(catalog, labels))
+    return [address for page in pages for address in page.list_addresses()]
 
 
 def find_catalog(path: str | None) -> tuple[RecordCatalog, Path]:
