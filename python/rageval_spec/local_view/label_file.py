@@ -24,6 +24,7 @@ class ConflictError(Refusal):
     """The file has another value than the page thinks; `current` is the label that it has, or None."""
 
     def __init__(self, current: Label | None) -> None:
+        """With the label that the file has."""
         super().__init__(409, "This was labelled elsewhere meanwhile, so nothing was changed.")
         self.current = current
 

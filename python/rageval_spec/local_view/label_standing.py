@@ -1,6 +1,6 @@
 """What labels say of a judge so far: kappa, the corrected mean, and whether they are enough.
 
-Whether they are enough is asked after each label, so an ordinary interval would be too narrow sooner or later by chance.
+Whether they are enough is asked after each label, so an ordinary interval would be wrong sooner or later by chance.
 A confidence sequence of the differences between people and the judge stays valid however often one looks
 (`statistics/sequential_analysis.py`). Only answers that were drawn at random count in it, in the order of their labels.
 """

@@ -136,7 +136,9 @@ def _draw_row(record: KnownRecord) -> str:
         escape(", ".join(record.labels)),
         escape(record.branch),
         escape(record.commit),
-        f'<a href="/label/{record.id}">Label</a>' if record.folder else '<span class="muted">numbers only</span>',
+        f'<a href="/label/{record.id}">Label</a> · <a href="/judge/{record.id}">Judge again</a>'
+        if record.folder
+        else '<span class="muted">numbers only</span>',
     ]
     return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
 

@@ -11,7 +11,7 @@ import click
 from rageval_spec import signals
 from rageval_spec.commands import console
 from rageval_spec.commands.results_argument import find_places, is_results, is_spec
-from rageval_spec.errors import PASSED, UsageError
+from rageval_spec.errors import PASSED, UsageError, expand_home
 
 if TYPE_CHECKING:
     from rageval_spec.history.evaluation_lookup import SearchPlaces
@@ -44,12 +44,13 @@ def view(path: str | None, port: int, labels: Path | None, opens: bool) -> int:
     from rageval_spec.local_view.application import make_view_app
 
     catalog, folder = find_catalog(path)
+    spec = expand_home(path) if path is not None and is_spec(path) else None
     token = secrets.token_urlsafe(24)
     with (
         tempfile.TemporaryDirectory(prefix="rageval-view-", ignore_cleanup_errors=True) as kept,
         signals.explained(lambda: _ENDED),
     ):
-        app = make_view_app(list_addresses(catalog, Path(kept), labels or folder / "labels.csv"), token)
+        app = make_view_app(list_addresses(catalog, Path(kept), labels or folder / "labels.csv", spec), token)
         from rageval_spec.endpoints.http_server import Server
 
         server = Server(app, "127.0.0.1", port)
@@ -66,19 +67,26 @@ def view(path: str | None, port: int, labels: Path | None, opens: bool) -> int:
     return PASSED
 
 
-def list_addresses(catalog: RecordCatalog, kept: Path, labels: Path) -> list[Address]:
+def list_addresses(catalog: RecordCatalog, kept: Path, labels: Path, spec: Path | None) -> list[Address]:
     """All pages of the records of a catalog.
 
     Args:
         catalog: the records.
         kept: an empty folder for what is written once and served often.
         labels: the file of labels, which need not exist.
+        spec: the spec by which questions are judged again, if it is known.
     """
     from rageval_spec.commands.view.comparison_page import ComparisonPage
     from rageval_spec.commands.view.labelling_page import LabellingPage
+    from rageval_spec.local_view.judging_page import JudgingPage
     from rageval_spec.local_view.record_pages import RecordPages
 
-    pages = (RecordPages(catalog, kept), ComparisonPage(catalog), LabellingPage(catalog, labels))
+    pages = (
+        RecordPages(catalog, kept),
+        ComparisonPage(catalog),
+        LabellingPage(catalog, labels),
+        JudgingPage(catalog, spec),
+    )
     return [address for page in pages for address in page.list_addresses()]
 
 
@@ -86,7 +94,6 @@ def find_catalog(path: str | None) -> tuple[RecordCatalog, Path]:
     """The records that a path means, and the folder in which the labels are looked for."""
     from dataclasses import replace
 
-    from rageval_spec.errors import expand_home
     from rageval_spec.history.database import FILE
     from rageval_spec.history.evaluation_lookup import SearchPlaces
     from rageval_spec.history.saved_evaluations import FOLDER
