@@ -133,7 +133,7 @@ def _draw_row(record: KnownRecord) -> str:
         f'<a href="{address}">{time}</a>',
         f"<bdi>{escape(record.name)}</bdi>",
         f'<span class="{_CLASSES.get(record.outcome, "")}">{escape(outcome)}</span>{failed}',
-        escape(", ".join(record.labels)),
+        escape(", ".join(record.labels)) or f'<span class="muted">{escape(record.title)}</span>',
         escape(record.branch),
         escape(record.commit),
         f'<a href="/label/{record.id}">Label</a> · <a href="/judge/{record.id}">Judge again</a>'

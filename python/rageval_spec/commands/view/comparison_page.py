@@ -12,6 +12,7 @@ from rageval_spec.commands.compare.comparison_view import (
     describe_test,
     describe_value,
     draw_differences,
+    is_equal,
     list_numbers,
 )
 from rageval_spec.commands.results_argument import NamedResults
@@ -23,7 +24,7 @@ from rageval_spec.local_view.application import Address, Asked, Reply
 from rageval_spec.local_view.record_catalog import KnownRecord, RecordCatalog
 from rageval_spec.local_view.record_pages import escape, link_question, read_page
 from rageval_spec.local_view.shell import write_framed
-from rageval_spec.wording import find_format, format_mean
+from rageval_spec.wording import count_noun, find_format, format_mean
 
 PER_PAGE = 50
 """The questions of each kind on a page."""
@@ -106,8 +107,12 @@ def _draw_numbers(first: KnownRecord, pairs: Sequence[_Pair]) -> Iterator[Block]
     header = ["metric", "system", "dataset", _tell(first)]
     for pair in pairs:
         header += [_tell(pair.record), "difference", "adjusted p"]
-    cells = [_list_cells(place, changes, pairs) for place, changes in rows.items()]
-    yield tabulate(header, cells, range(3, len(header)), range(3))
+    changed = {place: of for place, of in rows.items() if not all(map(is_equal, of.values()))}
+    cells = [_list_cells(place, of, pairs) for place, of in changed.items()]
+    if cells:
+        yield tabulate(header, cells, range(3, len(header)), range(3))
+    if same := len(rows) - len(cells):
+        yield Line(f"{count_noun(same, 'number')} {'is' if same == 1 else 'are'} the same in all of them.")
     last = pairs[-1].found
     assert last is not None
     changes = [one for of in rows.values() for one in of.values()]
