@@ -1,6 +1,6 @@
 """`rageval-spec validate` and `rageval-spec schema`: check a spec, and print the JSON Schema of specs.
 
-`validate` also checks the files that a spec names. The schema includes all installed plugins.
+`validate` also checks the files that a spec names, and a results folder against its manifest. The schema includes all installed plugins.
 """
 
 from __future__ import annotations
@@ -22,11 +22,17 @@ from rageval_spec.wording import count_noun
 @click.command(cls=OutputCommand)
 @shared.spec_argument
 def validate(spec: Path, overrides: Sequence[str]) -> int:
-    """Check a spec and the files it names, without running anything.
+    """Check a spec and the files it names, without running anything; or a results folder.
+
+    A results folder is compared with its manifest.json, which the run wrote. A file that is missing
+    or was changed is an error (exit code 3).
 
     \b
     rageval-spec validate spec.yaml
+    rageval-spec validate rageval-results
     """
+    if spec.is_dir() and not overrides:
+        return _check_results(spec)
     from rageval_spec.pipeline.planning import preflight
 
     loaded, readings = preflight.inspect(spec, overrides)
@@ -38,6 +44,16 @@ def validate(spec: Path, overrides: Sequence[str]) -> int:
         lines.append(f"{key}: {reading}")
         lines += [f"  {write_mapping(('columns',), reading.columns)}"] if reading.columns else []
         lines += [f"  kept with the questions: {', '.join(reading.others)}"] if reading.others else []
+    console.show("".join(f"{make_visible(line)}\n" for line in lines))
+    return PASSED
+
+
+def _check_results(folder: Path) -> int:
+    from rageval_spec.history.results_manifest import check_manifest
+
+    count, others = check_manifest(folder)
+    lines = [f"{folder}: valid, {count_noun(count, 'file')} with the content that the run wrote"]
+    lines += [f"  not of this run: {name}" for name in others]
     console.show("".join(f"{make_visible(line)}\n" for line in lines))
     return PASSED
 
