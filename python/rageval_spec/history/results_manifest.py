@@ -99,7 +99,7 @@ def check_manifest(folder: Path) -> tuple[int, list[str]]:
     """
     path = folder / MANIFEST
     if not path.is_file():
-        raise DataError(f"{folder} has no {MANIFEST}: no run ended there; `rageval-spec run SPEC -o {folder}` writes it")
+        raise DataError(f"{folder} has no {MANIFEST}: no run ended there; evaluate again with `-o {folder}`")
     manifest = parse_document(Manifest, path.read_bytes(), str(path), "a manifest of rageval-spec", "run again")
     if faults := [*_find_faults(folder, manifest)]:
         told = "".join(f"\n  {fault}" for fault in faults)

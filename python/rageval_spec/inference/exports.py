@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from onnx_from_checkpoints import TOKENIZER, find_external_data, read_e5s1, read_tokenizer
 from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import DataError, RagevalError, UsageError
+from rageval_spec.inference import model_files
 from rageval_spec.inference.embedded_models import EMBEDDED, NOTICE
-from rageval_spec.inference.model_files import ModelFiles, check_embedded, named, require_packages, say_fetch, translated
+from rageval_spec.inference.model_files import ModelFiles, check_embedded, named, say_fetch, translated
 from rageval_spec.store.disk import CACHE, InputFile, find_cache, sweep, write_flushed
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def provide_graph(
 
     Raises `UsageError` if the packages of the extra `onnx` are not installed, also for a file that need not be made.
     """
-    require_packages()
+    model_files.require_packages()
     return _Form(source, configuration, precision, fingerprint).provide()
 
 
@@ -191,7 +192,7 @@ def export_model(
     """
     if target.is_file() or (target.is_dir() and any(target.iterdir())):
         raise UsageError(f"{target}: already exists; name a new folder")
-    require_packages()
+    model_files.require_packages()
     check_embedded(source, fingerprint)
     part = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
     with _explained(target, "name another folder"):

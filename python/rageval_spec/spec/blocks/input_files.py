@@ -95,7 +95,8 @@ def find_shared_files(blocks: Iterable[PluginBlock]) -> Iterator[Diagnostic]:
             yield block.place.diagnose(str(error), "value")
             continue
         path = os.path.normpath(name)
-        if path in (*RESULTS_FILES, MANIFEST, STATEMENT) and not (block.plugin.is_part_of_results and path == block.plugin.filename):
+        is_own = block.plugin.is_part_of_results and path == block.plugin.filename
+        if path in (*RESULTS_FILES, MANIFEST, STATEMENT) and not is_own:
             message = f"{quote(name)} is a file that every evaluation writes to the folder of its results"
             yield block.place.diagnose(message, "duplicate-path", "give this report another 'path:'")
         earlier = first.setdefault(path, block.place)
