@@ -1,4 +1,4 @@
-"""`rageval-spec validate`, `upgrade` and `schema`: check a spec, rewrite its former keys, print the JSON Schema of specs.
+"""`rageval-spec validate`, `upgrade` and `schema`: check a spec, rewrite its former keys, print the JSON Schema.
 
 `validate` also checks the files that a spec names, and a results folder against its manifest. The schema includes all
 installed plugins.
@@ -88,9 +88,8 @@ def upgrade(specs: Sequence[Path], check: bool) -> int:
     is_done = True
     for spec in specs:
         found = find_upgrade(spec)
-        console.show(make_visible(found.diff))
-        for key in found.by_hand:
-            console.complain([key.warning])
+        console.show("".join(f"{make_visible(line)}\n" for line in found.diff))
+        console.complain([key.request for key in found.by_hand])
         is_done &= not found.by_hand and not (check and found.renamed)
         if found.renamed and not check:
             write_upgrade(found)

@@ -42,11 +42,10 @@ class Upgrade:
     by_hand: tuple[FormerKey, ...]
 
     @property
-    def diff(self) -> str:
-        """The lines that differ, as `diff -u` shows them; empty if none does."""
-        lines = (text.splitlines(keepends=True) for text in (self.before, self.after))
-        shown = unified_diff(*lines, str(self.path), str(self.path), n=1)
-        return "".join(line if line.endswith("\n") else f"{line}\n" for line in shown)
+    def diff(self) -> list[str]:
+        """The lines that differ, as `diff -u` shows them; none if nothing does."""
+        before, after, name = self.before.splitlines(), self.after.splitlines(), str(self.path)
+        return list(unified_diff(before, after, name, name, n=1, lineterm=""))
 
 
 class _Reading(NamedTuple):
@@ -62,7 +61,9 @@ def find_upgrade(path: Path) -> Upgrade:
     """
     name, before = read_text(path)
     wanted = _read(name, before)
-    after, renamed, by_hand = before, [], []
+    after = before
+    renamed: list[FormerKey] = []
+    by_hand: list[FormerKey] = []
     for key in sorted(wanted.former, key=lambda key: key.place.position, reverse=True):
         changed = _rename(after, key)
         if changed is not None and _means(name, changed, wanted.data, len(wanted.former) - len(renamed) - 1):
@@ -114,18 +115,20 @@ def _rename(text: str, key: FormerKey) -> str | None:
     return None if rest is None else text[:start] + first + rest
 
 
-def _walk(node: yaml.Node) -> Iterator[tuple[yaml.Node, yaml.Node]]:
+def _walk(top: yaml.Node | None) -> Iterator[tuple[yaml.Node, yaml.Node]]:
     """All keys with their values; a block that aliases share is visited once."""
     seen: set[int] = set()
-    waiting = [node]
+    waiting = [top]
     while waiting:
         node = waiting.pop()
-        if id(node) in seen or isinstance(node, yaml.ScalarNode):
+        if id(node) in seen:
             continue
         seen.add(id(node))
-        pairs = node.value if isinstance(node, yaml.MappingNode) else [(None, one) for one in node.value]
-        yield from (pair for pair in pairs if pair[0] is not None)
-        waiting += [value for _, value in pairs]
+        if isinstance(node, yaml.MappingNode):
+            yield from node.value
+            waiting += [value for _, value in node.value]
+        elif isinstance(node, yaml.SequenceNode):
+            waiting += node.value
 
 
 def _wrap(text: str, after: int, value: yaml.Node, name: str) -> str | None:
@@ -138,7 +141,10 @@ def _wrap(text: str, after: int, value: yaml.Node, name: str) -> str | None:
     first = text.rfind("\n", 0, start) + 1
     if first <= after:  # an anchor in the line of the key
         return None
-    end = first + len(text[first:end].rstrip())
+    last: yaml.Node = value
+    while isinstance(last, yaml.CollectionNode) and not last.flow_style:  # whose own mark is after later comments
+        last = last.value[-1][1] if isinstance(last, yaml.MappingNode) else last.value[-1]
+    end = first + len(text[first : last.end_mark.index].rstrip())
     ending = "\r\n" if text[first - 2 : first] == "\r\n" else "\n"
     body = re.sub(r"(?m)^(?=[^\r\n])", "  ", text[first:end])
     return f"{text[after:first]}{text[first:start]}{name}:{ending}{body}{text[end:]}"

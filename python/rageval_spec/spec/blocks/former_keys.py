@@ -34,12 +34,27 @@ class FormerKey(NamedTuple):
     Attributes:
         place: of the key.
         keys: what to write in its place: a key, and perhaps one inside of it, as in `columns: {corpus: ...}`.
-        warning: what users are told.
+        message, advice: what users are told, and what to write.
     """
 
     place: TextPlace
     keys: tuple[str, ...]
-    warning: Diagnostic
+    message: str
+    advice: str
+
+    @property
+    def warning(self) -> Diagnostic:
+        """What users are told who read the spec; a file can be rewritten."""
+        command = f", or run: rageval-spec upgrade {self.place.path}" if self.place.path.endswith(_FILES) else ""
+        return self._warn(self.advice + command)
+
+    @property
+    def request(self) -> Diagnostic:
+        """What users are told if only they can change the key."""
+        return self._warn(f"{self.advice} by hand")
+
+    def _warn(self, hint: str) -> Diagnostic:
+        return self.place.diagnose(self.message, "former-key", hint, "warning")
 
 
 def adopt_former_keys(tree: YamlMapping) -> tuple[list[FormerKey], list[Diagnostic]]:
@@ -50,22 +65,25 @@ def adopt_former_keys(tree: YamlMapping) -> tuple[list[FormerKey], list[Diagnost
     """
     found: dict[FormerKey, None] = {}
     errors: dict[Diagnostic, None] = {}
-    for block, node_type, replace in [(tree, SpecNode, None), *_list_blocks(tree)]:
+    for block, node_type, replace in _list_blocks(tree):
         adopted = _Adoption(block, node_type)
         found.update(dict.fromkeys(adopted.found))
         errors.update(dict.fromkeys(adopted.errors))
-        if replace is None:
-            tree.entries = adopted.entries
-        elif adopted.found:
+        if adopted.found:
             replace(YamlMapping(block.place, adopted.entries, block.size, block.height))
     return list(found), list(errors)
 
 
-_Block = tuple[YamlMapping, type[BaseModel], Callable[[YamlNode], None] | None]
+_Block = tuple[YamlMapping, type[BaseModel], Callable[[YamlMapping], None]]
 
 
 def _list_blocks(tree: YamlMapping) -> Iterator[_Block]:
-    """Each block below the top, the node that it is validated as, and what puts another block in its place."""
+    """Each block, the node that it is validated as, and what puts another block in its place; the top is the first."""
+
+    def replace_top(block: YamlMapping) -> None:
+        tree.entries = block.entries
+
+    yield tree, SpecNode, replace_top
     for key, field in SpecNode.model_fields.items():
         entry = tree.entries.get(field.alias or key)
         if entry is not None and isclass(field.annotation) and issubclass(field.annotation, BaseModel):
@@ -88,7 +106,7 @@ def _list_entries(node: YamlNode | None, kind: object) -> Iterator[_Block]:
             yield from _list_block(item, kind, partial(node.items.__setitem__, index))
 
 
-def _list_block(node: YamlNode, kind: object, replace: Callable[[YamlNode], None]) -> Iterator[_Block]:
+def _list_block(node: YamlNode, kind: object, replace: Callable[[YamlMapping], None]) -> Iterator[_Block]:
     """A block, whose `kind` is its node or the section whose words it may use; nothing if it is none."""
     if not isinstance(node, YamlMapping):
         return
@@ -150,7 +168,5 @@ class _Adoption:
             merged = YamlMapping(present.value.place, {**value.entries, **present.value.entries})
             self.entries[COLUMNS] = YamlEntry(present.key_place, merged)
 
-    def _note(self, place: TextPlace, keys: tuple[str, ...], message: str, hint: str) -> None:
-        if place.path.endswith(_FILES):
-            hint += f", or run: rageval-spec upgrade {place.path}"
-        self.found.append(FormerKey(place, keys, place.diagnose(message, "former-key", hint, "warning")))
+    def _note(self, place: TextPlace, keys: tuple[str, ...], message: str, advice: str) -> None:
+        self.found.append(FormerKey(place, keys, message, advice))
