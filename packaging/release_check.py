@@ -55,6 +55,7 @@ def build(kind: str, source: Path, output: Path) -> Path:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {
         "SOURCE_DATE_EPOCH": epoch,
         "CARGO_TARGET_DIR": str(output / "target"),
+        "MATURIN_PEP517_ARGS": "--compatibility pypi",  # the tag of the oldest glibc that has what the wheel uses
         "RUSTFLAGS": f"--remap-path-prefix={source}=/src --remap-path-prefix={cargo}=/cargo",
     }
     for old in output.glob("*.whl" if kind == "wheel" else "*.tar.gz"):
@@ -117,8 +118,8 @@ def check_files(wheel: Path, archive: Path) -> None:
     run(python, "-m", "check_wheel_contents", "--config", ROOT / "pyproject.toml", wheel)
     shown = " ".join(run(python, "-m", "auditwheel", "show", wheel).split())
     tag = re.search(r'platform tag: "([^"]+)"', shown)
-    if tag is None or not tag[1].startswith("manylinux"):
-        raise SystemExit(f"{wheel}: auditwheel finds no manylinux tag: {shown}")
+    if tag is None or tag[1] not in wheel.name:
+        raise SystemExit(f"{wheel}: auditwheel finds another tag: {shown}")
     size = wheel.stat().st_size
     if size > MOST_BYTES:
         raise SystemExit(f"{wheel}: has {size:,} bytes, more than {MOST_BYTES:,}")
@@ -136,7 +137,7 @@ def check_bill(wheel: Path) -> None:
     locked = {(one["name"], one["version"]) for one in tomllib.loads((ROOT / "Cargo.lock").read_text())["package"]}
     own = [str(ROOT), str(Path.home())]
     leaks = [folder for folder in own if folder in text.replace("/src/", "") or folder.encode() in core]
-    if bill["bomFormat"] != "CycloneDX" or not named <= locked or ("pyo3", "0.30.1") not in named or leaks:
+    if bill["bomFormat"] != "CycloneDX" or not named <= locked or len(named) < 20 or leaks:
         raise SystemExit(f"{wheel}: its bill of materials is wrong: {sorted(named - locked)} {leaks}")
     say(f"{name}: CycloneDX {bill['specVersion']}, {len(named)} crates")
 

@@ -339,11 +339,11 @@ def check_graph(source: ModelFiles, configuration: Configuration) -> None:
 def check_tensors(source: ModelFiles, configuration: Configuration) -> None:
     """Refuse a model whose graph cannot be built, by building it from the names and shapes of its tensors.
 
-    Unlike `check_graph`, it imports numpy and onnx. The embedded models are known to be buildable.
+    Unlike `check_graph`, it imports numpy and onnx, and does nothing without them. The embedded models are known to be
+    buildable.
     """
-    if source.format != "safetensors" or source.location.kind == "embedded":
+    if source.format != "safetensors" or source.location.kind == "embedded" or find_missing_packages():
         return
-    require_packages()
     from onnx_from_checkpoints import check_weights
 
     wanted: dict[str, Any] = {"task": configuration.task, "bare": configuration.is_bare}
