@@ -26,6 +26,7 @@ import tarfile
 import tomllib
 import zipfile
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from normalize_wheel import normalize
@@ -51,9 +52,8 @@ def say(text: str) -> None:
 def build(kind: str, source: Path, output: Path) -> Path:
     """Build a wheel or source archive from a folder, with nothing in it that depends on the folder or the clock."""
     cargo = os.environ.get("CARGO_HOME", str(Path.home() / ".cargo"))
-    epoch = run("git", "log", "-1", "--format=%ct", cwd=ROOT).strip()
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {
-        "SOURCE_DATE_EPOCH": epoch,
+        "SOURCE_DATE_EPOCH": find_time(),
         "CARGO_TARGET_DIR": str(output / "target"),
         "MATURIN_PEP517_ARGS": "--compatibility pypi",  # the tag of the oldest glibc that has what the wheel uses
         "RUSTFLAGS": f"--remap-path-prefix={source}=/src --remap-path-prefix={cargo}=/cargo",
@@ -65,6 +65,12 @@ def build(kind: str, source: Path, output: Path) -> Path:
     if kind == "wheel":
         normalize(made)
     return made
+
+
+@cache
+def find_time() -> str:
+    """The time of the last commit, which all files have, in seconds."""
+    return run("git", "log", "-1", "--format=%ct", cwd=ROOT).strip()
 
 
 def digest(path: Path) -> str:
@@ -187,7 +193,7 @@ def check_demo(programs: Path, folder: Path, environment: dict[str, str]) -> Non
         say("there is no command `demo` yet")
         return
     (folder / "demo").mkdir()
-    command = [programs / "rageval-spec", "demo"]
+    command = [str(programs / "rageval-spec"), "demo"]
     found = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder / "demo")
     if found.returncode != 1:
         raise SystemExit(f"the demo ended with {found.returncode}, not with 1\n{found.stdout}{found.stderr}")

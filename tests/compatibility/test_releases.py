@@ -44,7 +44,7 @@ def test_its_specs_are_read(path: Path) -> None:
 
 def find_node(definition: str) -> Any:
     section, _, word = definition.partition(".")
-    return registry.load(section, word).node_type if word else SpecNode  # type: ignore[arg-type]
+    return registry.load(section, word).node_type if word else SpecNode
 
 
 @each_release

@@ -89,7 +89,7 @@ def upgrade(specs: Sequence[Path], check: bool) -> int:
     for spec in specs:
         found = find_upgrade(spec)
         console.show("".join(f"{make_visible(line)}\n" for line in found.diff))
-        console.complain([key.request for key in found.by_hand])
+        console.complain([key.warn(by_hand=True) for key in found.by_hand])
         is_done &= not found.by_hand and not (check and found.renamed)
         if found.renamed and not check:
             write_upgrade(found)

@@ -142,7 +142,7 @@ def _load_tree(
     check_files: bool,
 ) -> Spec:
     former, faults = adopt_former_keys(tree)
-    diagnostics += [*(key.warning for key in former), *faults]
+    diagnostics += [*(key.warn() for key in former), *faults]
     filled = fill_in_variables(tree, os.environ if environment is None else environment)
     checked = check_tree(tree, filled.secrets, folder)
     places = list_places(tree, tree.place)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from difflib import unified_diff
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
 
@@ -48,11 +48,6 @@ class Upgrade:
         return list(unified_diff(before, after, name, name, n=1, lineterm=""))
 
 
-class _Reading(NamedTuple):
-    data: Any
-    former: list[FormerKey]
-
-
 def find_upgrade(path: Path) -> Upgrade:
     """What is to be renamed in a file; writes nothing.
 
@@ -60,13 +55,13 @@ def find_upgrade(path: Path) -> Upgrade:
         SpecError: the file cannot be read, or is no YAML, or has a key under both of its names.
     """
     name, before = read_text(path)
-    wanted = _read(name, before)
+    data, former = _read(name, before)
     after = before
     renamed: list[FormerKey] = []
     by_hand: list[FormerKey] = []
-    for key in sorted(wanted.former, key=lambda key: key.place.position, reverse=True):
+    for key in sorted(former, key=lambda key: key.place.position, reverse=True):
         changed = _rename(after, key)
-        if changed is not None and _means(name, changed, wanted.data, len(wanted.former) - len(renamed) - 1):
+        if changed is not None and _means(name, changed, data, len(former) - len(renamed) - 1):
             after = changed
             renamed.append(key)
         else:
@@ -82,7 +77,8 @@ def write_upgrade(upgrade: Upgrade) -> None:
     target.chmod(mode)
 
 
-def _read(name: str, text: str) -> _Reading:
+def _read(name: str, text: str) -> tuple[Any, list[FormerKey]]:
+    """What a text means with the keys of today, and its former keys."""
     root, diagnostics = read_yaml(SourceText(name, text.removeprefix(_BOM)))
     if not isinstance(root, YamlMapping):
         place = SourceText(name, text).place(0)
@@ -90,16 +86,16 @@ def _read(name: str, text: str) -> _Reading:
     former, errors = adopt_former_keys(root)
     if diagnostics or errors:
         raise SpecError([*diagnostics, *errors])
-    return _Reading(to_data(root), former)
+    return to_data(root), former
 
 
 def _means(name: str, text: str, data: Any, left: int) -> bool:
     """Whether a text means `data`, and has so many former keys left."""
     try:
-        found = _read(name, text)
+        found, former = _read(name, text)
     except SpecError:
         return False
-    return found.data == data and len(found.former) == left
+    return found == data and len(former) == left
 
 
 def _rename(text: str, key: FormerKey) -> str | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from inspect import isclass
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from pydantic import BaseModel
 
@@ -21,7 +21,7 @@ from rageval_spec.errors import UsageError
 from rageval_spec.spec.blocks import spec_node
 from rageval_spec.spec.blocks.gates import GateNode
 from rageval_spec.spec.blocks.spec_node import SpecNode
-from rageval_spec.spec.text.places import KeyPath, TextPlace, quote
+from rageval_spec.spec.text.places import TextPlace, quote
 from rageval_spec.spec.text.yaml_tree import YamlEntry, YamlMapping, YamlNode, YamlScalar, YamlSequence, child
 
 COLUMNS = "columns"
@@ -42,19 +42,11 @@ class FormerKey(NamedTuple):
     message: str
     advice: str
 
-    @property
-    def warning(self) -> Diagnostic:
-        """What users are told who read the spec; a file can be rewritten."""
-        command = f", or run: rageval-spec upgrade {self.place.path}" if self.place.path.endswith(_FILES) else ""
-        return self._warn(self.advice + command)
-
-    @property
-    def request(self) -> Diagnostic:
-        """What users are told if only they can change the key."""
-        return self._warn(f"{self.advice} by hand")
-
-    def _warn(self, hint: str) -> Diagnostic:
-        return self.place.diagnose(self.message, "former-key", hint, "warning")
+    def warn(self, *, by_hand: bool = False) -> Diagnostic:
+        """What users are told: in a file, how it is rewritten, unless only they can do it."""
+        is_file = self.place.path.endswith(_FILES)
+        how = " by hand" if by_hand else f", or run: rageval-spec upgrade {self.place.path}" if is_file else ""
+        return self.place.diagnose(self.message, "former-key", self.advice + how, "warning")
 
 
 def adopt_former_keys(tree: YamlMapping) -> tuple[list[FormerKey], list[Diagnostic]]:
@@ -89,8 +81,9 @@ def _list_blocks(tree: YamlMapping) -> Iterator[_Block]:
         if entry is not None and isclass(field.annotation) and issubclass(field.annotation, BaseModel):
             yield from _list_block(entry.value, field.annotation, partial(_set, tree.entries, field.alias or key))
     yield from _list_entries(child(tree, ("gates",)), GateNode)
-    sections: dict[KeyPath, str] = {(one,): one for one in (*spec_node.NAMED_SECTIONS, *spec_node.LISTED_SECTIONS)}
-    for path, section in (sections | {**spec_node.INNER_SECTIONS}).items():
+    for section in (*spec_node.NAMED_SECTIONS, *spec_node.LISTED_SECTIONS):
+        yield from _list_entries(child(tree, (section,)), section)
+    for path, section in spec_node.INNER_SECTIONS.items():
         yield from _list_entries(child(tree, path), section)
     for key, section in spec_node.SINGLE_SECTIONS.items():
         if key in tree.entries:
@@ -111,18 +104,17 @@ def _list_block(node: YamlNode, kind: object, replace: Callable[[YamlMapping], N
     if not isinstance(node, YamlMapping):
         return
     if isinstance(kind, str):
-        kind = _find_node_type(kind, node)
+        kind = _find_node_type(cast("registry.Section", kind), node)
     if isclass(kind) and issubclass(kind, BaseModel):
         yield node, kind, replace
 
 
-def _find_node_type(section: str, block: YamlMapping) -> object:
+def _find_node_type(section: registry.Section, block: YamlMapping) -> object:
     """The node of the plugin that a block names; None if it names none, which is told where the block is validated."""
     word = child(block, ("use",))
-    if not isinstance(word, YamlScalar) or not registry.has_word(section, str(word.value)):
-        return None
     with suppress(UsageError):
-        return registry.load(section, str(word.value)).node_type
+        if isinstance(word, YamlScalar) and registry.has_word(section, str(word.value)):
+            return registry.load(section, str(word.value)).node_type
     return None
 
 
