@@ -99,6 +99,16 @@ def test_what_is_no_spec_is_an_error(tmp_path: Path, text: str) -> None:
         find_upgrade(write(tmp_path, text))
 
 
+@pytest.mark.parametrize(
+    ("name", "told"), [("-", "name the spec's file"), ("none.yaml", "there is no such file"), (".", "this is a folder")]
+)
+def test_only_files_are_rewritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, told: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    shown = invoke("upgrade", name)
+    assert (shown.exit_code, list(tmp_path.iterdir())) == (2, [])
+    assert told in shown.stderr
+
+
 def test_the_command_shows_the_difference_and_writes(tmp_path: Path) -> None:
     path = write(tmp_path, SPEC % CASES["in one line"][0])
     before = path.read_bytes()

@@ -15,9 +15,10 @@ from typing import Any
 import yaml
 
 from rageval_spec.dataclass import dataclass
+from rageval_spec.errors import UsageError
 from rageval_spec.diagnostics import SpecError
 from rageval_spec.spec.blocks.former_keys import FormerKey, adopt_former_keys
-from rageval_spec.spec.spec_file import read_text
+from rageval_spec.spec.spec_file import STDIN, read_text
 from rageval_spec.spec.text.places import SourceText
 from rageval_spec.spec.text.yaml_tree import YamlMapping, read_yaml, to_data
 from rageval_spec.store.disk import write_or_explain
@@ -54,6 +55,8 @@ def find_upgrade(path: Path) -> Upgrade:
     Raises:
         SpecError: the file cannot be read, or is no YAML, or has a key under both of its names.
     """
+    if str(path) == STDIN:
+        raise UsageError("what is rewritten is a file; name the spec's file in place of -")
     name, before = read_text(path)
     data, former = _read(name, before)
     after = before
