@@ -15,8 +15,8 @@ from typing import Any
 import yaml
 
 from rageval_spec.dataclass import dataclass
-from rageval_spec.errors import UsageError
 from rageval_spec.diagnostics import SpecError
+from rageval_spec.errors import UsageError
 from rageval_spec.spec.blocks.former_keys import FormerKey, adopt_former_keys
 from rageval_spec.spec.spec_file import STDIN, read_text
 from rageval_spec.spec.text.places import SourceText
