@@ -177,9 +177,8 @@ class OnnxModel(hub.LocalModel[OnnxNode], TokenModel[OnnxNode]):
             yield FileReading(self.node.model, details, {})
 
     def prepare(self) -> None:
-        """Download a Hub model that is not on this machine, and verify the weights of the embedded one."""
+        """Download a Hub model that is not on this machine."""
         if self._source is not None:
-            model_files.check_embedded(self._source, self.context.fingerprint)
             return
         try:
             self._location = hub.fetch(self.node.model, self.node.revision, self.node.file, self.node.graph)
@@ -355,7 +354,6 @@ class OnnxModel(hub.LocalModel[OnnxNode], TokenModel[OnnxNode]):
         from rageval_spec.inference.exports import provide_graph
 
         source = self._require()
-        model_files.check_embedded(source, self.context.fingerprint)
         graph = provide_graph(source, self._configuration, self.node.precision, self.context.fingerprint)
         encoder = load_encoder(source, self._configuration, graph, self.context.threads)
         if encoder.pools and self.node.pooling != "auto":
