@@ -256,9 +256,7 @@ def test_an_e5s1_file_is_not_exported(tmp_path: Path) -> None:
     write_e5s1(path := tmp_path / "small-q4.bin")
     found = find_source(locate(str(path), Path()))
     assert found is not None
-    with pytest.raises(
-        UsageError, match=r"small-q4\.bin: cannot be exported: other programs"
-    ):
+    with pytest.raises(UsageError, match=r"small-q4\.bin: cannot be exported: other programs"):
         export_model(found, found.read_configuration(), tmp_path / "out", "fp32", FINGERPRINT)
     assert not (tmp_path / "out").exists()
 

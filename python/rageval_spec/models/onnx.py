@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, field_validator
@@ -366,9 +365,6 @@ class OnnxModel(hub.LocalModel[OnnxNode], TokenModel[OnnxNode]):
         if self._source is None:
             raise RagevalError(f"{self._where}: '{self.node.model}' is not on this machine; `prepare` downloads it")
         return self._source
-
-    def _find_weights(self) -> Path | None:
-        return None if self._source is None else self._source.path(self._source.weights[0])
 
     def _find_own_prefix(self, role: Role) -> str:
         return self._configuration.query_prefix if role == "query" else self._configuration.document_prefix

@@ -41,7 +41,8 @@ def write(folder: Path, text: str, systems: str = "dense: {use: dense}", more: s
 
 def choose(spec: Spec) -> tuple[Spec, str, Note | None]:
     chosen = choose_default_model(spec)
-    return chosen.spec, chosen.reason, chosen.note
+    (note,) = chosen.notes or (None,)
+    return chosen.spec, chosen.reason, note
 
 
 def node_of(spec: Any, section: str, name: str) -> dict[str, Any]:
@@ -119,7 +120,7 @@ def test_with_multilingual_alone_it_is_the_default_for_every_text(
     spec, _, note = choose(load(write(tmp_path, ENGLISH)))
     assert node_of(spec, "systems", "dense")["model"] == "multilingual"
     assert note is not None
-    assert "because minilm is not installed" in note.message
+    assert "names none: minilm is not installed" in note.message
     with pytest.raises(SpecError, match="the embedded model minilm is not installed"):
         run(
             write(
