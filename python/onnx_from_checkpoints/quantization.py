@@ -369,7 +369,7 @@ def quantize_columns(matrix: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np
 
 
 def quantize_blocks(table: NDArray[Any]) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-    """Quantise 32 values of a row at a time: uint8 with 128 for 0 [rows, columns], and float32 scales [rows, blocks]."""
+    """Quantise 32 values of a row at a time: uint8 with 128 for 0 [rows, columns], and scales [rows, blocks]."""
     rows, columns = table.shape
     integers, factors = np.empty((rows, columns), np.uint8), np.empty((rows, -(-columns // _BLOCK)), np.float32)
     for first in range(0, rows, _ROWS_AT_ONCE):

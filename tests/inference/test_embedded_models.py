@@ -58,7 +58,7 @@ def test_the_first_package_with_the_published_weights_is_taken(site: Path) -> No
 
 def test_what_was_fetched_replaces_a_package_with_other_weights(site: Path, tmp_path: Path) -> None:
     install(site / "second_package", b"other weights")
-    message = r"weights\.bin: differs from the published file; run `rageval-spec models fetch small`"
+    message = r"weights\.bin: the embedded model small differs from the published file; run `rageval-spec models"
     with pytest.raises(UsageError, match=message):
         MODEL.find_folder()
     assert MODEL.is_installed, "which does not read it"
@@ -66,6 +66,12 @@ def test_what_was_fetched_replaces_a_package_with_other_weights(site: Path, tmp_
     fetched.mkdir(parents=True)
     (fetched / MODEL.weights).write_bytes(PUBLISHED)
     assert MODEL.find_folder() == fetched == MODEL.fetched
+
+
+def test_the_size_is_that_of_the_files_of_the_model(site: Path) -> None:
+    second = install(site / "second_package")
+    (second / "program.bin").write_bytes(b"0" * 999)
+    assert MODEL.count_bytes() == len(PUBLISHED)
 
 
 def test_a_file_is_read_once(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -920,7 +920,7 @@ def test_an_embedded_model_that_is_not_the_published_one_is_refused(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(EmbeddedModel, "list_folders", lambda _: (folder,))
-    message = r"model\.safetensors: differs from the published file; run `rageval-spec models fetch minilm`"
+    message = r"model\.safetensors: the embedded model minilm differs from the published file; run `rageval-spec models"
     with pytest.raises(UsageError, match=message):
         build("minilm").prepare()
 

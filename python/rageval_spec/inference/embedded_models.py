@@ -85,8 +85,12 @@ class EmbeddedModel:
             if weights.is_file():
                 lost = [name for name in self.beside if not (folder / name).is_file()]
                 fault = f"is incomplete, without {', '.join(lost)}" if lost else "differs from the published file"
-                problem = f"{weights}: {fault}; {say_fetch_again(self.name)}"
+                problem = f"{weights}: the embedded model {self.name} {fault}; {say_fetch_again(self.name)}"
         raise UsageError(problem)
+
+    def count_bytes(self) -> int:
+        """The size of the model's files, without what a package has beside them."""
+        return sum((self.find_folder() / name).stat().st_size for name in (self.weights, *self.beside))
 
     def is_whole(self, folder: Path) -> bool:
         """Whether a folder has all files of the model. Does not read them."""

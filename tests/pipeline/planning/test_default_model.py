@@ -129,6 +129,18 @@ def test_with_multilingual_alone_it_is_the_default_for_every_text(
         )
 
 
+def test_damage_of_the_chosen_model_is_reported_at_the_block_that_names_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = EmbeddedModel.list_folders
+    monkeypatch.setattr(EmbeddedModel, "list_folders", lambda one: (tmp_path,) if "q4" in one.weights else found(one))
+    (tmp_path / EMBEDDED["multilingual"].weights).write_bytes(b"E5S1")
+    with pytest.raises(SpecError, match=r"bin: the embedded model multilingual differs from the published") as caught:
+        run(write(tmp_path, GERMAN), Options(output=tmp_path / "out", no_store=True, no_history=True))
+    (line,) = str(caught.value).splitlines()[:1]
+    assert "spec.yaml:3:" in line
+
+
 def test_a_default_that_nothing_uses_is_no_reason(tmp_path: Path) -> None:
     answer = {"id": "1", "question": GERMAN, "answer": GERMAN, "contexts": [GERMAN]}
     (tmp_path / "answers.jsonl").write_text(json.dumps(answer) + "\n", "utf-8")

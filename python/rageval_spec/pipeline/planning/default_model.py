@@ -30,6 +30,7 @@ from rageval_spec.plugin.block_names import rename_defaults
 from rageval_spec.spec import load
 from rageval_spec.spec.blocks.references import make_default
 from rageval_spec.spec.blocks.spec_node import Spec
+from rageval_spec.spec.text.places import Places
 from rageval_spec.wording import format_percent
 
 CODE = "default_model"
@@ -111,7 +112,9 @@ def _rename(spec: Spec, declared: Mapping[str, Node]) -> Spec:
     }
     metrics = tuple(one._replace(node=rename_defaults(one.node, _DEFAULT, _OTHER)) for one in spec.metrics)
     models = MappingProxyType({**spec.models, _OTHER: declared.get(_OTHER) or make_default("models", _OTHER)})
-    return replace(spec, metrics=metrics, models=models, **sections)
+    # What is wrong with the other model is reported at the block that names none.
+    places = Places({**spec.places, ("models", _OTHER): spec.places.nearest(("models", _DEFAULT))})
+    return replace(spec, metrics=metrics, models=models, places=places, **sections)
 
 
 def _measure_all(datasets: Mapping[str, Dataset[Any]]) -> dict[str, float]:
