@@ -112,7 +112,7 @@ def _read(path: Path, content: NDArray[np.uint8]) -> E5File:
         return found
 
     def read(form: str) -> Any:
-        found = struct.unpack(f"<{form}", take("u1", struct.calcsize(f"<{form}")))
+        found = struct.unpack(f"<{form}", take("u1", struct.calcsize(f"<{form}")).tobytes())
         return found if len(found) > 1 else found[0]
 
     if read("4s") != b"E5S1" or read("I") != 1:

@@ -104,7 +104,7 @@ def _download(model: EmbeddedModel, folder: Path) -> Path:
         said = f"{done.stdout.decode(errors='replace')}\n{done.stderr.decode(errors='replace')}".strip()
         asked = [re.sub("//[^/]*@", "//", address) for address in re.findall(r"https?://[^\s)'\"]+", said)]
         problem = said.splitlines()[-1].strip().removeprefix("ERROR: ")
-        place = f" from {', '.join(dict.fromkeys(asked))}" if asked else ""
+        place = f" from {', '.join([*dict.fromkeys(asked)][:3])}" if asked else ""
         raise RagevalError(f"cannot download {model.source}{place}: {problem}; {instead}")
     return folder
 
