@@ -34,6 +34,7 @@ READ = """
 import json, sys, time
 from pathlib import Path
 from itertools import pairwise
+from unicodedata import normalize
 from onnx_from_checkpoints import read_e5s1
 from rageval_spec.inference.embedded_models import EMBEDDED
 from rageval_spec.inference.tokens import UnigramReader
@@ -53,8 +54,9 @@ else:
     loaded = Tokenizer(models.Unigram(pieces, unk_id=file.UNKNOWN, byte_fallback=False))
     space = pre_tokenizers.Metaspace("\u2581", "always", split=True)
     loaded.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), space])
-    frame = lambda ids: [file.START, *ids, file.END]
-    read = lambda: [frame(one.ids) for one in loaded.encode_batch_fast(texts)]
+    def read():
+        normal = [normalize("NFC", text).translate(file.rules) for text in texts]
+        return [[file.START, *one.ids, file.END] for one in loaded.encode_batch_fast(normal)]
 loaded_in, grown, begun = time.process_time() - begun, size() - before, time.process_time()
 ids = read()
 print(json.dumps([loaded_in, grown, time.process_time() - begun, hash(str(ids))]))
