@@ -63,6 +63,8 @@ COMMANDS = (
           "Show the questions behind the numbers, worst first, or one question in full."),
     Later("store", "rageval_spec.commands.store:store",
           "Show what is stored between evaluations, or remove what is no longer needed."),
+    Later("upgrade", "rageval_spec.commands.spec_checks:upgrade",
+          "Rewrite keys of a spec that have another name today, in place."),
     Later("validate", "rageval_spec.commands.spec_checks:validate",
           "Check a spec and the files it names, without running anything."),
 )  # fmt: skip
