@@ -30,6 +30,8 @@ COMMANDS = (
     Later("compare", "rageval_spec.commands.compare.command:compare_results",
           "Compare two results: the numbers, and question by question what broke, what was fixed and "
           "how answers changed."),
+    Later("demo", "rageval_spec.commands.demo.command:demo",
+          "Show a change that breaks an answer, and the gate that finds it."),
     Later("drift", "rageval_spec.commands.drift.command:drift",
           "Ask a judge again about frozen answers, and report whether it has changed."),
     Later("explain", "rageval_spec.commands.plugin_words:explain",

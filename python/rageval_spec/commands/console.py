@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 from importlib import import_module
 from pathlib import Path
+from shutil import which
 from typing import Any, NoReturn, TextIO
 
 import click
@@ -29,6 +30,19 @@ DEBUG = "RAGEVAL_DEBUG"
 _RESERVED: list[TextIO] = []
 
 
+def name_program() -> str:
+    """What to type to call this program again: `uvx rageval-spec` in an environment that `uvx` made for one call."""
+    if f"{os.sep}archive-v" in sys.prefix:
+        return f"uvx {PROGRAM}"
+    return PROGRAM if which(PROGRAM) else "python -m rageval_spec"
+
+
+def is_terminal() -> bool:
+    """Whether a person types and reads: both standard input and standard output are a terminal."""
+    output = _RESERVED[-1] if _RESERVED else sys.stdout
+    return all(stream is not None and not stream.closed and stream.isatty() for stream in (sys.stdin, output))
+
+
 @contextmanager
 def reserve_output() -> Iterator[None]:
     """Let only `write` reach standard output, which keeps results parseable.
@@ -41,12 +55,25 @@ def reserve_output() -> Iterator[None]:
         yield
         return
     output.flush()
-    with _divert(output) as reserved, redirect_stdout(sys.stderr):
+    with _divert(output) as reserved, redirect_stdout(_Diverted(sys.stderr, reserved)):
         _RESERVED.append(reserved)
         try:
             yield
         finally:
             _RESERVED.remove(reserved)
+
+
+class _Diverted:
+    """The error stream in place of standard output. What asks whether results go to a terminal is told the truth."""
+
+    def __init__(self, target: TextIO | None, reserved: TextIO) -> None:
+        self._target, self._reserved = target, reserved
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._target, name)
+
+    def isatty(self) -> bool:
+        return self._reserved.isatty()
 
 
 @contextmanager
