@@ -139,7 +139,7 @@ def test_a_wrong_command_line_exits_with_2(arguments: list[str], message: str) -
 def test_without_a_command_help_is_shown_and_the_exit_code_is_2() -> None:
     result = invoke()
     assert result.exit_code == 2
-    assert "Commands:" in result.stderr
+    assert "Begin:" in result.stderr
 
 
 def test_an_unexpected_error_is_one_line_and_exits_with_3(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:

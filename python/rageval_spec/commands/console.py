@@ -11,11 +11,11 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
-from shutil import which
 from typing import Any, NoReturn, TextIO
 
 import click
@@ -34,7 +34,7 @@ def name_program() -> str:
     """What to type to call this program again: `uvx rageval-spec` in an environment that `uvx` made for one call."""
     if f"{os.sep}archive-v" in sys.prefix:
         return f"uvx {PROGRAM}"
-    return PROGRAM if which(PROGRAM) else "python -m rageval_spec"
+    return "python -m rageval_spec" if Path(sys.argv[0]).name == "__main__.py" else PROGRAM
 
 
 def is_terminal() -> bool:
@@ -197,11 +197,32 @@ class Later(click.Command):
         return command
 
 
+_WHOLE = 10_000
+"""More characters than a sentence has."""
+
+
 class Front(click.Group):
     """The command group. It turns every error into a message and an exit code, never a traceback."""
 
     command_class = OutputCommand
     group_class = type
+
+    def __init__(self, *args: Any, purposes: Mapping[str, Sequence[Later]] | None = None, **kwargs: Any) -> None:
+        """`purposes` are the commands under the headings of a list; without any, all are under one."""
+        super().__init__(*args, **kwargs)
+        self.purposes = purposes or {}
+        for command in chain(*self.purposes.values()):
+            self.add_command(command)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands, each with the whole first sentence of its help."""
+        listed = {name: command for name in self.list_commands(ctx) if (command := self.get_command(ctx, name))}
+        width = max(map(len, listed))
+        lists: Mapping[str, Iterable[click.Command]] = self.purposes or {"Commands": listed.values()}
+        for title, commands in lists.items():
+            with formatter.section(title):
+                rows = [(f"{one.name or '':<{width}}", one.get_short_help_str(_WHOLE)) for one in commands]
+                formatter.write_dl(rows)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

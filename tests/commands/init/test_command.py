@@ -40,7 +40,10 @@ from tests.tiny import write_collection
         (("--from", "beir", "a.jsonl"), "is not a folder; a BEIR dataset is one with corpus.jsonl"),
         (("--from", "ragas", "."), "is a folder; name the file with the questions"),
         (("--from", "beir", "."), "there is no "),
-        (("--from", "trulens", "a.jsonl"), "'trulens' is not one of 'ragas', 'deepeval', 'promptfoo', 'beir'"),
+        (
+            ("--from", "trulens", "a.jsonl"),
+            "'trulens' is not one of 'ragas', 'deepeval', 'promptfoo', 'beir', 'trec'",
+        ),
     ],
 )
 def test_wrong_arguments_are_explained_and_nothing_is_written(

@@ -103,8 +103,7 @@ def _evaluate(folder: Path) -> Compared:
     from rageval_spec.drawing.question_order import Filter
 
     def run(name: str, *overrides: str) -> NamedResults:
-        chosen = ["reports=[html]", *overrides]
-        options = runner.Options(overrides=chosen, output=folder / name, no_store=True, no_history=True)
+        options = runner.Options(overrides=overrides, output=folder / name, no_store=True, no_history=True)
         outcome = runner.run(folder / SPEC, options)
         errors = [*(failure.error for failure in outcome.failures), *outcome.lost_reports]
         if errors:
