@@ -27,7 +27,7 @@ def render_text(draw: Callable[[Console], Iterable[Block]], width: int | None = 
 
     `width` is in columns; by default it is the terminal's width, or 100 in a pipe.
     """
-    is_terminal = sys.stdout.isatty()
+    is_terminal = sys.stdout is not None and sys.stdout.isatty()  # it can be closed
     colour = (bool(os.environ.get("FORCE_COLOR")) or is_terminal) and os.environ.get("TERM") != "dumb"
     colour = colour and not os.environ.get("NO_COLOR")
     columns = _WIDTH_IN_A_PIPE  # not the width of the terminal where errors go
