@@ -19,64 +19,52 @@ import click
 from rageval_spec import signals
 from rageval_spec.commands.console import PROGRAM, Front, Later, warn_of_little_room
 
+
+def _list(name: str, place: str, help: str) -> Later:
+    return Later(name, f"rageval_spec.commands.{place}", help)
+
+
 PURPOSES: Mapping[str, Sequence[Later]] = {
     "Begin": (
-        Later("demo", "rageval_spec.commands.demo.command:demo",
-              "Show a change that breaks an answer, and the gate that finds it."),
-        Later("init", "rageval_spec.commands.init.command:init",
-              "Write a spec for your own files, or one with sample data."),
-        Later("status", "rageval_spec.commands.status:status",
-              "Show what is in this folder, and the command to type next."),
+        _list("demo", "demo.command:demo", "Show a change that breaks an answer, and the gate that finds it."),
+        _list("init", "init.command:init", "Write a spec for your own files, or one with sample data."),
+        _list("status", "status:status", "Show what is in this folder, and the command to type next."),
     ),
     "Evaluate": (
-        Later("validate", "rageval_spec.commands.spec_checks:validate",
-              "Check a spec and the files it names, without running anything."),
-        Later("plan", "rageval_spec.commands.plan:plan", "Show the steps of an evaluation, and what they would cost."),
-        Later("run", "rageval_spec.commands.run:run", "Run an evaluation and check its gates."),
-        Later("merge", "rageval_spec.commands.merge:merge",
-              "Put the shards of an evaluation together, and check its gates."),
-        Later("benchmark", "rageval_spec.commands.benchmark.command:benchmark",
-              "Compare retrieval systems on BEIR folders."),
-        Later("score", "rageval_spec.commands.score:score", "Score one run as trec_eval does, in trec_eval's layout."),
+        _list("validate", "spec_checks:validate", "Check a spec and the files it names, without running anything."),
+        _list("plan", "plan:plan", "Show the steps of an evaluation, and what they would cost."),
+        _list("run", "run:run", "Run an evaluation and check its gates."),
+        _list("merge", "merge:merge", "Put the shards of an evaluation together, and check its gates."),
+        _list("benchmark", "benchmark.command:benchmark", "Compare retrieval systems on BEIR folders."),
+        _list("score", "score:score", "Score one run as trec_eval does, in trec_eval's layout."),
     ),
     "Look at results": (
-        Later("show", "rageval_spec.commands.show:show_questions",
-              "Show the questions behind the numbers, worst first."),
-        Later("compare", "rageval_spec.commands.compare.command:compare_results",
-              "Compare two results, in numbers and question by question."),
-        Later("history", "rageval_spec.commands.history:records", "Show and manage the records of evaluations."),
+        _list("show", "show:show_questions", "Show the questions behind the numbers, worst first."),
+        _list("compare", "compare.command:compare_results", "Compare two results in numbers and question by question."),
+        _list("history", "history:records", "Show and manage the records of evaluations."),
     ),
     "Decide": (
-        Later("comment", "rageval_spec.commands.comment.command:comment_results",
-              "Post results as a comment on a pull or merge request."),
-        Later("monitor", "rageval_spec.commands.monitor.command:monitor", "Judge production as it runs."),
-        Later("serve", "rageval_spec.commands.serve:serve",
-              "Check answers over HTTP before users see them, until Ctrl-C."),
+        _list("comment", "comment.command:comment_results", "Post results as a comment on a pull or merge request."),
+        _list("monitor", "monitor.command:monitor", "Judge production as it runs."),
+        _list("serve", "serve:serve", "Check answers over HTTP before users see them, until Ctrl-C."),
     ),
     "Trust the numbers": (
-        Later("review", "rageval_spec.commands.review.command:review",
-              "Choose answers for people to judge, and work with their labels."),
-        Later("calibrate", "rageval_spec.commands.calibrate.command:calibrate",
-              "Show how close a judge's values come to people's labels."),
-        Later("drift", "rageval_spec.commands.drift.command:drift",
-              "Ask a judge again about frozen answers, to see if it changed."),
+        _list("review", "review.command:review", "Choose answers for people to judge, and work with their labels."),
+        _list("calibrate", "calibrate.command:calibrate", "Show how close a judge's values come to people's labels."),
+        _list("drift", "drift.command:drift", "Ask a judge again about frozen answers, to see if it changed."),
     ),
     "Make and check test sets": (
-        Later("generate", "rageval_spec.commands.generate.command:generate",
-              "Make a test set from your own documents."),
-        Later("audit", "rageval_spec.commands.audit.command:audit",
-              "Check test sets: questions, references, judgements, mix, size."),
+        _list("generate", "generate.command:generate", "Make a test set from your own documents."),
+        _list("audit", "audit.command:audit", "Check test sets: questions, references, judgements, mix, size."),
     ),
     "Tools": (
-        Later("import", "rageval_spec.commands.exchange:import_",
-              "Read questions, answers and traces from another tool."),
-        Later("export", "rageval_spec.commands.exchange:export", "Send the values of an evaluation to another tool."),
-        Later("models", "rageval_spec.commands.models.listing:models", "Show, fetch, export and measure models."),
-        Later("store", "rageval_spec.commands.store:store", "Show or remove what is stored between evaluations."),
-        Later("list", "rageval_spec.commands.plugin_words:list_words", "List the words that `use:` accepts in a spec."),
-        Later("explain", "rageval_spec.commands.plugin_words:explain",
-              "Explain a word of a spec, and how to write it."),
-        Later("schema", "rageval_spec.commands.spec_checks:print_schema", "Print the JSON Schema of a spec."),
+        _list("import", "exchange:import_", "Read questions, answers and traces from another tool."),
+        _list("export", "exchange:export", "Send the values of an evaluation to another tool."),
+        _list("models", "models.listing:models", "Show, fetch, export and measure models."),
+        _list("store", "store:store", "Show or remove what is stored between evaluations."),
+        _list("list", "plugin_words:list_words", "List the words that `use:` accepts in a spec."),
+        _list("explain", "plugin_words:explain", "Explain a word of a spec, and how to write it."),
+        _list("schema", "spec_checks:print_schema", "Print the JSON Schema of a spec."),
     ),
 }  # fmt: skip
 """The commands by what they are for: each with its name, its place, and the first sentence of its help."""

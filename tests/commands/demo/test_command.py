@@ -47,12 +47,12 @@ def test_a_red_gate_with_its_question(tmp_path: Path) -> None:
     assert "before You can return an e-bike within 14 days. after You have 30 days from delivery" in told
     assert "why retrieval: the assistant read 'returns', but the answer is in 'e-bikes'" in told
     assert "exits with 1 here" in told
-    page = Path("rageval-demo") / "comparison.html"
+    page = Path("rageval-demo") / "after" / "report.html"
     assert f"Page: {page}" in told
-    assert "14 days" in page.read_text(encoding="utf-8")
+    assert "2 of 3 gates failed" in page.read_text(encoding="utf-8")
     assert list_names(Path()) == {"rageval-demo"}
     assert list_names(tmp_path / "home") == set()
-    assert list_names(page.parent) - {"__pycache__"} == INPUTS | {"before", "after", "comparison.html"}
+    assert list_names(Path("rageval-demo")) - {"__pycache__"} == INPUTS | {"before", "after"}
 
 
 def test_the_commands_that_it_prints_work(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,6 +107,14 @@ def test_a_folder_of_someone_else_is_left_alone(kind: str) -> None:
     assert not (theirs / "spec.yaml").exists()
 
 
+def test_the_current_folder_if_it_is_empty() -> None:
+    assert invoke("demo", ".", "--no-open").exit_code == 0
+    Path("spec.yaml").unlink()
+    result = invoke("demo", ".", "--no-open")
+    assert result.exit_code == 2
+    assert "is not a demo; write it to another folder: rageval-spec demo rageval-demo\n" in result.stderr
+
+
 def test_a_folder_that_cannot_be_written() -> None:
     Path("taken").write_text("", encoding="utf-8")
     result = invoke("demo", "taken/demo", "--no-open")
@@ -143,4 +151,4 @@ def test_the_page_is_opened_unless_the_user_says_no(monkeypatch: pytest.MonkeyPa
     invoke("demo", "--no-open")
     assert opened == []
     invoke("demo")
-    assert opened == [Path("rageval-demo/comparison.html").resolve().as_uri()]
+    assert opened == [Path("rageval-demo/after/report.html").resolve().as_uri()]

@@ -24,7 +24,7 @@ from rageval_spec.errors import PASSED
 @click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write an HTML page instead, with the "
               "answers side by side.")  # fmt: skip
 def compare_results(before: str, after: str, form: str, html: Path | None, **wanted: Any) -> int:
-    """Compare two results, in numbers and question by question.
+    """Compare two results in numbers and question by question.
 
     It lists what broke, what was fixed and how answers changed. BEFORE and AFTER are results folders or labels of the
     history. The output begins with what else differs, such as

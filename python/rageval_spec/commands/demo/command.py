@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from rageval_spec.drawing.view import Block
 
 FOLDER = Path("rageval-demo")
-SPEC, PAGE, BEFORE, AFTER = "spec.yaml", "comparison.html", "before", "after"
+SPEC, BEFORE, AFTER = "spec.yaml", "before", "after"
+PAGE = Path(AFTER) / "report.html"
 _SOURCE = Path(__file__).parent / "bike_shop"
 _FILES = (SPEC, "assistant.py", "documents.jsonl", "questions.jsonl")
 _SUFFIX = ".txt"
@@ -43,27 +44,23 @@ def demo(folder: Path, no_open: bool) -> int:
     """Show a change that breaks an answer, and the gate that finds it.
 
     FOLDER, rageval-demo by default, gets a spec, an assistant and its documents. The assistant is evaluated before and
-    after the change. A page compares both; it is opened if there is a browser. The demo needs no model and no network,
-    and writes nowhere else. Its exit code is 0, although a gate fails.
+    after the change, and the page of its results is opened if there is a screen. The demo needs no model and no
+    network, and writes nowhere else. Its exit code is 0, although a gate fails.
 
     \b
     rageval-spec demo
     rageval-spec demo my-demo --no-open
     """
-    from rageval_spec.commands.compare.comparison_view import render_comparison
     from rageval_spec.drawing.view import write_text
 
     _write_files(folder)
     compared = _evaluate(folder)
-    page = folder / PAGE
-    console.write_page(page, render_comparison(compared, "html"))
-    broken = compared.questions.shown[0].query_id
     console.write(write_text(_draw(compared)))
-    console.show(_list_next(broken, folder))
+    console.show(_list_next(compared.questions.shown[0].query_id, folder))
     if not no_open and has_browser():
         import webbrowser
 
-        webbrowser.open(page.resolve().as_uri())
+        webbrowser.open((folder / PAGE).resolve().as_uri())
     return PASSED
 
 
@@ -72,7 +69,7 @@ def _write_files(folder: Path) -> None:
     from rageval_spec.store.disk import write_or_explain
 
     program = console.name_program()
-    other = f"{program} demo {_quote(folder.with_name(f'{folder.name}-2'))}"
+    other = f"{program} demo {_quote(Path(f'{folder}-2') if folder.name else FOLDER)}"
     try:
         has_any = folder.is_dir() and any(folder.iterdir())
         if folder.exists() and (not folder.is_dir() or (has_any and not (folder / SPEC).is_file())):
