@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import shlex
 import sqlite3
 from collections.abc import Iterator
@@ -150,6 +151,8 @@ def test_what_is_damaged_is_named(tmp_path: Path) -> None:
     Path("other.yaml").write_text("services: {web: {}}\n", encoding="utf-8")
     Path("binary.csv").write_bytes(b"\xff\xfe,row\x00")
     Path("fake.xlsx").write_bytes(b"PK not a workbook")
+    if hasattr(os, "mkfifo"):
+        os.mkfifo("pipe.yaml")  # reading it would wait for a writer
     found = look()
     assert [(path, is_wrong) for path, _, is_wrong in tell(found, "specs")] == [
         ("broken.yaml", True),

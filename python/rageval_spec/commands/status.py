@@ -47,6 +47,12 @@ class Found(NamedTuple):
     is_wrong: bool = False
 
 
+class _Opened(NamedTuple):
+    folder: Path
+    time: float
+    evaluation: Evaluation
+
+
 class Advice(NamedTuple):
     """What to type next and why; the lowest rank is the most urgent."""
 
@@ -93,7 +99,7 @@ def status(folder: Path, form: str) -> int:
     if form == "json":
         console.write(_dump(found))
         return PASSED
-    advice = _choose(found)
+    advice = min(found.advice)
     console.write(write_text(_draw(found)))
     console.show(f"\nNext: {advice.why}\n  {advice.command}\n")
     return PASSED
@@ -113,16 +119,10 @@ def look_at(folder: Path) -> Status:
     for path, spec in specs:
         _compare_with_results(path, spec, [one for one in results if one.evaluation.name == spec.name], found)
     _describe_forms(files, found)
-    proposals = propose(folder) if not specs else []
-    for one in proposals[:1]:
-        found.advise(7, f"write a spec for {one.told}", "init", *one.arguments)
-    if not proposals and not specs:
-        found.advise(8, "see what it does, in a folder of its own", "demo")
+    found.advise(11, "see what it does, in a folder of its own", "demo")
+    for one in propose(folder)[:1]:
+        found.advise(7 if not specs else 12, f"write a spec for {one.told}", "init", *one.arguments)
     return found
-
-
-def _choose(found: Status) -> Advice:
-    return min(found.advice)
 
 
 def _list_files(folder: Path, found: Status, depth: int = 0) -> list[Path]:
@@ -132,7 +132,7 @@ def _list_files(folder: Path, found: Status, depth: int = 0) -> list[Path]:
     except OSError as error:
         found.add("specs", folder, f"cannot be read: {error.strerror or error}", is_wrong=True)
         return []
-    files = [folder / entry.name for entry in entries if not entry.is_dir()]
+    files = [folder / entry.name for entry in entries if entry.is_file()]
     for entry in entries:
         is_hidden = entry.name.startswith((".", "__")) or entry.name in ("node_modules", "venv", "site-packages")
         if entry.is_dir(follow_symlinks=False) and depth < _DEEPEST and not is_hidden:
@@ -172,12 +172,6 @@ def _read(path: Path) -> bytes:
         return b""
 
 
-class _Opened(NamedTuple):
-    folder: Path
-    time: float
-    evaluation: Evaluation
-
-
 def _open_results(files: Sequence[Path], found: Status) -> list[_Opened]:
     """The results folders, the newest first."""
     from rageval_spec.data.results import parse_results
@@ -209,27 +203,26 @@ def _describe_history(kept: Path, found: Status) -> None:
     from rageval_spec.history.database import FILE, HistoryError, peek
     from rageval_spec.history.saved_evaluations import labels
 
-    database = kept / FILE.name
-    saved = labels(kept / "history")
-    if not database.is_file():
-        if saved:
-            found.add("history", kept / "history", f"labels {', '.join(saved)}")
-        return
+    database, saved = kept / FILE.name, labels(kept / "history")
     try:
-        count, newest, named = peek(database)
+        count, newest, named = peek(database) if database.is_file() else (0, None, ())
     except HistoryError as error:
         found.add("history", database, str(error), is_wrong=True)
         return
     known = sorted({*saved, *named})
     told = f"; labels {', '.join(known)}" if known else ""
     when = f", the newest {newest[:10]} {newest[11:16]} UTC" if newest else ""
-    found.add("history", database, f"{count_noun(count, 'record')}{when}{told}")
+    if count or known:
+        found.add("history", database, f"{count_noun(count, 'record')}{when}{told}")
 
 
 def _describe_store(store: Path, found: Status) -> None:
-    sizes = [os.lstat(Path(folder, name)).st_size for folder, _, names in os.walk(store) for name in names]
-    if sizes:
-        found.add("store", store, format_size(sum(sizes)))
+    size = 0
+    for path in (Path(folder, name) for folder, _, names in os.walk(store) for name in names):
+        with suppress(OSError):  # another process removed it
+            size += path.lstat().st_size
+    if size:
+        found.add("store", store, format_size(size))
 
 
 def _compare_with_results(path: Path, spec: Spec, results: Sequence[_Opened], found: Status) -> None:
@@ -266,8 +259,8 @@ def _describe_baselines(path: Path, spec: Spec, results: Sequence[_Opened], foun
     for name in dict.fromkeys(gate.baseline for gate in spec.gates if gate.baseline not in (None, *spec.systems)):
         assert name is not None
         places = (*list_candidates(name, spec.folder / FOLDER), spec.folder / name)
-        is_word = name == "previous" or name.startswith(("branch:", "commit:"))
-        if named is not None and not is_word and name not in named and not any(map(holds_results, places)):
+        is_record = re.fullmatch(r"previous|(branch|commit):.*|[0-9a-f]{4,}", name)
+        if named is not None and not is_record and name not in named and not any(map(holds_results, places)):
             found.add("baselines", name, f"{path} compares with it, but there is none", is_wrong=True)
             found.advise(1, f"the baseline {name} of {path} is missing; make it, without gates",
                          "run", path, "--set", "gates=[]", "--save-as", name)  # fmt: skip
@@ -284,24 +277,19 @@ def _describe_forms(files: Sequence[Path], found: Status) -> None:
 
     for path in files:
         content = _read(path) if path.suffix in (".csv", ".xlsx") else b""
-        is_workbook = path.suffix == ".xlsx" and content.startswith(b"PK")
-        if not is_workbook and b",row" not in content[:_MOST_OF_HEADER] and b";row" not in content[:_MOST_OF_HEADER]:
+        if not (content.startswith(b"PK") or re.search(rb"[,;\t]\"?row\b", content.partition(b"\n")[0])):
             continue
         try:
             entries = read_form(path).entries
         except RagevalError:  # a table of the user's own
             continue
         blank = sum(entry.value is None for entry in entries)
-        asked = count_noun(len(entries), "label")
+        found.add(
+            "review", path, f"{blank:,} of {count_noun(len(entries), 'label')} {agree(blank, 'is')} still missing"
+        )
         if blank:
-            found.add("review", path, f"{blank:,} of {asked} {agree(blank, 'is')} still missing")
-            found.advise(5, f"when {path} is filled in, take its labels over", "review", "import", path, "-o",
-                         path.with_name("labels.csv"))  # fmt: skip
-        else:
-            found.add("review", path, f"{asked}, none is missing")
-
-
-_MOST_OF_HEADER = 2_000
+            labels = path.with_name("labels.csv")
+            found.advise(5, f"when {path} is filled in, take its labels over", "review", "import", path, "-o", labels)
 
 
 def _draw(found: Status) -> Iterator[Block]:
@@ -320,7 +308,7 @@ def _draw(found: Status) -> Iterator[Block]:
 
 
 def _dump(found: Status) -> str:
-    advice = _choose(found)
+    advice = min(found.advice)
     return dump_visible(
         {
             "format_version": FORMAT_VERSION,

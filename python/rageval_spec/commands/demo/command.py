@@ -21,7 +21,6 @@ from rageval_spec.errors import GATE_FAILED, PASSED, UsageError
 
 if TYPE_CHECKING:
     from rageval_spec.commands.compare.changes import Compared
-    from rageval_spec.data.outcomes import GateOutcome
     from rageval_spec.drawing.view import Block
 
 FOLDER = Path("rageval-demo")
@@ -119,11 +118,10 @@ def _draw(compared: Compared) -> Iterator[Block]:
     from rageval_spec.wording import format_mean
 
     after = compared.after.evaluation
-    gates = {gate.metric: gate for gate in after.gates}
+    gates = {gate.metric: f"{'✓' if gate.outcome == 'pass' else '✗'} {gate.bound}" for gate in after.gates}
     yield Line(_STORY)
     rows = [
-        (one.metric, format_mean(one.before), format_mean(one.after), _describe_gate(gates[one.metric]))
-        for one in compared.metrics
+        (one.metric, format_mean(one.before), format_mean(one.after), gates[one.metric]) for one in compared.metrics
     ]
     yield tabulate(("metric", "before", "after", "gate"), rows, (1, 2))
     yield Line(Span(f"✗ {describe_headline(after)}", "bold red"))
@@ -148,10 +146,6 @@ def _draw(compared: Compared) -> Iterator[Block]:
         f"In a pipeline, `{PROGRAM} run` exits with {GATE_FAILED} here, which stops the change. The demo itself did "
         f"what it should, and exits with {PASSED}."
     )
-
-
-def _describe_gate(gate: GateOutcome) -> str:
-    return f"{'✓' if gate.outcome == 'pass' else '✗'} {gate.bound}"
 
 
 def _list_next(query_id: str, folder: Path) -> str:
