@@ -76,7 +76,7 @@ def inspect_recorded(tool: str, path: Path, folder: Path) -> Findings:
         found = sorted(one for one in path.parent.iterdir() if format_of(one) == "run")
         if not found:
             raise UsageError(f"there are no rankings beside {path}; their names must end in .run")
-        runs = {one.name.partition(".")[0]: {"use": "file", "path": _relative(one, folder)} for one in found}
+        runs = {_name_run(one): {"use": "file", "path": _relative(one, folder)} for one in found}
     try:
         opened: Dataset[Any] = _build("datasets", "golden", dataset, path)
         collection = opened.open()
@@ -88,6 +88,11 @@ def inspect_recorded(tool: str, path: Path, folder: Path) -> Findings:
     asked = collection.qrels if collection.queries is None else collection.queries
     count = 0 if asked is None else asked["query_id"].n_unique()
     return Findings(dataset, system, frozenset(has), count, rankings=runs)
+
+
+def _name_run(path: Path) -> str:
+    """The name of a file as a system can have it."""
+    return re.sub(r'[\\:*?"<>|$]+', "-", re.sub(r"\.run(\.\w+)?$", "", path.name)).strip(" .") or "run"
 
 
 def _read_first_line(path: Path) -> str:
