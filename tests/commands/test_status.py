@@ -159,7 +159,7 @@ def test_what_is_damaged_is_named(tmp_path: Path) -> None:
         ("latin.yaml", True),
         ("spec.yaml", False),
     ]
-    assert "broken.yaml:2" in tell(found, "specs")[0][1]
+    assert "line 2: this '{' is not closed" in tell(found, "specs")[0][1]
     ((path, told, is_wrong),) = tell(found, "results")
     assert (path, is_wrong) == ("rageval-results", True)
     assert "results.json" in told

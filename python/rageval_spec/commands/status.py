@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -32,7 +33,7 @@ KINDS = ("specs", "results", "history", "baselines", "review", "store")
 """The headings, in their order."""
 _MOST_FILES, _DEEPEST = 5_000, 2
 """How many files are looked at, and how many folders below the first."""
-_MOST_BYTES = 2_000_000
+_MOST_BYTES, _MOST_OF_HEADER = 2_000_000, 4_000
 """A larger file is neither a spec nor a form that people fill in."""
 _PARTS_OF_SPECS = (rb"(?m)^version\s*:", rb"(?m)^(datasets|systems|metrics|monitor)\s*:")
 _KEPT = Path(".rageval")
@@ -128,17 +129,25 @@ def look_at(folder: Path) -> Status:
 def _list_files(folder: Path, found: Status, depth: int = 0) -> list[Path]:
     """The files of a folder and those below it, without hidden folders; a link to a folder is not followed."""
     try:
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        with os.scandir(folder) as listed:
+            entries = sorted(islice(listed, _MOST_FILES + 1), key=lambda entry: entry.name)
     except OSError as error:
         found.add("specs", folder, f"cannot be read: {error.strerror or error}", is_wrong=True)
         return []
-    files = [folder / entry.name for entry in entries if entry.is_file()]
+    files = [folder / entry.name for entry in entries if _is_file(entry)]
     for entry in entries:
         is_hidden = entry.name.startswith((".", "__")) or entry.name in ("node_modules", "venv", "site-packages")
-        if entry.is_dir(follow_symlinks=False) and depth < _DEEPEST and not is_hidden:
+        if entry.is_dir(follow_symlinks=False) and depth < _DEEPEST and not is_hidden and len(files) <= _MOST_FILES:
             files += _list_files(folder / entry.name, found, depth + 1)
     found.is_partial |= len(files) > _MOST_FILES
     return files[:_MOST_FILES]
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file()
+    except OSError:  # a link to something that this user may not see
+        return False
 
 
 def _open_specs(files: Sequence[Path], found: Status) -> list[tuple[Path, Spec]]:
@@ -152,9 +161,11 @@ def _open_specs(files: Sequence[Path], found: Status) -> list[tuple[Path, Spec]]
         try:
             spec = load(path)
         except RagevalError as error:
-            faults = error.diagnostics if isinstance(error, SpecError) else (error,)
-            first = str(faults[0]).splitlines()[0]
-            more = f", and {count_noun(len(faults) - 1, 'more fault')}" if len(faults) > 1 else ""
+            faults = (
+                [one for one in error.diagnostics if one.severity == "error"] if isinstance(error, SpecError) else []
+            )
+            first = f"line {faults[0].position.line}: {faults[0].message}" if faults else str(error)
+            more = f"; and {count_noun(len(faults) - 1, 'more fault')}" if len(faults) > 1 else ""
             found.add("specs", path, f"{first}{more}", is_wrong=True)
             found.advise(0, f"repair {path}; this lists its faults", "validate", path)
             continue
@@ -164,10 +175,11 @@ def _open_specs(files: Sequence[Path], found: Status) -> list[tuple[Path, Spec]]
     return opened
 
 
-def _read(path: Path) -> bytes:
-    """The content of a file, or nothing if it is large or cannot be read."""
+def _read(path: Path, most: int = _MOST_BYTES) -> bytes:
+    """The content of a file, at most so many bytes of it, or nothing if it is large or cannot be read."""
     try:
-        return path.read_bytes() if path.stat().st_size <= _MOST_BYTES else b""
+        with path.open("rb") as file:
+            return file.read(most) if path.stat().st_size <= _MOST_BYTES else b""
     except OSError:
         return b""
 
@@ -276,7 +288,7 @@ def _describe_forms(files: Sequence[Path], found: Status) -> None:
     from rageval_spec.review.label_import import read_form
 
     for path in files:
-        content = _read(path) if path.suffix in (".csv", ".xlsx") else b""
+        content = _read(path, _MOST_OF_HEADER) if path.suffix in (".csv", ".xlsx") else b""
         if not (content.startswith(b"PK") or re.search(rb"[,;\t]\"?row\b", content.partition(b"\n")[0])):
             continue
         try:
