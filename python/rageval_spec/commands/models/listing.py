@@ -355,7 +355,7 @@ def find_model(name: str, revision: str | None = None, file: str | None = None, 
 @click.group(cls=Front, invoke_without_command=True)
 @click.pass_context
 def models(ctx: click.Context) -> int:
-    """Show the models on this machine, fetch an embedded one, export one to ONNX, or measure one.
+    """Show, fetch, export and measure models.
 
     \b
     rageval-spec models
