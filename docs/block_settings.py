@@ -113,7 +113,7 @@ def watch(folder: Path) -> Names:
     from rageval_spec.cli import cli
 
     copy_specs(folder)
-    text = (SPECS / "monitor.yaml").read_text(encoding="utf-8")
+    text = (SPECS / "monitor.yaml").read_text(encoding="utf-8").replace("every: 5m", "every: 5m\n  settle: 0.1s")
     (folder / "spec.yaml").write_text(text.replace("path: data/", "path: specs/data/"), encoding="utf-8")
     traces = folder / SUPPORT / "live.jsonl"
     traces.write_text(move_to_now(traces.read_text(encoding="utf-8")), encoding="utf-8")

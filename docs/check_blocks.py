@@ -289,6 +289,10 @@ class Walk:
         """Execute a block, or take its reason."""
         if "given" in block.notes:
             self.start_over(block.notes["given"])
+        if block.title:
+            path = self.here / block.title
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block.text, encoding="utf-8")
         if block.language in ("console", "sh"):
             for command, _, _ in read_commands(block):
                 parse_command(command)
@@ -308,10 +312,6 @@ class Walk:
                 f"nothing executes a block of {block.language or 'no language'}; write <!-- not run: REASON --> above "
                 "it, or <!-- output of: COMMAND --> if it shows what a command prints"
             )
-        if block.title:
-            path = self.here / block.title
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(block.text, encoding="utf-8")
         self.walked.done[done] += 1
 
     def start_over(self, name: str) -> None:
@@ -377,6 +377,11 @@ class Walk:
             told, self.code = f"{self.code}\n", 0
             return told
         words = shlex.split(command, comments=True)
+        if words[0] == "kill":  # kill %1
+            self.background[int(words[1].removeprefix("%")) - 1].kill()
+            self.background[int(words[1].removeprefix("%")) - 1].wait()
+            self.code = 0
+            return ""
         if words[0] == "cd":
             self.here = (self.here / words[1]).resolve()
             os.chdir(self.here)
@@ -504,6 +509,8 @@ class Walk:
         from rageval_spec import SpecError
         from rageval_spec.spec import loads
 
+        if block.title and block.title.startswith(".github/workflows/"):
+            return lint_workflow(block)
         if block.title and not re.search(r"^(version|metrics):", block.text, re.MULTILINE):
             yaml.safe_load(block.text)
             return "files of commands"
@@ -541,6 +548,24 @@ def complete(text: str, key: str | None) -> str:
     if unused and not re.search(r"model: (gpt|nli)\b", text):
         unused.add("models")
     return "\n".join([text, *(lines for section, lines in rest.items() if section not in has | unused)])
+
+
+def lint_workflow(block: Block) -> str:
+    """Check a workflow of GitHub by its schema and by actionlint."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / ".git").mkdir()
+        path = Path(folder) / str(block.title)
+        path.parent.mkdir(parents=True)
+        path.write_text(block.text, encoding="utf-8")
+        programs = Path(sys.executable).parent
+        for command in (
+            [programs / "check-jsonschema", "--builtin-schema", "vendor.github-workflows", path],
+            [programs / "actionlint", "-shellcheck=", "-pyflakes=", path],
+        ):
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+            if done.returncode:
+                raise FaultError(f"{command[0].name} says:\n{textwrap.indent(done.stdout + done.stderr, '    ')}")
+    return "workflows"
 
 
 def check_own_test(block: Block) -> str:
