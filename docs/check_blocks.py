@@ -79,6 +79,7 @@ _ALIKE = (
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z| UTC)?"), "TIME"),
     (re.compile(r"\b\d[\d,.]* ?(ms|s|min|h|seconds?|minutes?)(?![\w/])"), "SPAN"),
     (re.compile(r"\b\d[\d,.]* ?([kKMG]i?B|bytes)\b"), "SIZE"),
+    (re.compile(r"\b\d[\d,.]*/s\b"), "RATE"),
     (re.compile(r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{8,64}\b"), "HASH"),
 )
 
@@ -148,7 +149,7 @@ def make_alike(line: str) -> str:
     line = line.replace(__version__, "VERSION").rstrip()
     for pattern, word in _ALIKE:
         line = pattern.sub(word, line)
-    return re.sub(r" {2,}", "  ", line)
+    return re.sub(r"(?<=\S) +", " ", re.sub(r"─{2,}", "──", line))
 
 
 def matches(shown: Sequence[str], printed: Sequence[str], *, anywhere: bool = False) -> bool:
@@ -514,6 +515,8 @@ class Walk:
         if block.title and not re.search(r"^(version|metrics):", block.text, re.MULTILINE):
             yaml.safe_load(block.text)
             return "files of commands"
+        if not self.in_process:
+            return "files of commands"
         texts = block.lines if "alternatives" in block.notes else (block.text,)
         for text in texts:
             whole = complete(text, block.notes.get("part of"))
@@ -642,9 +645,14 @@ def _make_surroundings(folder: Path) -> dict[str, str]:
 
 def make_environment(folder: Path, environment: dict[str, str]) -> None:
     """Make a virtual environment in which packages of this one can be imported, and use it."""
+    from rageval_spec import __version__
+
     subprocess.run(["uv", "venv", "--quiet", "--offline", "--python", sys.executable, folder], check=True)
     site = next(folder.glob("lib/python*/site-packages"))
-    (site / "rageval_spec_of_the_tests.pth").write_text(f"{ROOT / 'python'}\n{sysconfig.get_path('purelib')}\n")
+    (site / "this_repository.pth").write_text(f"{ROOT / 'python'}\n{sysconfig.get_path('purelib')}\n")
+    installed = site / f"rageval_spec-{__version__}.dist-info"  # so that uv need not look for it in an index
+    installed.mkdir()
+    (installed / "METADATA").write_text(f"Metadata-Version: 2.4\nName: rageval-spec\nVersion: {__version__}\n")
     program = folder / "bin" / PROGRAM
     program.write_text(f'#!/bin/sh\nexec "{folder}/bin/python" -m rageval_spec "$@"\n', encoding="utf-8")
     program.chmod(0o755)
