@@ -1,8 +1,8 @@
-.PHONY: help sync run test lint format schema bench docs extras clean
+.PHONY: help sync run test lint format schema bench docs docs-check extras clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
 
 sync: ## build the extension and the environment (after each change in rust/)
 	uv sync
@@ -39,6 +39,9 @@ bench: ## run the criterion benches; side-by-side scripts are in benches/
 
 docs: ## build the documentation of the Rust crate
 	cargo doc --no-deps -p rageval-core
+
+docs-check: ## execute every fenced block of the documentation; PAGES="docs/gates.md --update" writes what commands print
+	uv run python docs/check_blocks.py $(PAGES)
 
 extras: ## install each embedded model in an empty environment without an index, and run it (needs an index once)
 	packaging/check_extras

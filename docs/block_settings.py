@@ -27,7 +27,7 @@ REST = {
   gpt: {use: chat, model: gpt-5-mini, base_url: "http://localhost:1"}
   nli: {use: onnx, model: MoritzLaurer/DeBERTa-v3-base-mnli-fever-anli}""",
     "judges": "judges: {fast: {use: overlap}, strict: {use: claims, model: gpt}}",
-    "metrics": """metrics: [exact_match, token_f1, ndcg@10, recall@100, {use: faithfulness, judge: overlap}, context_recall,
+    "metrics": """metrics: [exact_match, token_f1, ndcg@10, recall@100, context_recall, {use: faithfulness, judge: overlap},
   {use: completeness, judge: overlap, as: correctness}]""",
     "slices": "slices: [difficulty, {name: long, where: {column: question, words: {min: 12}}}]",
 }
@@ -74,7 +74,7 @@ def label_answers(folder: Path) -> Names:
     return {}
 
 
-def rank(folder: Path) -> Names:
+def rank(_: Path) -> Names:
     """Judgements, two runs, and vectors."""
     import numpy as np
 
@@ -87,8 +87,13 @@ def rank(folder: Path) -> Names:
     return {
         "rageval_spec": rageval_spec,
         "qrels": {"q1": {"d1": 1, "d2": 2}, "q2": {"d3": 1}},
-        **{"run": run, "run_a": run, "run_b": other},
-        **{"queries": queries, "corpus": corpus, "a": corpus[:5], "b": queries},
+        "run": run,
+        "run_a": run,
+        "run_b": other,
+        "queries": queries,
+        "corpus": corpus,
+        "a": corpus[:5],
+        "b": queries,
     }
 
 

@@ -32,7 +32,6 @@ and a comment anywhere in a page, what all of it needs:
 from __future__ import annotations
 
 import argparse
-import ast
 import configparser
 import contextlib
 import csv
@@ -73,7 +72,9 @@ PATIENCE = 60
 PROGRAM = "rageval-spec"
 _FENCE = re.compile(r"^( *)(`{3,}|~{3,})\s*(\w*)(.*)$")
 _NOTE = re.compile(r"^\s*<!-- ([a-z ]+?)(?:: (.*))? -->$")
-_NOTES = frozenset(("not run", "checked by", "given", "output of", "part of", "alternatives", "exit code", "stopped after"))
+_NOTES = frozenset(
+    ("not run", "checked by", "given", "output of", "part of", "alternatives", "exit code", "stopped after")
+)
 _SHELL = re.compile(r"[|;&<>`$*]")
 _ALIKE = (
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z| UTC)?"), "TIME"),
@@ -99,6 +100,12 @@ class Block:
     title: str | None
     lines: tuple[str, ...]
     notes: Mapping[str, str]
+
+    @property
+    def place(self) -> str:
+        """Its page, from the root of the repository, and the line of its fence."""
+        page = self.page.relative_to(ROOT) if self.page.is_relative_to(ROOT) else self.page
+        return f"{page}:{self.line}"
 
     @property
     def text(self) -> str:
@@ -153,7 +160,7 @@ def make_alike(line: str) -> str:
 
 
 def matches(shown: Sequence[str], printed: Sequence[str], *, anywhere: bool = False) -> bool:
-    """Whether the lines shown are those printed; a line `...` stands for any lines, `anywhere` for some at both ends."""
+    """Whether the lines shown are those printed; a line `...` is any lines. `anywhere`: a part is enough."""
     parts = _split_at_dots([*(["..."] if anywhere else []), *shown, *(["..."] if anywhere else [])])
     lines = [make_alike(line) for line in printed]
     if len(parts) == 1:
@@ -214,12 +221,24 @@ def read_commands(block: Block) -> list[tuple[str, int, int]]:
     return found
 
 
+def split_into_calls(command: str) -> list[list[str]]:
+    """The words of each program that a command line calls; what it redirects to counts as a program."""
+    tokens = shlex.shlex(command, posix=True, punctuation_chars="|;&<>")
+    tokens.whitespace_split = True
+    calls: list[list[str]] = [[]]
+    for word in tokens:
+        if set(word) <= set("|;&<>"):
+            calls.append([])
+        else:
+            calls[-1].append(word)
+    return calls
+
+
 def parse_command(command: str) -> None:
     """Parse the options of each call of the program in a command, without running it."""
     from rageval_spec.cli import cli
 
-    for part in re.split(r"\|\|?|&&|;", command):
-        words = [word for word in shlex.split(part, comments=True) if word != "&"]
+    for words in split_into_calls(command):
         if not words or words[0] != PROGRAM or len(words) == 1:
             continue
         group: click.Group = cli
@@ -238,7 +257,7 @@ def parse_command(command: str) -> None:
         except click.ClickException as error:
             if "does not exist" in error.message:  # a file of the reader's
                 continue
-            raise FaultError(f"'{part.strip()}' is wrong: {error.format_message()}") from None
+            raise FaultError(f"'{shlex.join(words)}' is wrong: {error.format_message()}") from None
 
 
 class Walk:
@@ -275,10 +294,10 @@ class Walk:
                 try:
                     self.check(block)
                 except FaultError as fault:
-                    self.walked.faults.append(f"{self.page.relative_to(ROOT)}:{block.line}: {fault}")
+                    self.walked.faults.append(f"{block.place}: {fault}")
                 except (Exception, SystemExit):
                     told = textwrap.indent(traceback.format_exc(), "    ")
-                    self.walked.faults.append(f"{self.page.relative_to(ROOT)}:{block.line}: it failed:\n{told}")
+                    self.walked.faults.append(f"{block.place}: it failed:\n{told}")
         finally:
             os.chdir(before)
             for process in self.background:
@@ -389,7 +408,7 @@ class Walk:
             self.code = 0
             return ""
         if words[0] == "export":
-            self.environment.update(word.split("=", 1) for word in words[1:])
+            self.environment.update((name, value) for name, _, value in (word.partition("=") for word in words[1:]))
             self.code = 0
             return ""
         plain = words[0] == PROGRAM and not _SHELL.search(re.sub(r"'[^']*'|\s#.*", "", command))
@@ -470,7 +489,9 @@ class Walk:
         from pytest_examples.lint import FormatError, ruff_check
         from pytest_examples.run_code import run_code
 
-        config = ExamplesConfig(line_length=100, ruff_ignore=["F821", "F401", "E402", "B018", "SIM115"], target_version="py311")
+        config = ExamplesConfig(
+            line_length=100, ruff_ignore=["F821", "F401", "E402", "B018", "SIM115"], target_version="py311"
+        )
         example = CodeExample.create(block.text, path=self.page, prefix="python")
         try:
             ruff_check(example, config, extra_ruff_args=("--isolated", "--select=E,F,W,B,C4,UP,SIM,RET,PERF"))
@@ -561,13 +582,13 @@ def lint_workflow(block: Block) -> str:
         path.parent.mkdir(parents=True)
         path.write_text(block.text, encoding="utf-8")
         programs = Path(sys.executable).parent
-        for command in (
-            [programs / "check-jsonschema", "--builtin-schema", "vendor.github-workflows", path],
-            [programs / "actionlint", "-shellcheck=", "-pyflakes=", path],
+        for name, *options in (
+            ("check-jsonschema", "--builtin-schema", "vendor.github-workflows"),
+            ("actionlint", "-shellcheck=", "-pyflakes="),
         ):
-            done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+            done = subprocess.run([programs / name, *options, path], cwd=folder, capture_output=True, text=True)
             if done.returncode:
-                raise FaultError(f"{command[0].name} says:\n{textwrap.indent(done.stdout + done.stderr, '    ')}")
+                raise FaultError(f"{name} says:\n{textwrap.indent(done.stdout + done.stderr, '    ')}")
     return "workflows"
 
 
