@@ -27,8 +27,8 @@ REST = {
   gpt: {use: chat, model: gpt-5-mini, base_url: "http://localhost:1"}
   nli: {use: onnx, model: MoritzLaurer/DeBERTa-v3-base-mnli-fever-anli}""",
     "judges": "judges: {fast: {use: overlap}, strict: {use: claims, model: gpt}}",
-    "metrics": """metrics: [exact_match, token_f1, ndcg@10, recall@100, context_recall, {use: faithfulness, judge: overlap},
-  {use: completeness, judge: overlap, as: correctness}]""",
+    "metrics": """metrics: [exact_match, token_f1, ndcg@10, recall@100, context_recall,
+  {use: faithfulness, judge: overlap}, {use: completeness, judge: overlap, as: correctness}]""",
     "slices": "slices: [difficulty, {name: long, where: {column: question, words: {min: 12}}}]",
 }
 """What a part of a spec lacks, by section: a golden set, a system, models and judges, metrics and slices."""
@@ -123,7 +123,9 @@ def watch(folder: Path) -> Names:
     traces = folder / SUPPORT / "live.jsonl"
     traces.write_text(move_to_now(traces.read_text(encoding="utf-8")), encoding="utf-8")
     write_page_sh(folder)
-    CliRunner().invoke(cli, ["monitor", "run", str(folder / "spec.yaml"), "--once"])
+    for _ in range(2):  # what has just come is not judged yet
+        CliRunner().invoke(cli, ["monitor", "run", str(folder / "spec.yaml"), "--once"])
+        time.sleep(0.2)
     return {}
 
 
