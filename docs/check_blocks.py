@@ -53,7 +53,7 @@ import time
 import tomllib
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -143,6 +143,7 @@ def read_blocks(page: Path, text: str) -> Iterator[Block]:
         indent, fence, language, rest = opening.groups()
         ends = (end for end in range(number + 1, len(lines)) if lines[end].strip() == fence)
         end = next(ends, len(lines))
+        language = language if end < len(lines) else "a fence that nothing closes"
         title = re.search(r'title="([^"]+)"', rest)
         body = tuple(line.removeprefix(indent) for line in lines[number + 1 : end])
         yield Block(page, number + 1, indent, language, title[1] if title else None, body, notes)
@@ -161,64 +162,30 @@ def make_alike(line: str) -> str:
 
 def matches(shown: Sequence[str], printed: Sequence[str], *, anywhere: bool = False) -> bool:
     """Whether the lines shown are those printed; a line `...` is any lines. `anywhere`: a part is enough."""
-    parts = _split_at_dots([*(["..."] if anywhere else []), *shown, *(["..."] if anywhere else [])])
-    lines = [make_alike(line) for line in printed]
-    if len(parts) == 1:
-        return [make_alike(line) for line in parts[0]] == lines
-    at = 0
-    for number, part in enumerate(parts):
-        wanted = [make_alike(line) for line in part]
-        last = number == len(parts) - 1
-        starts = [0] if number == 0 else [len(lines) - len(wanted)] if last else range(at, len(lines))
-        found = next((one for one in starts if one >= at and lines[one : one + len(wanted)] == wanted), None)
-        if found is None:
-            return False
-        at = found + len(wanted)
-    return True
+    around = ["..."] if anywhere else []
+    patterns = (
+        r"(?:.*\n)*?" if line.strip() == "..." else f"{re.escape(make_alike(line))}\\n"
+        for line in (*around, *shown, *around)
+    )
+    return re.fullmatch("".join(patterns), "".join(f"{make_alike(line)}\n" for line in printed)) is not None
 
 
 def shorten(shown: Sequence[str], printed: Sequence[str]) -> list[str]:
     """What a page shows instead: all lines, or as many as before around the first and the last `...`."""
-    parts = _split_at_dots(shown)
-    first, last = len(parts[0]), len(parts[-1])
-    if len(parts) == 1 or first + last >= len(printed):
-        return [line.rstrip() for line in printed]
-    return [line.rstrip() for line in (*printed[:first], "...", *printed[len(printed) - last :])]
-
-
-def _split_at_dots(lines: Iterable[str]) -> list[list[str]]:
-    parts: list[list[str]] = [[]]
-    for line in lines:
-        if line.strip() == "...":
-            parts.append([])
-        else:
-            parts[-1].append(line)
-    return parts
+    printed = [line.rstrip() for line in printed]
+    dots = [number for number, line in enumerate(shown) if line.strip() == "..."]
+    if not dots or len(shown) - 1 - dots[-1] + dots[0] >= len(printed):
+        return printed
+    return [*printed[: dots[0]], "...", *printed[len(printed) - (len(shown) - 1 - dots[-1]) :]]
 
 
 def read_commands(block: Block) -> list[tuple[str, int, int]]:
     """The commands of a block, each with the range of its output's lines in the block."""
-    console = block.language == "console"
-    found: list[tuple[str, int, int]] = []
-    number = 0
-    while number < len(block.lines):
-        line = block.lines[number]
-        number += 1
-        if (console and not line.startswith("$ ")) or not line.strip() or line.startswith("#"):
-            continue
-        command = line.removeprefix("$ ") if console else line
-        here = re.search(r"<<'?(\w+)'?$", command)
-        while number < len(block.lines) and (command.endswith("\\") or here):
-            following = block.lines[number].removeprefix("> ") if console else block.lines[number]
-            command = f"{command}\n{following}"
-            number += 1
-            if here and following == here[1]:
-                break
-        start = number
-        while console and number < len(block.lines) and not block.lines[number].startswith("$ "):
-            number += 1
-        found.append((command, start, number))
-    return found
+    prompt = "$ " if block.language == "console" else ""
+    lines = enumerate(block.lines)
+    starts = [number for number, line in lines if line.startswith(prompt) and line.strip() and line[0] != "#"]
+    ends = [*starts[1:], len(block.lines)] if prompt else [start + 1 for start in starts]
+    return [(block.lines[one].removeprefix(prompt), one + 1, end) for one, end in zip(starts, ends, strict=True)]
 
 
 def split_into_calls(command: str) -> list[list[str]]:
@@ -362,34 +329,28 @@ class Walk:
                     f"<!-- exit code: {self.code} -->. It printed:\n{textwrap.indent(printed, '    ')}"
                 )
             if shown and not matches(shown, printed.splitlines()):
-                self.differ(block, start, end, command, printed.splitlines())
+                self.differ(block, start, end, command, printed)
         return "commands"
 
     def compare_output(self, block: Block) -> str:
         """Run the command of a comment; the block is a part of what it prints."""
         command = block.notes["output of"]
         parse_command(command)
-        printed = self.run(command).splitlines()
-        if not matches(block.lines, printed, anywhere=True):
-            self.differ(block, 0, len(block.lines), command, printed, partly=True)
+        printed = self.run(command)
+        if not matches(block.lines, printed.splitlines(), anywhere=True):
+            raise FaultError(f"'{command}' prints no such lines, but:\n{textwrap.indent(printed, '    ')}")
         return "commands"
 
-    def differ(
-        self, block: Block, start: int, end: int, command: str, printed: list[str], *, partly: bool = False
-    ) -> None:
+    def differ(self, block: Block, start: int, end: int, command: str, printed: str) -> None:
         """Take the output to write, or tell how it differs from what is shown."""
-        told = self.tell_printed(printed)
-        if self.update and not partly:
-            first = block.line + 1 + start
-            shortened = shorten(block.lines[start:end], told)
-            self.walked.rewritten[first, first + end - start] = [f"{block.indent}{line}".rstrip() for line in shortened]
-            return
-        said = "contains no such lines; it printed" if partly else "prints something else (--update writes it)"
-        raise FaultError(f"'{command}' {said}:\n" + textwrap.indent("\n".join(told), "    "))
-
-    def tell_printed(self, printed: list[str]) -> list[str]:
-        """What a command printed, with the page's port."""
-        return [line.replace(self.port[1], self.port[0]) if self.port else line for line in printed]
+        if self.port:
+            printed = printed.replace(self.port[1], self.port[0])
+        if not self.update:
+            told = textwrap.indent(printed, "    ")
+            raise FaultError(f"'{command}' prints something else (--update writes it):\n{told}")
+        lines = shorten(block.lines[start:end], printed.splitlines())
+        first = block.line + 1 + start
+        self.walked.rewritten[first, first + end - start] = [f"{block.indent}{line}".rstrip() for line in lines]
 
     def run(self, command: str) -> str:
         """What a command prints, its errors included; its exit code is `code`."""
@@ -397,19 +358,16 @@ class Walk:
             told, self.code = f"{self.code}\n", 0
             return told
         words = shlex.split(command, comments=True)
-        if words[0] == "kill":  # kill %1
-            self.background[int(words[1].removeprefix("%")) - 1].kill()
-            self.background[int(words[1].removeprefix("%")) - 1].wait()
+        if words[0] in ("kill", "cd", "export"):
             self.code = 0
-            return ""
-        if words[0] == "cd":
-            self.here = (self.here / words[1]).resolve()
-            os.chdir(self.here)
-            self.code = 0
-            return ""
-        if words[0] == "export":
-            self.environment.update((name, value) for name, _, value in (word.partition("=") for word in words[1:]))
-            self.code = 0
+            if words[0] == "kill":  # kill %1
+                self.background[int(words[1][1:]) - 1].kill()
+                self.background[int(words[1][1:]) - 1].wait()
+            elif words[0] == "cd":
+                self.here = (self.here / words[1]).resolve()
+                os.chdir(self.here)
+            else:
+                self.environment.update((name, value) for name, _, value in (one.partition("=") for one in words[1:]))
             return ""
         plain = words[0] == PROGRAM and not _SHELL.search(re.sub(r"'[^']*'|\s#.*", "", command))
         if command.rstrip().endswith("&"):
@@ -435,9 +393,8 @@ class Walk:
         from rageval_spec.cli import cli
 
         before = dict(os.environ)
-        os.environ.clear()
-        os.environ.update(self.environment)
         try:
+            os.environ.update(self.environment)
             result = CliRunner().invoke(cli, arguments, prog_name=PROGRAM)
         finally:
             os.environ.clear()
@@ -575,20 +532,11 @@ def complete(text: str, key: str | None) -> str:
 
 
 def lint_workflow(block: Block) -> str:
-    """Check a workflow of GitHub by its schema and by actionlint."""
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / ".git").mkdir()
-        path = Path(folder) / str(block.title)
-        path.parent.mkdir(parents=True)
-        path.write_text(block.text, encoding="utf-8")
-        programs = Path(sys.executable).parent
-        for name, *options in (
-            ("check-jsonschema", "--builtin-schema", "vendor.github-workflows"),
-            ("actionlint", "-shellcheck=", "-pyflakes="),
-        ):
-            done = subprocess.run([programs / name, *options, path], cwd=folder, capture_output=True, text=True)
-            if done.returncode:
-                raise FaultError(f"{name} says:\n{textwrap.indent(done.stdout + done.stderr, '    ')}")
+    """Check a workflow of GitHub."""
+    lint = [f"{Path(sys.executable).parent}/actionlint", "-shellcheck=", "-pyflakes=", "-"]
+    done = subprocess.run(lint, input=block.text, capture_output=True, text=True)
+    if done.returncode:
+        raise FaultError(f"actionlint says:\n{textwrap.indent(done.stdout + done.stderr, '    ')}")
     return "workflows"
 
 

@@ -30,7 +30,7 @@ def check(folder: Path, text: str, *, update: bool = False) -> check_blocks.Walk
         ("```console\n$ rageval-spec explain metrics.python | grep -c x > /dev/nul/x\n```", "exit code: 1"),
         ("```console\n$ echo two\none\n```", "prints something else (--update writes it)"),
         ("```console\n$ rageval-spec validate none.yaml\n```", "show it by a line '$ echo $?'"),
-        ("<!-- output of: echo two -->\n```text\none\n```", "contains no such lines"),
+        ("<!-- output of: echo two -->\n```text\none\n```", "prints no such lines"),
         ("```yaml\nmetrics: [ncdg@10]\n```", "did you mean 'ndcg@10'?"),
         ("```yaml\n- {metric: ndcg@10, min: 1}\n```", "write <!-- part of: KEY --> above it"),
         ("<!-- part of: gates -->\n```yaml\n- {metric: ndcg@10, mni: 1}\n```", "did you mean 'min'?"),
