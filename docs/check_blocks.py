@@ -70,6 +70,8 @@ WIDTH = 80
 PATIENCE = 60
 """Seconds that a command may take, and a program in the background until it prints its first line."""
 PROGRAM = "rageval-spec"
+OPTIONAL = frozenset(("promtool",))
+"""Programs without which a block is not executed."""
 _FENCE = re.compile(r"^( *)(`{3,}|~{3,})\s*(\w*)(.*)$")
 _NOTE = re.compile(r"^\s*<!-- ([a-z ]+?)(?:: (.*))? -->$")
 _NOTES = frozenset(
@@ -323,6 +325,9 @@ class Walk:
             printed = self.run_until(command, float(patience)) if patience else self.run(command)
             asked = number + 1 < len(commands) and commands[number + 1][0] == "echo $?"
             shown = block.lines[start:end]
+            if self.code == 127 and shlex.split(command)[0] in OPTIONAL:
+                self.walked.reasons[f"{shlex.split(command)[0]} is not installed"] += 1
+                return "not run"
             if self.code not in expected and not asked:
                 raise FaultError(
                     f"'{command}' ended with exit code {self.code}; show it by a line '$ echo $?', or write "
