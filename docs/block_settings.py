@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import re
@@ -9,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -58,19 +59,40 @@ def evaluate_quickstart(folder: Path) -> Names:
 
 
 def label_answers(folder: Path) -> Names:
-    """A spec with labels by one person, its results as `main`, and labels by two people, also from 0 to 1."""
+    """240 answers made of the example documents, their results as `main`, and labels of 120 of them by two people.
+
+    A third of the answers are wrong: they have a sentence of another document, or deny theirs.
+    """
     from rageval_spec.runner import Options, run
 
     copy_specs(folder)
-    text = (SPECS / "labels.yaml").read_text(encoding="utf-8")
-    (folder / "spec.yaml").write_text(text.replace("path: data/", "path: specs/data/"), encoding="utf-8")
+    lines = (folder / SUPPORT / "corpus.jsonl").read_text(encoding="utf-8").splitlines()
+    texts = [json.loads(line)["text"] for line in lines]
+    sentences = [re.split(r"(?<=\.) ", text) for text in texts]
+    rows, labels = [], []
+    for number in range(240):
+        own, other = sentences[number % len(texts)], sentences[(number * 7 + 3) % len(texts)]
+        right = answer = own[number % len(own)]
+        if number % 6 == 0:
+            answer = f"{right} {other[number % len(other)]}"
+        elif number % 6 == 1:
+            answer = re.sub(r"\b(can|is|are|must|may)\b", r"\1 not", right, count=1)
+        is_right = answer == right
+        if number % 6 == 2:
+            answer = " ".join(word for place, word in enumerate(right.split()) if place % 4) or right
+            answer = answer.replace("the ", "our ")
+        text = texts[number % len(texts)]
+        rows.append({"id": f"q{number}", "question": f"Question {number}?", "answer": answer, "contexts": [text]})
+        labels.append({"query_id": f"q{number}", "metric": "faithfulness", "value": "yes" if is_right else "no"})
+    write_rows(folder / "answers.jsonl", rows)
+    for file, annotator in (("ann", "ann"), ("bob", "bob"), ("labels", "ann")):
+        write_table(folder / f"{file}.csv", [{**one, "annotator": annotator} for one in labels[:120]])
+    (folder / "spec.yaml").write_text(
+        "version: 1\ndatasets: {golden: {use: jsonl, path: answers.jsonl}}\n"
+        "systems: {bot: {use: file, path: answers.jsonl}}\nmetrics: [{use: faithfulness, judge: overlap}]\n"
+        "labels: {people: {use: csv, path: labels.csv}}\n"
+    )
     run(folder / "spec.yaml", Options(output=folder / "rageval-results", save_as="main"))
-    labels = (folder / SUPPORT / "labels.csv").read_text(encoding="utf-8")
-    for name in ("ann", "bob"):
-        (folder / f"{name}.csv").write_text(labels.replace("author", name), encoding="utf-8")
-    labels = re.sub(r"author,(\d)", lambda found: f"ann,{(int(found[1]) - 1) / 4}", labels)
-    rows = labels.splitlines(keepends=True)
-    (folder / "labels.csv").write_text("".join(rows + [row.replace(",ann,", ",bob,") for row in rows[1:]]))
     return {}
 
 
@@ -181,8 +203,8 @@ def write_starting_points(folder: Path) -> Names:
     write_workbook(folder)
     rows = [{"id": "t1", "question": "why?", "answer": "so", "reference": "because"}]
     write_rows(folder / "answers.jsonl", [{"id": "t1", "answer": "so"}])
-    for name, row in (("answers.csv", rows[0]), ("golden.csv", {"id": "t1", "question": "why?", "reference": "so"})):
-        (folder / name).write_text(f"{','.join(row)}\n{','.join(row.values())}\n")
+    write_table(folder / "answers.csv", rows)
+    write_table(folder / "golden.csv", [{"id": "t1", "question": "why?", "reference": "so"}])
     write_rows(folder / "testset.jsonl", [{"user_input": "why?", "reference": "because", "reference_contexts": ["x"]}])
     shutil.copytree(SPECS / "data" / "support", folder / "data" / "scifact")
     (folder / "fragen.csv").write_text("Frage,Antwort,Gold\nWarum?,Darum.,Darum.\n", encoding="utf-8")
@@ -236,6 +258,14 @@ def move_to_now(text: str) -> str:
     moved = int(time.time() - 3600 - max(times))
     text = iso.sub(lambda one: f"{datetime.fromisoformat(one[0]) + timedelta(seconds=moved):%Y-%m-%dT%H:%M:%SZ}", text)
     return nanoseconds.sub(lambda one: str(int(one[0]) + moved * 10**9), text)
+
+
+def write_table(path: Path, rows: Sequence[Mapping[str, str]]) -> None:
+    """Write rows as CSV."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
