@@ -182,12 +182,19 @@ def shorten(shown: Sequence[str], printed: Sequence[str]) -> list[str]:
 
 
 def read_commands(block: Block) -> list[tuple[str, int, int]]:
-    """The commands of a block, each with the range of its output's lines in the block."""
+    """The commands of a block, each with the range of its output's lines in the block; a backslash continues one."""
     prompt = "$ " if block.language == "console" else ""
-    lines = enumerate(block.lines)
-    starts = [number for number, line in lines if line.startswith(prompt) and line.strip() and line[0] != "#"]
-    ends = [*starts[1:], len(block.lines)] if prompt else [start + 1 for start in starts]
-    return [(block.lines[one].removeprefix(prompt), one + 1, end) for one, end in zip(starts, ends, strict=True)]
+    found: list[tuple[str, int, int]] = []
+    is_open = False
+    for number, line in enumerate(block.lines):
+        if is_open:
+            found[-1] = (f"{found[-1][0][:-1]}{line}", number + 1, number + 1)
+        elif line.startswith(prompt) and line.strip() and line[0] != "#":
+            found.append((line.removeprefix(prompt), number + 1, number + 1))
+        elif found and prompt:
+            found[-1] = (*found[-1][:2], number + 1)
+        is_open = line.endswith("\\") and (is_open or line.startswith(prompt))
+    return found
 
 
 def split_into_calls(command: str) -> list[list[str]]:
@@ -205,6 +212,7 @@ def split_into_calls(command: str) -> list[list[str]]:
 
 def parse_command(command: str) -> None:
     """Parse the options of each call of the program in a command, without running it."""
+    from rageval_spec import RagevalError
     from rageval_spec.cli import cli
 
     for words in split_into_calls(command):
@@ -223,10 +231,10 @@ def parse_command(command: str) -> None:
                 context, group = click.Context(one, parent=context, info_name=name), one
         except click.exceptions.Exit:
             continue  # --help
-        except click.ClickException as error:
-            if "does not exist" in error.message:  # a file of the reader's
+        except (click.ClickException, RagevalError) as error:
+            if "does not exist" in str(error):  # a file of the reader's
                 continue
-            raise FaultError(f"'{shlex.join(words)}' is wrong: {error.format_message()}") from None
+            raise FaultError(f"'{shlex.join(words)}' is wrong: {error}") from None
 
 
 class Walk:

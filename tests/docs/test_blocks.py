@@ -28,6 +28,8 @@ def check(folder: Path, text: str, *, update: bool = False) -> check_blocks.Walk
         ("```\nsome words\n```", "write <!-- not run: REASON --> above it"),
         ("```console\n$ rageval-spec run spec.yaml --limt 3\n```", "--limt"),
         ("```console\n$ rageval-spec explain metrics.python | grep -c x > /dev/nul/x\n```", "exit code: 1"),
+        ("```console\n$ rageval-spec run \\\n --limt 3\n```", "--limt"),
+        ("```yaml\nversion: 1", "a fence that nothing closes"),
         ("```console\n$ echo two\none\n```", "prints something else (--update writes it)"),
         ("```console\n$ rageval-spec validate none.yaml\n```", "show it by a line '$ echo $?'"),
         ("<!-- output of: echo two -->\n```text\none\n```", "prints no such lines"),
