@@ -56,6 +56,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
@@ -179,6 +180,13 @@ def shorten(shown: Sequence[str], printed: Sequence[str]) -> list[str]:
     if not dots or len(shown) - 1 - dots[-1] + dots[0] >= len(printed):
         return printed
     return [*printed[: dots[0]], "...", *printed[len(printed) - (len(shown) - 1 - dots[-1]) :]]
+
+
+def find_likest(shown: Sequence[str], printed: Sequence[str]) -> Sequence[str]:
+    """As many lines of what was printed as are shown: those that are likest."""
+    last = max(0, len(printed) - len(shown))
+    parts = [printed[at : at + len(shown)] for at in range(last + 1)]
+    return max(parts, key=lambda part: SequenceMatcher(None, "\n".join(part), "\n".join(shown)).ratio())
 
 
 def read_commands(block: Block) -> list[tuple[str, int, int]]:
@@ -351,16 +359,19 @@ class Walk:
         parse_command(command)
         printed = self.run(command)
         if not matches(block.lines, printed.splitlines(), anywhere=True):
-            raise FaultError(f"'{command}' prints no such lines, but:\n{textwrap.indent(printed, '    ')}")
+            if self.update and "..." not in block.lines:
+                printed = "\n".join(find_likest(block.lines, printed.splitlines()))
+            self.differ(block, 0, len(block.lines), command, printed)
         return "commands"
 
     def differ(self, block: Block, start: int, end: int, command: str, printed: str) -> None:
         """Take the output to write, or tell how it differs from what is shown."""
         if self.port:
             printed = printed.replace(self.port[1], self.port[0])
-        if not self.update:
-            told = textwrap.indent(printed, "    ")
-            raise FaultError(f"'{command}' prints something else (--update writes it):\n{told}")
+        is_part = "output of" in block.notes
+        if not self.update or (is_part and "..." in block.lines):
+            said = "has no such part" if is_part else "is something else (--update writes it)"
+            raise FaultError(f"what '{command}' prints {said}:\n{textwrap.indent(printed, '    ')}")
         lines = shorten(block.lines[start:end], printed.splitlines())
         first = block.line + 1 + start
         self.walked.rewritten[first, first + end - start] = [f"{block.indent}{line}".rstrip() for line in lines]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "docs"))
+sys.path.append(str(ROOT / "docs"))
 
 import check_blocks  # noqa: E402
 
@@ -30,9 +30,9 @@ def check(folder: Path, text: str, *, update: bool = False) -> check_blocks.Walk
         ("```console\n$ rageval-spec explain metrics.python | grep -c x > /dev/nul/x\n```", "exit code: 1"),
         ("```console\n$ rageval-spec run \\\n --limt 3\n```", "--limt"),
         ("```yaml\nversion: 1", "a fence that nothing closes"),
-        ("```console\n$ echo two\none\n```", "prints something else (--update writes it)"),
+        ("```console\n$ echo two\none\n```", "is something else (--update writes it)"),
         ("```console\n$ rageval-spec validate none.yaml\n```", "show it by a line '$ echo $?'"),
-        ("<!-- output of: echo two -->\n```text\none\n```", "prints no such lines"),
+        ("<!-- output of: echo two -->\n```text\none\n```", "has no such part"),
         ("```yaml\nmetrics: [ncdg@10]\n```", "did you mean 'ndcg@10'?"),
         ("```yaml\n- {metric: ndcg@10, min: 1}\n```", "write <!-- part of: KEY --> above it"),
         ("<!-- part of: gates -->\n```yaml\n- {metric: ndcg@10, mni: 1}\n```", "did you mean 'min'?"),
@@ -104,6 +104,14 @@ def test_update_writes_what_commands_print_and_keeps_what_is_left_out(tmp_path: 
     assert (
         page.read_text() == "1. Count:\n\n   ```console\n   $ seq 5\n   1\n   ...\n   5\n   $ echo so\n   so\n   ```\n"
     )
+
+
+def test_update_of_a_part_writes_the_lines_that_are_likest(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    command = "printf 'one\\nuno dos\\ntres cuatro [n]\\nend\\n'"
+    page.write_text(f"<!-- output of: {command} -->\n```text\nuno dos\ntres cuatro\n```\n")
+    check_blocks.walk(page, True)
+    assert page.read_text().splitlines()[2:4] == ["uno dos", "tres cuatro [n]"]
 
 
 @pytest.mark.parametrize(
