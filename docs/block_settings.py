@@ -212,10 +212,11 @@ def write_starting_points(folder: Path) -> Names:
 
 
 def write_documents(folder: Path) -> Names:
-    """Documents in docs/: pages of this documentation."""
+    """The example documents as text files in docs/."""
     (folder / "docs").mkdir()
-    for name in ("gates", "slices", "history"):
-        shutil.copy(ROOT / "docs" / f"{name}.md", folder / "docs")
+    for line in (SPECS / "data" / "support" / "corpus.jsonl").read_text(encoding="utf-8").splitlines():
+        document = json.loads(line)
+        (folder / "docs" / f"{document['_id']}.txt").write_text(document["text"])
     return {}
 
 

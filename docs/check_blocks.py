@@ -139,7 +139,7 @@ def read_blocks(page: Path, text: str) -> Iterator[Block]:
             note = _NOTE.match(lines[number])
             if note and note[1] in _NOTES:
                 notes[note[1]] = note[2] or ""
-            elif lines[number].strip():
+            elif lines[number].strip() and not note:
                 notes = {}
             number += 1
             continue
