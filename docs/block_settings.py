@@ -222,6 +222,7 @@ def write_documents(folder: Path) -> Names:
 
 def write_exports(folder: Path) -> Names:
     """Files of other tools, as the pages on migrating show them, results to export, and spans."""
+    import polars as pl
     from check_blocks import read_blocks
 
     evaluate_quickstart(folder)
@@ -234,6 +235,9 @@ def write_exports(folder: Path) -> Names:
     (folder / "spans.jsonl.gz").write_bytes(gzip.compress(spans.encode()))
     (folder / "spans").mkdir()
     (folder / "spans" / "one.jsonl").write_text(spans, encoding="utf-8")
+    (folder / "my_dataset" / "data").mkdir(parents=True)
+    rows = pl.DataFrame({"question": ["why?"], "answer": ["so"]})
+    rows.write_parquet(folder / "my_dataset" / "data" / "test-00000-of-00001.parquet")
     case = {"name": "n1", "input": "Where is it?", "actualOutput": "Shed.", "expectedOutput": "Shed."}
     (folder / "test_run_20260301_120000.json").write_text(json.dumps({"testCases": [case]}))
     return {}
