@@ -41,6 +41,7 @@ import multiprocessing
 import os
 import re
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -57,6 +58,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -84,8 +86,12 @@ _ALIKE = (
     (re.compile(r"\b\d[\d,.]* ?(ms|s|min|h|seconds?|minutes?)(?![\w/])"), "SPAN"),
     (re.compile(r"\b\d[\d,.]* ?([kKMG]i?B|bytes)\b"), "SIZE"),
     (re.compile(r"\b\d[\d,.]*/s\b"), "RATE"),
-    (re.compile(r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{8,64}\b"), "HASH"),
+    (re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{8,64}\b"), "HASH"),
 )
+
+
+_MADE: dict[str, tuple[Path, dict[str, Any]]] = {}
+"""Settings that this process has made: their folders, of which blocks get copies, and their names."""
 
 
 class FaultError(Exception):
@@ -323,10 +329,14 @@ class Walk:
         """Go on in a new folder, with the files and the names of a setting."""
         if name not in block_settings.SETTINGS:
             raise FaultError(f"no setting is called '{name}'; they are {', '.join(block_settings.SETTINGS)}")
+        if name not in _MADE:
+            made = Path(tempfile.mkdtemp(dir=self.folder.parent))
+            _MADE[name] = made, block_settings.SETTINGS[name](made)
+        made, names = _MADE[name]
         self.here = Path(tempfile.mkdtemp(dir=self.folder)) / "page"
-        self.here.mkdir()
+        shutil.copytree(made, self.here)
         os.chdir(self.here)
-        self.names = {**block_settings.SETTINGS[name](self.here)}
+        self.names = dict(names)
 
     def run_commands(self, block: Block) -> str:
         """Run the commands of a block, and compare what they print with what is shown."""
@@ -662,10 +672,9 @@ def list_pages() -> list[Path]:
     return [page for pattern in patterns for page in sorted(ROOT.glob(pattern))]
 
 
-def walk(page: Path, update: bool) -> Walked:
-    """Check a page, and rewrite it if its outputs are updated."""
-    with tempfile.TemporaryDirectory(prefix="blocks-", ignore_cleanup_errors=True) as folder:
-        walked = Walk(page, Path(folder).resolve(), update=update).check_all()
+def walk(page: Path, update: bool, scratch: Path) -> Walked:
+    """Check a page in a new folder of `scratch`, and rewrite it if its outputs are updated."""
+    walked = Walk(page, Path(tempfile.mkdtemp(dir=scratch)), update=update).check_all()
     if walked.rewritten:
         lines = page.read_text(encoding="utf-8").splitlines()
         for (first, end), written in sorted(walked.rewritten.items(), reverse=True):
@@ -683,8 +692,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     pages = [page.resolve() for page in options.pages] or list_pages()
     began = time.monotonic()
     workers = min(2, len(pages), os.cpu_count() or 1)
-    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
-        results = list(pool.map(walk, pages, [options.update] * len(pages)))
+    with (
+        tempfile.TemporaryDirectory(prefix="blocks-", ignore_cleanup_errors=True) as scratch,
+        ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool,
+    ):
+        results = list(pool.map(partial(walk, update=options.update, scratch=Path(scratch).resolve()), pages))
     done = sum((one.done for one in results), Counter[str]())
     reasons = sum((one.reasons for one in results), Counter[str]())
     faults = [fault for one in results for fault in one.faults]

@@ -100,7 +100,7 @@ def test_commands_that_are_not_run_are_parsed_all_the_same(tmp_path: Path) -> No
 def test_update_writes_what_commands_print_and_keeps_what_is_left_out(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("1. Count:\n\n   ```console\n   $ seq 5\n   0\n   ...\n   0\n   $ echo so\n   so\n   ```\n")
-    check_blocks.walk(page, True)
+    check_blocks.walk(page, True, tmp_path)
     assert (
         page.read_text() == "1. Count:\n\n   ```console\n   $ seq 5\n   1\n   ...\n   5\n   $ echo so\n   so\n   ```\n"
     )
@@ -110,7 +110,7 @@ def test_update_of_a_part_writes_the_lines_that_are_likest(tmp_path: Path) -> No
     page = tmp_path / "page.md"
     command = "printf 'one\\nuno dos\\ntres cuatro [n]\\nend\\n'"
     page.write_text(f"<!-- output of: {command} -->\n```text\nuno dos\ntres cuatro\n```\n")
-    check_blocks.walk(page, True)
+    check_blocks.walk(page, True, tmp_path)
     assert page.read_text().splitlines()[2:4] == ["uno dos", "tres cuatro [n]"]
 
 
