@@ -20,7 +20,7 @@ A comment above the fence says what a block needs:
     <!-- alternatives -->                            each line of this YAML is a part of a spec of its own; each command
                                                      starts in a new folder
     <!-- exit code: 2 -->                            how a command of the block ends; `$ echo $?` shows it to readers
-    <!-- stopped after: 3 -->                        the last command goes on until Ctrl-C: after so many seconds
+    <!-- stopped after: 1 -->                        Ctrl-C ends the last command, so many seconds after its first line
 
 and a comment anywhere in a page, what all of it needs:
 
@@ -439,28 +439,24 @@ class Walk:
         return str(result.output)
 
     def run_until(self, command: str, seconds: float) -> str:
-        """What a program prints until Ctrl-C, which comes after some seconds; its exit code counts as 0."""
-        started = self.start(command)
+        """What a program prints until Ctrl-C, some seconds after its first line; an exit code of 130 counts as 0."""
+        process, first = self.start(command)
         time.sleep(seconds)
-        started.send_signal(signal.SIGINT)
-        printed, _ = started.communicate(timeout=PATIENCE)
-        self.code = 0 if started.returncode in (0, 130) else started.returncode
-        return printed
+        process.send_signal(signal.SIGINT)
+        rest, _ = process.communicate(timeout=PATIENCE)
+        self.code = 0 if process.returncode == 130 else process.returncode
+        return first + rest
 
     def run_in_background(self, command: str) -> str:
         """Start a program that goes on until the page ends; what it prints first."""
-        process = self.start(command)
+        process, first = self.start(command)
         assert process.stdout is not None
-        timer = threading.Timer(PATIENCE, process.kill)
-        timer.start()
-        first = process.stdout.readline()
-        timer.cancel()
         threading.Thread(target=process.stdout.read, daemon=True).start()
         self.code = 0
         return first
 
-    def start(self, command: str) -> subprocess.Popen[str]:
-        """Start a program, which is killed when the page ends."""
+    def start(self, command: str) -> tuple[subprocess.Popen[str], str]:
+        """A program, which is killed when the page ends, and its first line."""
         process = subprocess.Popen(
             ["bash", "-c", f"exec {command}"],
             cwd=self.here,
@@ -471,7 +467,12 @@ class Walk:
             text=True,
         )
         self.background.append(process)
-        return process
+        assert process.stdout is not None
+        timer = threading.Timer(PATIENCE, process.kill)
+        timer.start()
+        first = process.stdout.readline()
+        timer.cancel()
+        return process, first
 
     def run_python(self, block: Block) -> str:
         """Lint a block, and run it unless it is a file, which commands run. Lines `#> ` show what it prints."""
