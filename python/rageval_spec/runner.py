@@ -8,12 +8,11 @@ from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rageval_spec import registry, signals
 from rageval_spec.data.chat import AskedModel
 from rageval_spec.data.evaluation import Evaluation
-from rageval_spec.data.outcomes import Note
 from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.diagnostics import Diagnostic, make_visible
 from rageval_spec.drawing.question_order import got_no_answer
@@ -22,6 +21,7 @@ from rageval_spec.errors import BROKEN, GATE_FAILED, NOTHING_SCORED, PASSED, Rag
 from rageval_spec.history.evaluation_lookup import check_label
 from rageval_spec.history.evaluation_records import ASIDE, Recorder, find_ci_run
 from rageval_spec.history.results_folder import is_small, write_results
+from rageval_spec.history.results_manifest import write_manifest
 from rageval_spec.history.saved_evaluations import FOLDER, save_evaluation
 from rageval_spec.pipeline.execution.execution import execute
 from rageval_spec.pipeline.execution.question_clusters import check_question_columns
@@ -30,7 +30,7 @@ from rageval_spec.pipeline.execution.stopping_decision import Stopper
 from rageval_spec.pipeline.gating.gate_outcomes import find_baselines
 from rageval_spec.pipeline.people_labels import LabelMatches, dump_matches, match_labels, render_matches
 from rageval_spec.pipeline.planning import spec_plugins
-from rageval_spec.pipeline.planning.default_model import choose_default_model
+from rageval_spec.pipeline.planning.default_model import ChosenModel, choose_default_model
 from rageval_spec.pipeline.planning.plan import EvaluationPlan, SystemFailure, make_plan
 from rageval_spec.pipeline.planning.preflight import check_wiring
 from rageval_spec.pipeline.planning.question_selection import narrow_datasets
@@ -188,7 +188,7 @@ def run(source: Path | Spec, options: Options | None = None) -> RunOutcome:
         options = _select_as(options, shards[0].manifest)
     with ProgressDisplay(quiet=options.quiet) as display:
         display.announce("read the spec")
-        spec, notes, _ = _load(source, options)
+        spec, _, notes = _load(source, options)
         recorder = Recorder(spec, options.output, is_off=options.no_history)
         earlier = find_baselines(spec)
         with closing(open_store(_store_folder(spec, options))) as store:
@@ -441,7 +441,7 @@ class PlannedRun:
 def plan(source: Path | Spec, options: Options | None = None, shard: Shard = WHOLE) -> PlannedRun:
     """The steps of a spec's evaluation, and the calls that it or a shard would make. Computes and calls nothing."""
     options = options or Options()
-    spec, _, reason = _load(source, options)
+    spec, reason, _ = _load(source, options)
     spec = spec if shard == WHOLE else share_limits(spec, shard)
     store = open_store(_store_folder(spec, options))
     budget = spec.limits.budget(retry_failed=options.retry_failed)
@@ -476,7 +476,8 @@ def _expect(spec: Spec, parts: spec_plugins.SpecPlugins, limit: int | None) -> E
     return replace(expected, least=expect(parts, limit, stopper.take_first), asked_completely=reasons)
 
 
-def _load(source: Path | Spec, options: Options) -> _Loaded:
+def _load(source: Path | Spec, options: Options) -> ChosenModel:
+    """What is evaluated, notes on that, and why blocks that name no embedding model have theirs."""
     spec = source if isinstance(source, Spec) else load(source, overrides=options.overrides)
     if not spec.datasets:
         hint = "add 'datasets:', or watch production: rageval-spec monitor run"
@@ -484,15 +485,7 @@ def _load(source: Path | Spec, options: Options) -> _Loaded:
     selected, notes = select(spec, options.only)
     chosen = choose_default_model(selected, spec.models)
     used = selected if chosen.spec is selected else select(chosen.spec, ())[0]
-    return _Loaded(used, (*notes, *chosen.notes), chosen.reason)
-
-
-class _Loaded(NamedTuple):
-    """What is evaluated, notes on that, and why blocks that name no embedding model have theirs."""
-
-    spec: Spec
-    notes: tuple[Note, ...]
-    reason: str
+    return ChosenModel(used, chosen.reason, (*notes, *chosen.notes))
 
 
 def _store_folder(spec: Spec, options: Options) -> Path | None:
@@ -523,7 +516,8 @@ def _engine(spec: Spec, options: Options) -> Engine[Any]:
 class _Reports:
     """The reports for standard output, the files that were written, and the errors of the reports that failed.
 
-    `folder` is the results folder, if it was written; `has_lost_results` is true if it could not be.
+    `folder` is the results folder, if it was written; `has_lost_results` is true if it could not be. `written` has the
+    file of each report that a reader opens, `files` all of them.
     """
 
     shown: tuple[bytes, ...] = ()
@@ -531,6 +525,7 @@ class _Reports:
     errors: tuple[RagevalError, ...] = ()
     folder: Path | None = None
     has_lost_results: bool = False
+    files: tuple[Path, ...] = ()
 
     def __add__(self, other: _Reports) -> _Reports:
         """Both, in this order."""
@@ -540,6 +535,7 @@ class _Reports:
             self.errors + other.errors,
             self.folder or other.folder,
             self.has_lost_results or other.has_lost_results,
+            self.files + other.files,
         )
 
 
@@ -562,7 +558,17 @@ def _report(
         at_once = _REPORTS_AT_ONCE
         _ = with_samples and evaluation.samples  # held for all of them, before they begin
     made = sum(map_in_threads(lambda make: make(), makers, at_once), _Reports())
-    return made + sum((make() for make in last), _Reports())
+    made += sum((make() for make in last), _Reports())
+    return made if made.has_lost_results else made + _list_files(made.files, evaluation, output)
+
+
+def _list_files(files: tuple[Path, ...], evaluation: Evaluation, output: Path) -> _Reports:
+    """Write the manifest of everything that was written."""
+    try:
+        write_manifest(output, files, evaluation)
+    except RagevalError as error:
+        return _Reports(errors=(error,))
+    return _Reports()
 
 
 def _is_written(report: Report[Any], output: Path) -> bool:
@@ -578,7 +584,8 @@ def _make_report(report: Report[Any], evaluation: Evaluation, output: Path) -> _
         with no_exit():
             if name is None:
                 return _Reports(shown=(_check_content(report.render(evaluation)),))
-            return _Reports(written=(_write_files(output / name, report.render_files(evaluation)),))
+            files = _write_files(output / name, report.render_files(evaluation))
+            return _Reports(written=files[-1:], files=files)
     except RagevalError as error:
         return _Reports(errors=(error,))
     except Exception as error:
@@ -596,23 +603,22 @@ def _check_content(content: object) -> bytes:
 def _write_folder(evaluation: Evaluation, output: Path, *, with_samples: bool) -> _Reports:
     """Write the results folder: its files, or the error that prevented it."""
     try:
-        return _Reports(written=write_results(evaluation, output, with_samples=with_samples), folder=output)
+        files = write_results(evaluation, output, with_samples=with_samples)
+        return _Reports(written=files, folder=output, files=files)
     except RagevalError as error:
         return _Reports(errors=(error,), has_lost_results=True)
 
 
-def _write_files(path: Path, files: Iterable[tuple[str, bytes]]) -> Path:
-    """Write a report's files as they come, and return the path of the last one, which a reader opens.
+def _write_files(path: Path, files: Iterable[tuple[str, bytes]]) -> tuple[Path, ...]:
+    """Write a report's files as they come, and return their paths; a reader opens the last one.
 
     A report of several files is a folder beside `path`; a file that an earlier evaluation left at `path` is removed.
     """
     folder = path.with_suffix("") if path.suffix else path.with_name(f"{path.name}_files")
-    last = path
-    for name, content in files:
-        last = write_report(folder / name if name else path, _check_content(content))
-    if last != path:
+    written = tuple(write_report(folder / name if name else path, _check_content(part)) for name, part in files)
+    if path not in written[-1:]:
         path.unlink(missing_ok=True)
-    return last
+    return written or (path,)
 
 
 def _keep(outcome: RunOutcome, label: str | None, folder: Path, recorder: Recorder) -> RunOutcome:

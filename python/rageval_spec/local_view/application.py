@@ -1,19 +1,26 @@
-"""The application: pages and actions by path, run one at a time in a thread, with errors in plain words."""
+"""The application: pages and actions by path, run one at a time in a thread, with errors in plain words.
+
+Its pages have links to all others above the same content that the static files have.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import html
 import json
 import os
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval_spec.diagnostics import make_visible
+from rageval_spec.drawing.html_shell import join_scripts, join_styles, read_asset
 from rageval_spec.endpoints.http_server import PATIENCE, Refusal, read_body
 from rageval_spec.errors import RagevalError, UsageError
 from rageval_spec.local_view.access_guard import AccessGuard
-from rageval_spec.local_view.shell import write_message
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -143,3 +150,55 @@ def _respond(reply: Reply) -> Response:
     from starlette.responses import Response as Answer
 
     return Answer(reply.content, reply.status, reply.headers, media_type=reply.media_type)
+
+
+_ASSETS = Path(__file__).parent / "assets"
+_STYLES = ("page.css", "overview.css", "texts.css", "questions.css", "view.css")
+PLACES = (("Records", "/"), ("Trends", "/trends"), ("Side by side", "/compare"), ("Label", "/label"))
+_NAVIGATION = "".join(f'<a href="{address}">{name}</a>' for name, address in PLACES)
+
+
+def read_own(name: str) -> str:
+    """A style, script or template of the view."""
+    return (_ASSETS / name).read_text(encoding="utf-8")
+
+
+def write_framed(title: str, body: str, scripts: Iterable[str] = ()) -> bytes:
+    """A page of the view. `body` is HTML whose texts are escaped; only these scripts and our style may act."""
+    style = join_styles(_STYLES) + read_own("navigation.css") + read_own("view.css")
+    script = join_scripts([read_asset("elements.js"), *map(read_own, scripts)]) if scripts else ""
+    policy = (
+        f"default-src 'none'; style-src {_hash(style)}; connect-src 'self'; form-action 'self'; base-uri 'none'"
+        + (f"; script-src {_hash(script)}" if script else "")
+    )
+    return _fill(policy=policy, style=style, script=script, title=make_visible(title), body=body)
+
+
+def _fill(**values: Any) -> bytes:
+    import jinja2
+
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    page = environment.from_string(read_own("frame.html.jinja")).render(navigation=_NAVIGATION, **values)
+    return page.encode("utf-8", "replace")
+
+
+def write_message(told: str) -> bytes:
+    """A page that says what is wrong, and what to do."""
+    lines = "".join(f"<p>{html.escape(line)}</p>" for line in told.splitlines())
+    return write_framed("rageval-spec view", f"<h1>This page cannot be shown</h1>{lines}")
+
+
+def add_links(page: bytes, more: Iterable[tuple[str, str]] = ()) -> bytes:
+    """A static page with the links above its content, and more of them: names and addresses."""
+    style = read_own("navigation.css")
+    policy = f"style-src {_hash(style)} "
+    others = "".join(f'<a href="{html.escape(to)}">{html.escape(make_visible(name))}</a>' for name, to in more)
+    links = f'<style>{style}</style><nav class="places" aria-label="Pages">{_NAVIGATION}{others}</nav>'.encode()
+    head, body, content = page.partition(b"<body")
+    end = content.index(b"</a>", 0, 500) + 4 if b'class="skip"' in content[:500] else content.index(b">") + 1
+    allowed = html.escape(policy).encode()
+    return b"".join((head.replace(b"style-src ", allowed, 1), body, content[:end], links, content[end:]))
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -18,10 +18,9 @@ from rageval_spec.drawing.card_view import shorten
 from rageval_spec.drawing.question_order import Filter, rank_questions
 from rageval_spec.endpoints.http_server import Refusal
 from rageval_spec.errors import DataError, describe_os_error
-from rageval_spec.local_view.application import Address, Asked, Reply, reply_json
+from rageval_spec.local_view.application import Address, Asked, Reply, reply_json, write_framed
 from rageval_spec.local_view.record_catalog import KnownRecord, RecordCatalog
 from rageval_spec.local_view.record_pages import escape, read_page
-from rageval_spec.local_view.shell import write_framed
 from rageval_spec.progress import ProgressDisplay
 from rageval_spec.spec import loads
 from rageval_spec.wording import count_noun, format_number

@@ -11,14 +11,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rageval_spec.calibration.judge_quality import measure_judge
-from rageval_spec.calibration.judge_reports import choose_values
 from rageval_spec.calibration.labelled_items import Joined, join_labels
 from rageval_spec.calibration.measures import WIDTH
 from rageval_spec.data.evaluation import Evaluation
 from rageval_spec.data.labels import Label, find_ends
 from rageval_spec.data.outcomes import Interval
 from rageval_spec.dataclass import dataclass
-from rageval_spec.errors import DataError, UsageError
+from rageval_spec.errors import RagevalError
 from rageval_spec.history.metric_definitions import read_ranges
 from rageval_spec.statistics.sequential_analysis import compute_sequence_interval
 from rageval_spec.wording import count_noun, format_interval, format_number
@@ -72,9 +71,8 @@ def measure_standing(evaluation: Evaluation, labels: Sequence[Label], metrics: S
         if not own:
             continue
         try:
-            choose_values(evaluation, own, (metric,), ())
             joined = join_labels(evaluation, own, metric, None, bounds.get(metric, (0.0, 1.0)))
-        except (DataError, UsageError):  # all its labels are of other answers
+        except RagevalError:  # all its labels are of other answers
             continue
         yield _measure(evaluation, joined)
 

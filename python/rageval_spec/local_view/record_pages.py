@@ -11,9 +11,8 @@ from urllib.parse import quote, urlencode
 from rageval_spec.diagnostics import make_visible
 from rageval_spec.endpoints.http_server import Refusal
 from rageval_spec.history.database import RecordFilter
-from rageval_spec.local_view.application import Address, Asked, Reply
+from rageval_spec.local_view.application import Address, Asked, Reply, add_links, write_framed
 from rageval_spec.local_view.record_catalog import KnownRecord, RecordCatalog
-from rageval_spec.local_view.shell import add_navigation, write_framed
 from rageval_spec.wording import count_noun
 
 _SIGNS = {"pass": "✓ pass", "warn": "! warn", "fail": "✗ fail", "error": "✗ error"}
@@ -56,7 +55,7 @@ class RecordPages:
         page = folder / "index.html"
         if not page.is_file():
             self._write_report(record, folder)
-        return Reply(add_navigation(page.read_bytes()))
+        return Reply(add_links(page.read_bytes()))
 
     def send_part(self, asked: Asked) -> Reply:
         """A part of the data of a large report."""
@@ -79,7 +78,7 @@ class RecordPages:
             page = write_trend(collect_trend(history, RecordFilter(name), TrendFilter()))
         others = [one for one in dict.fromkeys(entry.name for entry in entries) if one != name]
         links = [(one, f"/trends?{urlencode({'name': one})}") for one in others]
-        return Reply(add_navigation(page, links))
+        return Reply(add_links(page, links))
 
     def _write_report(self, record: KnownRecord, folder: Path) -> None:
         from rageval_spec.drawing.page.page import write_files

@@ -14,7 +14,6 @@ from rageval_spec.commands.results_argument import find_places, is_results, is_s
 from rageval_spec.errors import PASSED, UsageError, expand_home
 
 if TYPE_CHECKING:
-    from rageval_spec.history.evaluation_lookup import SearchPlaces
     from rageval_spec.local_view.application import Address
     from rageval_spec.local_view.record_catalog import RecordCatalog
 
@@ -94,7 +93,7 @@ def find_catalog(path: str | None) -> tuple[RecordCatalog, Path]:
     """The records that a path means, and the folder in which the labels are looked for."""
     from dataclasses import replace
 
-    from rageval_spec.history.database import FILE
+    from rageval_spec.history.database import FILE, exists
     from rageval_spec.history.evaluation_lookup import SearchPlaces
     from rageval_spec.history.saved_evaluations import FOLDER
     from rageval_spec.local_view.record_catalog import RecordCatalog
@@ -113,18 +112,11 @@ def find_catalog(path: str | None) -> tuple[RecordCatalog, Path]:
         folder = place if place.is_dir() else place.parent
         beside = folder.resolve().parent
         own = replace(here, labels=beside / FOLDER, database=beside / FILE, folder=beside)
-        return RecordCatalog(own if holds_history(own) else here, [folder]), beside
+        return RecordCatalog(own if own.labels.is_dir() or exists(own.database) else here, [folder]), beside
     if not place.is_dir():
         raise UsageError(f"{path} is not a folder, a spec or a results folder; name one, or leave it out")
     places = SearchPlaces(place / FOLDER, place / FILE, place)
     return RecordCatalog(places, _list_results(place)), place
-
-
-def holds_history(places: SearchPlaces) -> bool:
-    """Whether there are labels or a database at these places."""
-    from rageval_spec.history.database import exists
-
-    return places.labels.is_dir() or exists(places.database)
 
 
 def _list_results(folder: Path) -> list[Path]:

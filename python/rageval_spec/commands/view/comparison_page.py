@@ -5,25 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import quote, urlencode
 
+from rageval_spec.commands.compare import comparison_view as comparison
 from rageval_spec.commands.compare.changes import Compared, MetricChange, QuestionChange, compare_results
-from rageval_spec.commands.compare.comparison_view import (
-    SIGNS,
-    describe_counts,
-    describe_test,
-    describe_value,
-    draw_differences,
-    is_equal,
-    list_numbers,
-)
 from rageval_spec.commands.results_argument import NamedResults
 from rageval_spec.dataclass import dataclass
 from rageval_spec.drawing.question_order import Filter
 from rageval_spec.drawing.view import Block, Details, Inline, Line, Span, tabulate, write_html
 from rageval_spec.errors import RagevalError
-from rageval_spec.local_view.application import Address, Asked, Reply
+from rageval_spec.local_view.application import Address, Asked, Reply, write_framed
 from rageval_spec.local_view.record_catalog import KnownRecord, RecordCatalog
 from rageval_spec.local_view.record_pages import escape, link_question, read_page
-from rageval_spec.local_view.shell import write_framed
 from rageval_spec.wording import count_noun, find_format, format_mean
 
 PER_PAGE = 50
@@ -81,7 +72,7 @@ def _draw(first: KnownRecord, pairs: Sequence[_Pair], page: int, query: str) -> 
     yield "<h1>Side by side</h1>"
     yield f"<p>Compared with {_name(first)}, the oldest of them.</p><ul>"
     for one in pairs:
-        told = escape(f": {one.problem}" if one.found is None else f": {describe_counts(one.found)}.")
+        told = escape(f": {one.problem}" if one.found is None else f": {comparison.describe_counts(one.found)}.")
         yield f"<li>{_name(one.record)}{told}</li>"
     yield "</ul>"
     found = [one for one in pairs if one.found is not None]
@@ -94,7 +85,7 @@ def _draw(first: KnownRecord, pairs: Sequence[_Pair], page: int, query: str) -> 
         assert one.found is not None
         if one.found.differences:
             title = f"What else differs in {_tell(one.record)}"
-            yield write_html([Details(title, list(draw_differences(one.found.differences))[1:])])
+            yield write_html([Details(title, list(comparison.draw_differences(one.found.differences))[1:])])
 
 
 def _draw_numbers(first: KnownRecord, pairs: Sequence[_Pair]) -> Iterator[Block]:
@@ -107,7 +98,7 @@ def _draw_numbers(first: KnownRecord, pairs: Sequence[_Pair]) -> Iterator[Block]
     header = ["metric", "system", "dataset", _tell(first)]
     for pair in pairs:
         header += [_tell(pair.record), "difference", "adjusted p"]
-    changed = {place: of for place, of in rows.items() if not all(map(is_equal, of.values()))}
+    changed = {place: of for place, of in rows.items() if not all(map(comparison.is_equal, of.values()))}
     cells = [_list_cells(place, of, pairs) for place, of in changed.items()]
     if cells:
         yield tabulate(header, cells, range(3, len(header)), range(3))
@@ -116,7 +107,7 @@ def _draw_numbers(first: KnownRecord, pairs: Sequence[_Pair]) -> Iterator[Block]
     last = pairs[-1].found
     assert last is not None
     changes = [one for of in rows.values() for one in of.values()]
-    told = [describe_test(changes, last.after.evaluation)]
+    told = [comparison.describe_test(changes, last.after.evaluation)]
     if len(pairs) > 1:
         told.append("Each p counts the tests of its own record; with many records, expect some small ones by chance.")
     yield from (Line(Span(text, "dim")) for text in told if text)
@@ -132,7 +123,7 @@ def _list_cells(place: _Place, changes: Mapping[str, MetricChange], pairs: Seque
             continue
         shown = find_format(pair.found.after.evaluation, one.metric)
         cells[3] = cells[3] or format_mean(one.before, shown=shown)
-        cells += list_numbers(one, shown)[1:4]
+        cells += comparison.list_numbers(one, shown)[1:4]
     return cells
 
 
@@ -148,7 +139,7 @@ def _draw_flipped(first: KnownRecord, pairs: Sequence[_Pair], page: int, query: 
                 rows.setdefault((one.dataset, one.system, one.query_id), {})[pair.record.id] = one
             most = max(most, pair.found.questions.counts[kind])  # type: ignore[index]
         title = {"broken": "Broken", "fixed": "Fixed"}[kind]
-        yield f"<h2>{SIGNS[kind]} {title} questions</h2>"  # type: ignore[index]
+        yield f"<h2>{comparison.SIGNS[kind]} {title} questions</h2>"  # type: ignore[index]
         if not rows:
             yield "<p>None.</p>" if not page else "<p>No more.</p>"
             continue
@@ -174,7 +165,11 @@ def _draw_questions(
             one, found = changes.get(pair.record.id), pair.found
             assert found is not None
             cells.append(
-                _link(pair.record, some, "as before" if one is None else describe_value(one, found.after.evaluation))
+                _link(
+                    pair.record,
+                    some,
+                    "as before" if one is None else comparison.describe_value(one, found.after.evaluation),
+                )
             )
         yield f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
     yield "</tbody></table></div>"

@@ -10,14 +10,12 @@ from urllib.parse import quote
 
 from rageval_spec.commands.review.forms import make_criteria
 from rageval_spec.data.labels import Label
-from rageval_spec.dataclass import dataclass
+from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.endpoints.http_server import Refusal
-from rageval_spec.local_view.application import Address, Asked, Reply, reply_json
+from rageval_spec.local_view.application import Address, Asked, Reply, add_links, read_own, reply_json, write_framed
 from rageval_spec.local_view.label_file import ConflictError, LabelFile
 from rageval_spec.local_view.record_catalog import KnownRecord, RecordCatalog
 from rageval_spec.local_view.record_pages import escape
-from rageval_spec.local_view.shell import add_navigation, read_own, write_framed
-from rageval_spec.review.criteria import ReviewCriterion
 from rageval_spec.review.forms import FormToken
 from rageval_spec.review.label_import import FormEntry, check_entries
 from rageval_spec.review.page.rendering import render_page
@@ -77,7 +75,7 @@ class LabellingPage:
         payload |= {"record": work.record, "file": self._file.path.name, "labels": self._list_labels(work)}
         payload["ids"] = [*work.tasks]
         page = render_page(payload, read_own("saving.js"), read_own("labelling.css"))
-        return Reply(add_navigation(page))
+        return Reply(add_links(page))
 
     def save(self, asked: Asked) -> Reply:
         """Write a label, or remove it, and answer when it is on the disk."""
@@ -99,7 +97,7 @@ class LabellingPage:
         given = self._list_labels(work).get(annotator, {}).get(str(work.sheet.tasks.index(task)), {})
         if len(given) < len(list(work.sheet.questions_of(task))):
             raise Refusal(403, "The judge's opinion can be seen once everything about the answer is labelled.")
-        described = next(one for one in to_payload(_only(work.sheet, task))["tasks"])
+        (described,) = to_payload(replace(work.sheet, tasks=(task,)))["tasks"]
         return reply_json({name: described[name] for name in _HIDDEN})
 
     def tell_standing(self, asked: Asked) -> Reply:
@@ -165,15 +163,9 @@ class LabellingPage:
 
 def _begin(record: KnownRecord, evaluation: Evaluation) -> _Work:
     selection = select_answers(evaluation, WantedSelection(random=MOST_TASKS, suspicions=()))
-    criteria: list[ReviewCriterion] = make_criteria(evaluation, selection.metrics, {}, "yes_no", ())[0]
+    criteria = make_criteria(evaluation, selection.metrics, {}, "yes_no", ())[0]
     sheet = build_sheet(evaluation, selection.chosen, criteria, results=record.title)
     return _Work(record.id, evaluation, sheet, {task.id: task for task in sheet.tasks})
-
-
-def _only(sheet: ReviewSheet, task: ReviewTask) -> ReviewSheet:
-    from rageval_spec.dataclass import replace
-
-    return replace(sheet, tasks=(task,))
 
 
 def _describe(label: Label) -> dict[str, Any]:
