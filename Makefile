@@ -1,4 +1,4 @@
-.PHONY: help sync run test lint format schema bench docs extras clean
+.PHONY: help sync run test lint format schema site bench docs extras clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -34,6 +34,9 @@ schema: ## write the JSON Schema and the README lists again, after a change to a
 	uv run python -m rageval_spec.spec.json_schema --write
 	uv run python docs/readme.py --write
 
+site: ## build the documentation as static files in build/site/html, and check it
+	uv run python docs/site/build.py
+
 bench: ## run the criterion benches; side-by-side scripts are in benches/
 	cargo bench -p rageval-core
 
@@ -45,4 +48,4 @@ extras: ## install each embedded model in an empty environment without an index,
 
 clean: ## remove build output
 	cargo clean
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -255,6 +255,7 @@ def describe_plugin_as_json(section: registry.Section, name: str) -> str:
     required = set(schema.get("required", ()))
     keys = {key: value for key, value in schema["properties"].items() if key != "use"}
     content: dict[str, object] = {"word": word, "summary": summarize(section, word)}
+    content |= {"since": _since(section, word, plugin), "write": _write_example(section, word, plugin)}
     if section == "metrics":
         info = load_metric(word).info
         content |= {
@@ -272,7 +273,6 @@ def describe_plugin_as_json(section: registry.Section, name: str) -> str:
         content |= {
             "how": inspect.cleandoc(plugin.__doc__ or ""),
             "can": list(_list_tasks(plugin)),
-            "write": _write_example(section, word, plugin),
             "known_as": list(plugin.known_as),
             "models": [to_json(model) for model in plugin.list_known_models()],
         }
@@ -336,7 +336,17 @@ def _list_parts(
         "Write": [f"  {_write_example(section, word, plugin)}"],
         "Known models": [tabulate(models), "", advice] if models else [],
         "Also known as": [indent_paragraph(", ".join(plugin.known_as))] if plugin.known_as else [],
+        "Since": _list_since(section, word, plugin),
     }
+
+
+def _since(section: registry.Section, word: str, plugin: type[Plugin[Any]]) -> str | None:
+    """The release of this package that brought a word; None for words of other packages."""
+    return plugin.since if word in registry.builtin_words(section) else None
+
+
+def _list_since(section: registry.Section, word: str, plugin: type[Plugin[Any]]) -> list[str]:
+    return [f"  {release}"] if (release := _since(section, word, plugin)) else []
 
 
 def _list_tasks(plugin: type[Plugin[Any]]) -> Iterator[str]:
@@ -355,9 +365,11 @@ def _write_example(section: registry.Section, word: str, plugin: type[Plugin[Any
     """The shortest block: `use:` and the keys that are required."""
     fields = plugin.node_type.model_fields.items()
     needed = [f"{field.alias or name}: ..." for name, field in fields if name != "use" and field.is_required()]
-    if section == "reports" and not needed:
-        return f"reports: [{word}]"
+    if section in ("reports", "metrics") and not needed:
+        return f"{section}: [{word}]"
     block = f"{{{', '.join([f'use: {word}', *needed])}}}"
+    if section == "metrics":
+        return f"metrics: [{block}]"
     return f"monitor: {{notify: [{block}]}}" if section == "notifiers" else f"{section}: {{my_{word}: {block}}}"
 
 
@@ -446,7 +458,9 @@ def _list_metric_parts(word: str, plugin: type[Metric[Any]], keys: list[str]) ->
         "Needs": [indent_paragraph(needs)] if needs else [],
         "Range": [indent_paragraph(range_)],
         "Also known as": [indent_paragraph(", ".join(aliases))] if aliases else [],
+        "Write": [f"  {_write_example('metrics', word, plugin)}"],
         "Source": [indent_paragraph(info.source)],
+        "Since": _list_since("metrics", word, plugin),
     }
 
 
