@@ -25,13 +25,14 @@ from checks import BuiltSite
 from dialects import find_differences
 from markdown_text import escape, join
 from program_reference import write_command_pages, write_process_page, write_python_pages, write_schema_pages
-from spec_reference import write_spec_page, write_word_pages
+from spec_reference import write_diagnostics_page, write_spec_page, write_word_pages
 from staging import HOME, ROOT, BrokenLinkError, Page, list_targets, read_page, show_file
 
 HERE = Path(__file__).parent
 OUTPUT = ROOT / "build" / "site"
 GENERATED: Mapping[str, Callable[[], Sequence[Page]]] = {
     "spec": lambda: [write_spec_page()],
+    "diagnostics": lambda: [write_diagnostics_page()],
     "words": lambda: [*write_word_pages()],
     "examples": lambda: [show_file(f"specs/{path.name}") for path in sorted((ROOT / "specs").glob("*.yaml"))],
     "commands": lambda: [*write_command_pages()],
@@ -79,7 +80,8 @@ def build(output: Path) -> BuiltSite:
     write_llms(output / "pages" / "llms.txt", parts)
     shutil.copytree(ROOT / "docs" / "images", output / "pages" / "images")
     shutil.copytree(ROOT / "schemas", output / "pages" / "schemas")
-    shutil.copy(HERE / "site.css", output / "pages" / "site.css")
+    for name in ("site.css", "site.js"):
+        shutil.copy(HERE / name, output / "pages" / name)
     nav = [{"Home": "index.md"}, *({part: list_nav(part, groups)} for part, groups in parts.items())]
     settings = (HERE / "zensical.toml").read_text(encoding="utf-8")
     write(output / "zensical.toml", settings.replace("nav = []", f"nav = {write_toml(nav)}"))

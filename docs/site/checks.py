@@ -39,10 +39,10 @@ class BuiltSite:
         reached = {HOME}
         for page, tree in self.pages.items():
             for target in self._list_links(page, tree):
-                if isinstance(target, str):
-                    reached.add(target)
-                else:
+                if isinstance(target, Fault):
                     yield target.told
+                elif page not in _APART:
+                    reached.add(target)
             yield from self._check_what_is_loaded(page, tree)
         yield from (f"{page}: no page links to it" for page in self.pages if page not in reached | _APART)
         yield from self._check_parts()

@@ -30,11 +30,11 @@ def indent_lists(text: str) -> str:
     for token in _PARSER.parse(text):
         if token.type in ("fence", "code_block") and token.map:
             code |= {*range(*token.map)}
-        if token.type in ("bullet_list_open", "ordered_list_open") and token.map:
+        if token.type in ("bullet_list_open", "ordered_list_open") and token.map and token.level == 0:
             apart.add(token.map[0])
         if token.type == "list_item_open" and token.map:
             first, end = token.map
-            if any(not line.strip() for line in lines[first:end]):
+            if "" in "\n".join(map(str.strip, lines[first:end])).strip().split("\n"):
                 apart |= {first, end}
             marker = _MARKER.match(lines[first][sum(widths[first]) :].lstrip())
             begins[first] = len(widths[first])

@@ -10,6 +10,7 @@ from markdown_text import code, escape, fence, join, table
 from staging import Page
 
 from rageval_spec import registry
+from rageval_spec.commands.diagnostic_codes import CODES
 from rageval_spec.commands.plugin_words import METRIC_GROUPS, describe_plugin_as_json, find_keys, load_metric, summarize
 
 Schema = Mapping[str, Any]
@@ -47,6 +48,19 @@ def _describe_top_key(key: str, schema: Schema) -> Iterator[str]:
     inner = {name.removeprefix(f"{key}."): told for name, told in find_keys(key).items() if name != key}
     if inner:
         yield _tabulate_keys(inner, schema["$defs"])
+
+
+def write_diagnostics_page() -> Page:
+    """Each code of a diagnostic, with an anchor of its name."""
+    parts = [
+        "# Diagnostics",
+        "An error in a spec ends with its code: `spec.yaml:3:26: unknown key 'k'; did you mean 'k1'? [unknown-key]`. "
+        "`rageval-spec explain CODE` prints what this page says.",
+    ]
+    for name, told in CODES.items():
+        parts += [f"## `{name}`", escape(told.meaning), fence(told.example, "yaml"), "Write instead:"]
+        parts += [fence(told.instead, "yaml")]
+    return Page("reference/diagnostics.md", join(parts))
 
 
 def write_word_pages() -> Iterator[Page]:

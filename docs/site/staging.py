@@ -45,8 +45,8 @@ class Page:
     def summary(self) -> str:
         """The first sentence of the first paragraph, as plain text."""
         for paragraph in re.split(r"\n\s*\n", re.sub(r"<!--.*?-->", "", self.text, flags=re.DOTALL)):
-            if paragraph.strip() and not re.match(r"\s*([#|`~!<>-]|\d+\.)", paragraph):
-                plain = _make_plain(" ".join(paragraph.split()))
+            if paragraph.strip() and not re.match(r"\s*(#|\||```|~~~|!\[|<|>)", paragraph):
+                plain = _make_plain(" ".join(re.sub(r"^\s*([-*]|\d+\.) ", "", paragraph).split()))
                 return re.split(r"(?<=[.:!?])\s", plain, maxsplit=1)[0].rstrip(":")
         return ""
 

@@ -18,6 +18,7 @@ import click
 from rageval_spec import kernels, registry
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
+from rageval_spec.commands.diagnostic_codes import CODES, explain_code
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import PASSED, UsageError
 
@@ -69,16 +70,21 @@ def explain(name: str, model: str | None, form: str) -> int:
     """Explain a word of a spec: what it does, its keys, their defaults, and how to write it.
 
     A metric can be called by any name that other tools give it. A word of several sections needs its section. Keys of
-    the spec itself are explained too, and so are those of its own blocks.
+    the spec itself are explained too, and so are those of its own blocks. The word in brackets at the end of an error
+    in a spec is explained with an example.
 
     \b
     rageval-spec explain ndcg
     rageval-spec explain gates
+    rageval-spec explain unknown-key
     rageval-spec explain datasets.csv
     rageval-spec explain nli --model lytang/MiniCheck-Flan-T5-Large
     """
     if name in registry.SECTIONS and model is None:
         return cast("int", list_words.callback(name, form))  # type: ignore[misc]
+    if (code := name.strip("[]")) in CODES:
+        console.write_form(explain_code(code, form), form)
+        return PASSED
     if model is None and (keys := find_keys(name)):
         console.write_form(_write_json(keys) if form == "json" else describe_spec_keys(keys), form)
         return PASSED
@@ -136,7 +142,7 @@ def find_words(name: str) -> list[tuple[registry.Section, str]]:
     exact = [(section, name) for section in registry.SECTIONS if name in registry.words(section)]
     if found := exact or [(section, word) for section in registry.SECTIONS if (word := _find_known_as(section, name))]:
         return found
-    every = tuple(word for section in registry.SECTIONS for word in registry.words(section))
+    every = (*CODES, *(word for section in registry.SECTIONS for word in registry.words(section)))
     hint = suggest_metric(name) or (None if re.search("[@(]", name) else suggest(name, every)) or _suggest_metric(name)
     raise UsageError(f"there is no word '{name}'; {hint or 'to list all words, run: rageval-spec list'}")
 
