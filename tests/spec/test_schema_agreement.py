@@ -29,7 +29,7 @@ BEYOND = {
     "wrong-slice": "a slice has neither a column nor a condition",
     "wrong-weights": "`cluster`, `weight` or `weights` name a dataset that the spec does not have",
     "wrong-history": "keys that belong to another kind of history",
-    "stopping-without-effect": "stopping early needs a gate that can be decided and a system that can be asked",
+    "idle-stopping": "stopping early needs a gate that can be decided and a system that can be asked",
     "wrong-monitor": "a monitor names metrics, windows, notifiers and systems, which must fit it",
     "bands": "a scale of bands covers none of the metrics, or is not ordered",
     "misplaced-secret": "a secret stands where it could become visible",

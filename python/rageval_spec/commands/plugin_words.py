@@ -261,7 +261,7 @@ def describe_plugin_as_json(section: registry.Section, name: str) -> str:
     required = set(schema.get("required", ()))
     keys = {key: value for key, value in schema["properties"].items() if key != "use"}
     content: dict[str, object] = {"word": word, "summary": summarize(section, word)}
-    content |= {"since": _since(section, word, plugin), "write": _write_example(section, word, plugin)}
+    content |= {"since": "".join(_list_since(section, word)).strip(), "write": _write_example(section, word, plugin)}
     if section == "metrics":
         info = load_metric(word).info
         content |= {
@@ -342,17 +342,13 @@ def _list_parts(
         "Write": [f"  {_write_example(section, word, plugin)}"],
         "Known models": [tabulate(models), "", advice] if models else [],
         "Also known as": [indent_paragraph(", ".join(plugin.known_as))] if plugin.known_as else [],
-        "Since": _list_since(section, word, plugin),
+        "Since": _list_since(section, word),
     }
 
 
-def _since(section: registry.Section, word: str, plugin: type[Plugin[Any]]) -> str | None:
-    """The release of this package that brought a word; None for words of other packages."""
-    return plugin.since if word in registry.builtin_words(section) else None
-
-
-def _list_since(section: registry.Section, word: str, plugin: type[Plugin[Any]]) -> list[str]:
-    return [f"  {release}"] if (release := _since(section, word, plugin)) else []
+def _list_since(section: registry.Section, word: str) -> list[str]:
+    """The release of this package that brought a word; nothing for words of other packages."""
+    return [f"  {load(section, word).since}"] if word in registry.builtin_words(section) else []
 
 
 def _list_tasks(plugin: type[Plugin[Any]]) -> Iterator[str]:
@@ -466,7 +462,7 @@ def _list_metric_parts(word: str, plugin: type[Metric[Any]], keys: list[str]) ->
         "Also known as": [indent_paragraph(", ".join(aliases))] if aliases else [],
         "Write": [f"  {_write_example('metrics', word, plugin)}"],
         "Source": [indent_paragraph(info.source)],
-        "Since": _list_since("metrics", word, plugin),
+        "Since": _list_since("metrics", word),
     }
 
 

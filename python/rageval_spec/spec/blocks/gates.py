@@ -465,14 +465,12 @@ def check_stopping(
     can_ask = can_ask or "systems" in blocks.incomplete
     if not gates:
         message = "the spec has no gates, so there is nothing to decide and every question is asked, despite 'stopping'"
-        yield places.diagnose(("stopping",), message, "stopping-without-effect", None, "warning")
+        yield places.diagnose(("stopping",), message, "idle-stopping", None, "warning")
     elif not can_ask:
         message = "no system of the spec answers questions, so 'stopping' has no effect: all queries are evaluated"
-        yield places.diagnose(("stopping",), message, "stopping-without-effect", "remove it", "warning")
+        yield places.diagnose(("stopping",), message, "idle-stopping", "remove it", "warning")
     for index, gate in gates.items() if can_ask else ():
         metric = blocks.metrics.get(gate.metric)
         if metric is not None and (reason := explain_undecidable(gate, metric)):
             message = f"every question is asked because of the gate on {quote(gate.metric)}, despite 'stopping'"
-            yield places.diagnose(
-                ("gates", index, "metric"), f"{message}: {reason}", "stopping-without-effect", None, "warning"
-            )
+            yield places.diagnose(("gates", index, "metric"), f"{message}: {reason}", "idle-stopping", None, "warning")
