@@ -33,6 +33,11 @@ SHARED_DATA = "RAGEVAL_SHARED_DATA"
 TREC_EVAL_REFERENCE = "RAGEVAL_TREC_EVAL_REFERENCE"
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Half as many workers again as processors: a worker spends a third of its time waiting for servers and kills."""
+    return (os.cpu_count() or 1) * 3 // 2
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
     """The garbage collector would look through hundreds of thousands of tests and modules again and again."""

@@ -284,7 +284,7 @@ def test_the_order_of_ones_own_depends_on_the_name_alone(browser: Browser, tmp_p
             opened.page.get_by_label("Show the tasks in an order of my own").check()
             enter(opened, annotator)
             press(opened, "l")
-            orders.append(opened.page.locator("dialog .row").all_inner_texts())
+            orders.append(opened.page.locator("dialog .row").all_text_contents())
     assert orders[0] == orders[1]
     assert orders[0] != orders[2]
     assert sorted(orders[0]) == sorted(orders[2])
