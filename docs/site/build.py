@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from posixpath import relpath
 from typing import Any
 
@@ -157,8 +157,9 @@ def write_part(part: str, groups: Mapping[str, Sequence[Page]]) -> str:
     """The page of a part: its groups, and each page with its first sentence."""
     text = [f"# {part}", PROMISES[part][0].upper() + PROMISES[part][1:]]
     for name, pages in groups.items():
-        text += [f"## {name}", "\n".join(f"- [{escape(one.title)}]({one.path}): {escape(one.summary)}".rstrip(": ")
-                                         for one in pages if not _is_inner(one))] if pages else []  # fmt: skip
+        shown = [one for one in pages if not _is_inner(one)]
+        lines = (f"- [{escape(one.title)}]({one.path}): {escape(one.summary)}".removesuffix(": ") for one in shown)
+        text += [f"## {name}", "\n".join(lines)] if pages else []
     return join(text)
 
 
@@ -169,20 +170,20 @@ def _is_inner(page: Page) -> bool:
 
 
 def list_nav(part: str, groups: Mapping[str, Sequence[Page]]) -> Nav:
-    """Zensical's `nav` of a part: groups, and in them pages and folders of words."""
+    """Zensical's `nav` of a part: groups, and in them pages and folders that have an index."""
     nav: Nav = [place_part(part)]
     for name, pages in groups.items():
-        folders: dict[str, Nav] = {}
-        listed: Nav = []
+        listed: dict[str, Any] = {}
         for page in pages:
-            if page.path.startswith("reference/") and page.path.count("/") == 2:
-                folder = page.path.split("/")[1]
-                if folder not in folders:
-                    listed.append({folder.capitalize(): folders.setdefault(folder, [])})
-                folders[folder].append(page.path if page.path.endswith("/index.md") else {page.title: page.path})
+            folder = str(PurePosixPath(page.path).parent)
+            if page.path.startswith("reference/") and page.path.endswith("/index.md"):
+                listed[folder] = {page.title: [page.path]}
+            elif folder in listed:
+                next(iter(listed[folder].values())).append({page.title: page.path})
             else:
-                listed.append({page.title: page.path})
-        nav += [{name: listed}] if listed else []
+                listed[page.path] = {page.title: page.path}
+        entries = [*listed.values()]
+        nav += [entries[0] if [*map(list, entries)] == [[name]] else {name: entries}] if entries else []
     return nav
 
 

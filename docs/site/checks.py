@@ -18,11 +18,11 @@ from lxml import etree, html
 
 MOST_BYTES = 200_000
 """Of a page with all that it loads."""
-_COMPRESSED = {".html", ".css", ".js", ".svg", ".json"}
-_LOADED = ("//link[@rel='stylesheet' or @rel='icon']/@href", "//script/@src", "//img/@src", "//source/@src")
-_APART = {"404.html"}
-"""Pages that a server sends by itself."""
 HOME = "index.html"
+_COMPRESSED = {".html", ".css", ".js", ".svg", ".json"}
+_LOADED = "//link[@rel='stylesheet' or @rel='icon']/@href | //script/@src | //img/@src | //source/@src"
+_APART = "404.html"
+"""A page that a server sends by itself."""
 
 
 class BuiltSite:
@@ -36,84 +36,63 @@ class BuiltSite:
 
     def find_faults(self) -> Iterator[str]:
         """Each fault in a sentence that names its page."""
-        reached = {HOME}
+        reached = {HOME, _APART}
         for page, tree in self.pages.items():
-            for target in self._list_links(page, tree):
-                if isinstance(target, Fault):
-                    yield target.told
-                elif page not in _APART:
+            for link in map(str, tree.xpath("//a/@href")):
+                target = self._resolve(page, link)
+                if target is None:
+                    continue
+                if target != page and page != _APART:
                     reached.add(target)
-            yield from self._check_what_is_loaded(page, tree)
-        yield from (f"{page}: no page links to it" for page in self.pages if page not in reached | _APART)
-        yield from self._check_parts()
-
-    def _list_links(self, page: str, tree: etree._ElementTree) -> Iterator[str | Fault]:
-        """The page that each link leads to from another page, or what is wrong with it."""
-        for link in map(str, tree.xpath("//a/@href")):
-            if urlsplit(link).scheme:
-                continue
-            target = self._resolve(page, link)
-            anchor = unquote(urlsplit(link).fragment)
-            if not (self.folder / target).is_file():
-                yield Fault(f"{page}: the link '{link}' leads to nothing")
-            elif anchor and target in self.pages and anchor not in self._anchors(target):
-                yield Fault(f"{page}: the link '{link}' has an anchor that {target} has not")
-            elif target != page:
-                yield target
-
-    def _resolve(self, page: str, link: str) -> str:
-        path = unquote(urlsplit(link).path)
-        target = normpath(f"{page}/../{path}") if path else page
-        return f"{target}/{HOME}".removeprefix("./") if (self.folder / target).is_dir() else target
-
-    @cache  # noqa: B019
-    def _anchors(self, page: str) -> frozenset[str]:
-        return frozenset(map(str, self.pages[page].xpath("//@id | //a/@name")))
-
-    def _check_what_is_loaded(self, page: str, tree: etree._ElementTree) -> Iterator[str]:
-        loaded = {str(one) for path in _LOADED for one in tree.xpath(path)}
-        for image in tree.xpath("//img[not(normalize-space(@alt))]/@src"):
-            yield f"{page}: the picture '{image}' has no text for those who cannot see it"
-        total = self._weigh(page)
-        for address in sorted(loaded):
-            if urlsplit(address).netloc or urlsplit(address).scheme not in ("", "data"):
-                yield f"{page}: it loads {address} from elsewhere"
-            elif not address.startswith("data:"):
-                target = self._resolve(page, address)
-                if (self.folder / target).is_file():
-                    total += self._weigh(target)
-                else:
-                    yield f"{page}: '{address}' is not there"
-        if total > MOST_BYTES:
-            yield f"{page}: {total:,} bytes with all that it loads, more than {MOST_BYTES:,}"
-        styles = (self.folder / self._resolve(page, one) for one in loaded if urlsplit(one).path.endswith(".css"))
-        for style in styles:
-            if style.is_file() and (found := _find_foreign(style)):
-                yield f"{page}: {style.name} loads {found} from elsewhere"
-
-    @cache  # noqa: B019
-    def _weigh(self, path: str) -> int:
-        content = (self.folder / path).read_bytes()
-        return len(gzip.compress(content, 6)) if Path(path).suffix in _COMPRESSED else len(content)
+                if fault := self._find_fault(target, unquote(urlsplit(link).fragment)):
+                    yield f"{page}: the link '{link}' {fault}"
+            yield from (f"{page}: {fault}" for fault in self._check_what_is_loaded(page, tree))
+        yield from (f"{page}: no page links to it" for page in self.pages if page not in reached)
 
     def weigh_page(self, page: str) -> int:
         """The bytes of a page with all that it loads from the site."""
-        loaded = {str(one) for path in _LOADED for one in self.pages[page].xpath(path)}
-        return self._weigh(page) + sum(self._weigh(self._resolve(page, one)) for one in loaded)
+        targets = {self._resolve(page, address) for address in map(str, self.pages[page].xpath(_LOADED))}
+        return self._weigh(page) + sum(map(self._weigh, targets - {None}))
 
-    def _check_parts(self) -> Iterator[str]:
-        """The home page leads to nothing but itself, its parts and files."""
-        for page, tree in self.pages.items():
-            if page not in _APART and not tree.xpath("//h1"):
-                yield f"{page}: it has no title"
+    def _resolve(self, page: str, link: str) -> str | None:
+        """The file to which a link leads; None if it leads elsewhere."""
+        parts = urlsplit(link)
+        if parts.scheme or parts.netloc:
+            return None
+        target = normpath(f"{page}/../{unquote(parts.path)}") if parts.path else page
+        return normpath(f"{target}/{HOME}") if (self.folder / target).is_dir() else target
 
+    def _find_fault(self, target: str, anchor: str) -> str | None:
+        if not (self.folder / target).is_file():
+            return "leads to nothing"
+        is_known = not anchor or target not in self.pages or anchor in self._list_anchors(target)
+        return None if is_known else f"has an anchor that {target} has not"
 
-class Fault:
-    """What is wrong with a link, in a sentence."""
+    @cache  # noqa: B019
+    def _list_anchors(self, page: str) -> frozenset[str]:
+        return frozenset(map(str, self.pages[page].xpath("//@id | //a/@name")))
 
-    def __init__(self, told: str) -> None:
-        """`told` names the page."""
-        self.told = told
+    def _check_what_is_loaded(self, page: str, tree: etree._ElementTree) -> Iterator[str]:
+        for image in tree.xpath("//img[not(normalize-space(@alt))]/@src"):
+            yield f"the picture '{image}' has no text for those who cannot see it"
+        for address in sorted({*map(str, tree.xpath(_LOADED))}):
+            target = self._resolve(page, address)
+            if target is None and not address.startswith("data:"):
+                yield f"it loads {address} from elsewhere"
+            elif target is not None and not (self.folder / target).is_file():
+                yield f"'{address}' is not there"
+            elif target is not None and target.endswith(".css") and (found := _find_foreign(self.folder / target)):
+                yield f"{target} loads {found} from elsewhere"
+        if (total := self.weigh_page(page)) > MOST_BYTES:
+            yield f"{total:,} bytes with all that it loads, more than {MOST_BYTES:,}"
+        if page != _APART and not tree.xpath("//h1"):
+            yield "it has no title"
+
+    @cache  # noqa: B019
+    def _weigh(self, path: str) -> int:
+        file = self.folder / path
+        content = file.read_bytes() if file.is_file() else b""
+        return len(gzip.compress(content, 6) if file.suffix in _COMPRESSED else content)
 
 
 @cache

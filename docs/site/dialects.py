@@ -15,7 +15,7 @@ from lxml import html
 from markdown_it import MarkdownIt
 
 _BLOCKS = ("h2", "h3", "li", "table", "tr", "pre", "blockquote", "img")
-_PARSER = MarkdownIt("commonmark").enable("table")
+PARSER = MarkdownIt("commonmark").enable("table")
 _MARKER = re.compile(r"(?:[-*+]|\d+[.)]) +")
 
 
@@ -27,7 +27,7 @@ def indent_lists(text: str) -> str:
     apart: set[int] = set()
     """Lines that need a blank line above: the first of a list, and items below one with several blocks."""
     code: set[int] = set()
-    for token in _PARSER.parse(text):
+    for token in PARSER.parse(text):
         if token.type in ("fence", "code_block") and token.map:
             code |= {*range(*token.map)}
         if token.type in ("bullet_list_open", "ordered_list_open") and token.map and token.level == 0:
@@ -56,7 +56,7 @@ def indent_lists(text: str) -> str:
 def find_differences(pages: Path, built: Path) -> Iterator[str]:
     """A sentence for each page of which the built HTML has another number of blocks."""
     for path in sorted(pages.rglob("*.md")):
-        expected = _count(html.fromstring(f"<div>{_PARSER.render(path.read_text(encoding='utf-8'))}</div>"))
+        expected = _count(html.fromstring(f"<div>{PARSER.render(path.read_text(encoding='utf-8'))}</div>"))
         page = html.parse(str(built / path.relative_to(pages).with_suffix(".html")))
         found = _count(page.xpath("//article")[0])
         for tag in _BLOCKS:

@@ -33,7 +33,8 @@ def write_spec_page() -> Page:
     schema = SpecNode.model_json_schema(by_alias=True)
     sections = [(f"[`{one}`]({one}/index.md)", escape(schema["properties"][one]["description"])) for one in
                 registry.SECTIONS if one in schema["properties"]]  # fmt: skip
-    parts = ["# Keys of a spec", "`rageval-spec explain KEY` prints what this page says of a key.",
+    parts = ["# Keys of a spec", "`rageval-spec explain KEY` prints what this page says of a key. An editor completes "
+             "and checks a spec that begins with `# yaml-language-server: $schema=schemas/spec.schema.json`.",
              "## Sections of words", table(["section", "what it holds"], sections)]  # fmt: skip
     for key in schema["properties"]:
         if key not in registry.SECTIONS:
@@ -73,9 +74,8 @@ def write_word_pages() -> Iterator[Page]:
 
 
 def _list_words(section: registry.Section, words: list[str]) -> str:
-    parts = [f"# {section.capitalize()}", f"The words that `use:` accepts under `{section}:`."]
-    if section == "notifiers":
-        parts[1] = "The words that `use:` accepts under `monitor: notify:`."
+    key = {"notifiers": "monitor: notify:", "engines": "engine:"}.get(section, f"{section}:")
+    parts = [f"# {section.capitalize()}", f"The words that `use:` accepts under `{key}`."]
     rows = {word: (f"[`{word}`]({word}.md)", escape(summarize(section, word))) for word in words}
     if section != "metrics":
         return join([*parts, table(["word", "what it does"], rows.values())])

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from posixpath import normpath, relpath
 
-from dialects import indent_lists
-from pictures import name_webp
+from dialects import PARSER, indent_lists
 
 ROOT = Path(__file__).parents[2]
 HOME = "docs/index.md"
@@ -39,20 +40,19 @@ class Page:
     def title(self) -> str:
         """The first heading, as plain text."""
         found = re.search(r"^# (.+)$", self.text, re.MULTILINE)
-        return _make_plain(found[1]) if found else PurePosixPath(self.path).stem
+        return found[1].replace("`", "") if found else PurePosixPath(self.path).stem
 
     @property
     def summary(self) -> str:
-        """The first sentence of the first paragraph, as plain text."""
-        for paragraph in re.split(r"\n\s*\n", re.sub(r"<!--.*?-->", "", self.text, flags=re.DOTALL)):
-            if paragraph.strip() and not re.match(r"\s*(#|\||```|~~~|!\[|<|>)", paragraph):
-                plain = _make_plain(" ".join(re.sub(r"^\s*([-*]|\d+\.) ", "", paragraph).split()))
-                return re.split(r"(?<=[.:!?])\s", plain, maxsplit=1)[0].rstrip(":")
+        """The first sentence, whose only markup is `code`; empty if the page has no text."""
+        tokens = PARSER.parse(self.text)
+        for before, token in pairwise(tokens):
+            parts = token.children or [] if before.type == "paragraph_open" else []
+            pieces = (f"`{one.content}`" if one.type == "code_inline" else one.content or " " for one in parts
+                      if one.type in ("text", "code_inline", "softbreak"))  # fmt: skip
+            if text := " ".join("".join(pieces).split()):
+                return re.split(r"(?<=[.!?])\s", text, maxsplit=1)[0].rstrip(":")
         return ""
-
-
-def _make_plain(text: str) -> str:
-    return re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text).replace("`", "").replace("**", "").strip()
 
 
 def place(source: str) -> str:
@@ -60,8 +60,9 @@ def place(source: str) -> str:
     if source in (HOME, "README.md"):
         return "index.md"
     if source.startswith("docs/images/"):
-        drawn = name_webp(ROOT / source)
-        return f"images/{drawn.name if drawn.exists() else PurePosixPath(source).name}"
+        picture = ROOT / source
+        copy = picture.with_name(f"{picture.stem}.{sha256(picture.read_bytes()).hexdigest()[:8]}.webp")
+        return f"images/{copy.name if copy.exists() else picture.name}"
     path = PurePosixPath(source.removeprefix("docs/"))
     if path.suffix != ".md":
         return f"files/{path}.md"

@@ -27,7 +27,7 @@ CODES: Mapping[str, Explanation] = {name: Explanation(*told) for name, told in {
     "ambiguous-value": ("Parsers of YAML 1.1 and 1.2 read this value differently.", "name: 010", 'name: "010"'),
     "broken-plugin": ("A plugin cannot be loaded, or a plugin refuses the settings of its block.",
         "metrics: [{use: tone}]  # of a package whose plugin cannot be imported",
-        "metrics: [ndcg@10]  # until the package is mended"),
+        "metrics: [ndcg@10]  # until the package is repaired"),
     "circular-reference": ("Blocks name one another in a circle.",
         "systems:\n  a: {use: hybrid, systems: [b, c]}\n  b: {use: hybrid, systems: [a, c]}\n  c: {use: bm25}",
         "systems:\n  a: {use: hybrid, systems: [b, c]}\n  b: {use: dense}\n  c: {use: bm25}"),
