@@ -33,10 +33,12 @@ print(json.dumps([time.process_time(), resource.getrusage(resource.RUSAGE_SELF).
 READ = """
 import json, sys, time
 from pathlib import Path
-from onnx_from_checkpoints import read_tokenizer
+from itertools import pairwise
+from unicodedata import normalize
+from onnx_from_checkpoints import read_e5s1
 from rageval_spec.inference.embedded_models import EMBEDDED
 from rageval_spec.inference.tokens import UnigramReader
-import tokenizers
+from tokenizers import Tokenizer, models, pre_tokenizers
 def size():
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
 model, texts = EMBEDDED["multilingual"], json.load(sys.stdin)
@@ -46,8 +48,15 @@ if sys.argv[1] == "ours":
     reader = UnigramReader(path)
     read = lambda: [ids.tolist() for ids in reader.read(texts).ids]
 else:
-    loaded = read_tokenizer(path.parent, [path.name]).tokenizer
-    read = lambda: [one.ids for one in loaded.encode_batch_fast(texts)]
+    file = read_e5s1(path)
+    content, scores = file.pieces.tobytes(), file.scores.tolist()
+    pieces = [(content[a:b].decode(), 0.0 if s != s else s) for (a, b), s in zip(pairwise(file.offsets), scores)]
+    loaded = Tokenizer(models.Unigram(pieces, unk_id=file.UNKNOWN, byte_fallback=False))
+    space = pre_tokenizers.Metaspace("\u2581", "always", split=True)
+    loaded.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), space])
+    def read():
+        normal = [normalize("NFC", text).translate(file.rules) for text in texts]
+        return [[file.START, *one.ids, file.END] for one in loaded.encode_batch_fast(normal)]
 loaded_in, grown, begun = time.process_time() - begun, size() - before, time.process_time()
 ids = read()
 print(json.dumps([loaded_in, grown, time.process_time() - begun, hash(str(ids))]))

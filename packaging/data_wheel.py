@@ -37,21 +37,21 @@ def write_wheel(model: EmbeddedModel, source: Path | None, output: Path) -> Path
         DataError: `source` does not have the published weights.
         SystemExit: the wheel would be larger than package indexes allow, or there is no text of the license.
     """
-    package = model.packages[0]
+    module, _, folder = model.folders[0].partition("/")
     found = read_files(model, source)
     if model.license == "Apache-2.0" and LICENSE not in found:
         found[LICENSE] = (Path(__file__).parents[1] / LICENSE).read_bytes()
-    info = f"{package.module}-{VERSION}.dist-info"
-    files = {f"{package.module}/__init__.py": b""}
-    files |= {f"{package.module}/{package.folder}/{name}": content for name, content in sorted(found.items())}
+    info = f"{module}-{VERSION}.dist-info"
+    files = {f"{module}/__init__.py": b""}
+    files |= {f"{module}/{folder}/{name}": content for name, content in sorted(found.items())}
     legal = [name for name in (LICENSE, NOTICE) if name in found]
     files |= {f"{info}/licenses/{name}": found[name] for name in legal}
     files |= {f"{info}/METADATA": describe(model, legal).encode(), f"{info}/WHEEL": _WHEEL.encode()}
     files[f"{info}/RECORD"] = record(files, f"{info}/RECORD").encode()
     if sum(map(len, files.values())) > MOST_BYTES:
-        raise SystemExit(f"{package.name}: would be larger than {MOST_BYTES / 1e6:.0f} MB")
+        raise SystemExit(f"rageval-{model.name}: would be larger than {MOST_BYTES / 1e6:.0f} MB")
     output.mkdir(parents=True, exist_ok=True)
-    path = output / f"{package.module}-{VERSION}-py3-none-any.whl"
+    path = output / f"{module}-{VERSION}-py3-none-any.whl"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as wheel:
         for name, content in files.items():
             entry = zipfile.ZipInfo(name, _FIRST_DAY)
@@ -64,7 +64,7 @@ def describe(model: EmbeddedModel, legal: list[str]) -> str:
     """The wheel's metadata."""
     facts = (
         "Metadata-Version: 2.4",
-        f"Name: {model.packages[0].name}",
+        f"Name: rageval-{model.name}",
         f"Version: {VERSION}",
         f"Summary: The weights of {model.published_as}, for rageval-spec",
         f"Author: {model.authors}",

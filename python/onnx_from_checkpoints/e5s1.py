@@ -21,10 +21,9 @@ import math
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from onnx_from_checkpoints.configuration import Configuration
 from onnx_from_checkpoints.errors import DamagedFile
@@ -36,6 +35,8 @@ if TYPE_CHECKING:
 BLOCK, BLOCK_BYTES = 32, 18
 _SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "vocab_size",
           "max_position_embeddings", "type_vocab_size")  # fmt: skip
+_SPECIAL = 4
+"""How many pieces are <s>, <pad>, </s> and <unk>; the last one is <mask>."""
 _PROMPTS = MappingProxyType({"query": "query: ", "document": "passage: "})
 _PARTS = MappingProxyType({
     "word": "word_embeddings", "pos": "position_embeddings", "type": "token_type_embeddings", "ln": "LayerNorm",
@@ -52,10 +53,11 @@ class E5File:
 
     Attributes:
         ENDING: how the names of such files end.
-        START: the id of <s>, as END and UNKNOWN are those of </s> and <unk>; that of <pad> is 1, of <mask> the last.
+        START: the id of <s>, as END and UNKNOWN are those of </s> and <unk>.
         config: the content of the model's config.json.
         pieces: their UTF-8, one after the other; piece `i` is at `offsets[i]` to `offsets[i + 1]`.
-        rules: what replaces single characters.
+        scores: the logarithms of their probabilities; NaN for special tokens, which are in no text.
+        rules: what replaces single characters, by their code points.
         tensors: by their names in transformers' BertModel: kind, shape, and the bytes where each starts and ends.
     """
 
@@ -69,7 +71,7 @@ class E5File:
     pieces: NDArray[np.uint8]
     offsets: NDArray[np.uint32]
     scores: NDArray[np.float32]
-    rules: dict[str, str]
+    rules: dict[int, str]
     tensors: Mapping[str, tuple[str, tuple[int, ...], int, int]]
 
     @property
@@ -80,34 +82,6 @@ class E5File:
             task="embedding", model_type="bert", vocabulary=self.config["vocab_size"], positions=positions,
             max_length=positions, normalize=True, prompts=_PROMPTS, encoder=self.config, files=(self.path,),
         )  # fmt: skip
-
-    def list_pieces(self) -> list[tuple[str, float]]:
-        """The pieces with their scores, in the order of their ids."""
-        content = self.pieces.tobytes()
-        try:
-            texts = [content[start:end].decode() for start, end in pairwise(self.offsets.tolist())]
-        except UnicodeDecodeError:
-            _refuse(self.path, "a piece is not UTF-8")
-        return list(zip(texts, self.scores.tolist(), strict=True))
-
-    def describe(self) -> Mapping[str, Any]:
-        """The content of the files from which other programs read the model's configuration, by their names."""
-        roles = {"bos": "<s>", "cls": "<s>", "eos": "</s>", "sep": "</s>", "pad": "<pad>", "unk": "<unk>"}
-        tokens = {f"{role}_token": token for role, token in (*roles.items(), ("mask", "<mask>"))}
-        tokens |= {"tokenizer_class": "PreTrainedTokenizerFast"}
-        names = ["input_ids", "attention_mask", "token_type_ids"]
-        modules = {"Transformer": "", "Pooling": "1_Pooling", "Normalize": "2_Normalize"}
-        length, width = self.config["max_position_embeddings"], self.config["hidden_size"]
-        return {
-            "config.json": dict(self.config),
-            "tokenizer_config.json": {**tokens, "model_max_length": length, "model_input_names": names},
-            "config_sentence_transformers.json": {"prompts": dict(_PROMPTS), "similarity_fn_name": "cosine"},
-            "modules.json": [
-                {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{kind}"}
-                for number, (kind, path) in enumerate(modules.items())
-            ],
-            "1_Pooling/config.json": {"word_embedding_dimension": width, "pooling_mode_mean_tokens": True},
-        }
 
 
 def read_e5s1(path: Path) -> E5File:
@@ -122,7 +96,7 @@ def read_e5s1(path: Path) -> E5File:
         return _read(path, np.memmap(path, np.uint8, "r"))
     except OSError as error:
         raise DamagedFile(f"{path}: cannot be read: {error.strerror or error}", file=path) from error
-    except (struct.error, ValueError, LookupError, OverflowError) as error:  # such as a kind that does not exist
+    except (struct.error, ValueError, LookupError, ArithmeticError) as error:  # such as a kind that does not exist
         raise DamagedFile(f"{path}: is damaged or truncated ({error})", file=path) from error
 
 
@@ -131,57 +105,37 @@ def _read(path: Path, content: NDArray[np.uint8]) -> E5File:
 
     place = 0
 
-    def require(needed: int) -> int:
-        if needed > len(content):
-            _refuse(path, f"it ends too early: it has {len(content)} bytes and needs {needed}")
-        return needed
-
-    def read(form: str) -> Any:
-        nonlocal place
-        start, place = place, require(place + struct.calcsize(f"<{form}"))
-        found = struct.unpack_from(f"<{form}", content.data, start)
-        return found if len(found) > 1 else found[0]
-
-    def read_count(form: str) -> int:
-        if (count := read(form)) < 0:
-            _refuse(path, f"a number of rules or tensors is {count}")
-        return int(count)
-
     def take(kind: str, count: int) -> NDArray[Any]:
         nonlocal place
-        start, place = place, require(place + count * np.dtype(kind).itemsize)
-        return np.frombuffer(content, kind, count, start) if count else np.empty(0, kind)
+        found = np.frombuffer(content, kind, count, place)
+        place += found.nbytes
+        return found
+
+    def read(form: str) -> Any:
+        found = struct.unpack(f"<{form}", take("u1", struct.calcsize(f"<{form}")).tobytes())
+        return found if len(found) > 1 else found[0]
 
     if read("4s") != b"E5S1" or read("I") != 1:
-        _refuse(path, "it is not an E5S1 file of version 1")
+        raise ValueError("it is not an E5S1 file of version 1")
     config = dict(zip(_SIZES, read("7i"), strict=True))
-    epsilon, block, count, *ids, size = read("fi5iQ")
-    if min(config.values()) < 1 or block != BLOCK or ids != [0, 2, 1, 3] or count <= max(ids):
-        _refuse(path, "its sizes or special tokens are not those of multilingual-e5-small")
-    offsets, scores, pieces = take("<u4", count + 1), take("<f4", count), take("u1", size)
-    if offsets[0] or offsets[-1] != size or (offsets[1:] <= offsets[:-1]).any():
-        _refuse(path, "its pieces are out of order")
-    if not (scores <= 0).all() or not np.isfinite(scores).all():
-        _refuse(path, "a score is not the logarithm of a probability")
+    epsilon, _, count, *_, size = read("fi5iQ")
+    offsets, scores, pieces = take("<u4", count + 1), take("<f4", count).copy(), take("u1", size)
+    scores[[*range(_SPECIAL), -1]] = np.nan
     rules, tensors = {}, {}
-    for _ in range(read_count("i4x")):
-        character = take("<u4", 1).tobytes().decode("utf-32-le")
+    for _ in range(read("i4x")):
+        character = read("I")
         rules[character] = take("<u4", read("B")).tobytes().decode("utf-32-le")
-        if "\0" in character + rules[character]:
-            _refuse(path, "a rule of normalisation has the character 0, which ends texts in compiled rules")
-    for _ in range(read_count("i")):
+    for _ in range(read("i")):
         name = take("u1", read("H")).tobytes().decode()
-        kind, values, start, length = read("BIQQ")
+        kind, values, start, size = read("BIQQ")
         full = _translate(name)
         columns = config["intermediate_size" if ".fo." in name else "hidden_size"]
         shape = (values,) if "LayerNorm" in full or full.endswith("bias") else (values // columns, columns)
-        needed = (4 * values, values // BLOCK * BLOCK_BYTES)[kind]
-        if math.prod(shape) != values or (kind and shape[-1] % BLOCK):
-            _refuse(path, f"the tensor '{name}' has {values} values, which is no whole number of rows")
-        if length != needed:
-            _refuse(path, f"the tensor '{name}' has {length} bytes and needs {needed}")
-        tensors[full] = (("F32", "Q4_0")[kind], shape, start, start + length)
-    require(max((end for *_, end in tensors.values()), default=0))
+        if size != (4 * values, values // BLOCK * BLOCK_BYTES)[kind] or values != math.prod(shape):
+            raise ValueError(f"the tensor '{name}' has {size} bytes for {values} values")
+        if start + size > len(content):
+            raise ValueError(f"it ends before the tensor '{name}'")
+        tensors[full] = (("F32", "Q4_0")[kind], shape, start, start + size)
     config |= {"architectures": ["BertModel"], "model_type": "bert", "hidden_act": "gelu", "pad_token_id": 0}
     config |= {"layer_norm_eps": float(str(np.float32(epsilon)))}
     return E5File(path, MappingProxyType(config), pieces, offsets, scores, rules, tensors)
@@ -191,7 +145,3 @@ def _translate(name: str) -> str:
     place, part, *kind = name.split(".")
     start = "embeddings" if place == "emb" else f"encoder.layer.{int(place.removeprefix('l'))}"
     return f"{start}.{_PARTS[part]}.{_PARTS[(kind or ['w'])[0]]}"
-
-
-def _refuse(path: Path, problem: str) -> NoReturn:
-    raise DamagedFile(f"{path}: is damaged or truncated ({problem})", file=path)

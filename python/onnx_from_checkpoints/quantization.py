@@ -167,20 +167,13 @@ class _Quantizer:
 
     def _find_tables(self) -> set[str]:
         """The large float32 matrices whose rows are looked up, and which nothing else reads."""
-        large = {
-            name
-            for name, table in self._weights.items()
-            if table.data_type == onnx.TensorProto.FLOAT
-            and len(table.dims) == 2
-            and math.prod(table.dims) >= _TABLE_FROM
-        }
         others = {one.name for one in self._graph.output} | set(_names_in_subgraphs(self._graph.node))
         looked_up: set[str] = set()
         for node in self._graph.node:
             by_row = node.op_type == "Gather" and all(one.i == 0 for one in node.attribute if one.name == "axis")
             looked_up.update(node.input[:1] if by_row else ())
             others.update(node.input[1:] if by_row else node.input)
-        return large & looked_up - others
+        return {name for name in looked_up - others if name in self._weights and _is_table(self._weights[name])}
 
     def _look_up(self, node: onnx.NodeProto) -> onnx.NodeProto:
         """The node that looks up rows of a table as integers, and multiplies them by their scales."""
@@ -329,6 +322,11 @@ class _Quantizer:
                 tensor.CopyFrom(make_constant(tensor.name, self._read(tensor.name)))
 
 
+def _is_table(tensor: onnx.TensorProto) -> bool:
+    is_matrix = tensor.data_type == onnx.TensorProto.FLOAT and len(tensor.dims) == 2
+    return is_matrix and math.prod(tensor.dims) >= _TABLE_FROM
+
+
 def _map(tensor: onnx.TensorProto, folder: Path) -> NDArray[Any] | None:
     """The values of a tensor in an external file, mapped; None if they are elsewhere or do not fit the file."""
     if not uses_external_data(tensor):
@@ -371,20 +369,15 @@ def quantize_columns(matrix: NDArray[Any]) -> tuple[NDArray[np.int8], NDArray[np
 
 
 def quantize_blocks(table: NDArray[Any]) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-    """Quantise blocks of 32 values in each row: uint8 with 128 for 0 [rows, columns], and float32 [rows, blocks].
-
-    128 less than an integer, times the scale of its block, approximates the original. A block of zeros has the scale 1.
-    """
+    """Quantise 32 values of a row at a time: uint8 with 128 for 0 [rows, columns], and scales [rows, blocks]."""
     rows, columns = table.shape
-    count = -(-columns // _BLOCK)
-    integers, factors = np.empty((rows, columns), np.uint8), np.empty((rows, count), np.float32)
+    integers, factors = np.empty((rows, columns), np.uint8), np.empty((rows, -(-columns // _BLOCK)), np.float32)
     for first in range(0, rows, _ROWS_AT_ONCE):
         some = slice(first, first + _ROWS_AT_ONCE)
-        blocks = np.pad(table[some], ((0, 0), (0, count * _BLOCK - columns))).reshape(-1, count, _BLOCK)
-        largest = np.abs(blocks).max(axis=2) / np.float32(_LARGEST)
-        factors[some] = np.where(largest > 0, largest, np.float32(1))
-        steps = np.rint(blocks / factors[some, :, None]) + _UINT8_ZERO
-        integers[some] = steps.reshape(-1, count * _BLOCK)[:, :columns]
+        padded = np.pad(table[some], ((0, 0), (0, -columns % _BLOCK)))
+        steps, scales = quantize_columns(padded.reshape(-1, _BLOCK).T)
+        integers[some] = steps.T.reshape(padded.shape)[:, :columns].view(np.uint8) ^ np.uint8(_UINT8_ZERO)
+        factors[some] = scales.reshape(factors[some].shape)
     return integers, factors
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from onnx_from_checkpoints.e5s1 import BLOCK, BLOCK_BYTES, E5File, read_e5s1
+from onnx_from_checkpoints.e5s1 import BLOCK, E5File, read_e5s1
 from onnx_from_checkpoints.errors import DamagedFile
 
 if TYPE_CHECKING:
@@ -228,6 +228,9 @@ class Tensors(Mapping[str, "NDArray[Any]"]):
         return self._contents[entry.path]
 
 
+_BLOCK = np.dtype([("scale", "<f2"), ("bits", "u1", BLOCK // 2)])
+
+
 class Blocks:
     """A tensor of Q4_0, [rows, columns] with whole blocks in each row; see `e5s1`. It has values when they are read."""
 
@@ -236,28 +239,28 @@ class Blocks:
     def __init__(self, content: NDArray[np.uint8], shape: tuple[int, ...], name: str) -> None:
         """Refuse scales that are not finite; `name` is the tensor's for messages."""
         self.shape = shape
-        self._scales = content.reshape(-1, BLOCK_BYTES)[:, :2].copy().view("<f2")
-        self._bits = content.reshape(-1, BLOCK_BYTES)[:, 2:]
+        self._bits, self._scales = (content.view(_BLOCK)[field] for field in ("bits", "scale"))
         if not _is_finite(self._scales):
             raise DamagedFile(f"{name} has a scale that is NaN or infinity")
 
     def astype(self, kind: type[np.float32], copy: bool = False) -> Array:  # noqa: ARG002 - as of arrays
-        values = np.empty((len(self._bits), BLOCK), kind)
-        values[:, : BLOCK // 2], values[:, BLOCK // 2 :] = self._bits & 15, self._bits >> 4
+        values = _unpack(self._bits).astype(kind)
         values -= 8
-        values *= self._scales.astype(kind)
+        values *= self._scales[:, None]
         return values.reshape(self.shape)
 
     def pack(self) -> tuple[NDArray[np.uint8], Array]:
         """Bits, two neighbours in a byte with the first in its low bits [rows, columns / 2], and scales of blocks."""
-        packed = np.empty((len(self._bits), BLOCK // 2), np.uint8)
+        packed = np.empty_like(self._bits)
         for start in range(0, len(packed), _CHECKED_AT_ONCE):
-            some = slice(start, start + _CHECKED_AT_ONCE)
-            first, second = self._bits[some, 0::2], self._bits[some, 1::2]
-            packed[some, : BLOCK // 4] = first & 15 | second << 4
-            packed[some, BLOCK // 4 :] = first >> 4 | second & 240
-        rows, columns = self.shape
-        return packed.reshape(rows, columns // 2), self._scales.astype(np.float32).reshape(rows, columns // BLOCK)
+            values = _unpack(self._bits[start : start + _CHECKED_AT_ONCE])
+            packed[start : start + _CHECKED_AT_ONCE] = values[:, 0::2] | values[:, 1::2] << 4
+        rows = self.shape[0]
+        return packed.reshape(rows, -1), self._scales.astype(np.float32).reshape(rows, -1)
+
+
+def _unpack(bits: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    return np.concatenate((bits & 15, bits >> 4), axis=1)
 
 
 class _E5Tensors(Tensors):

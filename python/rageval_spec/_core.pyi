@@ -179,15 +179,11 @@ def sentence_support(
 @final
 class Unigram:
     def __new__(
-        cls,
-        pieces: NDArray[np.uint8],
-        offsets: NDArray[np.uint32],
-        scores: NDArray[np.float32],
-        unknown: int,
-        special: Sequence[int],
-        rules: dict[str, str],
+        cls, pieces: NDArray[np.uint8], offsets: NDArray[np.uint32], scores: NDArray[np.float32], unknown: int
     ) -> Unigram: ...
-    def read(self, texts: Sequence[str], threads: int | None = None) -> list[NDArray[np.uint32]]: ...
+    def read(
+        self, texts: Sequence[str], most: int | None = None, threads: int | None = None
+    ) -> list[NDArray[np.uint32]]: ...
 
 @final
 class Alphabet:

@@ -8,12 +8,11 @@ from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rageval_spec import registry, signals
 from rageval_spec.data.chat import AskedModel
 from rageval_spec.data.evaluation import Evaluation
-from rageval_spec.data.outcomes import Note
 from rageval_spec.dataclass import dataclass, field, replace
 from rageval_spec.diagnostics import Diagnostic, make_visible
 from rageval_spec.drawing.question_order import got_no_answer
@@ -30,7 +29,7 @@ from rageval_spec.pipeline.execution.stopping_decision import Stopper
 from rageval_spec.pipeline.gating.gate_outcomes import find_baselines
 from rageval_spec.pipeline.people_labels import LabelMatches, dump_matches, match_labels, render_matches
 from rageval_spec.pipeline.planning import spec_plugins
-from rageval_spec.pipeline.planning.default_model import choose_default_model
+from rageval_spec.pipeline.planning.default_model import ChosenModel, choose_default_model
 from rageval_spec.pipeline.planning.plan import EvaluationPlan, SystemFailure, make_plan
 from rageval_spec.pipeline.planning.preflight import check_wiring
 from rageval_spec.pipeline.planning.question_selection import narrow_datasets
@@ -188,7 +187,7 @@ def run(source: Path | Spec, options: Options | None = None) -> RunOutcome:
         options = _select_as(options, shards[0].manifest)
     with ProgressDisplay(quiet=options.quiet) as display:
         display.announce("read the spec")
-        spec, notes, _ = _load(source, options)
+        spec, _, notes = _load(source, options)
         recorder = Recorder(spec, options.output, is_off=options.no_history)
         earlier = find_baselines(spec)
         with closing(open_store(_store_folder(spec, options))) as store:
@@ -441,7 +440,7 @@ class PlannedRun:
 def plan(source: Path | Spec, options: Options | None = None, shard: Shard = WHOLE) -> PlannedRun:
     """The steps of a spec's evaluation, and the calls that it or a shard would make. Computes and calls nothing."""
     options = options or Options()
-    spec, _, reason = _load(source, options)
+    spec, reason, _ = _load(source, options)
     spec = spec if shard == WHOLE else share_limits(spec, shard)
     store = open_store(_store_folder(spec, options))
     budget = spec.limits.budget(retry_failed=options.retry_failed)
@@ -476,7 +475,8 @@ def _expect(spec: Spec, parts: spec_plugins.SpecPlugins, limit: int | None) -> E
     return replace(expected, least=expect(parts, limit, stopper.take_first), asked_completely=reasons)
 
 
-def _load(source: Path | Spec, options: Options) -> _Loaded:
+def _load(source: Path | Spec, options: Options) -> ChosenModel:
+    """What is evaluated, notes on that, and why blocks that name no embedding model have theirs."""
     spec = source if isinstance(source, Spec) else load(source, overrides=options.overrides)
     if not spec.datasets:
         hint = "add 'datasets:', or watch production: rageval-spec monitor run"
@@ -484,15 +484,7 @@ def _load(source: Path | Spec, options: Options) -> _Loaded:
     selected, notes = select(spec, options.only)
     chosen = choose_default_model(selected, spec.models)
     used = selected if chosen.spec is selected else select(chosen.spec, ())[0]
-    return _Loaded(used, (*notes, *chosen.notes), chosen.reason)
-
-
-class _Loaded(NamedTuple):
-    """What is evaluated, notes on that, and why blocks that name no embedding model have theirs."""
-
-    spec: Spec
-    notes: tuple[Note, ...]
-    reason: str
+    return ChosenModel(used, chosen.reason, (*notes, *chosen.notes))
 
 
 def _store_folder(spec: Spec, options: Options) -> Path | None:

@@ -196,6 +196,13 @@ def test_missing_doubled_and_unfinished_shards(shards: Path) -> None:
     )
 
 
+def test_shards_made_where_another_embedded_model_is_installed_say_so(shards: Path) -> None:
+    change(shards / "shard-2-of-2", models=["multilingual"])
+    told = refuse("spec.yaml", "parts")
+    assert "is of another evaluation: its models are multilingual, those of the spec none; what a block" in told
+    assert "write 'model: NAME' into the spec; make it again: rageval-spec run spec.yaml --shard 2/2" in told
+
+
 def test_shards_of_another_evaluation(shards: Path, tmp_path: Path) -> None:
     first, second = "parts/shard-1-of-2 (shard 1/2)", "parts/shard-2-of-2 (shard 2/2)"
     other, merge = f"{first} is of another evaluation:", "rageval-spec merge spec.yaml parts/shard-*-of-2"

@@ -11,7 +11,7 @@ import pytest
 from rageval_spec.dataclass import replace
 from rageval_spec.errors import UsageError
 from rageval_spec.inference import embedded_models
-from rageval_spec.inference.embedded_models import EMBEDDED, EmbeddedModel, Package
+from rageval_spec.inference.embedded_models import EMBEDDED, EmbeddedModel
 from rageval_spec.inference.model_files import Location, locate
 from tests.embedded import is_installed
 
@@ -20,7 +20,7 @@ MODEL = EmbeddedModel(
     name="small",
     weights="weights.bin",
     sha256=hashlib.sha256(PUBLISHED).hexdigest(),
-    packages=(Package("first-package", "first_package", "model"), Package("second-package", "second_package")),
+    folders=("first_package/model", "second_package"),
     source="second-package==1.0",
     published_as="owner/small",
     license="MIT",
@@ -57,12 +57,21 @@ def test_the_first_package_with_the_published_weights_is_taken(site: Path) -> No
 
 
 def test_what_was_fetched_replaces_a_package_with_other_weights(site: Path, tmp_path: Path) -> None:
-    other = install(site / "second_package", b"other weights")
-    assert MODEL.find_folder() == other, "check_embedded says what is wrong with it"
+    install(site / "second_package", b"other weights")
+    message = r"weights\.bin: the embedded model small differs from the published file; run `rageval-spec models"
+    with pytest.raises(UsageError, match=message):
+        MODEL.find_folder()
+    assert MODEL.is_installed, "which does not read it"
     fetched = tmp_path / "cache" / "embedded" / "small"
     fetched.mkdir(parents=True)
     (fetched / MODEL.weights).write_bytes(PUBLISHED)
     assert MODEL.find_folder() == fetched == MODEL.fetched
+
+
+def test_the_size_is_that_of_the_files_of_the_model(site: Path) -> None:
+    second = install(site / "second_package")
+    (second / "program.bin").write_bytes(b"0" * 999)
+    assert MODEL.count_bytes() == len(PUBLISHED)
 
 
 def test_a_file_is_read_once(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,8 +84,6 @@ def test_a_file_is_read_once(site: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr("rageval_spec.store.disk.digest_file", digest)
     second = install(site / "second_package")
-    assert MODEL.find_folder() == second
-    assert read == [], "without a rival, check_embedded reads it"
     first = install(site / "first_package", b"other weights", "model")
     for _ in range(3):
         assert MODEL.find_folder() == second

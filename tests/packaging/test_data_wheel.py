@@ -15,7 +15,7 @@ import pytest
 
 from rageval_spec.dataclass import replace
 from rageval_spec.errors import DataError
-from rageval_spec.inference.embedded_models import EmbeddedModel, Package
+from rageval_spec.inference.embedded_models import EmbeddedModel
 from tests.docs.test_ci import check, find_program
 
 ROOT = Path(__file__).parents[2]
@@ -25,7 +25,7 @@ MODEL = EmbeddedModel(
     name="small",
     weights="model.safetensors",
     sha256=hashlib.sha256(WEIGHTS).hexdigest(),
-    packages=(Package("rageval-small", "rageval_small", "model"),),
+    folders=("rageval_small/model",),
     source="small-weights==1.0",
     published_as="owner/small",
     license="Apache-2.0",

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from onnx_from_checkpoints.e5s1 import read_e5s1
 from onnx_from_checkpoints.errors import DamagedFile
 from onnx_from_checkpoints.tokenizers import sentencepiece
 from onnx_from_checkpoints.tokenizers.special_tokens import SpecialToken, TokenizerSettings, add_special_tokens
@@ -139,23 +138,6 @@ def _read_xlm_roberta(paths: Sequence[Path], settings: TokenizerSettings) -> Voc
     *first, mask = [(token.content, 0.0) for token in tokens]
     tokenizer = sentencepiece.make_tokenizer(model, [*first, *model.pieces[3:], mask], _FAIRSEQ_UNKNOWN)
     return _split_at_spaces(tokenizer, model, "always" if settings.config.flag("add_prefix_space", True) else "never")
-
-
-def _read_e5(paths: Sequence[Path], settings: TokenizerSettings) -> Vocabulary:  # noqa: ARG001 - as all
-    """The pieces of an E5S1 file. Its rules are for single characters, so accents are composed before they apply."""
-    from tokenizers import normalizers
-
-    file = read_e5s1(paths[0])
-    pieces, kinds = file.list_pieces(), bytearray([sentencepiece.NORMAL] * len(file.scores))
-    try:
-        charsmap = sentencepiece.compile_charsmap(file.rules)
-    except (ValueError, OverflowError) as error:  # half a character, or more rules than the form can have
-        raise DamagedFile(f"{file.path}: its rules of normalisation cannot be used: {error}") from error
-    model = sentencepiece.SentencePieceModel(paths[0], pieces, kinds, "unigram", _FAIRSEQ_UNKNOWN, False, charsmap)
-    tokenizer = sentencepiece.make_tokenizer(model, pieces, _FAIRSEQ_UNKNOWN)
-    tokenizer, own = _split_at_spaces(tokenizer, model, "always")
-    tokenizer.normalizer = normalizers.Sequence([normalizers.NFC(), *sentencepiece.make_charsmap(model)])
-    return tokenizer, own
 
 
 def _read_camembert(paths: Sequence[Path], settings: TokenizerSettings) -> Vocabulary:
@@ -322,6 +304,4 @@ T5 = TokenizerFamily(
     read=_read_t5,
     make_template=_frame("$A {eos_token}", "$B {eos_token}"),
 )
-E5 = replace(XLM_ROBERTA, files=(), read=_read_e5)
-"""For a file whose name the model's location gives."""
 FAMILIES = (BERT, MPNET, ROBERTA, DEBERTA, XLM_ROBERTA, CAMEMBERT, T5)

@@ -151,31 +151,6 @@ def _refuse(path: Path, key: str, value: str) -> NoReturn:
     )
 
 
-def compile_charsmap(rules: Mapping[str, str]) -> bytes:
-    """The compiled form of rules that replace single characters.
-
-    Each beginning of a character has 256 units, one for each next byte. The units with the places of replacements come
-    last: no byte leads from one to another, because their highest bit is set.
-    """
-    parts = {b"": 0}
-    for character in rules:
-        code = character.encode()
-        for size in range(1, len(code)):
-            parts.setdefault(code[:size], 256 * len(parts))
-    end, texts = 256 * len(parts), b""
-    units = np.zeros(end + -(-len(rules) // 256) * 256, "<u4")
-    for leaf, (character, replacement) in enumerate(rules.items(), end):
-        code = character.encode()
-        for size, label in enumerate(code):
-            place = parts[code[:size]] + label
-            whole = size == len(code) - 1
-            distance = place ^ (leaf if whole else parts[code[: size + 1]])
-            units[place] = distance << 10 | whole << 8 | label
-        units[leaf] = 1 << 31 | len(texts)
-        texts += replacement.encode() + b"\0"
-    return len(units.tobytes()).to_bytes(4, "little") + units.tobytes() + texts
-
-
 _LABELS = np.arange(1, 256, dtype=np.int64)
 
 

@@ -9,13 +9,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from onnx_from_checkpoints.e5s1 import E5File
 from onnx_from_checkpoints.errors import DamagedFile
-from onnx_from_checkpoints.tokenizers.families import BERT, E5, FAMILIES, MPNET, ROBERTA, TokenizerFamily
+from onnx_from_checkpoints.tokenizers.families import BERT, FAMILIES, MPNET, ROBERTA, TokenizerFamily
 from onnx_from_checkpoints.tokenizers.special_tokens import TokenizerSettings, check_padding, require
 
 if TYPE_CHECKING:
@@ -52,8 +50,6 @@ def read_tokenizer(folder: Path, names: Collection[str] | None = None) -> Loaded
         adjust(tokenizer, path, TokenizerSettings(folder))
         return Loaded(tokenizer, path)
     settings = TokenizerSettings(folder)
-    if whole := [name for name in names if name.endswith(E5File.ENDING)]:
-        return Loaded(replace(E5, files=whole).build(folder, settings), folder / whole[0])
     family = find_family(settings)
     if family is None:
         return None

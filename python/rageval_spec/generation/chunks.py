@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, groupby, zip_longest
 from math import log
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from rageval_spec import kernels, registry
 from rageval_spec.data.tables import Collection
@@ -22,7 +22,6 @@ from rageval_spec.dataclass import dataclass, replace
 from rageval_spec.errors import UsageError
 from rageval_spec.generation.document_formats import TextBlock
 from rageval_spec.generation.documents import SourceDocument
-from rageval_spec.judging.cosine_scale import OWN, CosineScale
 from rageval_spec.judging.language import NAMES, find_language
 from rageval_spec.libraries import compile_later, np, pl
 from rageval_spec.plugin import Context, Retrieval, System
@@ -208,24 +207,23 @@ _MOST_NAMES = 3
 """How many shared names count, so that two lists of the same names do not come before everything else."""
 _SAME = 0.6
 """The share of common words from which on two chunks say the same."""
-_TOO_NEAR = 0.97
+TOO_NEAR = 0.97
 """The cosine from which on two chunks say the same, on the scale of MiniLM."""
 _COMPARED_AT_ONCE = 10_000
 _COMPARED_WORD = compile_later(r"\w+")
-_Vectors: TypeAlias = "NDArray[np.float32] | None"
 
 
 def find_pairs(
-    chunks: Sequence[Chunk], vectors: _Vectors, count: int, scale: CosineScale = OWN
+    chunks: Sequence[Chunk], vectors: NDArray[np.float32] | None, count: int, too_near: float = TOO_NEAR
 ) -> list[tuple[int, int]]:
     """The positions of up to `count` pairs of chunks about the same things, the best connected first.
 
     Two chunks are connected if they share rare names, or if each is among the other's nearest neighbours by `vectors`,
-    their embeddings [chunks, dimensions], whose cosines have this scale. Chunks side by side in a document are not, nor
-    are two that say the same. No chunk is in two pairs before every chunk with a connection is in one. The same chunks
-    and vectors give the same pairs.
+    their embeddings [chunks, dimensions]. Chunks side by side in a document are not, nor are two that say the same,
+    with a cosine of `too_near` or more. No chunk is in two pairs before every chunk with a connection is in one. The
+    same chunks and vectors give the same pairs.
     """
-    scores = _connect(chunks, vectors, scale)
+    scores = _connect(chunks, vectors, too_near)
     order = sorted(scores, key=lambda pair: (-scores[pair], pair))
     found: list[tuple[int, int]] = []
     while order and len(found) < count:
@@ -244,7 +242,9 @@ def find_names(text: str) -> list[str]:
     return [name for name in found if len(name) > 2 and not any(letter.isdigit() for letter in name)]
 
 
-def _connect(chunks: Sequence[Chunk], vectors: _Vectors, scale: CosineScale) -> dict[tuple[int, int], float]:
+def _connect(
+    chunks: Sequence[Chunk], vectors: NDArray[np.float32] | None, too_near: float
+) -> dict[tuple[int, int], float]:
     """How well the positions of chunks are connected, by pairs."""
     names = [frozenset(find_names(chunk.text)) for chunk in chunks]
     sharers = Counter(name for found in names for name in found)
@@ -262,8 +262,8 @@ def _connect(chunks: Sequence[Chunk], vectors: _Vectors, scale: CosineScale) -> 
             sorted((weights[name] for name in names[pair[0]] & names[pair[1]] & rare), reverse=True)[:_MOST_NAMES]
         )
         + (similarity or 0)
-        for pair, similarity in zip(apart, _compare(vectors, apart, scale), strict=True)
-        if (similarity or 0) < _TOO_NEAR and _overlap(words[pair[0]], words[pair[1]]) < _SAME
+        for pair, similarity in zip(apart, _compare(vectors, apart), strict=True)
+        if (similarity or 0) < too_near and _overlap(words[pair[0]], words[pair[1]]) < _SAME
     }
 
 
@@ -291,14 +291,14 @@ def _follow_one_another(first: Chunk, second: Chunk) -> bool:
     return first.doc_id == second.doc_id and abs(places[0] - places[1]) == 1
 
 
-def _compare(vectors: _Vectors, pairs: Sequence[tuple[int, int]], scale: CosineScale) -> Iterator[float | None]:
+def _compare(vectors: NDArray[np.float32] | None, pairs: Sequence[tuple[int, int]]) -> Iterator[float | None]:
     if vectors is None:
         yield from (None for _ in pairs)
         return
     for start in range(0, len(pairs), _COMPARED_AT_ONCE):
         part = pairs[start : start + _COMPARED_AT_ONCE]
         first, second = (vectors[[pair[side] for pair in part]] for side in (0, 1))
-        yield from scale.read(kernels.cosine_rows(first, second)).tolist()
+        yield from kernels.cosine_rows(first, second).tolist()
 
 
 def _overlap(first: frozenset[str], second: frozenset[str]) -> float:

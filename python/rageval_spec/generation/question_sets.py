@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from rageval_spec.data.tables import Collection, references_of
 from rageval_spec.dataclass import asdict, dataclass, field
 from rageval_spec.errors import UsageError
-from rageval_spec.generation.chunks import Chunk, cut_documents, find_pairs, make_search
+from rageval_spec.generation.chunks import TOO_NEAR, Chunk, cut_documents, find_pairs, make_search
 from rageval_spec.generation.documents import DocumentSet, SourceDocument, read_documents
 from rageval_spec.generation.question_mix import Mix
 from rageval_spec.generation.question_production import Candidate, Corpus, QuestionMaker
@@ -252,7 +252,7 @@ class DocumentSource:
             if model is None or len(self.chunks) < 2:
                 return find_pairs(self.chunks, None, count)
             vectors = model.embed([chunk.text for chunk in self.chunks], "document").vectors
-            return find_pairs(self.chunks, vectors, count, find_scale(model))
+            return find_pairs(self.chunks, vectors, count, find_scale(model).find_cosine(TOO_NEAR))
 
         titles = {one.doc_id: one.title for one in self.documents.documents}
         return Corpus(self.chunks, titles, pair, make_search(self.tabulate(), name, depth, self._context))

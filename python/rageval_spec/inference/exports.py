@@ -18,11 +18,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
-from onnx_from_checkpoints import TOKENIZER, find_external_data, read_e5s1, read_tokenizer
+from onnx_from_checkpoints import TOKENIZER, find_external_data, read_tokenizer
 from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import DataError, RagevalError, UsageError
 from rageval_spec.inference.embedded_models import EMBEDDED, NOTICE
-from rageval_spec.inference.model_files import ModelFiles, check_embedded, named, say_fetch, translated
+from rageval_spec.inference.model_files import ModelFiles, named, say_fetch, translated
 from rageval_spec.store.disk import CACHE, InputFile, find_cache, sweep, write_flushed
 
 if TYPE_CHECKING:
@@ -187,17 +187,15 @@ def export_model(
     """
     if target.is_file() or (target.is_dir() and any(target.iterdir())):
         raise UsageError(f"{target}: already exists; name a new folder")
-    check_embedded(source, fingerprint)
+    if source.format == "e5s1":
+        raise UsageError(f"{source.location.name}: cannot be exported: other programs cannot read its tokenizer")
     part = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
     with _explained(target, "name another folder"):
         try:
             (part / "onnx").mkdir(parents=True)
             _Form(source, configuration, precision, fingerprint).export(part / "onnx" / GRAPH)
-            if source.format == "e5s1":
-                _write_configuration(source, part)
-            else:
-                for name in dict.fromkeys((*source.tokenizer, *source.configuration)):
-                    _copy(source.path(name), part / name)
+            for name in dict.fromkeys((*source.tokenizer, *source.configuration)):
+                _copy(source.path(name), part / name)
             _write_tokenizer(source, part)
             _write_notice(source, part)
             with suppress(FileNotFoundError):
@@ -212,15 +210,6 @@ def _write_notice(source: ModelFiles, target: Path) -> None:
     """Write whose the weights of an embedded model are, and under which license, beside a graph with them."""
     if source.location.kind == "embedded":
         (target / NOTICE).write_text(EMBEDDED[source.location.name].write_notice(), "utf-8")
-
-
-def _write_configuration(source: ModelFiles, target: Path) -> None:
-    """Write the configuration that is in the file of the weights as the files that other programs read."""
-    with translated():
-        described = read_e5s1(source.path(source.weights[0])).describe()
-    for name, content in described.items():
-        (target / name).parent.mkdir(exist_ok=True)
-        (target / name).write_text(json.dumps(content, indent=1, default=dict), "utf-8")
 
 
 def _write_tokenizer(source: ModelFiles, target: Path) -> None:

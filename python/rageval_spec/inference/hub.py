@@ -56,6 +56,8 @@ N = TypeVar("N", bound=LocalModelNode)
 class LocalModel(EmbeddingModel[N], PairModel[N]):
     """A model that runs on this machine, from the files in a folder or in the Hub's cache."""
 
+    is_local = True
+
     @property
     def published_name(self) -> str | None:
         return find_published_name(self._location, self.node.revision)
@@ -68,7 +70,8 @@ class LocalModel(EmbeddingModel[N], PairModel[N]):
             return False
         if node.query_prefix or node.document_prefix:
             return False
-        if (weights := self._find_weights()) is None:
+        folder = self._location.folder
+        if folder is None or not (weights := folder / minilm.weights).is_file():
             return node.model in (minilm.name, minilm.published_as)
         return self.context.fingerprint(InputFile(weights, ("model",))) == minilm.sha256
 
@@ -84,10 +87,6 @@ class LocalModel(EmbeddingModel[N], PairModel[N]):
         """The node's prefix, else the model's own."""
         stated = self.node.query_prefix if role == "query" else self.node.document_prefix
         return self._find_own_prefix(role) if stated is None else stated
-
-    @abstractmethod
-    def _find_weights(self) -> Path | None:
-        """The file with the weights; None if it is not on this machine, or not known."""
 
     @abstractmethod
     def _find_own_prefix(self, role: Role) -> str:

@@ -347,16 +347,6 @@ def named(source: ModelFiles) -> Iterator[None]:
         raise type(error)(f"{source.location.name}: {error}{say_other_graph(source)}") from error
 
 
-def check_embedded(source: ModelFiles, fingerprint: Callable[[InputFile], str]) -> None:
-    """Check that the weights of an embedded model are the published ones. Does nothing for other models."""
-    if source.location.kind != "embedded":
-        return
-    file = InputFile(source.path(source.weights[0]), ("model",))
-    name = source.location.name
-    if fingerprint(file) != EMBEDDED[name].sha256:
-        raise DataError(f"{file.path}: differs from the published {name}; {say_fetch_again(name)}")
-
-
 def list_external_data(folder: Path, graph: str) -> tuple[str, ...] | None:
     """The external files with weights of the `.onnx` file `graph`, relative to `folder`; None if it is not a model."""
     from onnx_from_checkpoints import find_external_data

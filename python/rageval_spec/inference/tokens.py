@@ -15,7 +15,6 @@ import json
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unicodedata import normalize
@@ -104,13 +103,6 @@ class Tokenizer(ABC):
         found.ids.append(numbers)
         found.type_ids.append(np.asarray(type_ids, np.int64))
 
-    def _begin(self, text: str) -> str:
-        """The text up to a space well past what the model reads; a shorter one is returned unchanged."""
-        if self._max_length is None or len(text) <= 2 * _LONG_TEXT * self._max_length:
-            return text
-        end = text.find(" ", _LONG_TEXT * self._max_length)
-        return text if end < 0 else text[:end]
-
 
 def load_tokenizer(
     folder: Path,
@@ -135,18 +127,13 @@ def load_tokenizer(
     """
     if pair_format is not None:
         return PairTokenizer(*_load_fast(folder, names), max_length, vocabulary, lowercase, pair_format)
-    if whole := find_e5s1(names):
-        return UnigramReader(folder / whole, max_length, vocabulary)
+    if names and names[0].endswith(E5File.ENDING):
+        return UnigramReader(folder / names[0], max_length, vocabulary)
     with translated():
         found = read_tokenizer(folder, names)
     if found is not None:
         return Locator(*found, max_length, vocabulary, lowercase)
     return _SlowTokenizer(folder, max_length, vocabulary, lowercase)
-
-
-def find_e5s1(names: Sequence[str]) -> str | None:
-    """The file among a model's tokenizer files that has the model itself."""
-    return next((name for name in names if name.endswith(E5File.ENDING)), None)
 
 
 def find_reply_ids(folder: Path, names: Sequence[str], replies: Mapping[str, str]) -> tuple[int, ...]:
@@ -177,11 +164,8 @@ def _load_fast(folder: Path, names: Sequence[str]) -> tuple[FastTokenizer, Path]
 def measure_unread(folder: Path, names: Sequence[str], texts: Sequence[str]) -> float | None:
     """The share of letters in `texts` that a model's tokenizer does not know, as `coverage.unread_share` counts.
 
-    None if `transformers` reads the tokenizer: only `tokenizers` gives the offsets of tokens.
+    None if `tokenizers` does not read it: others give no offsets of tokens.
     """
-    readable = [clean_text(text) for text in texts]
-    if whole := find_e5s1(names):
-        return UnigramReader(folder / whole).measure_unread(readable)
     with translated():
         found = read_tokenizer(folder, names)
     if found is None:
@@ -189,6 +173,7 @@ def measure_unread(folder: Path, names: Sequence[str], texts: Sequence[str]) -> 
     tokenizer, _ = found
     tokenizer.no_padding()
     tokenizer.no_truncation()
+    readable = [clean_text(text) for text in texts]
     encodings = tokenizer.encode_batch(readable, add_special_tokens=False)
     # The tokens as the vocabulary writes them: a unigram model's encoding has the text of unknown ones.
     spelled = ([tokenizer.id_to_token(number) or "" for number in one.ids] for one in encodings)
@@ -207,6 +192,13 @@ class FastReader(Tokenizer):
         tokenizer.no_truncation()
         if lowercase:
             add_lowercasing(tokenizer)
+
+    def _begin(self, text: str) -> str:
+        """The text up to a space well past what the model reads; a shorter one is returned unchanged."""
+        if self._max_length is None or len(text) <= 2 * _LONG_TEXT * self._max_length:
+            return text
+        end = text.find(" ", _LONG_TEXT * self._max_length)
+        return text if end < 0 else text[:end]
 
 
 class Locator(FastReader):
@@ -283,36 +275,29 @@ class Locator(FastReader):
 
 
 class UnigramReader(Tokenizer):
-    """Reads texts with the pieces of an E5S1 file: the tokens of `tokenizers`, in a twentieth of the memory."""
+    """Reads texts with the pieces of an E5S1 file. They have SentencePiece's tokens, and no special ones of their own.
+
+    `tokenizers` would need twenty times the memory.
+    """
 
     def __init__(self, path: Path, max_length: int | None = None, vocabulary: int | None = None) -> None:
         with translated():
-            self._file = file = read_e5s1(path)
+            file = read_e5s1(path)
         super().__init__(path, len(file.scores), max_length, vocabulary)
         check_room(max_length, 2)
-        special = [0, 1, 2, 3, len(file.scores) - 1]
-        self._pieces = kernels.Unigram(file.pieces, file.offsets, file.scores, file.UNKNOWN, special, file.rules)
+        self._rules = file.rules
+        self._pieces = kernels.Unigram(file.pieces, file.offsets, file.scores, file.UNKNOWN)
 
     def _read(self, texts: Sequence[Text]) -> Iterator[tuple[ArrayLike, ArrayLike, bool]]:
-        readable = [text for text in map(make_readable, texts) if isinstance(text, str)]
-        if len(readable) < len(texts):
+        single = [clean_text(text) for text in texts if isinstance(text, str)]
+        if len(single) < len(texts):
             raise TypeError("the tokenizer of an E5S1 file reads single texts, not pairs")
         room = None if self._max_length is None else self._max_length - 2
-        for text, ids in zip(readable, self._pieces.read([*map(self._begin, readable)]), strict=True):
-            if room is not None and len(ids) <= room and self._begin(text) is not text:
-                (ids,) = self._pieces.read([text])
+        # The rules are for single characters, so accents are composed before they apply.
+        normal = [normalize("NFC", text).translate(self._rules) for text in single]
+        for ids in self._pieces.read(normal, room):
             framed = np.concatenate(([E5File.START], ids[:room], [E5File.END]))
             yield framed, np.zeros_like(framed), len(framed) < len(ids) + 2
-
-    def measure_unread(self, texts: Sequence[str]) -> float:
-        """As `unread_share`, but counted in the pieces, because the places of tokens are not known."""
-        pieces = [piece for piece, _ in self._file.list_pieces()]
-        letters = sum(sum(map(str.isalpha, normalize("NFKC", text))) for text in texts)
-        read = 0
-        for number in chain.from_iterable(self._pieces.read(texts)):
-            known = sum(map(str.isalpha, pieces[number])) if number != E5File.UNKNOWN else 0
-            read += known if known != 1 or _is_han(pieces[number]) else 0
-        return max(0.0, 1 - read / letters) if letters else 0.0
 
 
 class PairTokenizer(FastReader):

@@ -2,7 +2,7 @@
 
 Of two texts that have nothing in common, MiniLM makes a cosine of about 0.2, and multilingual-e5-small one of 0.8.
 Thresholds were calibrated with MiniLM, so the cosines of other models are read on its scale: the mean of the cosines
-between the texts in `unrelated_texts.toml` goes where MiniLM has it, the 1 of equal texts stays, and what is between is
+between the texts in `unrelated_texts.txt` goes where MiniLM has it, the 1 of equal texts stays, and what is between is
 linear. Models that crowd all cosines near 1 crowd the higher ones most. So the more a model does that, the nearer the
 95th percentile of these cosines goes to where MiniLM has it, too. `benches/judges.md` has the figures.
 """
@@ -10,7 +10,6 @@ linear. Models that crowd all cosines near 1 crowd the higher ones most. So the 
 from __future__ import annotations
 
 from functools import cache
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
@@ -105,11 +104,8 @@ def measure_scale(first: NDArray[np.float32], second: NDArray[np.float32], where
 
 @cache
 def list_unrelated() -> tuple[str, ...]:
-    """The texts that have nothing in common."""
-    import tomllib
-
-    text = (Path(__file__).parent / "unrelated_texts.toml").read_text("utf-8")
-    return tuple(chain.from_iterable(tomllib.loads(text).values()))
+    """Ten texts in each of eight languages, with nothing in common. Each has a subject of its own."""
+    return tuple(Path(__file__).with_name("unrelated_texts.txt").read_text("utf-8").splitlines())
 
 
 def foresee_scale(model: EmbeddingModel[Any], *roles: Role) -> dict[str, int]:
@@ -137,9 +133,7 @@ def explain_scale(model: EmbeddingModel[Any], scale: CosineScale) -> tuple[Note,
 
 def explain_values(model: EmbeddingModel[Any], role: Role) -> tuple[Note, ...]:
     """The note of `explain_scale` where values are cosines. An endpoint, which can cost money, is not asked for it."""
-    from rageval_spec.inference.hub import LocalModel
-
     try:
-        return explain_scale(model, find_scale(model, role, role)) if isinstance(model, LocalModel) else ()
+        return explain_scale(model, find_scale(model, role, role)) if model.is_local else ()
     except DataError as error:
         return (Note("cosine_scale", str(error), level="warning"),)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, field_validator
@@ -177,9 +176,8 @@ class OnnxModel(hub.LocalModel[OnnxNode], TokenModel[OnnxNode]):
             yield FileReading(self.node.model, details, {})
 
     def prepare(self) -> None:
-        """Download a Hub model that is not on this machine, and verify the weights of the embedded one."""
+        """Download a Hub model that is not on this machine."""
         if self._source is not None:
-            model_files.check_embedded(self._source, self.context.fingerprint)
             return
         try:
             self._location = hub.fetch(self.node.model, self.node.revision, self.node.file, self.node.graph)
@@ -355,7 +353,6 @@ class OnnxModel(hub.LocalModel[OnnxNode], TokenModel[OnnxNode]):
         from rageval_spec.inference.exports import provide_graph
 
         source = self._require()
-        model_files.check_embedded(source, self.context.fingerprint)
         graph = provide_graph(source, self._configuration, self.node.precision, self.context.fingerprint)
         encoder = load_encoder(source, self._configuration, graph, self.context.threads)
         if encoder.pools and self.node.pooling != "auto":
@@ -368,9 +365,6 @@ class OnnxModel(hub.LocalModel[OnnxNode], TokenModel[OnnxNode]):
         if self._source is None:
             raise RagevalError(f"{self._where}: '{self.node.model}' is not on this machine; `prepare` downloads it")
         return self._source
-
-    def _find_weights(self) -> Path | None:
-        return None if self._source is None else self._source.path(self._source.weights[0])
 
     def _find_own_prefix(self, role: Role) -> str:
         return self._configuration.query_prefix if role == "query" else self._configuration.document_prefix

@@ -211,10 +211,6 @@ class SentenceTransformers(hub.LocalModel[SentenceTransformersNode]):
             raise DataError(f"{path}: is not a JSON object")
         return content
 
-    def _find_weights(self) -> Path | None:
-        has_weights = model_files.SAFETENSORS in self._files
-        return self._folder / model_files.SAFETENSORS if has_weights else None
-
     def _find_own_prefix(self, role: Role) -> str:
         with model_files.translated():
             return read_prefix(self._folder, role)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
-from operator import is_
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias, TypeVar, Union, get_args, get_origin
 
@@ -72,17 +71,15 @@ N = TypeVar("N")
 def rename_defaults(value: N, old: str, new: str) -> N:
     """A node that names the block `new` wherever the default of a key, its own or of a nested block, names `old`."""
     if isinstance(value, BaseModel):
-        fields = ((name, getattr(value, name)) for name, *_ in _list_referring_fields(type(value)))
-        found = {name: rename_defaults(one, old, new) if name in value.model_fields_set or one != old else new
-                 for name, one in fields}  # fmt: skip
-        changed = {name: one for name, one in found.items() if one is not getattr(value, name)}
-        return value.model_copy(update=changed) if changed else value
+        changed: dict[str, Any] = {}
+        for name, *_ in _list_referring_fields(type(value)):
+            one, is_written = getattr(value, name), name in value.model_fields_set
+            changed[name] = new if one == old and not is_written else rename_defaults(one, old, new)
+        return value.model_copy(update={key: one for key, one in changed.items() if one != getattr(value, key)})
     if isinstance(value, list | tuple):
-        renamed = [rename_defaults(one, old, new) for one in value]
-        return value if all(map(is_, value, renamed)) else type(value)(renamed)
+        return type(value)(rename_defaults(one, old, new) for one in value)
     if isinstance(value, dict):
-        inside = {key: rename_defaults(one, old, new) for key, one in value.items()}
-        return value if all(map(is_, value.values(), inside.values())) else type(value)(inside)
+        return type(value)({key: rename_defaults(one, old, new) for key, one in value.items()})
     return value
 
 

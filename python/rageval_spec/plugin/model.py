@@ -40,6 +40,8 @@ class EmbeddingModel(Model[N]):
     """Turns texts into vectors."""
 
     wanted = "an embedding model; name one, such as minilm"
+    is_local: ClassVar[bool] = False
+    """Whether texts stay on this machine, so that one more costs nothing."""
     file: VectorFile | None = None
     """Where `embed` stores vectors, instead of returning them; set only while `embed_into` holds the model's lock."""
 

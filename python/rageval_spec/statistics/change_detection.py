@@ -78,14 +78,6 @@ class Baseline(NamedTuple):
     wobble: float = 0.0
 
 
-def fix_baseline(bound: float, deviation: float, *, weight: float = 1.0, largest: float = 1.0) -> Baseline:
-    """The baseline of a stream that is compared with a bound; `deviation` is the standard deviation to expect.
-
-    The deviation only sets how much is wagered. Too large or small a one delays alarms; it adds no false ones.
-    """
-    return Baseline(bound, 0.0, (weight / largest) * deviation**2, weight / largest, largest)
-
-
 def fit_baseline(
     values: Numbers,
     weights: Numbers | None = None,
@@ -232,7 +224,7 @@ class Detector:
 
     Attributes:
         baseline: what the mean is compared with.
-        steps: the size of each step by its name, in the units of the values, above 0; see `scale_steps`.
+        steps: the size of each step by its name, in the units of the values, above 0.
         alpha: the expected number of false alarms for each value, below 1.
         sides: which moves matter; two sides have half of alpha each.
         bounds: the lowest and the highest possible value.
@@ -394,16 +386,6 @@ class Detector:
         severity = [name for name in names if self.steps[name] <= size] or names[:1]
         is_over = not bool(sums.changed[side])
         return Change(place, self.sides[side], is_over, severity[-1], size, int(values))
-
-
-def scale_steps(steps: Mapping[str, float], baseline: Baseline) -> dict[str, float]:
-    """The size of steps that are given as parts of the baseline's mean: 0.05 for 5%.
-
-    Raises `ValueError` for a mean of 0, of which no part is a step.
-    """
-    if baseline.mean == 0:
-        raise ValueError("the baseline's mean is 0: give the steps in the units of the values")
-    return {name: part * abs(baseline.mean) for name, part in steps.items()}
 
 
 def replay(

@@ -1,14 +1,10 @@
 //! Tokens of a unigram vocabulary (Kudo 2018): of all ways to write a word as pieces, the likeliest.
 //!
-//! They are those of Hugging Face's `tokenizers` with NFC, `Precompiled` (rules that replace single characters),
-//! `WhitespaceSplit`, `Metaspace` and `Unigram`, as XLM-RoBERTa has them. Of two equally likely ways, the one whose last
-//! piece is longest counts. Any text is accepted, in time linear in its length.
+//! They are those of SentencePiece, and of Hugging Face's `tokenizers` with `WhitespaceSplit`, `Metaspace` and
+//! `Unigram`. Of two equally likely ways, the one whose last piece is longest counts. Any text is accepted, in time
+//! linear in its length.
 
-use std::collections::HashMap;
 use std::num::NonZeroUsize;
-
-use unicode_normalization::UnicodeNormalization;
-use unicode_segmentation::UnicodeSegmentation;
 
 use crate::hash::{IndexTable, hash};
 use crate::threads;
@@ -17,73 +13,62 @@ use crate::threads;
 const SPACE: char = '\u{2581}';
 /// How much less likely a character without a piece is than the least likely piece.
 const UNKNOWN_PENALTY: f64 = 10.0;
-/// `tokenizers` applies the rule for the first character of a cluster of fewer bytes to all of it.
-const LONG_CLUSTER: usize = 6;
 
-/// The vocabulary, and the rules by which a text is normalised.
+/// The vocabulary.
 #[derive(Debug)]
 pub struct Unigram {
     pieces: Vec<u8>,
     offsets: Vec<u32>,
     scores: Vec<f32>,
     unknown: u32,
-    special: Vec<u32>,
-    rules: HashMap<char, String>,
+    unknown_score: f64,
     table: IndexTable,
     longest: usize,
 }
 
 impl Unigram {
     /// Piece `i`, which is the token `i`, has the text `pieces[offsets[i]..offsets[i + 1]]` and the logarithm of its
-    /// probability `scores[i]`. Neighbouring characters without a piece are one token, `unknown`. Those in `special`
-    /// are found in a text before `rules` replace its characters.
+    /// probability `scores[i]`; one whose score is NaN is found in no text. Neighbouring characters without a piece are
+    /// one token, `unknown`.
     #[must_use]
-    pub fn new(
-        pieces: Vec<u8>,
-        offsets: Vec<u32>,
-        scores: Vec<f32>,
-        unknown: u32,
-        special: Vec<u32>,
-        rules: HashMap<char, String>,
-    ) -> Self {
-        let (mut table, longest) = (IndexTable::default(), 1);
-        table.reset(scores.len());
+    pub fn new(pieces: Vec<u8>, offsets: Vec<u32>, scores: Vec<f32>, unknown: u32) -> Self {
+        let lowest = scores.iter().copied().fold(f32::INFINITY, f32::min);
         let mut new = Self {
             pieces,
             offsets,
             scores,
             unknown,
-            special,
-            rules,
-            table,
-            longest,
+            unknown_score: f64::from(lowest) - UNKNOWN_PENALTY,
+            table: IndexTable::default(),
+            longest: 1,
         };
+        new.table.reset(new.scores.len());
         for index in 0..new.scores.len() {
-            let key = hash(new.piece(index));
-            new.longest = new.longest.max(new.piece(index).len());
-            new.table.insert(key, index, |_| 0); // never grows, as it has room for all
+            if !new.scores[index].is_nan() {
+                let key = hash(new.piece(index));
+                new.longest = new.longest.max(new.piece(index).len());
+                new.table.insert(key, index, |_| 0); // never grows, as it has room for all
+            }
         }
         new
     }
 
-    /// The tokens of each text, computed by at most `threads` threads.
-    pub fn read<T>(&self, texts: &[T], threads: Option<NonZeroUsize>) -> Vec<Vec<u32>>
+    /// The tokens of each text, computed by at most `threads` threads. A text is read to its end, or up to the word
+    /// with which it has more than `most` tokens.
+    pub fn read<T>(&self, texts: &[T], most: usize, threads: Option<NonZeroUsize>) -> Vec<Vec<u32>>
     where
         T: AsRef<str> + Sync,
     {
-        let lowest = self.scores.iter().copied().fold(f32::INFINITY, f32::min);
-        let unknown_score = f64::from(lowest) - UNKNOWN_PENALTY;
         threads::map(texts.len(), threads::resolve(threads), |number| {
-            let (text, mut found, mut start) = (texts[number].as_ref(), Vec::new(), 0);
-            for (place, _) in text.char_indices() {
-                let special = self.find_special(&text[place..]);
-                if let Some(id) = special.filter(|_| place >= start) {
-                    self.read_plain(&text[start..place], unknown_score, &mut found);
-                    found.push(id);
-                    start = place + self.piece(id as usize).len();
+            let mut found = Vec::new();
+            for word in texts[number].as_ref().split_whitespace() {
+                for part in word.strip_prefix(SPACE).unwrap_or(word).split(SPACE) {
+                    self.write(&format!("{SPACE}{part}"), &mut found);
+                }
+                if found.len() > most {
+                    break;
                 }
             }
-            self.read_plain(&text[start..], unknown_score, &mut found);
             found
         })
     }
@@ -94,40 +79,8 @@ impl Unigram {
         self.pieces.get(range).unwrap_or_default()
     }
 
-    /// The longest special token that the text begins with.
-    fn find_special(&self, text: &str) -> Option<u32> {
-        let size = |id: &&u32| self.piece(**id as usize).len();
-        let begins = |id: &&u32| text.as_bytes().starts_with(self.piece(**id as usize));
-        let found = self.special.iter().filter(begins).max_by_key(size);
-        found.filter(|id| size(id) > 0).copied()
-    }
-
-    fn read_plain(&self, text: &str, unknown_score: f64, found: &mut Vec<u32>) {
-        for word in self.normalize(text).split_whitespace() {
-            for part in word.strip_prefix(SPACE).unwrap_or(word).split(SPACE) {
-                self.write(&format!("{SPACE}{part}"), unknown_score, found);
-            }
-        }
-    }
-
-    fn normalize(&self, text: &str) -> String {
-        let composed: String = text.nfc().collect();
-        let mut found = String::with_capacity(composed.len());
-        for cluster in composed.graphemes(true) {
-            let has_rule = |first| self.rules.contains_key(&first);
-            let at_once = cluster.len() < LONG_CLUSTER && cluster.chars().take(1).any(has_rule);
-            for character in cluster.chars().take(if at_once { 1 } else { usize::MAX }) {
-                match self.rules.get(&character) {
-                    Some(replacement) => found.push_str(replacement),
-                    None => found.push(character),
-                }
-            }
-        }
-        found
-    }
-
     /// Adds the tokens of the likeliest way to write a word.
-    fn write(&self, word: &str, unknown_score: f64, found: &mut Vec<u32>) {
+    fn write(&self, word: &str, found: &mut Vec<u32>) {
         // For the word up to each byte, the best score, and the start and the number of the last piece.
         let mut best = vec![(f64::NEG_INFINITY, 0, 0); word.len() + 1];
         best[0].0 = 0.0;
@@ -142,7 +95,7 @@ impl Unigram {
                 let piece = (self.table).find(hash(bytes), |index| self.piece(index) == bytes);
                 let (id, score) = match piece {
                     Some(index) => (index as u32, f64::from(self.scores[index])),
-                    None if place == 0 => (self.unknown, unknown_score),
+                    None if place == 0 => (self.unknown, self.unknown_score),
                     None => continue,
                 };
                 if best[end].0 < before + score {
@@ -168,38 +121,32 @@ mod tests {
 
     use super::*;
 
-    fn make(pieces: &[(&str, f32)], special: &[u32], rules: &[(char, &str)]) -> Unigram {
+    fn make(pieces: &[(&str, f32)]) -> Unigram {
         let texts: Vec<&[u8]> = pieces.iter().map(|(piece, _)| piece.as_bytes()).collect();
         let mut offsets = vec![0];
         for text in &texts {
             offsets.push(offsets.last().copied().unwrap_or(0) + text.len() as u32);
         }
         let scores = pieces.iter().map(|(_, score)| *score).collect();
-        let rules = rules.iter().map(|(one, text)| (*one, (*text).to_owned()));
-        Unigram::new(
-            texts.concat(),
-            offsets,
-            scores,
-            0,
-            special.to_vec(),
-            rules.collect(),
-        )
+        Unigram::new(texts.concat(), offsets, scores, 0)
     }
 
     fn read(unigram: &Unigram, text: &str) -> Vec<u32> {
-        unigram.read(&[text], NonZeroUsize::new(1)).concat()
+        unigram
+            .read(&[text], usize::MAX, NonZeroUsize::new(1))
+            .concat()
     }
 
     #[test]
     fn the_likeliest_way_is_taken() {
         let pieces = [
-            ("?", -9.0),
+            ("?", f32::NAN),
             ("\u{2581}", -1.0),
             ("a", -2.0),
             ("b", -2.0),
             ("ab", -3.5),
         ];
-        let unigram = make(&pieces, &[], &[]);
+        let unigram = make(&pieces);
         // -1 - 3.5 is more than -1 - 2 - 2.
         assert_eq!(read(&unigram, "ab"), [1, 4]);
         assert_eq!(read(&unigram, " ba\nb "), [1, 3, 2, 1, 3]);
@@ -210,55 +157,33 @@ mod tests {
     #[test]
     fn of_equal_ways_the_one_with_the_longest_last_piece_is_taken() {
         let pieces = [
-            ("?", -9.0),
+            ("?", f32::NAN),
             ("\u{2581}", -1.0),
             ("a", -2.0),
             ("b", -2.0),
             ("ab", -4.0),
         ];
-        assert_eq!(read(&make(&pieces, &[], &[]), "ab"), [1, 4]);
+        assert_eq!(read(&make(&pieces), "ab"), [1, 4]);
     }
 
     #[test]
-    fn special_tokens_are_found_before_characters_are_replaced() {
+    fn a_piece_without_a_score_is_in_no_text() {
         let pieces = [
-            ("?", -9.0),
+            ("?", f32::NAN),
             ("\u{2581}", -1.0),
             ("a", -2.0),
             ("<", -2.0),
-            ("<a>", -2.0),
-            ("<a", -9.0),
+            (">", -2.0),
+            ("<a>", f32::NAN),
         ];
-        let unigram = make(&pieces, &[4, 5], &[('\u{ff1c}', "<"), ('>', "")]);
-        assert_eq!(read(&unigram, "a<a>a"), [1, 2, 4, 1, 2]);
-        assert_eq!(read(&unigram, "<a a"), [5, 1, 2]);
-        assert_eq!(read(&unigram, "\u{ff1c}a>"), [1, 3, 2]);
+        assert_eq!(read(&make(&pieces), "<a>"), [1, 3, 2, 4]);
     }
 
     #[test]
-    fn a_short_cluster_is_replaced_as_a_whole() {
-        let pieces = [
-            ("?", -9.0),
-            ("\u{2581}", -1.0),
-            ("a", -2.0),
-            ("\u{301}", -2.0),
-        ];
-        let unigram = make(
-            &pieces,
-            &[],
-            &[('\u{ff41}', "a"), ('\u{1d41a}', "a"), ('\u{302}', "a")],
-        );
-        assert_eq!(read(&unigram, "\u{ff41}\u{301}"), [1, 2]);
-        assert_eq!(
-            read(&unigram, "\u{1d41a}\u{301}"),
-            [1, 2, 3],
-            "it has six bytes"
-        );
-        assert_eq!(
-            read(&unigram, "q\u{302}\u{301}"),
-            [1, 0, 2, 3],
-            "its first character has no rule"
-        );
+    fn reading_stops_after_the_word_that_has_too_many_tokens() {
+        let unigram = make(&[("?", f32::NAN), ("\u{2581}", -1.0), ("a", -2.0)]);
+        let found = unigram.read(&["aa aa aa", "a"], 3, None);
+        assert_eq!(found, [vec![1, 2, 2, 1, 2, 2], vec![1, 2]]);
     }
 
     proptest! {
@@ -267,13 +192,13 @@ mod tests {
             pieces in prop::collection::vec(any::<u8>(), 0..30),
             offsets in prop::collection::vec(0u32..40, 0..8),
             scores in prop::collection::vec(any::<f32>(), 0..10),
-            special in prop::collection::vec(0u32..12, 0..3),
+            most in 0usize..9,
             texts in prop::collection::vec(".{0,20}", 0..4),
         ) {
-            let unigram = Unigram::new(pieces, offsets, scores, 7, special, HashMap::new());
-            let one = unigram.read(&texts, NonZeroUsize::new(1));
+            let unigram = Unigram::new(pieces, offsets, scores, 7);
+            let one = unigram.read(&texts, most, NonZeroUsize::new(1));
             prop_assert_eq!(one.len(), texts.len());
-            prop_assert_eq!(one, unigram.read(&texts, NonZeroUsize::new(3)));
+            prop_assert_eq!(one, unigram.read(&texts, most, NonZeroUsize::new(3)));
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Bindings of `rageval_core::unigram`.
 
-use std::collections::HashMap;
 use std::num::NonZeroUsize;
 
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
@@ -19,22 +18,23 @@ impl Unigram {
         offsets: PyReadonlyArray1<'_, u32>,
         scores: PyReadonlyArray1<'_, f32>,
         unknown: u32,
-        special: Vec<u32>,
-        rules: HashMap<char, String>,
     ) -> PyResult<Self> {
         let (pieces, offsets, scores) = (pieces.to_vec()?, offsets.to_vec()?, scores.to_vec()?);
-        let found = unigram::Unigram::new(pieces, offsets, scores, unknown, special, rules);
-        Ok(Self(found))
+        Ok(Self(unigram::Unigram::new(
+            pieces, offsets, scores, unknown,
+        )))
     }
 
-    #[pyo3(signature = (texts, threads=None))]
+    #[pyo3(signature = (texts, most=None, threads=None))]
     fn read<'py>(
         &self,
         py: Python<'py>,
         texts: Vec<PyBackedStr>,
+        most: Option<usize>,
         threads: Option<NonZeroUsize>,
     ) -> Vec<Bound<'py, PyArray1<u32>>> {
-        let found = py.detach(|| self.0.read(&texts, threads));
+        let most = most.unwrap_or(usize::MAX);
+        let found = py.detach(|| self.0.read(&texts, most, threads));
         let arrays = found.into_iter().map(|ids| PyArray1::from_vec(py, ids));
         arrays.collect()
     }

