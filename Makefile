@@ -1,8 +1,8 @@
-.PHONY: help sync run test lint format schema site bench docs extras clean
+.PHONY: help sync run test lint format schema site bench docs extras release-check clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
 
 sync: ## build the extension and the environment (after each change in rust/)
 	uv sync
@@ -45,6 +45,9 @@ docs: ## build the documentation of the Rust crate
 
 extras: ## install each embedded model in an empty environment without an index, and run it (needs an index once)
 	packaging/check_extras
+
+release-check: ## build wheel and source archive twice, check them, and install and run them without an index (needs one once)
+	uv run --group release python packaging/release_check.py
 
 clean: ## remove build output
 	cargo clean

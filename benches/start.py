@@ -1,4 +1,4 @@
-"""Measure how much CPU the commands need before and beside their work: `run`, `validate` and `import rageval_spec`.
+"""Measure how much CPU the commands need before and beside their work: `demo`, `run`, `validate` and the import.
 
     python benches/start.py [--against TREE] [--rounds 11]
 
@@ -41,6 +41,7 @@ def list_commands(work: Path) -> dict[str, list[str]]:
         "libraries of run": [*python, "-c", LIBRARIES],
         "run, warm": run,
         "run, cold": [*run, "--store", str(work / "empty")],
+        "demo": [*product, "demo", "--no-open", str(work / "demo")],
         "ONNX Runtime": [*python, "-c", "import onnxruntime"],
     }
     model = find_model()

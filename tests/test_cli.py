@@ -13,7 +13,7 @@ import click
 import pytest
 
 import rageval_spec.commands
-from rageval_spec.cli import cli
+from rageval_spec.cli import PURPOSES, cli
 from rageval_spec.commands.console import Later
 from tests.command_line import invoke
 
@@ -58,8 +58,33 @@ def test_help_explains_every_option(words: tuple[str, ...]) -> None:
 
 
 def test_help_lists_every_command() -> None:
-    listed = invoke("--help").output.partition("Commands:\n")[2]
-    assert re.findall(r"^  (\w+)  ", listed, re.MULTILINE) == sorted(cli.list_commands(click.Context(cli)))
+    listed = invoke("--help").output.partition("Begin:\n")[2]
+    assert sorted(re.findall(r"^  (\w+)  ", listed, re.MULTILINE)) == sorted(cli.list_commands(click.Context(cli)))
+
+
+def test_help_groups_commands_by_purpose() -> None:
+    titles = re.findall(r"^(\w.*):$", invoke("--help").output, re.MULTILINE)
+    assert titles[1:] == [*PURPOSES]
+    assert [one.name for one in PURPOSES["Begin"]] == ["demo", "init", "status"]
+
+
+GROUPS = ((), *(words for words in COMMANDS if isinstance(find(words), click.Group)))
+OF_ANY_LENGTH = (("import",), ("export",))
+"""Groups whose commands are tools, which describe themselves."""
+
+
+@pytest.mark.parametrize("words", GROUPS, ids=lambda words: " ".join(words) or "all")
+def test_lists_of_commands_are_not_cut(words: tuple[str, ...]) -> None:
+    group = cli if not words else find(words)
+    assert isinstance(group, click.Group)
+    for columns in ("80", "40"):
+        told = invoke(*words, "--help", env={"COLUMNS": columns}).output
+        assert "..." not in told.partition("Show this message and exit.")[2]
+        for name in group.list_commands(click.Context(group)):
+            sentence = find((*words, name)).get_short_help_str(1000)
+            assert " ".join(sentence.split()) in " ".join(told.split())
+            if columns == "80" and words not in OF_ANY_LENGTH:
+                assert re.search(rf"^  {name} +{re.escape(sentence)}$", told, re.MULTILINE), f"too long: {sentence}"
 
 
 def list_groups() -> Iterator[click.Group]:

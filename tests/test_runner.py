@@ -75,7 +75,7 @@ def test_the_same_spec_and_data_give_the_same_bytes(tmp_path: Path) -> None:
     }
     evaluate(tmp_path, **sections)
     first = contents(tmp_path / "out")
-    assert len(first) == 8
+    assert len(first) == 10
     places: list[dict[str, Any]] = [{}, {"no_store": True}, {"store": tmp_path / "another"}]
     for number, options in enumerate(places):
         out = tmp_path / f"out{number}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import NoReturn
@@ -18,60 +19,61 @@ import click
 from rageval_spec import signals
 from rageval_spec.commands.console import PROGRAM, Front, Later, warn_of_little_room
 
-COMMANDS = (
-    Later("audit", "rageval_spec.commands.audit.command:audit",
-          "Check test sets: their questions, references, judgements, mix and size."),
-    Later("benchmark", "rageval_spec.commands.benchmark.command:benchmark",
-          "Compare retrieval systems on BEIR folders."),
-    Later("calibrate", "rageval_spec.commands.calibrate.command:calibrate",
-          "Show what a judge's values are worth: how close they come to people's labels."),
-    Later("comment", "rageval_spec.commands.comment.command:comment_results",
-          "Post results as a comment on a pull request of GitHub or a merge request of GitLab."),
-    Later("compare", "rageval_spec.commands.compare.command:compare_results",
-          "Compare two results: the numbers, and question by question what broke, what was fixed and "
-          "how answers changed."),
-    Later("drift", "rageval_spec.commands.drift.command:drift",
-          "Ask a judge again about frozen answers, and report whether it has changed."),
-    Later("explain", "rageval_spec.commands.plugin_words:explain",
-          "Explain a word of a spec: what it does, its keys, their defaults, and how to write it."),
-    Later("export", "rageval_spec.commands.exchange:export",
-          "Send the values of an evaluation to another tool, or write them in its layout."),
-    Later("generate", "rageval_spec.commands.generate.command:generate",
-          "Make a test set from your own documents: questions, answers, sources and evidence."),
-    Later("history", "rageval_spec.commands.history:records", "Show and manage the records of evaluations."),
-    Later("import", "rageval_spec.commands.exchange:import_",
-          "Read questions, answers and traces from another tool."),
-    Later("init", "rageval_spec.commands.init.command:init",
-          "Write a commented spec that is ready to run: for your own files, or with sample data."),
-    Later("list", "rageval_spec.commands.plugin_words:list_words",
-          "List the words that `use:` accepts: those of one section of a spec, or of all."),
-    Later("merge", "rageval_spec.commands.merge:merge",
-          "Put the shards of an evaluation together, and check its gates."),
-    Later("models", "rageval_spec.commands.models.listing:models",
-          "Show the models on this machine, fetch an embedded one, export one to ONNX, or measure one."),
-    Later("monitor", "rageval_spec.commands.monitor.command:monitor",
-          "Judge production as it runs."),
-    Later("plan", "rageval_spec.commands.plan:plan",
-          "Show the steps of an evaluation, which of them are stored, and the calls, tokens and cost of the rest."),
-    Later("review", "rageval_spec.commands.review.command:review",
-          "Choose answers for people to judge, and work with their labels."),
-    Later("run", "rageval_spec.commands.run:run", "Run an evaluation and check its gates."),
-    Later("schema", "rageval_spec.commands.spec_checks:print_schema", "Print the JSON Schema of a spec."),
-    Later("score", "rageval_spec.commands.score:score", "Score one run as trec_eval does, in trec_eval's layout."),
-    Later("serve", "rageval_spec.commands.serve:serve", "Check answers over HTTP before users see them, until Ctrl-C."),
-    Later("show", "rageval_spec.commands.show:show_questions",
-          "Show the questions behind the numbers, worst first, or one question in full."),
-    Later("store", "rageval_spec.commands.store:store",
-          "Show what is stored between evaluations, or remove what is no longer needed."),
-    Later("validate", "rageval_spec.commands.spec_checks:validate",
-          "Check a spec and the files it names, without running anything."),
-)  # fmt: skip
-"""Each command: its name, its place, and the first sentence of its help."""
+
+def _list(name: str, place: str, help: str) -> Later:
+    return Later(name, f"rageval_spec.commands.{place}", help)
+
+
+PURPOSES: Mapping[str, Sequence[Later]] = {
+    "Begin": (
+        _list("demo", "demo.command:demo", "Show a change that breaks an answer, and the gate that finds it."),
+        _list("init", "init.command:init", "Write a spec for your own files, or one with sample data."),
+        _list("status", "status:status", "Show what is in this folder, and the command to type next."),
+    ),
+    "Evaluate": (
+        _list("validate", "spec_checks:validate", "Check a spec and the files it names, without running anything."),
+        _list("plan", "plan:plan", "Show the steps of an evaluation, and what they would cost."),
+        _list("run", "run:run", "Run an evaluation and check its gates."),
+        _list("merge", "merge:merge", "Put the shards of an evaluation together, and check its gates."),
+        _list("benchmark", "benchmark.command:benchmark", "Compare retrieval systems on BEIR folders."),
+        _list("score", "score:score", "Score one run as trec_eval does, in trec_eval's layout."),
+    ),
+    "Look at results": (
+        _list("show", "show:show_questions", "Show the questions behind the numbers, worst first."),
+        _list("compare", "compare.command:compare_results", "Compare two results in numbers and question by question."),
+        _list("history", "history:records", "Show and manage the records of evaluations."),
+    ),
+    "Decide": (
+        _list("comment", "comment.command:comment_results", "Post results as a comment on a pull or merge request."),
+        _list("monitor", "monitor.command:monitor", "Judge production as it runs."),
+        _list("serve", "serve:serve", "Check answers over HTTP before users see them, until Ctrl-C."),
+    ),
+    "Trust the numbers": (
+        _list("review", "review.command:review", "Choose answers for people to judge, and work with their labels."),
+        _list("calibrate", "calibrate.command:calibrate", "Show how close a judge's values come to people's labels."),
+        _list("drift", "drift.command:drift", "Ask a judge again about frozen answers, to see if it changed."),
+    ),
+    "Make and check test sets": (
+        _list("generate", "generate.command:generate", "Make a test set from your own documents."),
+        _list("audit", "audit.command:audit", "Check test sets: questions, references, judgements, mix, size."),
+    ),
+    "Tools": (
+        _list("import", "exchange:import_", "Read questions, answers and traces from another tool."),
+        _list("export", "exchange:export", "Send the values of an evaluation to another tool."),
+        _list("models", "models.listing:models", "Show, fetch, export and measure models."),
+        _list("store", "store:store", "Show or remove what is stored between evaluations."),
+        _list("list", "plugin_words:list_words", "List the words that `use:` accepts in a spec."),
+        _list("explain", "plugin_words:explain", "Explain a word of a spec, and how to write it."),
+        _list("upgrade", "spec_checks:upgrade", "Rewrite keys of a spec that have another name today, in place."),
+        _list("schema", "spec_checks:print_schema", "Print the JSON Schema of a spec."),
+    ),
+}  # fmt: skip
+"""The commands by what they are for: each with its name, its place, and the first sentence of its help."""
 
 
 @click.group(
     cls=Front,
-    commands=COMMANDS,
+    purposes=PURPOSES,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Set RAGEVAL_DEBUG=1 to see the traceback of an error, and NO_COLOR=1 to turn colours off.",
 )
@@ -84,8 +86,8 @@ def cli() -> None:
 
     \b
     Start here:
-      rageval-spec init example
-      rageval-spec run example/spec.yaml
+      rageval-spec demo
+      rageval-spec init
     """
 
 

@@ -21,6 +21,7 @@ from rageval_spec.errors import BROKEN, GATE_FAILED, NOTHING_SCORED, PASSED, Rag
 from rageval_spec.history.evaluation_lookup import check_label
 from rageval_spec.history.evaluation_records import ASIDE, Recorder, find_ci_run
 from rageval_spec.history.results_folder import is_small, write_results
+from rageval_spec.history.results_manifest import write_manifest
 from rageval_spec.history.saved_evaluations import FOLDER, save_evaluation
 from rageval_spec.pipeline.execution.execution import execute
 from rageval_spec.pipeline.execution.question_clusters import check_question_columns
@@ -515,7 +516,8 @@ def _engine(spec: Spec, options: Options) -> Engine[Any]:
 class _Reports:
     """The reports for standard output, the files that were written, and the errors of the reports that failed.
 
-    `folder` is the results folder, if it was written; `has_lost_results` is true if it could not be.
+    `folder` is the results folder, if it was written; `has_lost_results` is true if it could not be. `written` has the
+    file of each report that a reader opens, `files` all of them.
     """
 
     shown: tuple[bytes, ...] = ()
@@ -523,6 +525,7 @@ class _Reports:
     errors: tuple[RagevalError, ...] = ()
     folder: Path | None = None
     has_lost_results: bool = False
+    files: tuple[Path, ...] = ()
 
     def __add__(self, other: _Reports) -> _Reports:
         """Both, in this order."""
@@ -532,6 +535,7 @@ class _Reports:
             self.errors + other.errors,
             self.folder or other.folder,
             self.has_lost_results or other.has_lost_results,
+            self.files + other.files,
         )
 
 
@@ -554,7 +558,17 @@ def _report(
         at_once = _REPORTS_AT_ONCE
         _ = with_samples and evaluation.samples  # held for all of them, before they begin
     made = sum(map_in_threads(lambda make: make(), makers, at_once), _Reports())
-    return made + sum((make() for make in last), _Reports())
+    made += sum((make() for make in last), _Reports())
+    return made if made.has_lost_results else made + _list_files(made.files, evaluation, output)
+
+
+def _list_files(files: tuple[Path, ...], evaluation: Evaluation, output: Path) -> _Reports:
+    """Write the manifest of everything that was written."""
+    try:
+        write_manifest(output, files, evaluation)
+    except RagevalError as error:
+        return _Reports(errors=(error,))
+    return _Reports()
 
 
 def _is_written(report: Report[Any], output: Path) -> bool:
@@ -570,7 +584,8 @@ def _make_report(report: Report[Any], evaluation: Evaluation, output: Path) -> _
         with no_exit():
             if name is None:
                 return _Reports(shown=(_check_content(report.render(evaluation)),))
-            return _Reports(written=(_write_files(output / name, report.render_files(evaluation)),))
+            files = _write_files(output / name, report.render_files(evaluation))
+            return _Reports(written=files[-1:], files=files)
     except RagevalError as error:
         return _Reports(errors=(error,))
     except Exception as error:
@@ -588,23 +603,22 @@ def _check_content(content: object) -> bytes:
 def _write_folder(evaluation: Evaluation, output: Path, *, with_samples: bool) -> _Reports:
     """Write the results folder: its files, or the error that prevented it."""
     try:
-        return _Reports(written=write_results(evaluation, output, with_samples=with_samples), folder=output)
+        files = write_results(evaluation, output, with_samples=with_samples)
+        return _Reports(written=files, folder=output, files=files)
     except RagevalError as error:
         return _Reports(errors=(error,), has_lost_results=True)
 
 
-def _write_files(path: Path, files: Iterable[tuple[str, bytes]]) -> Path:
-    """Write a report's files as they come, and return the path of the last one, which a reader opens.
+def _write_files(path: Path, files: Iterable[tuple[str, bytes]]) -> tuple[Path, ...]:
+    """Write a report's files as they come, and return their paths; a reader opens the last one.
 
     A report of several files is a folder beside `path`; a file that an earlier evaluation left at `path` is removed.
     """
     folder = path.with_suffix("") if path.suffix else path.with_name(f"{path.name}_files")
-    last = path
-    for name, content in files:
-        last = write_report(folder / name if name else path, _check_content(content))
-    if last != path:
+    written = tuple(write_report(folder / name if name else path, _check_content(part)) for name, part in files)
+    if path not in written[-1:]:
         path.unlink(missing_ok=True)
-    return last
+    return written or (path,)
 
 
 def _keep(outcome: RunOutcome, label: str | None, folder: Path, recorder: Recorder) -> RunOutcome:

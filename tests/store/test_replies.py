@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sqlite3
@@ -278,6 +279,15 @@ def say(holder: subprocess.Popen[str]) -> str:
     holder.stdin.write("\n")
     holder.stdin.flush()
     return holder.stdout.readline()
+
+
+def test_a_folder_that_cannot_be_written_is_not_taken_for_a_claim_of_another_process(tmp_path: Path) -> None:
+    """Waiting for its release would never end: both are the error EACCES."""
+
+    def refuse() -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    assert Claims(tmp_path, refuse).claim(CLAIMED_MODEL, QUESTION)
 
 
 def test_a_claimed_question_is_free_when_the_other_process_ends(tmp_path: Path) -> None:

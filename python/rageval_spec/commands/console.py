@@ -11,9 +11,10 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
@@ -29,6 +30,19 @@ DEBUG = "RAGEVAL_DEBUG"
 _RESERVED: list[TextIO] = []
 
 
+def name_program() -> str:
+    """What to type to call this program again: `uvx rageval-spec` in an environment that `uvx` made for one call."""
+    if f"{os.sep}archive-v" in sys.prefix:
+        return f"uvx {PROGRAM}"
+    return "python -m rageval_spec" if Path(sys.argv[0]).name == "__main__.py" else PROGRAM
+
+
+def is_terminal() -> bool:
+    """Whether a person types and reads: both standard input and standard output are a terminal."""
+    output = _RESERVED[-1] if _RESERVED else sys.stdout
+    return all(stream is not None and not stream.closed and stream.isatty() for stream in (sys.stdin, output))
+
+
 @contextmanager
 def reserve_output() -> Iterator[None]:
     """Let only `write` reach standard output, which keeps results parseable.
@@ -41,12 +55,25 @@ def reserve_output() -> Iterator[None]:
         yield
         return
     output.flush()
-    with _divert(output) as reserved, redirect_stdout(sys.stderr):
+    with _divert(output) as reserved, redirect_stdout(_Diverted(sys.stderr, reserved)):
         _RESERVED.append(reserved)
         try:
             yield
         finally:
             _RESERVED.remove(reserved)
+
+
+class _Diverted:
+    """The error stream in place of standard output. What asks whether results go to a terminal is told the truth."""
+
+    def __init__(self, target: TextIO | None, reserved: TextIO) -> None:
+        self._target, self._reserved = target, reserved
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._target, name)
+
+    def isatty(self) -> bool:
+        return self._reserved.isatty()
 
 
 @contextmanager
@@ -170,11 +197,32 @@ class Later(click.Command):
         return command
 
 
+_WHOLE = 10_000
+"""More characters than a sentence has."""
+
+
 class Front(click.Group):
     """The command group. It turns every error into a message and an exit code, never a traceback."""
 
     command_class = OutputCommand
     group_class = type
+
+    def __init__(self, *args: Any, purposes: Mapping[str, Sequence[Later]] | None = None, **kwargs: Any) -> None:
+        """`purposes` are the commands under the headings of a list; without any, all are under one."""
+        super().__init__(*args, **kwargs)
+        self.purposes = purposes or {}
+        for command in chain(*self.purposes.values()):
+            self.add_command(command)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands, each with the whole first sentence of its help."""
+        listed = {name: command for name in self.list_commands(ctx) if (command := self.get_command(ctx, name))}
+        width = max(map(len, listed))
+        lists: Mapping[str, Iterable[click.Command]] = self.purposes or {"Commands": listed.values()}
+        for title, commands in lists.items():
+            with formatter.section(title):
+                rows = [(f"{one.name or '':<{width}}", one.get_short_help_str(_WHOLE)) for one in commands]
+                formatter.write_dl(rows)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

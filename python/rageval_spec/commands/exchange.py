@@ -90,7 +90,9 @@ def import_() -> None:
 
 @click.group("export", cls=Tools, part="target")
 def export() -> None:
-    """Send the values of an evaluation to another tool, or write them in its layout.
+    """Send the values of an evaluation to another tool.
+
+    Some tools are sent values over their API; for others, a file is written in their layout.
 
     \b
     rageval-spec export phoenix

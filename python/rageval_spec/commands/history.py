@@ -144,7 +144,9 @@ def set_label(record: str, label: str | None, remove: bool, place: str) -> int:
     help="The format of the table.",
 )  # fmt: skip
 def export(place: str, form: str, **choice: Any) -> int:
-    """Write one line for each record, with its numbers as columns, to standard output.
+    """Write a line for each record, with its numbers as columns.
+
+    The table goes to standard output.
 
     \b
     rageval-spec history export --format csv > runs.csv
@@ -159,9 +161,9 @@ def export(place: str, form: str, **choice: Any) -> int:
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @_history_option
 def import_all(paths: tuple[Path, ...], place: str) -> int:
-    """Add results folders to the history, records that could not be sent, or all records of another history's file.
+    """Add results folders, unsent records or another history.
 
-    Existing records stay.
+    Another history is a file, of which all records are added. Existing records stay.
 
     \b
     rageval-spec history import .rageval/history.db --history "$HISTORY_URL"
@@ -200,10 +202,10 @@ def prune(place: str, keep: str, dry_run: bool) -> int:
 @click.option("--slice", help="The numbers of this slice instead of those of all queries.")
 @click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write an HTML page instead.")
 def trend(metric: str | None, place: str, html: Path | None, **options: Any) -> int:
-    """Draw a metric over time, with its gates' bounds, the cost and the duration. Without METRIC, draw all metrics.
+    """Draw metrics over time, with bounds, cost and duration.
 
-    The line breaks where questions, their weights, references, judgements, the judge or the metric's definition
-    changed. Changes of level are marked if they are significant.
+    Without METRIC, draw all metrics. The line breaks where questions, their weights, references, judgements, the judge
+    or the metric's definition changed. Changes of level are marked if they are significant.
 
     \b
     rageval-spec history trend faithfulness --branch main

@@ -58,9 +58,10 @@ def plan(
     sd: float | None,
     **chosen: Any,
 ) -> int:
-    """Show the steps of an evaluation, which of them are stored, and the calls, tokens and cost of the rest.
+    """Show the steps of an evaluation, and what they would cost.
 
-    The key of a step is a hash of everything its result depends on, so two plans can be compared with diff.
+    It says which steps are stored, and what calls, tokens and cost the others take. The key of a step is a hash of
+    everything its result depends on, so two plans can be compared with diff.
 
     \b
     rageval-spec plan spec.yaml

@@ -45,7 +45,9 @@ METRIC_GROUPS: Mapping[MetricGroup, str] = {
 @click.argument("section", type=click.Choice(registry.SECTIONS), required=False)
 @shared.form_option
 def list_words(section: registry.Section | None, form: str) -> int:
-    """List the words that `use:` accepts: those of one section of a spec, or of all.
+    """List the words that `use:` accepts in a spec.
+
+    SECTION is one of its sections; without it, the words of all are listed.
 
     \b
     rageval-spec list
@@ -67,11 +69,11 @@ def list_words(section: registry.Section | None, form: str) -> int:
 @click.option("--model", metavar="NAME", help="What a judge knows about one published model.")
 @shared.form_option
 def explain(name: str, model: str | None, form: str) -> int:
-    """Explain a word of a spec: what it does, its keys, their defaults, and how to write it.
+    """Explain a word of a spec, and how to write it.
 
-    A metric can be called by any name that other tools give it. A word of several sections needs its section. Keys of
-    the spec itself are explained too, and so are those of its own blocks. The word in brackets at the end of an error
-    in a spec is explained with an example.
+    It shows the keys and their defaults. A metric can be called by any name that other tools give it. A word of
+    several sections needs its section. Keys of the spec itself are explained too, and so are those of its own blocks.
+    The code in brackets at the end of an error in a spec is explained, too.
 
     \b
     rageval-spec explain ndcg

@@ -256,11 +256,11 @@ def _describe(shown: Shown) -> str:
 def show_questions(
     names: Sequence[str], form: Any, results: str | None, baseline: str | None, full: bool, **wanted: Any
 ) -> int:
-    """Show the questions behind the numbers, worst first, or one question in full.
+    """Show the questions behind the numbers, worst first.
 
-    RESULTS is a results folder or a label of the history. The default is rageval-results, where `run` writes. A
-    question's card has the answer with unsupported claims marked, the sources, the reference, the documents and all
-    values with their reasons.
+    With the id of a question, it shows that one in full. RESULTS is a results folder or a label of the history. The
+    default is rageval-results, where `run` writes. A question's card has the answer with unsupported claims marked,
+    the sources, the reference, the documents and all values with their reasons.
 
     \b
     rageval-spec show

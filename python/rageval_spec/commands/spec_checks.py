@@ -1,6 +1,7 @@
-"""`rageval-spec validate` and `rageval-spec schema`: check a spec, and print the JSON Schema of specs.
+"""`rageval-spec validate`, `upgrade` and `schema`: check a spec, rewrite its former keys, print the JSON Schema.
 
-`validate` also checks the files that a spec names. The schema includes all installed plugins.
+`validate` also checks the files that a spec names, and a results folder against its manifest. The schema includes all
+installed plugins.
 """
 
 from __future__ import annotations
@@ -13,20 +14,39 @@ import click
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
 from rageval_spec.commands.console import OutputCommand
-from rageval_spec.diagnostics import make_visible
-from rageval_spec.errors import PASSED
+from rageval_spec.diagnostics import Diagnostic, SpecError, make_visible
+from rageval_spec.errors import GATE_FAILED, PASSED
 from rageval_spec.reading.missing_columns import write_mapping
 from rageval_spec.wording import count_noun
 
+_several_specs = click.argument("specs", nargs=-1, required=True, metavar="SPEC...", type=click.Path(path_type=Path))
+
 
 @click.command(cls=OutputCommand)
-@shared.spec_argument
-def validate(spec: Path, overrides: Sequence[str]) -> int:
+@_several_specs
+@shared.set_option
+def validate(specs: Sequence[Path], overrides: Sequence[str]) -> int:
     """Check a spec and the files it names, without running anything.
+
+    Several specs are checked one after another. A results folder is compared with the manifest.json
+    that its run wrote: a file that is missing or was changed is an error (exit code 3).
 
     \b
     rageval-spec validate spec.yaml
+    rageval-spec validate rageval-results
     """
+    faults: list[Diagnostic] = []
+    for spec in specs:
+        try:
+            _check_results(spec) if spec.is_dir() and not overrides else _check_spec(spec, overrides)
+        except SpecError as error:
+            faults += error.diagnostics
+    if faults:
+        raise SpecError(faults)
+    return PASSED
+
+
+def _check_spec(spec: Path, overrides: Sequence[str]) -> None:
     from rageval_spec.pipeline.planning import preflight
 
     loaded, readings = preflight.inspect(spec, overrides)
@@ -39,7 +59,44 @@ def validate(spec: Path, overrides: Sequence[str]) -> int:
         lines += [f"  {write_mapping(('columns',), reading.columns)}"] if reading.columns else []
         lines += [f"  kept with the questions: {', '.join(reading.others)}"] if reading.others else []
     console.show("".join(f"{make_visible(line)}\n" for line in lines))
-    return PASSED
+
+
+def _check_results(folder: Path) -> None:
+    from rageval_spec.history.results_manifest import check_manifest
+
+    count, others = check_manifest(folder)
+    lines = [f"{folder}: valid, {count_noun(count, 'file')} with the content that the run wrote"]
+    lines += [f"  not of this run: {name}" for name in others]
+    console.show("".join(f"{make_visible(line)}\n" for line in lines))
+
+
+@click.command(cls=OutputCommand)
+@_several_specs
+@click.option("--check", is_flag=True, help="Write nothing; exit with 1 if there is something to rename.")
+def upgrade(specs: Sequence[Path], check: bool) -> int:
+    """Rewrite keys of a spec that have another name today, in place.
+
+    Shows what it changes. Comments, quotes and the layout stay. A key that cannot be rewritten safely
+    is named, with what to write instead, and the exit code is 1.
+
+    \b
+    rageval-spec upgrade spec.yaml
+    rageval-spec upgrade evals/*.yaml --check
+    """
+    from rageval_spec.spec.upgrading import find_upgrade, write_upgrade
+
+    is_done = True
+    for spec in specs:
+        found = find_upgrade(spec)
+        console.show("".join(f"{make_visible(line)}\n" for line in found.diff))
+        console.complain([key.warn(by_hand=True) for key in found.by_hand])
+        is_done &= not found.by_hand and not (check and found.renamed)
+        if found.renamed and not check:
+            write_upgrade(found)
+            console.show(f"{make_visible(str(spec))}: renamed {count_noun(len(found.renamed), 'key')}\n")
+        elif not found.renamed and not found.by_hand:
+            console.show(f"{make_visible(str(spec))}: nothing to rename\n")
+    return PASSED if is_done else GATE_FAILED
 
 
 @click.command("schema", cls=OutputCommand)

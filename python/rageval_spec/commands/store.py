@@ -128,7 +128,7 @@ def _list_lines(entries: Sequence[StoreEntry]) -> Iterator[str]:
 
 @click.group(cls=Front)
 def store() -> None:
-    """Show what is stored between evaluations, or remove what is no longer needed.
+    """Show or remove what is stored between evaluations.
 
     \b
     rageval-spec store info

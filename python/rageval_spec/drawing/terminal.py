@@ -27,10 +27,12 @@ def render_text(draw: Callable[[Console], Iterable[Block]], width: int | None = 
 
     `width` is in columns; by default it is the terminal's width, or 100 in a pipe.
     """
-    is_terminal = sys.stdout.isatty()
+    is_terminal = sys.stdout is not None and sys.stdout.isatty()  # it can be closed
     colour = (bool(os.environ.get("FORCE_COLOR")) or is_terminal) and os.environ.get("TERM") != "dumb"
     colour = colour and not os.environ.get("NO_COLOR")
-    columns = shutil.get_terminal_size((80 if is_terminal else _WIDTH_IN_A_PIPE, 24)).columns
+    columns = _WIDTH_IN_A_PIPE  # not the width of the terminal where errors go
+    if is_terminal or os.environ.get("COLUMNS"):
+        columns = shutil.get_terminal_size((80 if is_terminal else _WIDTH_IN_A_PIPE, 24)).columns
     text = StringIO()
     console = Console(
         file=text,

@@ -15,7 +15,7 @@ import json
 import random
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -628,6 +628,25 @@ def open_history(place: str | Path, *, create: bool = True) -> History:
         connection.close()
         raise
     return history
+
+
+def peek(path: Path) -> tuple[int, str | None, tuple[str, ...]]:
+    """How many records the file has, the time of the newest, and its labels; the file and its folder stay as they are.
+
+    Raises HistoryError: it cannot be read.
+    """
+    import sqlite3
+
+    # Opening a file in write-ahead mode makes two others beside it, unless they are there or it is called immutable.
+    log = path.with_name(f"{path.name}-wal")
+    uri = f"{path.absolute().as_uri()}?mode=ro{'' if log.exists() else '&immutable=1'}"
+    try:
+        with closing(sqlite3.connect(uri, uri=True)) as connection:
+            count, newest = connection.execute("SELECT count(*), max(time) FROM rageval_records").fetchone()
+            labels = connection.execute("SELECT label FROM rageval_labels ORDER BY label").fetchall()
+    except (sqlite3.Error, OSError) as error:
+        raise HistoryError(f"the history {path} cannot be read: {error}") from error
+    return count, newest, tuple(str(label) for (label,) in labels)
 
 
 def _suggest_place(path: Path) -> str:

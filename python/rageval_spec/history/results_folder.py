@@ -40,7 +40,7 @@ from rageval_spec.data.tables import NUMBERS, DocumentNumbers, empty_documents, 
 from rageval_spec.errors import DataError, RagevalError
 from rageval_spec.kernels.inputs import name_special
 from rageval_spec.libraries import pl
-from rageval_spec.plugin.report import RESULTS_FILES
+from rageval_spec.plugin.report import MANIFEST, RESULTS_FILES, STATEMENT
 from rageval_spec.reading.formats.parquet import refuse_bomb
 from rageval_spec.store.disk import flush_folder, sweep, sync, write_flushed
 
@@ -77,7 +77,7 @@ def write_results(evaluation: Evaluation, folder: Path, *, with_samples: bool = 
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _write_together(folder, writers)
-        for name in _OPTIONAL:
+        for name in (*_OPTIONAL, MANIFEST, STATEMENT):  # the last two are of the earlier files
             if name not in writers:
                 (folder / name).unlink(missing_ok=True)
     except OSError as error:

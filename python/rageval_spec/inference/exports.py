@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from onnx_from_checkpoints import TOKENIZER, find_external_data, read_tokenizer
 from rageval_spec.dataclass import dataclass
 from rageval_spec.errors import DataError, RagevalError, UsageError
+from rageval_spec.inference import model_files
 from rageval_spec.inference.embedded_models import EMBEDDED, NOTICE
 from rageval_spec.inference.model_files import ModelFiles, named, say_fetch, translated
 from rageval_spec.store.disk import CACHE, InputFile, find_cache, sweep, write_flushed
@@ -63,7 +64,11 @@ class CachedModel:
 def provide_graph(
     source: ModelFiles, configuration: Configuration, precision: Precision, fingerprint: Fingerprint
 ) -> Path:
-    """Return the `.onnx` file to open: the model's own, or one from the cache, which is made first if necessary."""
+    """Return the `.onnx` file to open: the model's own, or one from the cache, which is made first if necessary.
+
+    Raises `UsageError` if the packages of the extra `onnx` are not installed, also for a file that need not be made.
+    """
+    model_files.require_packages()
     return _Form(source, configuration, precision, fingerprint).provide()
 
 
@@ -187,6 +192,7 @@ def export_model(
     """
     if target.is_file() or (target.is_dir() and any(target.iterdir())):
         raise UsageError(f"{target}: already exists; name a new folder")
+    model_files.require_packages()
     if source.format == "e5s1":
         raise UsageError(f"{source.location.name}: cannot be exported: other programs cannot read its tokenizer")
     part = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")

@@ -8,6 +8,7 @@ Nothing here uses the network or imports anything heavy, because `validate` look
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -303,6 +304,18 @@ def say_other_graph(source: ModelFiles) -> str:
     return f"; write `graph: repository` to run its {others[0]}" if others else ""
 
 
+def find_missing_packages() -> str | None:
+    """What to install before a model can be run, if the packages of the extra `onnx` are not there; else None."""
+    missing = [package for package in ("onnx", "onnxruntime") if importlib.util.find_spec(package) is None]
+    return f"needs {' and '.join(missing)}; run: pip install 'rageval-spec[onnx]'" if missing else None
+
+
+def require_packages() -> None:
+    """Raise `UsageError` if the packages that build and run graphs are not installed."""
+    if missing := find_missing_packages():
+        raise UsageError(f"`use: onnx` {missing}")
+
+
 def check_graph(source: ModelFiles, configuration: Configuration) -> None:
     """Refuse, without reading any weights, a model whose files show that its graph cannot be built."""
     from onnx_from_checkpoints import check_buildable
@@ -326,9 +339,10 @@ def check_graph(source: ModelFiles, configuration: Configuration) -> None:
 def check_tensors(source: ModelFiles, configuration: Configuration) -> None:
     """Refuse a model whose graph cannot be built, by building it from the names and shapes of its tensors.
 
-    Unlike `check_graph`, it imports numpy and onnx. The embedded models are known to be buildable.
+    Unlike `check_graph`, it imports numpy and onnx, and does nothing without them. The embedded models are known to be
+    buildable.
     """
-    if source.format != "safetensors" or source.location.kind == "embedded":
+    if source.format != "safetensors" or source.location.kind == "embedded" or find_missing_packages():
         return
     from onnx_from_checkpoints import check_weights
 

@@ -146,6 +146,9 @@ class OnnxModel(hub.LocalModel[OnnxNode], TokenModel[OnnxNode]):
         is_default = self.node.model == self.context.name == "minilm"
         return is_default and not EMBEDDED["minilm"].is_installed and EMBEDDED["multilingual"].is_installed
 
+    def check(self) -> str | None:
+        return model_files.find_missing_packages()
+
     def check_files(self) -> Iterator[FileFault]:
         try:
             if not self._is_replaceable and self._source is not None:

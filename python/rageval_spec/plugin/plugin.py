@@ -40,6 +40,10 @@ class Node(BaseModel):
 
     use: str = Field(description="Which plugin serves this block: the name of a file in this section.")
 
+    former_keys: ClassVar[Mapping[str, str]] = {}
+    """Keys by which earlier versions knew keys of this node, and their names of today. Specs that have them are read
+    with a warning, and `rageval-spec upgrade` rewrites them."""
+
 
 N = TypeVar("N", bound=Node)
 

@@ -21,6 +21,8 @@ RESULTS_FILES = (
     "fingerprints.parquet",
 )  # fmt: skip
 """The files of a results folder, whose names no other report may have."""
+MANIFEST, STATEMENT = "manifest.json", "statement.json"
+"""What `run` writes after all reports: the digests of its files, and a statement about them to be signed."""
 
 
 class ReportNode(Node):

@@ -18,10 +18,10 @@ from rageval_spec.plugin.plugin import SpecOrigin
 from rageval_spec.spec.blocks import gates as gate_blocks
 from rageval_spec.spec.blocks.block_validation import CheckedSpec, check_tree, list_places
 from rageval_spec.spec.blocks.error_explanation import describe
+from rageval_spec.spec.blocks.former_keys import adopt_former_keys
 from rageval_spec.spec.blocks.gates import GateNode, NamedMetric
 from rageval_spec.spec.blocks.input_files import check_history, find_lacking_parts, find_missing, find_shared_files
 from rageval_spec.spec.blocks.monitor import check_monitor
-from rageval_spec.spec.blocks.plugin_lookup import adopt_former_keys
 from rageval_spec.spec.blocks.question_weights import KEYS as DESIGN_KEYS
 from rageval_spec.spec.blocks.question_weights import check_weight_keys, resolve_weight_keys
 from rageval_spec.spec.blocks.references import add_defaults, check_references
@@ -74,9 +74,8 @@ def load(
     Raises:
         SpecError: the spec is wrong; it holds all diagnostics, sorted by position.
     """
-    name = "<stdin>" if str(path) == STDIN else str(path)
+    name, text = read_text(path)
     folder = Path() if str(path) == STDIN else Path(path).parent
-    text = _decode(_read_bytes(path, name), name)
     return loads(
         text,
         path=name,
@@ -142,7 +141,8 @@ def _load_tree(
     environment: Mapping[str, str] | None,
     check_files: bool,
 ) -> Spec:
-    diagnostics += adopt_former_keys(tree)
+    former, faults = adopt_former_keys(tree)
+    diagnostics += [*(key.warn() for key in former), *faults]
     filled = fill_in_variables(tree, os.environ if environment is None else environment)
     checked = check_tree(tree, filled.secrets, folder)
     places = list_places(tree, tree.place)
@@ -225,6 +225,12 @@ def _resolve_bands(
     known = [(index, gate) for index, gate in zip(checked.gates, gates, strict=True) if gate.metric in checked.metrics]
     levels = [] if diagnostics or checked.spec is None else check_levels(known, bands, places)
     return bands, [*diagnostics, *levels, *check_diagnosis(checked, places)]
+
+
+def read_text(path: Path | str) -> tuple[str, str]:
+    """A spec's name in messages, and its text as it is; raises `SpecError` if it cannot be read."""
+    name = "<stdin>" if str(path) == STDIN else str(path)
+    return name, _decode(_read_bytes(path, name), name)
 
 
 def _read_bytes(path: Path | str, name: str) -> bytes:

@@ -359,11 +359,12 @@ class Claims:
             import fcntl
 
             file = self._open() if self._file is None else self._file
+        except (ImportError, OSError):  # a store that cannot be written says so when something is kept
+            return True
+        try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place_claim(model, question))
         except OSError as error:
             return error.errno not in _TAKEN
-        except ImportError:
-            return True
         return True
 
     def release(self, model: str, question: bytes) -> None:

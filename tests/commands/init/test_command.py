@@ -13,8 +13,10 @@ import polars as pl
 import pytest
 import yaml
 
+from rageval_spec.exchange.shared.spans.protobuf import encode_spans
 from tests.command_line import invoke
 from tests.commands.init.files import ANSWERS, ROWS, write_rows
+from tests.exchange.otel.test_source import record_trace
 from tests.systems.asking import Service
 from tests.tiny import write_collection
 
@@ -40,7 +42,10 @@ from tests.tiny import write_collection
         (("--from", "beir", "a.jsonl"), "is not a folder; a BEIR dataset is one with corpus.jsonl"),
         (("--from", "ragas", "."), "is a folder; name the file with the questions"),
         (("--from", "beir", "."), "there is no "),
-        (("--from", "trulens", "a.jsonl"), "'trulens' is not one of 'ragas', 'deepeval', 'promptfoo', 'beir'"),
+        (
+            ("--from", "trulens", "a.jsonl"),
+            "'trulens' is not one of 'ragas', 'deepeval', 'promptfoo', 'beir', 'trec'",
+        ),
     ],
 )
 def test_wrong_arguments_are_explained_and_nothing_is_written(
@@ -326,3 +331,43 @@ def test_advice_never_turns_answers_into_references(tmp_path: Path, header: str,
         done = invoke("init", *arguments, tmp_path / "mine")
         assert done.exit_code == 2
         assert done.stderr.strip().endswith(f"here: {told}")
+
+
+def test_rankings_beside_judgements_are_systems_of_their_names(tmp_path: Path) -> None:
+    (tmp_path / "qrels.txt").write_text("q1 0 d1 1\nq2 0 d2 1\n")
+    for name in ("bm25", "dense.v1", "dense.v2", "a:b"):
+        (tmp_path / f"{name}.run").write_text("q1 Q0 d1 1 0.9 t\nq2 Q0 d3 1 0.9 t\n")
+    result = invoke("init", "--from", "trec", tmp_path / "qrels.txt", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    spec = yaml.safe_load((tmp_path / "out" / "spec.yaml").read_text())
+    assert spec["datasets"] == {"golden": {"use": "trec", "qrels": "../qrels.txt"}}
+    assert {name: block["path"] for name, block in spec["systems"].items()} == {
+        "a-b": "../a:b.run",
+        "bm25": "../bm25.run",
+        "dense.v1": "../dense.v1.run",
+        "dense.v2": "../dense.v2.run",
+    }
+    result = invoke("run", tmp_path / "out" / "spec.yaml", "-o", tmp_path / "results")
+    assert result.exit_code == 0, result.output
+    assert "rr           0.500" in " ".join(result.stdout.split(" "))
+
+
+def test_traces_are_questions_and_answers(tmp_path: Path) -> None:
+    (tmp_path / "traces.otlp").write_bytes(encode_spans([*record_trace(1), *record_trace(2)]))
+    result = invoke("init", "--from", "otel", tmp_path / "traces.otlp", tmp_path)
+    assert result.exit_code == 0, result.output
+    spec = yaml.safe_load((tmp_path / "spec.yaml").read_text())
+    assert spec["systems"]["current"] == spec["datasets"]["golden"] == {"use": "otel", "path": "traces.otlp"}
+    assert "2 questions" in (tmp_path / "spec.yaml").read_text()
+    result = invoke("run", tmp_path / "spec.yaml", "-o", tmp_path / "results")
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize("tool", ["trec", "otel"])
+def test_recorded_files_that_cannot_be_read_are_named(tmp_path: Path, tool: str) -> None:
+    (tmp_path / "bad.txt").write_bytes(b"\xff\xfe\x00 what?\n")
+    (tmp_path / "a.run").write_text("q1 Q0 d1 1 0.9 t\n")
+    result = invoke("init", "--from", tool, tmp_path / "bad.txt", tmp_path / "out")
+    assert result.exit_code == 2, result.output
+    assert "bad.txt" in result.stderr
+    assert not (tmp_path / "out").exists()

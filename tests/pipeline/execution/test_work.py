@@ -91,6 +91,7 @@ def test_an_engine_that_pickles_gives_the_same_bytes(tmp_path: Path) -> None:
     pickled, found = run(tmp_path, PicklingEngine, gates=gates)
     assert found == expected
     tables = {"values.parquet", "samples.parquet", "findings.parquet", "documents.parquet"}
+    tables |= {"manifest.json", "statement.json"}
     questions = {f"questions/{system}.csv" for system in local.evaluation.systems}
     assert set(found) == {"results.json", "report.md", *questions, *tables}
     assert (local.exit_code, pickled.exit_code) == (0, 0)

@@ -80,7 +80,7 @@ def audit(
     strict: bool,
     **options: Any,
 ) -> int:
-    """Check test sets: their questions, references, judgements, mix and size.
+    """Check test sets: questions, references, judgements, mix, size.
 
     SPEC is a spec, or the file or the BEIR folder of a test set. Each finding names the row and what to do. With the
     results of an evaluation, the audit also reports what the questions show. It asks no system, and a model behind an

@@ -80,7 +80,7 @@ _STEPS_OPTIONS = ("columns", "metrics", "scale", "form", "output", "guarantee", 
 @click.option("--details", is_flag=True, help="Show all tables.")
 @shared.form_option
 def calibrate(results: str | None, labels: tuple[Path, ...], **options: Any) -> int:
-    """Show what a judge's values are worth: how close they come to people's labels.
+    """Show how close a judge's values come to people's labels.
 
     RESULTS is a results folder, or a label or a record of the history; by default the last results. Or it is a spec,
     whose labelled metrics are then scored first.

@@ -96,11 +96,11 @@ def post(destination: Destination, text: str, marker: str, clock: Clock) -> str:
 @click.option("--no-post", is_flag=True, help="Post nothing; for a job that only wants the summary.")
 @click.option("--dry-run", is_flag=True, help="Print the text and post nothing.")
 def comment_results(**options: Any) -> int:
-    """Post results as a comment on a pull request of GitHub or a merge request of GitLab.
+    """Post results as a comment on a pull or merge request.
 
-    The next call updates the same comment. In a CI job, nothing but the token is needed: GITHUB_TOKEN (with the
-    permission `pull-requests: write`) or GITLAB_TOKEN (with the scope `api`). Outside a pull request, and for one from
-    a fork, no comment is made and the exit code is 0.
+    It is one comment on GitHub or GitLab, which the next call updates. In a CI job, nothing but the token is needed:
+    GITHUB_TOKEN (with the permission `pull-requests: write`) or GITLAB_TOKEN (with the scope `api`). Outside a pull
+    request, and for one from a fork, no comment is made and the exit code is 0.
 
     \b
     rageval-spec comment

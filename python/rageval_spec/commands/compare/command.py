@@ -24,9 +24,10 @@ from rageval_spec.errors import PASSED
 @click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write an HTML page instead, with the "
               "answers side by side.")  # fmt: skip
 def compare_results(before: str, after: str, form: str, html: Path | None, **wanted: Any) -> int:
-    """Compare two results: the numbers, and question by question what broke, what was fixed and how answers changed.
+    """Compare two results in numbers and question by question.
 
-    BEFORE and AFTER are results folders or labels of the history. The output begins with what else differs, such as
+    It lists what broke, what was fixed and how answers changed. BEFORE and AFTER are results folders or labels of the
+    history. The output begins with what else differs, such as
     edited references or other settings.
 
     \b

@@ -26,7 +26,7 @@ from rageval_spec.commands import options as shared
 @shared.set_option
 @shared.form_option
 def drift(anchors: Path, spec: Path, is_reversed: bool, **options: Any) -> int:
-    """Ask a judge again about frozen answers, and report whether it has changed.
+    """Ask a judge again about frozen answers, to see if it changed.
 
     ANCHORS is a file that `calibrate --freeze` wrote. Stored replies are not used. The exit code is 1 if the judge has
     changed, or with --reversed, if the order changes what it says; and 3 if it gave a value to fewer than half of the

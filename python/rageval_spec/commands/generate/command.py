@@ -143,11 +143,12 @@ def generate(
     split_by: SplitUnit,
     **options: Any,
 ) -> int:
-    """Make a test set from your own documents: questions, answers, sources and evidence.
+    """Make a test set from your own documents.
 
-    CORPUS is a folder of Markdown, text, HTML and PDF files, a JSON Lines corpus or a BEIR folder. A chat model writes
-    each question about one chunk or several. Every question is then checked: its evidence must be in the chunk,
-    the chunk must answer it and support the answer, it must make sense alone, and a retriever must find its source.
+    Each question has an answer, its sources and its evidence. CORPUS is a folder of Markdown, text, HTML and PDF files,
+    a JSON Lines corpus or a BEIR folder. A chat model writes each question about one chunk or several. Every question
+    is then checked: its evidence must be in the chunk, the chunk must answer it and support the answer, it must make
+    sense alone, and a retriever must find its source.
 
     The cost is shown before anything is asked. Every reply is stored, so a run that was stopped continues where it
     was, and pays nothing twice. The exit code is 3 if a limit or the endpoint stopped it.

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING
 import click
 
 from rageval_spec.commands import console
-from rageval_spec.commands.console import PROGRAM
 from rageval_spec.errors import PASSED, UsageError
 
 if TYPE_CHECKING:
     from rageval_spec.commands.init.first_spec import Findings
 
 
-TOOLS = ("ragas", "deepeval", "promptfoo", "beir")
+TOOLS = ("ragas", "deepeval", "promptfoo", "beir", "trec", "otel")
+_GIVEN = click.core.ParameterSource.COMMANDLINE
 _file = click.Path(path_type=Path, exists=True)
 
 
@@ -40,14 +40,17 @@ _file = click.Path(path_type=Path, exists=True)
 )  # fmt: skip
 @click.option(
     "--from", "source", type=(click.Choice(TOOLS), _file), metavar="TOOL PATH",
-    help="Write a spec for the test set of another tool: ragas, deepeval, promptfoo or beir.",
+    help="Write a spec for the test set of another tool (ragas, deepeval, promptfoo), a BEIR folder, TREC judgements "
+    "with the .run files beside them, or a file of OpenTelemetry spans (otel).",
 )  # fmt: skip
 @click.option(
     "--column", "columns", multiple=True, metavar="PART=NAME",
     help="The name of a column that is not recognised, such as text=Frage; can be repeated.",
 )  # fmt: skip
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
+@click.pass_context
 def init(
+    ctx: click.Context,
     paths: tuple[Path, ...],
     url: str | None,
     answers: Path | None,
@@ -56,11 +59,12 @@ def init(
     columns: tuple[str, ...],
     force: bool,
 ) -> int:
-    """Write a commented spec that is ready to run: for your own files, or with sample data.
+    """Write a spec for your own files, or one with sample data.
 
-    Without options, FOLDER gets two specs and sample data: one for retrieval, one for answers. With FILE, --answers or
-    --from, it gets a spec for your files, with the metrics that their columns allow; the others are comments with
-    what they need. FILE has questions, with their gold answers or judgements. FOLDER is the current folder by default.
+    It is commented, and ready to run. Without options, FOLDER gets two specs and sample data: one for retrieval, one
+    for answers. With FILE, --answers or --from, it gets a spec for your files, with the metrics that their columns
+    allow; the others are comments with what they need. FILE has questions, with their gold answers or judgements.
+    FOLDER is the current folder by default. On a terminal, `rageval-spec init` alone asks what there is.
 
     \b
     rageval-spec init example
@@ -69,6 +73,13 @@ def init(
     rageval-spec init --answers answers.jsonl --golden golden.xlsx --column text=Frage evaluation
     rageval-spec init --from ragas testset.jsonl
     """
+    if console.is_terminal() and not any(ctx.get_parameter_source(name) is _GIVEN for name in ctx.params):
+        from rageval_spec.commands.init.terminal_questions import ask
+
+        asked = ask(Path())
+        if not asked:
+            return PASSED
+        return int(init.main(asked, standalone_mode=False) or PASSED)
     file, folder = _split_paths(paths)
     if file is not None and (answers is not None or source is not None):
         raise click.UsageError(f"'{file}' is a file; give it, --answers or --from, and a folder for the spec")
@@ -84,11 +95,11 @@ def init(
             raise click.UsageError("--column belongs to FILE, --answers or --from")
         path = _write_sample(folder, force=force)
         told = f"wrote {path} and {path.with_name(ANSWERS)}, their schema and sample data"
-        console.show(f"{told}; now try: {PROGRAM} run {path}\n")
+        console.show(f"{told}; now try: {console.name_program()} run {path}\n")
         return PASSED
     written = _write_for_files(tool, path, golden, url, folder, columns, is_answered=answers is not None, force=force)
     spec, *others = map(str, written)
-    console.show(f"wrote {spec} and {' and '.join(others)}; now try: {PROGRAM} run {spec}\n")
+    console.show(f"wrote {spec} and {' and '.join(others)}; now try: {console.name_program()} run {spec}\n")
     return PASSED
 
 
@@ -140,7 +151,6 @@ def _writing(folder: Path, names: Iterable[str], *, force: bool) -> Iterator[Non
         raise UsageError(f"cannot write {folder}: {error.strerror or error}") from error
 
 
-_PROMPTFOO = ("promptfooconfig.yaml", "promptfooconfig.yml", "promptfooconfig.json")
 _FUNCTION = '''\
 """Called by rageval-spec for each question. Replace the placeholder by a call of your system."""
 
@@ -169,8 +179,10 @@ def _write_for_files(
 
     Raises UsageError: a file cannot be read, or has no answers, the URL is wrong, or the spec exists without `force`.
     """
-    from rageval_spec.commands.init.first_spec import inspect_files
+    from rageval_spec.commands.init.first_spec import inspect_files, inspect_recorded
 
+    if tool in ("trec", "otel"):
+        return _write(inspect_recorded(tool, path, folder), path, folder, tool, force=force)
     if tool == "beir" and not path.is_dir():
         raise UsageError(f"{path} is not a folder; a BEIR dataset is one with corpus.jsonl, queries.jsonl and qrels/")
     if tool not in ("beir", None) and path.is_dir():
@@ -199,7 +211,9 @@ def _describe_unused(findings: Findings) -> str:
 
 
 def _find_config(tool: str | None, folder: Path) -> Path:
-    found = next((folder / name for name in _PROMPTFOO if (folder / name).is_file()), None)
+    from rageval_spec.commands.init.folder_proposals import PROMPTFOO
+
+    found = next((folder / name for name in PROMPTFOO if (folder / name).is_file()), None)
     if tool != "promptfoo" or found is None:
         raise UsageError(f"{folder} is a folder; name the file with the questions")
     return found

@@ -47,6 +47,7 @@ class Findings:
     `system` is a service if one was named, else None if there are no answers. `has` are the parts of `Sample` that at
     least one question or answer has, and "relevant" and "corpus". `slices` are columns of the questions that have few
     different values, and `unused` the others that no part is read from. `model` is the embedded model for their texts.
+    `rankings` are the blocks of systems that read runs, by name; there are no other systems then.
     """
 
     dataset: Mapping[str, Any]
@@ -56,6 +57,47 @@ class Findings:
     slices: tuple[str, ...] = field(default=())
     unused: tuple[str, ...] = field(default=())
     model: str = "minilm"
+    rankings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+def inspect_recorded(tool: str, path: Path, folder: Path) -> Findings:
+    """Open TREC judgements, whose rankings are the `.run` files beside them, or a file of spans of traces.
+
+    Raises UsageError: a file cannot be read, or there are no rankings.
+    """
+    relative = _relative(path, folder)
+    system: dict[str, Any] | None = None
+    runs: dict[str, dict[str, Any]] = {}
+    if tool == "otel":
+        dataset, system = {"use": "otel", "path": relative}, {"use": "otel", "path": relative}
+    else:
+        has_header = "\t" in (first := _read_first_line(path)) and not re.search(r"\d\s*$", first)
+        dataset = {"use": "csv", "path": relative} if has_header else {"use": "trec", "qrels": relative}
+        found = sorted(one for one in path.parent.iterdir() if format_of(one) == "run")
+        if not found:
+            raise UsageError(f"there are no rankings beside {path}; their names must end in .run")
+        runs = {_name_run(one): {"use": "file", "path": _relative(one, folder)} for one in found}
+    try:
+        opened: Dataset[Any] = _build("datasets", "golden", dataset, path)
+        collection = opened.open()
+        has = {*_list_parts(collection), *({"ranking"} if runs else ())}
+        answers = None if system is None else _read_answers(system, collection, path)
+    except DataError as error:
+        raise UsageError(str(error)) from error
+    has |= {name for name in _OF_ANSWERS if answers is not None and answers[name].null_count() < answers.height}
+    asked = collection.qrels if collection.queries is None else collection.queries
+    count = 0 if asked is None else asked["query_id"].n_unique()
+    return Findings(dataset, system, frozenset(has), count, rankings=runs)
+
+
+def _name_run(path: Path) -> str:
+    """The name of a file as a system can have it."""
+    return re.sub(r'[\\:*?"<>|$]+', "-", re.sub(r"\.run(\.\w+)?$", "", path.name)).strip(" .") or "run"
+
+
+def _read_first_line(path: Path) -> str:
+    with path.open(encoding="utf-8", errors="replace") as file:
+        return file.readline().rstrip("\n")
 
 
 def inspect_files(
@@ -147,7 +189,8 @@ def _relative(path: Path, folder: Path) -> str:
 def _build(section: registry.Section, name: str, block: Mapping[str, Any], path: Path) -> Any:
     """The plugin of a block, with the path as the user wrote it, because it is in messages."""
     plugin = registry.load(section, block["use"])
-    return plugin(plugin.node_type(**{**block, "path": str(path)}), Context(name))
+    key = "qrels" if "qrels" in block else "path"
+    return plugin(plugin.node_type(**{**block, key: str(path)}), Context(name))
 
 
 def _refuse_faults(plugin: Dataset[Any], *, are_answers: bool) -> None:
@@ -281,7 +324,8 @@ def write_text(findings: Findings, name: str, spec: str, tool: str | None) -> st
 
 def is_retrieval(findings: Findings) -> bool:
     """Whether the files are a collection of documents, queries and judgements, which built-in systems can search."""
-    return {"corpus", "relevant"} <= findings.has and "reference" not in findings.has and findings.system is None
+    is_searchable = {"corpus", "relevant"} <= findings.has and "reference" not in findings.has
+    return bool(findings.rankings) or (is_searchable and findings.system is None)
 
 
 def _derive(findings: Findings) -> Iterator[str]:
@@ -314,12 +358,17 @@ def _write_head(name: str, spec: str, tool: str | None, url: str | None) -> str:
 def _write_dataset(findings: Findings) -> str:
     count = count_noun(findings.questions, "question")
     comment = f"# {count}. Name columns that are not recognised: columns: {{text: Frage, reference: Musterantwort}}"
-    if is_retrieval(findings):
+    if findings.rankings:
+        comment = f"# Which documents are relevant to which of {count_noun(findings.questions, 'query', 'queries')}."
+    elif is_retrieval(findings):
         comment = f"# The documents, {findings.questions:,} queries, and which documents answer them."
     return f"{comment}\ndatasets:\n  golden:\n{_indent(findings.dataset)}"
 
 
 def _write_systems(findings: Findings) -> str:
+    if findings.rankings:
+        blocks = "".join(f"  {_write_key(name)}:\n{_indent(block)}" for name, block in findings.rankings.items())
+        return f"# The rankings to evaluate. Each is compared with the first.\nsystems:\n{blocks}"
     if is_retrieval(findings):
         retrievers = _RETRIEVERS.replace("MODEL", findings.model)
         return f"# What to evaluate. Each system is compared with the first.\nsystems:\n{retrievers}"
@@ -365,6 +414,12 @@ def _write_gates(active: Sequence[Offer]) -> str:
         "# Bounds that an evaluation must clear, for a pipeline: exit code 1 if one fails.\n"
         f"# gates:\n#   - {{metric: {metric}, {bound}}}\n"
     )
+
+
+def _write_key(name: str) -> str:
+    import yaml
+
+    return str(yaml.safe_dump(name, allow_unicode=True, width=10**6)).removesuffix("\n...\n").strip()
 
 
 def _indent(block: Mapping[str, Any]) -> str:

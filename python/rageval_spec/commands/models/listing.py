@@ -78,7 +78,7 @@ class Inspected:
 def inspect(location: Location, name: str) -> Inspected:
     """What the model at a place is. A damaged file is described in `problem`; the other files are read all the same."""
     from onnx_from_checkpoints import find_architecture, read_configuration
-    from rageval_spec.inference.model_files import find_source, translated
+    from rageval_spec.inference.model_files import find_missing_packages, find_source, translated
 
     folder = location.folder
     facts: dict[str, Any] = {}
@@ -103,7 +103,10 @@ def inspect(location: Location, name: str) -> Inspected:
             facts |= {"architecture": configuration.model_type, "labels": configuration.labels}
             facts |= {} if configuration.task is None else {"head": HEADS[configuration.task]}
             if source is not None and source.graph == "own":
-                attempt(lambda: find_architecture(configuration.encoder))
+                if missing := find_missing_packages():
+                    problems.append(missing)
+                else:
+                    attempt(lambda: find_architecture(configuration.encoder))
         facts["license"] = read_license(folder / _CARD) or _list_known_licenses().get(name.casefold(), "")
     return Inspected(**facts, problem="; ".join(dict.fromkeys(problems)))
 
@@ -352,7 +355,7 @@ def find_model(name: str, revision: str | None = None, file: str | None = None, 
 @click.group(cls=Front, invoke_without_command=True)
 @click.pass_context
 def models(ctx: click.Context) -> int:
-    """Show the models on this machine, fetch an embedded one, export one to ONNX, or measure one.
+    """Show, fetch, export and measure models.
 
     \b
     rageval-spec models

@@ -248,10 +248,10 @@ def _write_amount(limit: Allowance) -> Callable[[float], str]:
 @monitor.command("retry")
 @shared.spec_argument
 def retry_failed(spec: Path, overrides: Iterable[str]) -> int:
-    """Retry judgements that failed, wait for a later try, or found the budget spent.
+    """Retry judgements that failed or found the budget spent.
 
-    Traces that the budget left out at random stay out: others count for them.
-    The running monitor retries the rest, or the next one that starts.
+    Judgements that wait for a later try are retried, too. Traces that the budget left out at random stay out: others
+    count for them. The running monitor retries the rest, or the next one that starts.
 
     \b
     rageval-spec monitor retry spec.yaml

@@ -54,7 +54,9 @@ def write_page(spec: Path, overrides: Iterable[str], output: Path) -> int:
     show_default=True, help="The folder to write to.",
 )  # fmt: skip
 def write_rules(spec: Path, overrides: Iterable[str], output: Path) -> int:
-    """Write alerting rules for Prometheus with their tests, and a dashboard for Grafana.
+    """Write rules for Prometheus and a dashboard for Grafana.
+
+    The alerting rules come with their tests.
 
     \b
     rageval-spec monitor rules spec.yaml -o rules

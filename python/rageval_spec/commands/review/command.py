@@ -165,7 +165,7 @@ def select(random: float | None, most: int, **options: Any) -> int:
 )  # fmt: skip
 @click.option("--replace", is_flag=True, help="Replace earlier labels of the same person on the same thing.")
 def import_(**options: Any) -> int:
-    """Read forms that people filled in, check them, and write their labels.
+    """Check the forms that people filled in, and write their labels.
 
     FORMS are the .csv and .xlsx files of `review select`, what the page saved, and exports of Label Studio as JSON. If
     anything is wrong, the command lists it all and writes nothing. A label that already exists is not added again.

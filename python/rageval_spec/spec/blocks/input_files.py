@@ -22,7 +22,7 @@ from rageval_spec.errors import (
 )
 from rageval_spec.kernels.inputs import name_special
 from rageval_spec.plugin import Context, Dataset, Report, System
-from rageval_spec.plugin.report import RESULTS_FILES
+from rageval_spec.plugin.report import MANIFEST, RESULTS_FILES, STATEMENT
 from rageval_spec.spec.blocks.plugin_blocks import PluginBlock
 from rageval_spec.spec.blocks.spec_node import NAMED_SECTIONS, HistoryNode, HistoryWord, Spec
 from rageval_spec.spec.text.places import KeyPath, Places, TextPlace, quote, walk_values
@@ -95,7 +95,8 @@ def find_shared_files(blocks: Iterable[PluginBlock]) -> Iterator[Diagnostic]:
             yield block.place.diagnose(str(error), "wrong-value")
             continue
         path = os.path.normpath(name)
-        if path in RESULTS_FILES and not (block.plugin.is_part_of_results and path == block.plugin.filename):
+        is_own = block.plugin.is_part_of_results and path == block.plugin.filename
+        if path in (*RESULTS_FILES, MANIFEST, STATEMENT) and not is_own:
             message = f"{quote(name)} is a file that every evaluation writes to the folder of its results"
             yield block.place.diagnose(message, "duplicate-path", "give this report another 'path:'")
         earlier = first.setdefault(path, block.place)

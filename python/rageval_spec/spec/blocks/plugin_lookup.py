@@ -1,11 +1,8 @@
-"""Finds the plugin that the `use:` of a block names, and explains unknown words.
-
-Specs with the keys that earlier releases used instead of `columns:` are still read, with a warning.
-"""
+"""Finds the plugin that the `use:` of a block names, and explains unknown words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from rageval_spec import registry
@@ -155,50 +152,3 @@ def _list_words(section: registry.Section) -> str:
     if len(words) == 1:
         return f"the only word of '{key}:' is {words[0]}"
     return f"the words of '{key}:' are {', '.join(words)}"
-
-
-COLUMNS = "columns"
-
-
-def adopt_former_keys(tree: YamlMapping) -> list[Diagnostic]:
-    """Move the content of former keys to `columns:`, in place. Returns a warning for each such key."""
-    datasets = tree.entries.get("datasets")
-    if datasets is None or not isinstance(datasets.value, YamlMapping):
-        return []
-    found: dict[Diagnostic, None] = {}
-    for name, entry in datasets.value.entries.items():
-        if isinstance(entry.value, YamlMapping):
-            plugin = find_plugin("datasets", entry.value, entry.value.place)
-            former = {} if isinstance(plugin, Diagnostic) else getattr(plugin.node_type, "former_columns", {})
-            block, diagnostics = _adopt(entry.value, former)
-            datasets.value.entries[name] = YamlEntry(entry.key_place, block)
-            found.update(dict.fromkeys(diagnostics))
-    return list(found)
-
-
-def _adopt(block: YamlMapping, former: Mapping[str, str]) -> tuple[YamlMapping, list[Diagnostic]]:
-    """The block with `columns:`. Aliases can share its content, so it is copied rather than changed."""
-    if not former.keys() & block.entries.keys():
-        return block, []
-    entries = {key: entry for key, entry in block.entries.items() if key not in former}
-    diagnostics: list[Diagnostic] = []
-    for key, file in former.items():
-        if key not in block.entries:
-            continue
-        old = block.entries[key]
-        part = file if file == "corpus" or file in block.entries else ""
-        inside = f"{COLUMNS}: {{{part}: {{...}}}}" if part else f"{COLUMNS}: {{...}}"
-        message = f"{quote(key)} is now part of '{COLUMNS}'"
-        diagnostics.append(old.key_place.diagnose(message, "former-key", f"write {inside}", "warning"))
-        value = YamlMapping(old.value.place, {part: YamlEntry(old.key_place, old.value)}) if part else old.value
-        present = entries.get(COLUMNS)
-        if present is None:
-            entries[COLUMNS] = YamlEntry(old.key_place, value)
-        elif isinstance(present.value, YamlMapping) and isinstance(value, YamlMapping):
-            for name in (name for name in value.entries if name in present.value.entries):
-                message = f"{quote(name)} is defined under both {quote(key)} and '{COLUMNS}'"
-                hint = f"keep only the one under '{COLUMNS}'"
-                diagnostics.append(value.entries[name].key_place.diagnose(message, "duplicate-key", hint))
-            merged = YamlMapping(present.value.place, {**value.entries, **present.value.entries})
-            entries[COLUMNS] = YamlEntry(present.key_place, merged)
-    return YamlMapping(block.place, entries, block.size, block.height), diagnostics
