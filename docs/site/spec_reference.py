@@ -10,8 +10,8 @@ from markdown_text import code, escape, fence, join, table
 from staging import Page
 
 from rageval_spec import registry
-from rageval_spec.commands.diagnostic_codes import CODES
 from rageval_spec.commands.plugin_words import METRIC_GROUPS, describe_plugin_as_json, find_keys, load_metric, summarize
+from rageval_spec.spec.diagnostic_codes import CODES
 
 Schema = Mapping[str, Any]
 _BOUNDS = {

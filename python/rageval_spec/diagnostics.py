@@ -49,7 +49,7 @@ class FileFault(NamedTuple):
 class Diagnostic:
     """One error or warning. `source_line` is the line of text at `position`, without its line ending.
 
-    `code` is one of `commands.diagnostic_codes`, which explains it.
+    `code` is one of `spec.diagnostic_codes`, which explains it.
     """
 
     path: str

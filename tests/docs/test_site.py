@@ -23,7 +23,7 @@ import markdown_text  # noqa: E402
 import spec_reference  # noqa: E402
 import staging  # noqa: E402
 
-from rageval_spec.commands.diagnostic_codes import CODES  # noqa: E402
+from rageval_spec.spec.diagnostic_codes import CODES  # noqa: E402
 
 HOME = "# Home\n\n![Two bars](bar.svg)\n\n1. One\n2. Two, see [there](folder/page.md#a-part)\n"
 PAGE = "# Page\n\n## A part\n\nBack [home](../index.md).\n\n| a | b |\n|---|---|\n| 1 | `x|y` |\n"

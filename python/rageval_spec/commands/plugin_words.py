@@ -18,9 +18,9 @@ import click
 from rageval_spec import kernels, registry
 from rageval_spec.commands import console
 from rageval_spec.commands import options as shared
-from rageval_spec.commands.diagnostic_codes import CODES, explain_code
 from rageval_spec.diagnostics import suggest
 from rageval_spec.errors import PASSED, UsageError
+from rageval_spec.spec.diagnostic_codes import CODES, explain_code
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

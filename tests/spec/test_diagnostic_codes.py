@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from rageval_spec import registry
-from rageval_spec.commands.diagnostic_codes import CODES
 from rageval_spec.commands.plugin_words import find_keys
+from rageval_spec.spec.diagnostic_codes import CODES
 from tests.command_line import invoke
 
 ROOT = Path(__file__).parents[2]
