@@ -1,4 +1,4 @@
-.PHONY: help sync run test lint format schema site bench docs extras release-check clean
+.PHONY: help sync run test lint format schema site bench docs docs-check extras release-check clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -42,6 +42,10 @@ bench: ## run the criterion benches; side-by-side scripts are in benches/
 
 docs: ## build the documentation of the Rust crate
 	cargo doc --no-deps -p rageval-core
+
+docs-check: ## execute every fenced block of the documentation, and build the site; PAGES="docs/gates.md --update" writes what commands print
+	uv run python docs/check_blocks.py $(PAGES)
+	$(if $(PAGES),,uv run python docs/site/build.py)
 
 extras: ## install each embedded model in an empty environment without an index, and run it (needs an index once)
 	packaging/check_extras

@@ -10,16 +10,9 @@ import yaml
 from rageval_spec import registry
 from rageval_spec.data.alerts import export_alerts
 from rageval_spec.notifiers.command import list_variables
-from rageval_spec.spec import loads
 from tests.notifiers.alert_messages import make_message
 
 TEXT = (Path(__file__).parents[2] / "docs" / "alerts.md").read_text(encoding="utf-8")
-SPEC = """\
-version: 1
-systems: {live: {use: file, path: traces.jsonl, follow: true}}
-judges: {fast: {use: overlap}}
-metrics: [{use: faithfulness, judge: fast}]
-"""
 
 
 def list_blocks(language: str) -> list[str]:
@@ -31,17 +24,6 @@ def shape(content: Any) -> Any:
     if isinstance(content, dict):
         return {key: shape(value) for key, value in content.items()} if "use" not in content else None
     return [shape(one) for one in content] if isinstance(content, list | tuple) else None
-
-
-def test_the_examples_are_specs_that_load(monkeypatch: Any) -> None:
-    for name in ("SLACK", "PAGERDUTY", "HOOK_KEY", "SMTP"):
-        monkeypatch.setenv(name, "secret")
-    monkeypatch.setenv("SLACK", "https://hooks.slack.com/services/x")
-    monkeypatch.setenv("HOOK", "https://hooks.example/x")
-    first, second = list_blocks("yaml")
-    assert len(loads(SPEC + first, check_files=False).notifiers) == 2
-    indented = "monitor:\n" + re.sub("^", "  ", second, flags=re.MULTILINE)
-    assert len(loads(SPEC + indented, check_files=False).notifiers) == 6
 
 
 def test_every_notifier_is_there() -> None:

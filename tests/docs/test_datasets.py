@@ -16,7 +16,7 @@ from tests.datasets.question_rows import write_rows
 from tests.plugins import build_dataset
 
 TEXT = (Path(__file__).parents[2] / "docs" / "datasets.md").read_text(encoding="utf-8")
-EXAMPLES = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
+EXAMPLES = re.findall(r"```yaml[^\n]*\n(.*?)```", TEXT, re.DOTALL)
 
 
 def section(heading: str) -> str:

@@ -40,7 +40,7 @@ def test_check_tells_what_to_run_and_write_mends_it(tmp_path: Path, capsys: pyte
 def test_the_first_screen_installs_the_package_and_has_a_spec_for_files_of_ones_own(tmp_path: Path) -> None:
     """With the commands of a clone at its top. What the spec names is a golden set and a service of the reader's."""
     lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:45]
-    assert lines[6] == "pip install uv && uv run rageval-spec run specs/quickstart.yaml"
+    assert "pip install uv && uv run rageval-spec run specs/quickstart.yaml" in lines[:10]
     screen = "\n".join(lines)
     assert "pip install 'rageval-spec" in screen
     assert "rageval-spec init golden.xlsx --url http://localhost:8000/ask" in screen

@@ -23,7 +23,7 @@ TEXTS = {name: (DOCS / f"{name}.md").read_text(encoding="utf-8") for name in ("s
 
 
 def list_blocks(name: str, language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", TEXTS[name], re.DOTALL)
+    return re.findall(rf"```{language}[^\n]*\n(.*?)```", TEXTS[name], re.DOTALL)
 
 
 def list_files(name: str) -> list[Any]:

@@ -60,7 +60,7 @@ def test_every_example_is_valid(project: Path, example: str) -> None:
 
 
 def test_the_line_of_validate_is_what_it_prints(project: Path) -> None:
-    (printed,) = re.findall(r"```\njudges\.faith: (.*?)\n```", PAGE, re.DOTALL)
+    (printed,) = re.findall(r"```text\njudges\.faith: (.*?)\n```", PAGE, re.DOTALL)
     path = project / "spec.yaml"
     model = "models: {verifier: {use: onnx, model: lytang/MiniCheck-Flan-T5-Large}}\n"
     path.write_text(REST + model + "judges: {faith: {use: nli, model: verifier}}\n" + METRICS)

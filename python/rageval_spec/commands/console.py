@@ -34,7 +34,8 @@ def name_program() -> str:
     """What to type to call this program again: `uvx rageval-spec` in an environment that `uvx` made for one call."""
     if f"{os.sep}archive-v" in sys.prefix:
         return f"uvx {PROGRAM}"
-    return "python -m rageval_spec" if Path(sys.argv[0]).name == "__main__.py" else PROGRAM
+    module = sys.modules["__main__"].__spec__
+    return "python -m rageval_spec" if module is not None and module.name == "rageval_spec.__main__" else PROGRAM
 
 
 def is_terminal() -> bool:
