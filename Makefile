@@ -23,16 +23,16 @@ lint: ## the linters that CI runs
 	uv run mypy
 	uv run python -m mypy.stubtest rageval_spec._core
 	uv run python -m rageval_spec.spec.json_schema --check
-	uv run python docs/readme.py --check
+	uv run python docs/exchange_table.py --check
 
 format: ## format the sources and fix what ruff can fix
 	cargo fmt --all
 	uv run ruff format .
 	uv run ruff check --fix .
 
-schema: ## write the JSON Schema and the README lists again, after a change to a plugin
+schema: ## write the JSON Schema and the table of tools again, after a change to a plugin or a tool
 	uv run python -m rageval_spec.spec.json_schema --write
-	uv run python docs/readme.py --write
+	uv run python docs/exchange_table.py --write
 
 site: ## build the documentation as static files in build/site/html, and check it
 	uv run python docs/site/build.py
