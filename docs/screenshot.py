@@ -1,13 +1,19 @@
 """Draws the pictures of the quickstart's pages for the README and for docs/review.md; needs Chromium.
 
-python docs/screenshot.py
+    python docs/screenshot.py           # all pictures
+    python docs/screenshot.py --webp    # only their copies for the site, which weigh half
+
+The name of a copy has the digest of its PNG, so the site never shows an earlier picture.
 """
 
 from __future__ import annotations
 
+import base64
 import os
 import shutil
+import sys
 import tempfile
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,19 +35,27 @@ SIZE = {"width": 1180, "height": 660}
 REVIEW_SIZE = {"width": 1180, "height": 780}
 
 
-def main() -> None:
+_DRAW = """async (source) => {
+  const image = new Image(); image.src = source; await image.decode();
+  const canvas = document.createElement('canvas'); canvas.width = image.width; canvas.height = image.height;
+  canvas.getContext('2d').drawImage(image, 0, 0); return canvas.toDataURL('image/webp', 0.8).split(',')[1]; }"""
+
+
+def main(arguments: list[str]) -> None:
     """Evaluate the quickstart, open its report and its review page, and draw them."""
     from playwright.sync_api import sync_playwright
 
     unconfined = ["--no-sandbox"] if os.name == "posix" and os.geteuid() == 0 else []
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
-        run(ROOT / "specs" / "quickstart.yaml", Options(output=Path(folder), no_store=True))
-        select(folder, Path(folder) / "review.html", WantedSelection(), asked=ASKED)
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=unconfined)
         IMAGES.mkdir(exist_ok=True)
-        for draw, size in ((draw_report, SIZE), (draw_review, REVIEW_SIZE)):
+        if arguments != ["--webp"]:
+            run(ROOT / "specs" / "quickstart.yaml", Options(output=Path(folder), no_store=True))
+            select(folder, Path(folder) / "review.html", WantedSelection(), asked=ASKED)
+        for draw, size in ((draw_report, SIZE), (draw_review, REVIEW_SIZE)) if arguments != ["--webp"] else ():
             page = browser.new_page(viewport=size, color_scheme="light")  # type: ignore[arg-type]
             draw(page, Path(folder))
+        copy_as_webp(browser.new_page())
         browser.close()
 
 
@@ -74,5 +88,17 @@ def save(page: Page, name: str) -> None:
     print(f"{name} has {picture.stat().st_size / 1000:.0f} KB")
 
 
+def copy_as_webp(page: Page) -> None:
+    """Write each PNG as WebP, and remove the copies of earlier ones."""
+    for copy in IMAGES.glob("*.webp"):
+        copy.unlink()
+    for picture in sorted(IMAGES.glob("*.png")):
+        content = picture.read_bytes()
+        drawn = page.evaluate(_DRAW, f"data:image/png;base64,{base64.b64encode(content).decode()}")
+        copy = picture.with_name(f"{picture.stem}.{sha256(content).hexdigest()[:8]}.webp")
+        copy.write_bytes(base64.b64decode(drawn))
+        print(f"{copy.name} has {copy.stat().st_size / 1000:.0f} KB")
+
+
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
